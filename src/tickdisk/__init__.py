@@ -1,0 +1,3 @@
+from tickdisk.errors import TickdiskError
+
+__all__ = ["TickdiskError"]

@@ -1,0 +1,29 @@
+"""`tickdisk ...`: what an operator types, and what the workflow's rules call."""
+
+import signal
+import sys
+from types import FrameType
+
+from tickdisk.cli.app import app
+from tickdisk.errors import TickdiskError
+
+_FAILED = 2
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    """A signal becomes an exception, so that every `with` on the way out cleans up."""
+    raise SystemExit(128 + number)
+
+
+def main() -> None:
+    """Runs the command line; a TickdiskError becomes one line on standard error and exit code 2."""
+    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGHUP, _end)
+    try:
+        app()
+    except TickdiskError as error:
+        print(f"tickdisk: {error}", file=sys.stderr)
+        sys.exit(_FAILED)
+
+
+__all__ = ["app", "main"]

@@ -1,0 +1,108 @@
+"""Commands that the workflow's rules call; a person can call them, too."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tickdisk import process
+from tickdisk.files import read_json, write_json, write_text
+from tickdisk.project import PLAN_PATH, Project
+
+_Plan = Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")]
+_Output = Annotated[Path, typer.Option(help="File to write.")]
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def plan(config: Annotated[str, typer.Option(help="Configuration as JSON, as the workflow passes it; empty: the file's.")] = "",
+         output: _Output = PLAN_PATH) -> None:
+    """Writes the plan: every cell, in running order."""
+    from tickdisk.config import load_config
+
+    values = json.loads(config) if config else load_config().model_dump(mode="json")
+    project = Project.of(values)
+    project.save(output)
+    for cell in project.cells:
+        _say(f"{cell.hash}  {cell.title}, {len(cell.lives)} server lives, about {cell.seconds:.0f} s")
+
+
+def world(plan: _Plan = PLAN_PATH) -> None:
+    """Generates the world that every run starts from a copy of."""
+    from tickdisk import server
+
+    process.follow_owner()
+    project = Project.load(plan)
+    facts = server.Luanti().make_world(project.world, project.config.chosen.world, project.config.port)
+    _say(f"{project.world}: {json.dumps(facts, sort_keys=True)}")
+
+
+def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibration.json")) -> None:
+    """Measures every device of the experiments by fio: the emulator's own latency first, then what is realised."""
+    from tickdisk import calibrate as room
+
+    process.follow_owner()
+    project = Project.load(plan)
+    room.calibrate(project.models(), tiers=list(project.devices), seconds_per_job=project.config.chosen.calibration.seconds_per_job,
+                   out_path=output, say=_say)
+
+
+def run(cell: Annotated[str, typer.Argument(help="The cell's hash; `tickdisk plan` lists them.")], plan: _Plan = PLAN_PATH,
+        calibration: Annotated[Path, typer.Option(help="What `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
+        runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs")) -> None:
+    """Runs one live cell: a real server on an emulated device under real clients."""
+    from tickdisk import calibrate as room
+    from tickdisk.run import Progress, run_cell
+
+    process.follow_owner()
+    project = Project.load(plan)
+    chosen = project.cell(cell)
+    _say(Progress(project.cells, runs).line(chosen))
+    _say(f"{run_cell(project, chosen, room.load_calibration(calibration), runs, _say)}: whole")
+
+
+def collect(folders: Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote.")], facts: _Output = Path("results/facts.json"),
+            claims: _Output = Path("results/claims.json")) -> None:
+    """Merges the facts and the claims of all notebooks."""
+    all_facts = [read_json(folder / "facts.json") for folder in folders]
+    write_json(facts, {name: fact for part in all_facts for name, fact in part.items()})
+    write_json(claims, [claim for folder in folders for claim in read_json(folder / "claims.json")])
+
+
+def paper(template: Annotated[Path, typer.Argument(help="Typst template.")], output: _Output = Path("results/paper.pdf")) -> None:
+    """Sets the paper; every number in it is read from the facts."""
+    from tickdisk.report import set_paper
+
+    set_paper(template, output)
+
+
+def page(template: Annotated[Path, typer.Argument(help="Jinja template.")], output: _Output = Path("results/index.html")) -> None:
+    """Writes the page that leads to everything."""
+    from tickdisk.report import write_page
+
+    write_page(template, output)
+
+
+def check(output: _Output = Path("results/checked.json")) -> None:
+    """Checks that the results are whole: figures, facts and claims of every notebook, paper and page."""
+    from tickdisk.report import check_results
+
+    for line in check_results(output):
+        _say(line)
+
+
+def schema() -> None:
+    """Writes the configuration's schema again from its types."""
+    from tickdisk.config import SCHEMA_PATH
+    from tickdisk.config import schema as generate
+
+    write_text(SCHEMA_PATH, generate())
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands to `app`."""
+    for command in (plan, world, calibrate, run, collect, paper, page, check, schema):
+        app.command(command.__name__)(command)

@@ -1,0 +1,18 @@
+"""Typed configuration, the table of experiments, and the plan of cells that follows from them."""
+
+from tickdisk.config.load import (
+    CONFIG_PATH,
+    EXPERIMENTS_PATH,
+    SCHEMA_PATH,
+    load_arms,
+    load_config,
+    parse_config,
+    schema,
+)
+from tickdisk.config.model import Arm, Config, Decision, JoinBurst, Limits, Scale, Switchback, World
+from tickdisk.config.plan import Cell, Epoch, Life, digest, file_digest, plan, world_hash
+
+__all__ = [
+    "CONFIG_PATH", "EXPERIMENTS_PATH", "SCHEMA_PATH", "Arm", "Cell", "Config", "Decision", "Epoch", "JoinBurst", "Life", "Limits",
+    "Scale", "Switchback", "World", "digest", "file_digest", "load_arms", "load_config", "parse_config", "plan", "schema", "world_hash",
+]

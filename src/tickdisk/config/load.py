@@ -1,0 +1,81 @@
+"""Reading the configuration: messages name the file, the line where there is one, and the key."""
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from tickdisk.config.model import Arm, Config
+from tickdisk.errors import TickdiskError
+
+CONFIG_PATH = Path("workflow/config/config.yaml")
+EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
+SCHEMA_PATH = Path("workflow/config/schema.json")
+
+
+def _sentence(error: ValidationError, where: str, kind: type[BaseModel]) -> TickdiskError:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"]) or "the whole"
+    if first["type"] == "extra_forbidden":
+        what = f"unknown key {key}; remove it or correct its spelling ({SCHEMA_PATH} describes every key)"
+    elif first["type"] == "missing":
+        what = f"key {key} is missing; {SCHEMA_PATH} describes it"
+    else:
+        what = f"{key} = {first['input']!r} is not acceptable: {first['msg']}"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return TickdiskError(f"{where}: {what}{more}")
+
+
+def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Config:
+    """Returns the typed configuration of `values`; TickdiskError names `where` and the key that is wrong."""
+    try:
+        return Config.model_validate(dict(values))
+    except ValidationError as error:
+        raise _sentence(error, where, Config) from error
+
+
+def load_config(path: Path = CONFIG_PATH) -> Config:
+    """Returns the configuration in a YAML file, as it is without command-line changes."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        raise TickdiskError(f"{path}, line {line}: not YAML ({error.problem}); correct the line") from error
+    if not isinstance(values, dict):
+        raise TickdiskError(f"{path}: expected keys and values; {SCHEMA_PATH} describes them")
+    return parse_config(values, str(path))
+
+
+def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
+    """Returns the arms of all experiments; each experiment must have its controls, and names must not repeat."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
+    arms = []
+    for line, row in enumerate(rows, start=2):
+        try:
+            arms.append(Arm.model_validate({key: value for key, value in row.items() if value != "" or key != "latency_us"}))
+        except ValidationError as error:
+            raise _sentence(error, f"{path}, line {line}", Arm) from error
+    for experiment in sorted({arm.experiment for arm in arms}):
+        own = [arm for arm in arms if arm.experiment == experiment]
+        names = [arm.arm for arm in own]
+        if len(set(names)) != len(names):
+            raise TickdiskError(f"{path}: experiment {experiment} names an arm twice; give every arm its own name")
+        for role in ("baseline", "null", "sham", "positive"):
+            if sum(arm.role == role for arm in own) != 1:
+                raise TickdiskError(f"{path}: experiment {experiment} needs exactly one arm with role {role}; add it")
+    return arms
+
+
+def schema() -> str:
+    """Returns the JSON schema of the configuration and of a row of the experiments table, generated from the types."""
+    return json.dumps({"config": Config.model_json_schema(), "experiments": Arm.model_json_schema()}, indent=2) + "\n"

@@ -1,0 +1,166 @@
+"""The types of `workflow/config/`: every key is described, every unknown key is an error."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Seconds = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Count = Annotated[int, Field(ge=1)]
+ScaleName = Literal["smoke", "paper", "full"]
+ExperimentName = Literal["switchback", "join_burst"]
+Role = Literal["baseline", "null", "sham", "dose", "treatment", "positive"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class World(_Strict):
+    """The world that every run starts from a copy of, generated once per machine."""
+
+    seed: int
+    """Seed of the terrain."""
+    mapgen: Literal["v7", "v5", "valleys", "carpathian", "flat"]
+    """Luanti's terrain generator."""
+    edge_blocks: Annotated[int, Field(ge=10, le=1000)]
+    """Edge of the square that is generated beforehand, in map blocks of 16 nodes."""
+
+
+class Calibration(_Strict):
+    """How long fio looks at each device."""
+
+    seconds_per_job: Seconds
+    """Measured time of one fio job."""
+
+
+class Switchback(_Strict):
+    """One server life in which the device changes from epoch to epoch."""
+
+    lives: Count
+    """Server lives, each a block of its own. `blocks` on the command line replaces it."""
+    cycles: Count
+    """Cycles in a life; every arm has one epoch in a cycle, in an order drawn anew."""
+    warm_up_s: Seconds
+    """From the first join to the first epoch; fixed from a pilot, the same for all arms."""
+    epoch_save_periods: Annotated[float, Field(ge=3)]
+    """Length of an epoch in save periods of the server: the first is cut, at least two are analysed."""
+    save_period_s: Seconds
+    """Luanti's server_map_save_interval (5.3 s unless told otherwise)."""
+    players: Count
+    """Connected players, each on its own ground."""
+    teleport_period_s: Seconds
+    """Each player's time from one teleport to stored, not yet loaded terrain to the next."""
+    edit_period_s: Seconds
+    """Each player's time from one place-and-dig to the next."""
+    ping_period_s: Seconds
+    """Each player's time from one chat ping to the next."""
+
+
+class JoinBurst(_Strict):
+    """All players join a cold server at once; one run per device and block."""
+
+    blocks: Count
+    """Blocks; every arm has one run in a block, in an order drawn anew. `blocks` on the command line replaces it."""
+    players: Count
+    """Players that join."""
+    burst_s: Seconds
+    """Time over which their joins are spread evenly."""
+    stay_s: Seconds
+    """Time from the burst's end to the first leave."""
+
+
+class Scale(_Strict):
+    """How much of everything."""
+
+    description: str
+    """What the scale is for."""
+    world: World
+    calibration: Calibration
+    switchback: Switchback
+    join_burst: JoinBurst
+    repeats: Annotated[int, Field(ge=0, le=2)]
+    """How often a cell is repeated at the most when the machine was too loaded."""
+
+
+class Limits(_Strict):
+    """When a run does not count, fixed before any run."""
+
+    steal_share: Share
+    """Above this share of CPU time stolen by other machines a cell is repeated."""
+    pressure_memory_share: Share
+    """Above this share of time in which tasks waited for memory a cell is repeated."""
+    client_lag_ms: Annotated[float, Field(gt=0)]
+    """Above this p99 lag behind their own schedule the clients were short of CPU, and the run is not valid."""
+    missing_ticks_share: Share
+    """Above this share of ticks that the probe did not see the run is not valid."""
+
+
+class Decision(_Strict):
+    """How the experiments decide; fixed before any run."""
+
+    alpha: Share
+    """Two-sided level of every test, family-wise within an experiment (Holm)."""
+    margin: Share
+    """A ratio within 1/(1 + margin) and 1 + margin of the baseline is called equivalent."""
+    control_minimum_pairs: Annotated[int, Field(ge=3)]
+    """Pairs below which the positive control is not tested."""
+    minimum_pairs: Annotated[int, Field(ge=6)]
+    """Pairs below which every other verdict is `not valid`."""
+    planned_run_sd: Annotated[float, Field(gt=0)]
+    """Standard deviation of a run's log metric within a block, from a pilot; the simulated power rests on it."""
+    planned_block_sd: Annotated[float, Field(gt=0)]
+    """Standard deviation of blocks on the log scale, from a pilot."""
+    bootstrap_samples: Annotated[int, Field(ge=200)]
+    """Resamples of every bootstrap interval."""
+
+
+class Config(_Strict):
+    """`workflow/config/config.yaml` after the command line's `--config` has been merged into it."""
+
+    scale: ScaleName
+    """smoke: continuous integration; paper: the published experiments; full: more of them."""
+    blocks: Annotated[int, Field(ge=1)] | None = None
+    """Lives and blocks per experiment instead of the scale's own numbers; runs accumulate."""
+    seed: int
+    """Root of every random choice: traces, orders, bootstraps."""
+    port: Annotated[int, Field(ge=1024, le=65535)]
+    """UDP port of the server on 127.0.0.1."""
+    device_size_mib: Annotated[int, Field(ge=64)]
+    """Size of the emulated device; memory is taken as it is written."""
+    limits: Limits
+    decision: Decision
+    scales: dict[ScaleName, Scale]
+
+    @model_validator(mode="after")
+    def _scale_is_described(self) -> "Config":
+        if self.scale not in self.scales:
+            raise ValueError(f"scale {self.scale} is not under scales; add it or choose one of {', '.join(self.scales)}")
+        return self
+
+    @property
+    def chosen(self) -> Scale:
+        """The scale that runs, with `blocks` put in."""
+        scale = self.scales[self.scale]
+        if self.blocks is None:
+            return scale
+        return scale.model_copy(update={
+            "switchback": scale.switchback.model_copy(update={"lives": self.blocks}),
+            "join_burst": scale.join_burst.model_copy(update={"blocks": self.blocks})})
+
+
+class Arm(_Strict):
+    """One row of `workflow/config/experiments.tsv`: an arm of an experiment."""
+
+    experiment: ExperimentName
+    """Experiment that the arm belongs to."""
+    arm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Name of the arm in tables and figures."""
+    role: Role
+    """baseline; null (the baseline again); sham (the slowest dose's CPU cost at the baseline's latency); dose; treatment; positive."""
+    device: str
+    """A device of data/devices.yaml."""
+    latency_us: Annotated[float, Field(ge=0)] | None = None
+    """Latency of every operation instead of the device's own; empty: the device's own."""
+    description: str
+    """What the arm is there for."""

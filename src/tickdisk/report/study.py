@@ -1,0 +1,105 @@
+"""What every notebook leaves: figures, facts and claims, each fact with unit, interval, n and where it comes from."""
+
+import math
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+from IPython.display import SVG
+
+from tickdisk import plot
+from tickdisk.errors import TickdiskError
+from tickdisk.files import write_json
+
+_NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
+VERDICTS = ("different", "equivalent", "inconclusive", "not valid")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number that prose, tables and claims refer to by name."""
+
+    value: float | int | None
+    unit: str
+    low: float | None
+    high: float | None
+    n: int | None
+    source: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of this project or of a published study, and what this machine's runs say about it."""
+
+    id: str
+    source: str
+    statement: str
+    verdict: str
+    evidence: str
+    facts: list[str]
+    n: int
+
+
+def _number(value: float | None) -> float | int | None:
+    """NaN and infinities are not estimates: they are stated as null."""
+    if value is None or not math.isfinite(value):
+        return None
+    return int(value) if isinstance(value, int) else float(value)
+
+
+class Study:
+    """Collects a notebook's figures, facts and claims and writes them beside it; `output` None keeps them in memory."""
+
+    def __init__(self, name: str, output: str | None) -> None:
+        self.name = name
+        self._folder = Path(output) if output is not None else None
+        self.facts: dict[str, Fact] = {}
+        self.claims: list[Claim] = []
+        self.figures: list[str] = []
+
+    def fact(self, name: str, value: float | None, unit: str, *, interval: tuple[float, float] | None = None, n: int | None = None,
+             source: str, note: str = "") -> None:
+        """States a fact under `STUDY.name`; TickdiskError when the name is taken or not of lower-case words and dots."""
+        full = f"{self.name}.{name}"
+        if full in self.facts or not _NAME.match(full):
+            raise TickdiskError(f"fact {full}: stated twice, or not of lower-case words, digits and dots; give it another name")
+        low, high = interval if interval is not None else (None, None)
+        self.facts[full] = Fact(_number(value), unit, _number(low), _number(high), n, source, note)
+
+    def claim(self, name: str, *, source: str, statement: str, verdict: str, evidence: str, facts: list[str], n: int) -> None:
+        """States a claim; its verdict is one of VERDICTS and its facts must have been stated."""
+        full = [f"{self.name}.{fact}" for fact in facts]
+        missing = [fact for fact in full if fact not in self.facts]
+        if verdict not in VERDICTS or missing:
+            raise TickdiskError(f"claim {self.name}.{name}: verdict {verdict!r} or facts {missing} unknown; state facts before claims")
+        self.claims.append(Claim(f"{self.name}.{name}", source, statement, verdict, evidence, full, n))
+
+    def figure(self, name: str, chart: "alt.TopLevelMixin") -> SVG:
+        """Returns the chart as SVG for display, and keeps it as `figures/NAME.svg`."""
+        svg = plot.to_svg(chart)
+        if self._folder is not None:
+            plot.save_svg(chart, self._folder / "figures" / f"{name}.svg")
+        self.figures.append(name)
+        return SVG(data=svg)
+
+    def save(self) -> str:
+        """Writes facts.json and claims.json and returns one line that says how many there are."""
+        if self._folder is not None:
+            write_json(self._folder / "facts.json", {name: asdict(fact) for name, fact in self.facts.items()})
+            write_json(self._folder / "claims.json", [asdict(claim) for claim in self.claims])
+        where = f" in {self._folder}" if self._folder is not None else ", not written (output is None)"
+        return f"{len(self.figures)} figures, {len(self.facts)} facts, {len(self.claims)} claims{where}"
+
+
+def display(fact: Fact | dict[str, Any]) -> str:
+    """Returns a fact as a person reads it: value, interval, unit, with three significant digits."""
+    values = asdict(fact) if isinstance(fact, Fact) else fact
+    if values["value"] is None:
+        return "not estimable"
+    text = f"{values['value']:.3g}" if isinstance(values["value"], float) else str(values["value"])
+    if values["low"] is not None and values["high"] is not None:
+        text += f" [{values['low']:.3g}, {values['high']:.3g}]"
+    return f"{text} {values['unit']}".strip()

@@ -1,0 +1,21 @@
+"""Which cell of how many, and the time left."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tickdisk.config import Cell
+
+
+class Progress:
+    """Says where a cell stands in the plan; the time left is that of the cells that have no manifest yet."""
+
+    def __init__(self, cells: Sequence[Cell], runs: Path) -> None:
+        self._cells, self._runs = cells, runs
+
+    def line(self, cell: Cell) -> str:
+        """Returns one line for a person, e.g. `cell 3 of 17, switchback block 3, about 12 min left (until 14:05)`."""
+        left_s = sum(other.seconds for other in self._cells if not (self._runs / other.hash / "manifest.json").exists())
+        position = [other.hash for other in self._cells].index(cell.hash) + 1
+        until = time.strftime("%H:%M", time.localtime(time.time() + left_s))
+        return f"cell {position} of {len(self._cells)}, {cell.title}, about {max(1, round(left_s / 60))} min left (until {until})"

@@ -1,0 +1,63 @@
+"""The Parquet tables that pass between steps: one schema each, checked on write and on read."""
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tickdisk.errors import TickdiskError
+from tickdisk.files import whole
+
+SCHEMA_VERSION = 1
+
+
+def _schema(**columns: str) -> pa.Schema:
+    """A trailing ? makes a column nullable; `word` is a short string from a small set."""
+    kinds = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "word": pa.string()}
+    return pa.schema([pa.field(name, kinds[kind.rstrip("?")], nullable=kind.endswith("?")) for name, kind in columns.items()])
+
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "ticks": _schema(tick="int", start_ns="int", end_ns="int?", players="int"),
+    "actions": _schema(player="word", action="word", due_ns="int", issued_ns="int?", completed_ns="int?", outcome="word", detail="text"),
+    "device": _schema(seq="int", op="word", offset="int", length="int", arrival_ns="int", inflight="int", nominal_ns="int",
+                      replied_ns="int", setting="int"),
+    "epochs": _schema(epoch="int", cycle="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"),
+    "clocks": _schema(monotonic_ns="int", monotonic_raw_ns="int", realtime_ns="int", uncertainty_ns="int"),
+    "load": _schema(monotonic_ns="int", process="word", cpu_ns="int"),
+}
+
+
+def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
+    """Writes the table `name` to `path` as Parquet (zstd), whole or not at all; TickdiskError names a column that does not fit."""
+    schema = SCHEMAS[name]
+    try:
+        if isinstance(table, pd.DataFrame):
+            arrow = pa.Table.from_pandas(table[schema.names], schema=schema, preserve_index=False)
+        else:
+            arrow = table.select(schema.names).cast(schema)
+    except (KeyError, pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+        raise TickdiskError(f"{path}: the rows do not fit the {name} table ({error}); its columns are {', '.join(schema.names)}") from error
+    metadata = {b"schema_version": str(SCHEMA_VERSION).encode(), b"table": name.encode()}
+    with whole(path) as partial:
+        pq.write_table(arrow.replace_schema_metadata(metadata), partial, compression="zstd")
+
+
+def read(name: str, path: Path) -> pd.DataFrame:
+    """Returns the table `name` from `path`; nullable integer columns come as Int64. TickdiskError for another table or version."""
+    try:
+        arrow = pq.read_table(path)
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} does not exist; run the live cell that writes it") from error
+    except pa.ArrowInvalid as error:
+        raise TickdiskError(f"{path} is not a Parquet file ({error}); remove its run folder and run the cell again") from error
+    metadata = arrow.schema.metadata or {}
+    found = (metadata.get(b"table", b"?").decode(), metadata.get(b"schema_version", b"?").decode())
+    if found != (name, str(SCHEMA_VERSION)):
+        raise TickdiskError(f"{path} holds table {found[0]} version {found[1]}, not {name} version {SCHEMA_VERSION}; run the cell again")
+    frame: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    for field in SCHEMAS[name]:
+        if field.type == pa.int64() and not field.nullable:
+            frame[field.name] = frame[field.name].astype("int64")
+    return frame

@@ -1,0 +1,103 @@
+"""Configuration: unknown keys are errors with file and key; the schema does not drift; the plan is a function of the seed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tickdisk.config import CONFIG_PATH, SCHEMA_PATH, load_arms, load_config, parse_config, plan, schema
+from tickdisk.errors import TickdiskError
+
+DEVICES: dict[str, Any] = {"sata_ssd": {"read_latency_ns": 100_000}, "hdd": {"read_latency_ns": 6_000_000}}
+BINARIES = {"server": "a", "probe": "b", "players": "c", "native": "d"}
+
+
+@pytest.fixture
+def values() -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load(CONFIG_PATH.read_text())
+    return read
+
+
+def test_the_schema_is_the_one_of_the_types() -> None:
+    assert SCHEMA_PATH.read_text() == schema(), "run `tickdisk schema` to write it again"
+
+
+def test_an_unknown_key_is_named(values: dict[str, Any]) -> None:
+    values["scales"]["smoke"]["switchback"]["playerz"] = 3
+    with pytest.raises(TickdiskError, match=r"workflow/config/config.yaml: unknown key scales.smoke.switchback.playerz"):
+        parse_config(values)
+
+
+@pytest.mark.parametrize(("key", "value"), [("scale", "huge"), ("seed", "x"), ("port", 80), ("blocks", 0)])
+def test_a_bad_value_is_named(values: dict[str, Any], key: str, value: object) -> None:
+    values[key] = value
+    with pytest.raises(TickdiskError, match=rf"config.yaml: {key} = "):
+        parse_config(values)
+
+
+def test_a_missing_key_is_named(values: dict[str, Any]) -> None:
+    del values["limits"]["steal_share"]
+    with pytest.raises(TickdiskError, match=r"key limits.steal_share is missing"):
+        parse_config(values)
+
+
+def test_yaml_that_does_not_parse_names_the_line(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("seed: 1\nport: [1\nx: 2\n")
+    with pytest.raises(TickdiskError, match=r"c.yaml, line 3"):
+        load_config(tmp_path / "c.yaml")
+
+
+HEADER = "experiment\tarm\trole\tdevice\tlatency_us\tdescription\n"
+
+
+@pytest.mark.parametrize(("row", "message"), [
+    ("switchback\ta\tbaseline\tsata_ssd\t-5\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
+    ("switchback\ta\tking\tsata_ssd\t\tx\n", r"e.tsv, line 2: role = 'king'"),
+    ("switchback\ta\tbaseline\tsata_ssd\t\tx\n", r"needs exactly one arm with role null"),
+])
+def test_a_bad_row_is_named(tmp_path: Path, row: str, message: str) -> None:
+    (tmp_path / "e.tsv").write_text(HEADER + row)
+    with pytest.raises(TickdiskError, match=message):
+        load_arms(tmp_path / "e.tsv")
+
+
+def test_the_same_seed_gives_the_same_plan_and_another_seed_another(values: dict[str, Any]) -> None:
+    arms = load_arms()
+    first = plan(parse_config(values), arms, DEVICES, BINARIES)
+    again = plan(parse_config(values), arms, DEVICES, BINARIES)
+    assert [cell.hash for cell in first] == [cell.hash for cell in again]
+    assert first == again
+    values["seed"] += 1
+    other = plan(parse_config(values), arms, DEVICES, BINARIES)
+    assert [life.epochs for cell in other for life in cell.lives] != [life.epochs for cell in first for life in cell.lives]
+
+
+def test_more_blocks_add_cells_and_keep_the_old(values: dict[str, Any]) -> None:
+    arms = load_arms()
+    before = {cell.hash for cell in plan(parse_config(values), arms, DEVICES, BINARIES) if cell.experiment == "switchback"}
+    values["blocks"] = len(before) + 2
+    after = {cell.hash for cell in plan(parse_config(values), arms, DEVICES, BINARIES) if cell.experiment == "switchback"}
+    assert before < after
+    assert len(after) == len(before) + 2
+
+
+def test_every_arm_has_one_epoch_in_every_cycle_and_two_save_periods_are_analysed(values: dict[str, Any]) -> None:
+    config, arms = parse_config(values), load_arms()
+    own = sorted(arm.arm for arm in arms if arm.experiment == "switchback")
+    for cell in plan(config, arms, DEVICES, BINARIES):
+        if cell.experiment != "switchback":
+            continue
+        epochs = cell.lives[0].epochs
+        for cycle in range(config.chosen.switchback.cycles):
+            assert sorted(epoch.arm for epoch in epochs if epoch.cycle == cycle) == own
+        for epoch, after in zip(epochs, epochs[1:], strict=False):
+            assert epoch.end_s == pytest.approx(after.start_s)
+            assert epoch.end_s - epoch.steady_s >= 2 * config.chosen.switchback.save_period_s - 1e-9
+
+
+def test_what_changes_the_outcome_changes_the_hash(values: dict[str, Any]) -> None:
+    arms, config = load_arms(), parse_config(values)
+    base = plan(config, arms, DEVICES, BINARIES)[0].hash
+    assert plan(config, arms, DEVICES, {**BINARIES, "server": "z"})[0].hash != base
+    assert plan(config, arms, {**DEVICES, "sata_ssd": {"read_latency_ns": 1}}, BINARIES)[0].hash != base

@@ -1,0 +1,169 @@
+"""Files, clocks, tables, processes and the claim on a results folder."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tickdisk import clock, host, process, project, table
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json, whole, write_json
+
+
+def test_a_file_that_fails_halfway_never_appears(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with pytest.raises(RuntimeError), whole(path) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_fails_halfway_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), whole(path) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+
+
+def test_disk_full_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    with pytest.raises(TickdiskError, match=r"cannot write .*out.json: No space left on device"), whole(tmp_path / "out.json"), full.open("wb") as file:
+        file.write(b"x" * 65536)
+        file.flush()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_that_does_not_parse_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{\n"a": 1,\n"b" 2\n}')
+    with pytest.raises(TickdiskError, match=r"bad.json, line 3"):
+        read_json(tmp_path / "bad.json")
+
+
+def test_nan_is_no_json(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "out.json", {"value": float("nan")})
+
+
+def test_a_clock_sample_brackets_the_other_clocks() -> None:
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    one = clock.sample()
+    after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    assert before <= one["monotonic_ns"] <= after
+    assert one["uncertainty_ns"] < 100_000
+
+
+@given(offset=st.integers(-(10**15), 10**15), drift_ppm=st.integers(-500, 500), at=st.integers(0, 5 * 10**12))
+def test_conversion_undoes_offset_and_drift(offset: int, drift_ppm: int, at: int) -> None:
+    start = 3 * 10**12
+    monotonic = np.array([start, start + 5 * 10**12])
+    raw = monotonic + offset + (monotonic - start) * drift_ppm // 10**6
+    samples = pd.DataFrame({"monotonic_ns": monotonic, "monotonic_raw_ns": raw})
+    stamped = start + at + offset + at * drift_ppm // 10**6
+    assert abs(int(clock.to_monotonic([stamped], "monotonic_raw", samples)[0]) - (start + at)) <= max(2, abs(drift_ppm) ** 2 * at // 10**12 + 2)
+
+
+def test_conversion_without_samples_is_refused() -> None:
+    with pytest.raises(TickdiskError, match="no clock sample"):
+        clock.to_monotonic([1], "realtime", pd.DataFrame(columns=["monotonic_ns", "realtime_ns"]))
+
+
+def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
+    ticks = pd.DataFrame({"tick": [1, 2], "start_ns": [2**62, 2**62 + 1], "end_ns": [None, 7], "players": [0, 1]})
+    table.write("ticks", tmp_path / "ticks.parquet", ticks)
+    back = table.read("ticks", tmp_path / "ticks.parquet")
+    assert back["start_ns"].tolist() == [2**62, 2**62 + 1]
+    assert back["end_ns"].isna().tolist() == [True, False]
+
+
+def test_another_table_or_a_missing_column_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match="do not fit the ticks table"):
+        table.write("ticks", tmp_path / "ticks.parquet", pd.DataFrame({"tick": [1]}))
+    table.write("load", tmp_path / "load.parquet", pd.DataFrame({"monotonic_ns": [1], "process": ["a"], "cpu_ns": [2]}))
+    with pytest.raises(TickdiskError, match="holds table load"):
+        table.read("ticks", tmp_path / "load.parquet")
+
+
+def test_a_child_leaves_command_output_and_exit_code(tmp_path: Path) -> None:
+    child = process.Child("echo", ["sh", "-c", "echo said; exit 3"], tmp_path)
+    assert child.wait(10) == 3
+    record = read_json(tmp_path / "echo.json")
+    assert (record["exit_code"], record["command"][0], child.tail()) == (3, "sh", "said")
+
+
+def test_a_missing_program_points_to_doctor(tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match="no-such-program is not installed; `tickdisk doctor`"):
+        process.Child("none", ["no-such-program"], tmp_path)
+    with pytest.raises(TickdiskError, match="no-such-program is not installed"):
+        process.run(["no-such-program"])
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _wait_dead(pid: int) -> bool:
+    deadline = time.monotonic() + 10
+    while _alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not _alive(pid)
+
+
+def test_children_die_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    code = (f"from pathlib import Path; from tickdisk.process import Child; import time; "
+            f"print(Child('sleep', ['sleep', '60'], Path({str(tmp_path)!r})).pid, flush=True); time.sleep(60)")
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        grandchild = int(parent.stdout.readline())
+        assert _alive(grandchild)
+        parent.kill()
+    assert _wait_dead(grandchild)
+
+
+def test_the_death_of_the_owner_ends_us(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as owner:
+        code = "from tickdisk.process import follow_owner; import time; follow_owner(); print('ready', flush=True); time.sleep(60)"
+        with subprocess.Popen([sys.executable, "-c", code], env={**os.environ, process.OWNER_VARIABLE: str(owner.pid)},
+                              stdout=subprocess.PIPE, text=True, cwd=tmp_path) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            owner.kill()
+            assert child.wait(10) == -signal.SIGTERM
+
+
+def test_one_claim_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
+    code = f"from pathlib import Path; from tickdisk.project import claim; import time; claim(Path({str(tmp_path)!r})); print('held', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(TickdiskError, match=rf"another run \(process {holder.pid}\)"):
+            project.claim(tmp_path)
+        holder.kill()
+    project.claim(tmp_path)
+
+
+def test_load_is_measured_while_something_runs() -> None:
+    meter = host.LoadMeter()
+    before = host.cpu_ns(os.getpid())
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        pass
+    load = meter.read()
+    after = host.cpu_ns(os.getpid())
+    assert load.seconds >= 0.3
+    assert 0 <= load.steal_share <= 1
+    assert before is not None
+    assert after is not None
+    assert 0.1e9 < after - before < 1e9

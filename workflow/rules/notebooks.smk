@@ -1,0 +1,50 @@
+# One notebook an experiment, rendered by papermill; its facts, claims and figures are outputs beside it.
+
+
+def cells_of(experiment):
+    return [
+        f"results/runs/{cell.hash}/manifest.json"
+        for cell in CELLS
+        if cell.experiment == experiment
+    ]
+
+
+EVIDENCE = {
+    "calibration": ["results/calibration.json"],
+    "switchback": cells_of("switchback"),
+    "join_burst": cells_of("join_burst"),
+}
+
+
+rule notebook:
+    input:
+        notebook="notebooks/{notebook}.ipynb",
+        plan=ancient("results/plan.json"),
+        calibration=ancient("results/calibration.json"),
+        evidence=lambda wildcards: EVIDENCE[wildcards.notebook],
+    output:
+        notebook="results/notebooks/{notebook}.ipynb",
+        html="results/notebooks/{notebook}.html",
+        facts="results/notebooks/{notebook}/facts.json",
+        claims="results/notebooks/{notebook}/claims.json",
+    log:
+        "results/logs/notebook/{notebook}.log",
+    wildcard_constraints:
+        notebook="|".join(EVIDENCE),
+    params:
+        # Rendered again when what computes it changes; live cells never are.
+        analysis=lambda wildcards, input: analysis_digest(input.notebook),
+        plan=PROJECT.plan_digest,
+        folder="results/notebooks/{notebook}",
+        html_without_other_hosts=(
+            "--HTMLExporter.mathjax_url= --HTMLExporter.require_js_url="
+            " --HTMLExporter.jupyter_widgets_base_url= --HTMLExporter.mermaid_js_url="
+        ),
+    shell:
+        # papermill leaves a partial notebook when it fails: it writes elsewhere, and what is whole is moved.
+        "(papermill {input.notebook} {params.folder}/rendered.ipynb --no-progress-bar --kernel python3"
+        " -p plan {input.plan} -p output {params.folder}"
+        " && jupyter nbconvert --log-level WARN --to html {params.html_without_other_hosts}"
+        " --output rendered.html {params.folder}/rendered.ipynb"
+        " && mv {params.folder}/rendered.html {output.html}"
+        " && mv {params.folder}/rendered.ipynb {output.notebook}) > {log} 2>&1"

@@ -1,0 +1,42 @@
+# What every experiment needs: the plan, the world, the calibration of every device on this machine.
+
+
+rule plan:
+    output:
+        "results/plan.json",
+    log:
+        "results/logs/plan.log",
+    params:
+        config=json.dumps(config),
+        digest=PROJECT.plan_digest,
+    shell:
+        "tickdisk plan --config {params.config:q} --output {output} > {log} 2>&1"
+
+
+rule world:
+    input:
+        plan=ancient("results/plan.json"),
+    output:
+        f"{PROJECT.world}/world.json",
+    log:
+        "results/logs/world.log",
+    threads: workflow.cores
+    shell:
+        "tickdisk world --plan {input.plan} > {log} 2>&1"
+
+
+rule calibrate:
+    input:
+        plan=ancient("results/plan.json"),
+    output:
+        json="results/calibration.json",
+        requests="results/calibration/requests.parquet",
+    log:
+        "results/logs/calibrate.log",
+    threads: workflow.cores
+    params:
+        seconds=PROJECT.config.chosen.calibration.seconds_per_job,
+        models=json.dumps([model.as_dict() for model in PROJECT.models()], sort_keys=True),
+        native=PROJECT.binaries["native"],
+    shell:
+        "tickdisk calibrate --plan {input.plan} 2>&1 | tee {log}"
