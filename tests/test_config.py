@@ -1,5 +1,6 @@
 """Configuration: unknown keys are errors with file and key; the schema does not drift; the plan is a function of the seed."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,14 @@ def test_yaml_that_does_not_parse_names_the_line(tmp_path: Path) -> None:
 HEADER = "experiment\tarm\trole\tdevice\tlatency_us\tdescription\n"
 
 
-@pytest.mark.parametrize(("row", "message"), [
-    ("switchback\ta\tbaseline\tsata_ssd\t-5\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
-    ("switchback\ta\tking\tsata_ssd\t\tx\n", r"e.tsv, line 2: role = 'king'"),
-    ("switchback\ta\tbaseline\tsata_ssd\t\tx\n", r"needs exactly one arm with role null"),
-])
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("switchback\ta\tbaseline\tsata_ssd\t-5\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
+        ("switchback\ta\tking\tsata_ssd\t\tx\n", r"e.tsv, line 2: role = 'king'"),
+        ("switchback\ta\tbaseline\tsata_ssd\t\tx\n", r"needs exactly one arm with role null"),
+    ],
+)
 def test_a_bad_row_is_named(tmp_path: Path, row: str, message: str) -> None:
     (tmp_path / "e.tsv").write_text(HEADER + row)
     with pytest.raises(TickdiskError, match=message):
@@ -91,7 +95,7 @@ def test_every_arm_has_one_epoch_in_every_cycle_and_two_save_periods_are_analyse
         epochs = cell.lives[0].epochs
         for cycle in range(config.chosen.switchback.cycles):
             assert sorted(epoch.arm for epoch in epochs if epoch.cycle == cycle) == own
-        for epoch, after in zip(epochs, epochs[1:], strict=False):
+        for epoch, after in pairwise(epochs):
             assert epoch.end_s == pytest.approx(after.start_s)
             assert epoch.end_s - epoch.steady_s >= 2 * config.chosen.switchback.save_period_s - 1e-9
 

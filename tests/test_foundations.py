@@ -37,7 +37,11 @@ def test_a_file_that_fails_halfway_leaves_the_old_one(tmp_path: Path) -> None:
 
 def test_disk_full_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     full = Path("/dev/full")
-    with pytest.raises(TickdiskError, match=r"cannot write .*out.json: No space left on device"), whole(tmp_path / "out.json"), full.open("wb") as file:
+    with (
+        pytest.raises(TickdiskError, match=r"cannot write .*out.json: No space left on device"),
+        whole(tmp_path / "out.json"),
+        full.open("wb") as file,
+    ):
         file.write(b"x" * 65536)
         file.flush()
     assert list(tmp_path.iterdir()) == []
@@ -69,7 +73,9 @@ def test_conversion_undoes_offset_and_drift(offset: int, drift_ppm: int, at: int
     raw = monotonic + offset + (monotonic - start) * drift_ppm // 10**6
     samples = pd.DataFrame({"monotonic_ns": monotonic, "monotonic_raw_ns": raw})
     stamped = start + at + offset + at * drift_ppm // 10**6
-    assert abs(int(clock.to_monotonic([stamped], "monotonic_raw", samples)[0]) - (start + at)) <= max(2, abs(drift_ppm) ** 2 * at // 10**12 + 2)
+    assert abs(int(clock.to_monotonic([stamped], "monotonic_raw", samples)[0]) - (start + at)) <= max(
+        2, abs(drift_ppm) ** 2 * at // 10**12 + 2
+    )
 
 
 def test_conversion_without_samples_is_refused() -> None:
@@ -122,8 +128,10 @@ def _wait_dead(pid: int) -> bool:
 
 
 def test_children_die_with_a_parent_that_was_killed(tmp_path: Path) -> None:
-    code = (f"from pathlib import Path; from tickdisk.process import Child; import time; "
-            f"print(Child('sleep', ['sleep', '60'], Path({str(tmp_path)!r})).pid, flush=True); time.sleep(60)")
+    code = (
+        f"from pathlib import Path; from tickdisk.process import Child; import time; "
+        f"print(Child('sleep', ['sleep', '60'], Path({str(tmp_path)!r})).pid, flush=True); time.sleep(60)"
+    )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         grandchild = int(parent.stdout.readline())
@@ -134,9 +142,16 @@ def test_children_die_with_a_parent_that_was_killed(tmp_path: Path) -> None:
 
 def test_the_death_of_the_owner_ends_us(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as owner:
-        code = "from tickdisk.process import follow_owner; import time; follow_owner(); print('ready', flush=True); time.sleep(60)"
-        with subprocess.Popen([sys.executable, "-c", code], env={**os.environ, process.OWNER_VARIABLE: str(owner.pid)},
-                              stdout=subprocess.PIPE, text=True, cwd=tmp_path) as child:
+        code = (
+            "from tickdisk.process import follow_owner; import time; follow_owner(); print('ready', flush=True); time.sleep(60)"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**os.environ, process.OWNER_VARIABLE: str(owner.pid)},
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+        ) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
             owner.kill()
@@ -144,7 +159,8 @@ def test_the_death_of_the_owner_ends_us(tmp_path: Path) -> None:
 
 
 def test_one_claim_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
-    code = f"from pathlib import Path; from tickdisk.project import claim; import time; claim(Path({str(tmp_path)!r})); print('held', flush=True); time.sleep(60)"
+    claimed = f"claim(Path({str(tmp_path)!r})); print('held', flush=True); time.sleep(60)"
+    code = f"import time; from pathlib import Path; from tickdisk.project import claim; {claimed}"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"

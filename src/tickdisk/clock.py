@@ -1,12 +1,12 @@
 """The kernel's clocks, sampled together, so that every producer's time stamps become CLOCK_MONOTONIC nanoseconds.
 
-CLOCK_MONOTONIC is slewed and CLOCK_MONOTONIC_RAW is not, so their difference drifts (by more than a server step within hours), and
-CLOCK_REALTIME jumps. Luanti stamps MONOTONIC_RAW, strace stamps REALTIME.
+CLOCK_MONOTONIC is slewed and CLOCK_MONOTONIC_RAW is not, so their difference drifts (by more than a server step within hours),
+and CLOCK_REALTIME jumps. Luanti stamps MONOTONIC_RAW, strace stamps REALTIME.
 """
 
 import threading
 import time
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,8 @@ _ATTEMPTS = 9
 def sample() -> dict[str, int]:
     """Returns one simultaneous reading of the three clocks in ns, and its uncertainty.
 
-    MONOTONIC is read before and after the two others; of several attempts the one with the narrowest bracket is kept, and half its
-    width is the uncertainty.
+    MONOTONIC is read before and after the two others; of several attempts the one with the narrowest bracket is kept, and half
+    its width is the uncertainty.
     """
     best: dict[str, int] | None = None
     for _ in range(_ATTEMPTS):
@@ -33,7 +33,12 @@ def sample() -> dict[str, int]:
         after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         uncertainty = (after - before + 1) // 2
         if best is None or uncertainty < best["uncertainty_ns"]:
-            best = {"monotonic_ns": before + uncertainty, "monotonic_raw_ns": raw, "realtime_ns": real, "uncertainty_ns": uncertainty}
+            best = {
+                "monotonic_ns": before + uncertainty,
+                "monotonic_raw_ns": raw,
+                "realtime_ns": real,
+                "uncertainty_ns": uncertainty,
+            }
     assert best is not None
     return best
 
@@ -47,7 +52,7 @@ class Sampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="clocks", daemon=True)
 
-    def __enter__(self) -> "Sampler":
+    def __enter__(self) -> Self:
         self._samples.append(sample())
         self._thread.start()
         return self
@@ -75,11 +80,15 @@ def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -
     if clock == "monotonic":
         return times
     if samples.empty:
-        raise TickdiskError(f"there is no clock sample, so {clock} times cannot be converted; record a clocks table during the run")
+        raise TickdiskError(
+            f"there is no clock sample, so {clock} times cannot be converted; record a clocks table during the run"
+        )
     at = samples[f"{clock}_ns"].to_numpy(np.int64)
     order = np.argsort(at)
     offset = (samples["monotonic_ns"].to_numpy(np.int64) - at)[order]
     # Offsets are interpolated, not times: a double carries offsets of this size exactly, but not times since the epoch.
     base = int(offset[0])
-    shift = np.interp((times - at[order][0]).astype(float), (at[order] - at[order][0]).astype(float), (offset - base).astype(float))
+    shift = np.interp(
+        (times - at[order][0]).astype(float), (at[order] - at[order][0]).astype(float), (offset - base).astype(float)
+    )
     return times + base + np.rint(shift).astype(np.int64)

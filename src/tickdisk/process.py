@@ -28,8 +28,16 @@ class Child:
     The kernel kills it when the thread that started it ends (PR_SET_PDEATHSIG): start children from the main thread.
     """
 
-    def __init__(self, name: str, command: Sequence[str | Path], logs: Path, *, environment: Mapping[str, str] | None = None,
-                 cores: Sequence[int] | None = None, cwd: Path | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        logs: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        cores: Sequence[int] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
         self.name, self.command, self._logs = name, [str(word) for word in command], logs
         logs.mkdir(parents=True, exist_ok=True)
         self.log_path = logs / f"{name}.log"
@@ -43,8 +51,14 @@ class Child:
         with self.log_path.open("wb") as log:
             try:
                 self._process = subprocess.Popen(  # noqa: S603 - commands are built by this package, never by a shell
-                    self.command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd,
-                    env=dict(environment) if environment is not None else None, preexec_fn=prepare)  # noqa: PLW1509
+                    self.command,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                    cwd=cwd,
+                    env=dict(environment) if environment is not None else None,
+                    preexec_fn=prepare,  # noqa: PLW1509 - the kernel must know before the program runs
+                )
             except FileNotFoundError as error:
                 raise TickdiskError(f"{self.command[0]} is not installed; `tickdisk doctor` says what to install") from error
         self.pid = self._process.pid
@@ -82,9 +96,17 @@ class Child:
         return "\n".join(self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
     def _record(self, code: int | None) -> None:
-        write_json(self._logs / f"{self.name}.json", {
-            "name": self.name, "command": self.command, "pid": self.pid, "started_ns": self.started_ns,
-            "ended_ns": None if code is None else time.monotonic_ns(), "exit_code": code})
+        write_json(
+            self._logs / f"{self.name}.json",
+            {
+                "name": self.name,
+                "command": self.command,
+                "pid": self.pid,
+                "started_ns": self.started_ns,
+                "ended_ns": None if code is None else time.monotonic_ns(),
+                "exit_code": code,
+            },
+        )
 
 
 def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | None = None) -> str:

@@ -20,17 +20,30 @@ def _schema(**columns: str) -> pa.Schema:
 
 SCHEMAS: dict[str, pa.Schema] = {
     "ticks": _schema(tick="int", start_ns="int", end_ns="int?", players="int"),
-    "actions": _schema(player="word", action="word", due_ns="int", issued_ns="int?", completed_ns="int?", outcome="word", detail="text"),
-    "device": _schema(seq="int", op="word", offset="int", length="int", arrival_ns="int", inflight="int", nominal_ns="int",
-                      replied_ns="int", setting="int"),
-    "epochs": _schema(epoch="int", cycle="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"),
+    "actions": _schema(
+        player="word", action="word", due_ns="int", issued_ns="int?", completed_ns="int?", outcome="word", detail="text"
+    ),
+    "device": _schema(
+        seq="int",
+        op="word",
+        offset="int",
+        length="int",
+        arrival_ns="int",
+        inflight="int",
+        nominal_ns="int",
+        replied_ns="int",
+        setting="int",
+    ),
+    "epochs": _schema(
+        epoch="int", cycle="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"
+    ),
     "clocks": _schema(monotonic_ns="int", monotonic_raw_ns="int", realtime_ns="int", uncertainty_ns="int"),
     "load": _schema(monotonic_ns="int", process="word", cpu_ns="int"),
 }
 
 
 def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
-    """Writes the table `name` to `path` as Parquet (zstd), whole or not at all; TickdiskError names a column that does not fit."""
+    """Writes the table `name` to `path` as Parquet (zstd), whole or not at all; TickdiskError names what does not fit."""
     schema = SCHEMAS[name]
     try:
         if isinstance(table, pd.DataFrame):
@@ -38,14 +51,16 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
         else:
             arrow = table.select(schema.names).cast(schema)
     except (KeyError, pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
-        raise TickdiskError(f"{path}: the rows do not fit the {name} table ({error}); its columns are {', '.join(schema.names)}") from error
+        raise TickdiskError(
+            f"{path}: the rows do not fit the {name} table ({error}); its columns are {', '.join(schema.names)}"
+        ) from error
     metadata = {b"schema_version": str(SCHEMA_VERSION).encode(), b"table": name.encode()}
     with whole(path) as partial:
         pq.write_table(arrow.replace_schema_metadata(metadata), partial, compression="zstd")
 
 
 def read(name: str, path: Path) -> pd.DataFrame:
-    """Returns the table `name` from `path`; nullable integer columns come as Int64. TickdiskError for another table or version."""
+    """Returns the table `name` from `path`; nullable integers come as Int64. TickdiskError for another table or version."""
     try:
         arrow = pq.read_table(path)
     except FileNotFoundError as error:
@@ -55,7 +70,9 @@ def read(name: str, path: Path) -> pd.DataFrame:
     metadata = arrow.schema.metadata or {}
     found = (metadata.get(b"table", b"?").decode(), metadata.get(b"schema_version", b"?").decode())
     if found != (name, str(SCHEMA_VERSION)):
-        raise TickdiskError(f"{path} holds table {found[0]} version {found[1]}, not {name} version {SCHEMA_VERSION}; run the cell again")
+        raise TickdiskError(
+            f"{path} holds table {found[0]} version {found[1]}, not {name} version {SCHEMA_VERSION}; run the cell again"
+        )
     frame: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     for field in SCHEMAS[name]:
         if field.type == pa.int64() and not field.nullable:

@@ -16,6 +16,13 @@ EVIDENCE = {
 }
 
 
+SOURCES = {
+    "calibration": "-p calibration results/calibration.json",
+    "switchback": "-p plan results/plan.json",
+    "join_burst": "-p plan results/plan.json",
+}
+
+
 rule notebook:
     input:
         notebook="notebooks/{notebook}.ipynb",
@@ -35,6 +42,7 @@ rule notebook:
         # Rendered again when what computes it changes; live cells never are.
         analysis=lambda wildcards, input: analysis_digest(input.notebook),
         plan=PROJECT.plan_digest,
+        source=lambda wildcards: SOURCES[wildcards.notebook],
         folder="results/notebooks/{notebook}",
         html_without_other_hosts=(
             "--HTMLExporter.mathjax_url= --HTMLExporter.require_js_url="
@@ -43,7 +51,7 @@ rule notebook:
     shell:
         # papermill leaves a partial notebook when it fails: it writes elsewhere, and what is whole is moved.
         "(papermill {input.notebook} {params.folder}/rendered.ipynb --no-progress-bar --kernel python3"
-        " -p plan {input.plan} -p output {params.folder}"
+        " {params.source} -p output {params.folder}"
         " && jupyter nbconvert --log-level WARN --to html {params.html_without_other_hosts}"
         " --output rendered.html {params.folder}/rendered.ipynb"
         " && mv {params.folder}/rendered.html {output.html}"

@@ -1,1 +1,15 @@
+//! The emulated device of Tickdisk: a disk in memory, behind FUSE, that answers when its model says so.
 
+#![cfg_attr(not(feature = "python"), allow(dead_code, reason = "only Python mounts a disk"))]
+
+mod burner;
+mod clock;
+mod disk;
+mod engine;
+mod log;
+mod memory;
+mod model;
+mod timer;
+
+#[cfg(feature = "python")]
+mod python;

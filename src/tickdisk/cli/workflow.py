@@ -18,8 +18,10 @@ def _say(line: str) -> None:
     print(line, flush=True)
 
 
-def plan(config: Annotated[str, typer.Option(help="Configuration as JSON, as the workflow passes it; empty: the file's.")] = "",
-         output: _Output = PLAN_PATH) -> None:
+def plan(
+    config: Annotated[str, typer.Option(help="Configuration as JSON, as the workflow passes it; empty: the file's.")] = "",
+    output: _Output = PLAN_PATH,
+) -> None:
     """Writes the plan: every cell, in running order."""
     from tickdisk.config import load_config
 
@@ -36,7 +38,9 @@ def world(plan: _Plan = PLAN_PATH) -> None:
 
     process.follow_owner()
     project = Project.load(plan)
-    facts = server.Luanti().make_world(project.world, project.config.chosen.world, project.config.port)
+    spec = server.WorldSpec(**project.config.chosen.world.model_dump())
+    facts = server.Luanti().make_world(project.world, spec, project.world.parent / "logs")
+    facts.pop("places")
     _say(f"{project.world}: {json.dumps(facts, sort_keys=True)}")
 
 
@@ -46,13 +50,21 @@ def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibrati
 
     process.follow_owner()
     project = Project.load(plan)
-    room.calibrate(project.models(), tiers=list(project.devices), seconds_per_job=project.config.chosen.calibration.seconds_per_job,
-                   out_path=output, say=_say)
+    room.calibrate(
+        project.models(),
+        tiers=list(project.devices),
+        seconds_per_job=project.config.chosen.calibration.seconds_per_job,
+        out_path=output,
+        say=_say,
+    )
 
 
-def run(cell: Annotated[str, typer.Argument(help="The cell's hash; `tickdisk plan` lists them.")], plan: _Plan = PLAN_PATH,
-        calibration: Annotated[Path, typer.Option(help="What `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
-        runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs")) -> None:
+def run(
+    cell: Annotated[str, typer.Argument(help="The cell's hash; `tickdisk plan` lists them.")],
+    plan: _Plan = PLAN_PATH,
+    calibration: Annotated[Path, typer.Option(help="What `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
+    runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs"),
+) -> None:
     """Runs one live cell: a real server on an emulated device under real clients."""
     from tickdisk import calibrate as room
     from tickdisk.run import Progress, run_cell
@@ -64,8 +76,11 @@ def run(cell: Annotated[str, typer.Argument(help="The cell's hash; `tickdisk pla
     _say(f"{run_cell(project, chosen, room.load_calibration(calibration), runs, _say)}: whole")
 
 
-def collect(folders: Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote.")], facts: _Output = Path("results/facts.json"),
-            claims: _Output = Path("results/claims.json")) -> None:
+def collect(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote.")],
+    facts: _Output = Path("results/facts.json"),
+    claims: _Output = Path("results/claims.json"),
+) -> None:
     """Merges the facts and the claims of all notebooks."""
     all_facts = [read_json(folder / "facts.json") for folder in folders]
     write_json(facts, {name: fact for part in all_facts for name, fact in part.items()})

@@ -13,6 +13,26 @@ from tickdisk.config.model import Arm, Config, Decision, JoinBurst, Limits, Scal
 from tickdisk.config.plan import Cell, Epoch, Life, digest, file_digest, plan, world_hash
 
 __all__ = [
-    "CONFIG_PATH", "EXPERIMENTS_PATH", "SCHEMA_PATH", "Arm", "Cell", "Config", "Decision", "Epoch", "JoinBurst", "Life", "Limits",
-    "Scale", "Switchback", "World", "digest", "file_digest", "load_arms", "load_config", "parse_config", "plan", "schema", "world_hash",
+    "CONFIG_PATH",
+    "EXPERIMENTS_PATH",
+    "SCHEMA_PATH",
+    "Arm",
+    "Cell",
+    "Config",
+    "Decision",
+    "Epoch",
+    "JoinBurst",
+    "Life",
+    "Limits",
+    "Scale",
+    "Switchback",
+    "World",
+    "digest",
+    "file_digest",
+    "load_arms",
+    "load_config",
+    "parse_config",
+    "plan",
+    "schema",
+    "world_hash",
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from tickdisk.config.model import Arm, Config
 from tickdisk.errors import TickdiskError
@@ -17,7 +17,7 @@ EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
 
 
-def _sentence(error: ValidationError, where: str, kind: type[BaseModel]) -> TickdiskError:
+def _sentence(error: ValidationError, where: str) -> TickdiskError:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"]) or "the whole"
     if first["type"] == "extra_forbidden":
@@ -35,7 +35,7 @@ def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Co
     try:
         return Config.model_validate(dict(values))
     except ValidationError as error:
-        raise _sentence(error, where, Config) from error
+        raise _sentence(error, where) from error
 
 
 def load_config(path: Path = CONFIG_PATH) -> Config:
@@ -64,7 +64,7 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
         try:
             arms.append(Arm.model_validate({key: value for key, value in row.items() if value != "" or key != "latency_us"}))
         except ValidationError as error:
-            raise _sentence(error, f"{path}, line {line}", Arm) from error
+            raise _sentence(error, f"{path}, line {line}") from error
     for experiment in sorted({arm.experiment for arm in arms}):
         own = [arm for arm in arms if arm.experiment == experiment]
         names = [arm.arm for arm in own]

@@ -144,9 +144,12 @@ class Config(_Strict):
         scale = self.scales[self.scale]
         if self.blocks is None:
             return scale
-        return scale.model_copy(update={
-            "switchback": scale.switchback.model_copy(update={"lives": self.blocks}),
-            "join_burst": scale.join_burst.model_copy(update={"blocks": self.blocks})})
+        return scale.model_copy(
+            update={
+                "switchback": scale.switchback.model_copy(update={"lives": self.blocks}),
+                "join_burst": scale.join_burst.model_copy(update={"blocks": self.blocks}),
+            }
+        )
 
 
 class Arm(_Strict):
@@ -157,7 +160,7 @@ class Arm(_Strict):
     arm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Name of the arm in tables and figures."""
     role: Role
-    """baseline; null (the baseline again); sham (the slowest dose's CPU cost at the baseline's latency); dose; treatment; positive."""
+    """baseline; null (the baseline again); sham (the slowest arm's CPU cost at its own latency); dose; treatment; positive."""
     device: str
     """A device of data/devices.yaml."""
     latency_us: Annotated[float, Field(ge=0)] | None = None

@@ -50,7 +50,9 @@ class Cell:
     @property
     def hash(self) -> str:
         """Sixteen hexadecimal digits that name the cell's folder."""
-        return digest({**self.resolved, "experiment": self.experiment, "block": self.block, "lives": [asdict(life) for life in self.lives]})
+        return digest(
+            {**self.resolved, "experiment": self.experiment, "block": self.block, "lives": [asdict(life) for life in self.lives]}
+        )
 
     @property
     def seconds(self) -> float:
@@ -106,25 +108,38 @@ def _join_burst_lives(config: Config, arms: Sequence[Arm], block: int) -> tuple[
     design = config.chosen.join_burst
     seed = int(_rng(config, "join_burst", block, "trace").integers(2**31))
     end = design.burst_s + design.stay_s
-    return tuple(Life(arm, arm, seed, end, (Epoch(0, arm, 0.0, 0.0, end),))
-                 for arm in _shuffled(arms, _rng(config, "join_burst", block, "order")))
+    return tuple(
+        Life(arm, arm, seed, end, (Epoch(0, arm, 0.0, 0.0, end),))
+        for arm in _shuffled(arms, _rng(config, "join_burst", block, "order"))
+    )
 
 
-def plan(config: Config, arms: Sequence[Arm], devices: Mapping[str, Mapping[str, Any]], binaries: Mapping[str, str]) -> list[Cell]:
+def plan(
+    config: Config, arms: Sequence[Arm], devices: Mapping[str, Mapping[str, Any]], binaries: Mapping[str, str]
+) -> list[Cell]:
     """Returns the cells of the chosen scale in the order in which they run.
 
     `devices` are the resolved device models by name, `binaries` the checksums of server, probe, players and native module.
     """
     scale = config.chosen
-    designs = {"switchback": (scale.switchback, scale.switchback.lives, _switchback_lives),
-               "join_burst": (scale.join_burst, scale.join_burst.blocks, _join_burst_lives)}
+    designs = {
+        "switchback": (scale.switchback, scale.switchback.lives, _switchback_lives),
+        "join_burst": (scale.join_burst, scale.join_burst.blocks, _join_burst_lives),
+    }
     cells = []
     for experiment, (design, blocks, lives) in designs.items():
         own = [arm for arm in arms if arm.experiment == experiment]
         # The number of blocks is not part of a cell: more blocks add cells and leave the finished ones as they are.
-        resolved = {"design": design.model_dump(exclude={"lives", "blocks"}), "arms": [arm.model_dump() for arm in own],
-                    "devices": {arm.device: dict(devices[arm.device]) for arm in own}, "limits": config.limits.model_dump(),
-                    "repeats": scale.repeats, "world": scale.world.model_dump(), "binaries": dict(binaries),
-                    "device_size_mib": config.device_size_mib, "seed": config.seed}
+        resolved = {
+            "design": design.model_dump(exclude={"lives", "blocks"}),
+            "arms": [arm.model_dump() for arm in own],
+            "devices": {arm.device: dict(devices[arm.device]) for arm in own},
+            "limits": config.limits.model_dump(),
+            "repeats": scale.repeats,
+            "world": scale.world.model_dump(),
+            "binaries": dict(binaries),
+            "device_size_mib": config.device_size_mib,
+            "seed": config.seed,
+        }
         cells += [Cell(experiment, block, lives(config, own, block), resolved) for block in range(blocks)]  # type: ignore[arg-type]
     return cells

@@ -1,4 +1,4 @@
-"""This checkout on this machine: the plan of its cells, where everything lies, and who may work here now."""
+"""The checkout on the machine: the plan of its cells, where everything lies, and who may work here now."""
 
 from tickdisk.project.claim import claim
 from tickdisk.project.project import PLAN_PATH, Project

@@ -19,7 +19,9 @@ def claim(results: Path) -> None:
     except BlockingIOError as error:
         holder = os.read(descriptor, 32).decode().strip() or "unknown"
         os.close(descriptor)
-        raise TickdiskError(f"another run (process {holder}) works in {results}; wait for it or end it with `kill {holder}`") from error
+        raise TickdiskError(
+            f"another run (process {holder}) works in {results}; wait for it or end it with `kill {holder}`"
+        ) from error
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     _held.append(descriptor)

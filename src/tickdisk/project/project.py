@@ -32,9 +32,15 @@ class Project:
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
         for arm in arms:
             if arm.device not in devices:
-                raise TickdiskError(f"workflow/config/experiments.tsv, arm {arm.arm}: unknown device {arm.device}; "
-                                    f"{DEVICES_PATH} has {', '.join(devices)}")
-        binaries = {**server.Luanti().checksums(), "players": file_digest(player.binary()), "native": file_digest(device.native_path())}
+                raise TickdiskError(
+                    f"workflow/config/experiments.tsv, arm {arm.arm}: unknown device {arm.device}; "
+                    f"{DEVICES_PATH} has {', '.join(devices)}"
+                )
+        binaries = {
+            **server.Luanti().checksums(),
+            "players": file_digest(player.binary()),
+            "native": file_digest(device.native_path()),
+        }
         return cls(config, tuple(arms), devices, binaries)
 
     @classmethod
@@ -82,8 +88,16 @@ class Project:
             "arms": [arm.model_dump(mode="json") for arm in self.arms],
             "world": str(self.world),
             "binaries": dict(self.binaries),
-            "cells": [{"hash": cell.hash, "experiment": cell.experiment, "block": cell.block, "seconds": cell.seconds,
-                       "lives": [life.name for life in cell.lives]} for cell in self.cells],
+            "cells": [
+                {
+                    "hash": cell.hash,
+                    "experiment": cell.experiment,
+                    "block": cell.block,
+                    "seconds": cell.seconds,
+                    "lives": [life.name for life in cell.lives],
+                }
+                for cell in self.cells
+            ],
         }
 
     def save(self, path: Path = PLAN_PATH) -> None:

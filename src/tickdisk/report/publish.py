@@ -17,7 +17,7 @@ _MINIMUM_FACTS = 3
 
 
 def set_paper(template: Path, output: Path) -> None:
-    """Sets the paper from `results/facts.json`, `claims.json`, `plan.json` and the figures, with fonts that typst brings along."""
+    """Sets the paper from `results/facts.json`, `claims.json`, `plan.json` and the figures; typst brings the fonts."""
     with whole(output) as partial:
         try:
             typst.compile(str(template), output=str(partial), root=".", format="pdf", ignore_system_fonts=True)
@@ -29,9 +29,18 @@ def _notebooks() -> list[dict[str, Any]]:
     found = []
     for folder in sorted(path.parent for path in (RESULTS / "notebooks").glob("*/facts.json")):
         figures = sorted((folder / "figures").glob("*.svg"))
-        found.append({"name": folder.name, "title": folder.name.replace("_", " "), "html": f"notebooks/{folder.name}.html",
-                      "ipynb": f"notebooks/{folder.name}.ipynb", "facts": read_json(folder / "facts.json"),
-                      "figures": [{"name": figure.stem.replace("_", " "), "path": str(figure.relative_to(RESULTS))} for figure in figures]})
+        found.append(
+            {
+                "name": folder.name,
+                "title": folder.name.replace("_", " "),
+                "html": f"notebooks/{folder.name}.html",
+                "ipynb": f"notebooks/{folder.name}.ipynb",
+                "facts": read_json(folder / "facts.json"),
+                "figures": [
+                    {"name": figure.stem.replace("_", " "), "path": str(figure.relative_to(RESULTS))} for figure in figures
+                ],
+            }
+        )
     return found
 
 
@@ -40,9 +49,17 @@ def write_page(template: Path, output: Path) -> None:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["display"] = display
     plan = read_json(RESULTS / "plan.json")
-    write_text(output, environment.from_string(template.read_text(encoding="utf-8")).render(
-        notebooks=_notebooks(), claims=read_json(RESULTS / "claims.json"), facts=read_json(RESULTS / "facts.json"),
-        scale=plan["config"]["scale"], cells=plan["cells"], binaries=plan["binaries"]))
+    write_text(
+        output,
+        environment.from_string(template.read_text(encoding="utf-8")).render(
+            notebooks=_notebooks(),
+            claims=read_json(RESULTS / "claims.json"),
+            facts=read_json(RESULTS / "facts.json"),
+            scale=plan["config"]["scale"],
+            cells=plan["cells"],
+            binaries=plan["binaries"],
+        ),
+    )
 
 
 def _problems(notebooks: list[dict[str, Any]], claims: list[dict[str, Any]]) -> list[str]:
@@ -56,8 +73,10 @@ def _problems(notebooks: list[dict[str, Any]], claims: list[dict[str, Any]]) -> 
     if not (RESULTS / "paper.pdf").read_bytes().startswith(b"%PDF"):
         problems.append("results/paper.pdf is not a PDF")
     for page in (RESULTS / "index.html", *(RESULTS / notebook["html"] for notebook in notebooks)):
-        other = re.search(r"""(?:src|href)\s*=\s*["']?((?:https?:)?//[^"'\s>]+)|@import\s+url\(["']?(https?:[^)"']+)""",
-                          re.sub(r"<a\s[^>]*>", "", page.read_text(encoding="utf-8")))
+        other = re.search(
+            r"""(?:src|href)\s*=\s*["']?((?:https?:)?//[^"'\s>]+)|@import\s+url\(["']?(https?:[^)"']+)""",
+            re.sub(r"<a\s[^>]*>", "", page.read_text(encoding="utf-8")),
+        )
         if other:
             problems.append(f"{page} asks another host: {other.group(0)[:80]}")
     return problems
@@ -69,7 +88,13 @@ def check_results(output: Path) -> list[str]:
     problems = _problems(notebooks, claims)
     if problems:
         raise TickdiskError(f"results are not whole: {'; '.join(problems)}; remove results/notebooks and run again")
-    write_json(output, {"notebooks": [notebook["name"] for notebook in notebooks], "claims": len(claims),
-                        "facts": len(json.loads((RESULTS / "facts.json").read_text(encoding="utf-8")))})
+    write_json(
+        output,
+        {
+            "notebooks": [notebook["name"] for notebook in notebooks],
+            "claims": len(claims),
+            "facts": len(json.loads((RESULTS / "facts.json").read_text(encoding="utf-8"))),
+        },
+    )
     width = max(len(claim["verdict"]) for claim in claims)
     return [f"{claim['verdict']:{width}}  n={claim['n']:<3} {claim['statement']}" for claim in claims]

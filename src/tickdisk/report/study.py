@@ -4,14 +4,16 @@ import math
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 from IPython.display import SVG
 
 from tickdisk import plot
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
+
+if TYPE_CHECKING:
+    import altair as alt
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
 VERDICTS = ("different", "equivalent", "inconclusive", "not valid")
@@ -60,8 +62,17 @@ class Study:
         self.claims: list[Claim] = []
         self.figures: list[str] = []
 
-    def fact(self, name: str, value: float | None, unit: str, *, interval: tuple[float, float] | None = None, n: int | None = None,
-             source: str, note: str = "") -> None:
+    def fact(
+        self,
+        name: str,
+        value: float | None,
+        unit: str,
+        *,
+        interval: tuple[float, float] | None = None,
+        n: int | None = None,
+        source: str,
+        note: str = "",
+    ) -> None:
         """States a fact under `STUDY.name`; TickdiskError when the name is taken or not of lower-case words and dots."""
         full = f"{self.name}.{name}"
         if full in self.facts or not _NAME.match(full):
@@ -74,7 +85,9 @@ class Study:
         full = [f"{self.name}.{fact}" for fact in facts]
         missing = [fact for fact in full if fact not in self.facts]
         if verdict not in VERDICTS or missing:
-            raise TickdiskError(f"claim {self.name}.{name}: verdict {verdict!r} or facts {missing} unknown; state facts before claims")
+            raise TickdiskError(
+                f"claim {self.name}.{name}: verdict {verdict!r} or facts {missing} unknown; state facts before claims"
+            )
         self.claims.append(Claim(f"{self.name}.{name}", source, statement, verdict, evidence, full, n))
 
     def figure(self, name: str, chart: "alt.TopLevelMixin") -> SVG:

@@ -22,8 +22,8 @@ Say = Callable[[str], None]
 def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, runs: Path, say: Say) -> Path:
     """Runs `cell` and returns its folder under `runs`.
 
-    The whole cell is repeated, at most as often as the scale allows, when steal or memory pressure was above the limit: the decision
-    looks at the machine, never at the outcome. The last attempt is kept and marked. TickdiskError when a life cannot be run.
+    The whole cell is repeated, at most as often as the scale allows, when steal or memory pressure was above the limit: the machine
+    decides that, never the outcome. The last attempt is kept and marked. TickdiskError when a life cannot be run.
     """
     for line in device.recover():
         say(f"left by an earlier run, removed: {line}")
@@ -48,12 +48,22 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
             if not attempts[-1]["too_loaded"] or len(attempts) > project.config.chosen.repeats:
                 break
             say(f"{cell.title}: repeated, {attempts[-1]['too_loaded']}")
-        write_json(partial / MANIFEST, {
-            "hash": cell.hash, "experiment": cell.experiment, "block": cell.block, "resolved": dict(cell.resolved),
-            "plan": [asdict(life) for life in cell.lives], "models": {arm: model.as_dict() for arm, model in models.items()},
-            "host": host.facts(), "attempts": attempts, "marked": attempts[-1]["too_loaded"], "lives": lives,
-            "calibration": digest(calibration.model_dump(mode="json")),
-        })
+        write_json(
+            partial / MANIFEST,
+            {
+                "hash": cell.hash,
+                "experiment": cell.experiment,
+                "block": cell.block,
+                "resolved": dict(cell.resolved),
+                "plan": [asdict(life) for life in cell.lives],
+                "models": {arm: model.as_dict() for arm, model in models.items()},
+                "host": host.facts(),
+                "attempts": attempts,
+                "marked": attempts[-1]["too_loaded"],
+                "lives": lives,
+                "calibration": digest(calibration.model_dump(mode="json")),
+            },
+        )
         _publish(partial, final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -61,7 +71,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
 
 
 def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration) -> dict[str, device.DeviceModel]:
-    """Returns the device model of every arm; the sham's burns, per request, what the slowest arm costs the emulator more than its own."""
+    """Returns the device model of every arm; the sham's burns what the slowest arm costs the emulator more."""
     arms = [arm for arm in project.arms if arm.experiment == cell.experiment]
     models = {arm.arm: project.model(cell.experiment, arm.arm) for arm in arms}
     sham = next(arm.arm for arm in arms if arm.role == "sham")

@@ -1,5 +1,6 @@
 """One server life on an emulated device: copy the world, start cold, let the players act, change the device on schedule, stop."""
 
+import os
 import shutil
 import tempfile
 import time
@@ -16,7 +17,7 @@ from tickdisk.config import Cell, Epoch, Life
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 from tickdisk.project import Project
-from tickdisk.run.record import CpuRecorder, compress, validity
+from tickdisk.run.record import CpuRecorder, compress, reasons_not_valid
 from tickdisk.run.trace import write_life_trace
 
 _LEAD_S = 1.0
@@ -53,13 +54,25 @@ def run_life(stage: Stage) -> dict[str, Any]:
     cores = host.split_cores()
     with _tmpfs() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu:
         model = stage.models[stage.life.first_arm]
-        with device.up(model, size_bytes=stage.project.config.device_size_mib << 20, floor_ns=stage.floor_ns(stage.life.first_arm),
-                       log_path=fast / "device.log", logs=logs, cores=cores.others) as disk:
+        with device.up(
+            model,
+            size_bytes=stage.project.config.device_size_mib << 20,
+            floor_ns=stage.floor_ns(stage.life.first_arm),
+            log_path=fast / "device.log",
+            logs=logs,
+            cores=cores.others,
+        ) as disk:
             world = _copy_world(stage, disk)
             cpu.follow("emulator", disk.daemon_pid)
             running = server.Luanti().start(
-                world, port=stage.project.config.port, folder=fast, logs=logs, cores=cores.server,
-                save_period_s=stage.cell.resolved["design"].get("save_period_s", server.SAVE_PERIOD_S), owner_of=disk)
+                world,
+                port=stage.project.config.port,
+                folder=fast,
+                logs=logs,
+                cores=cores.server,
+                save_period_s=stage.cell.resolved["design"].get("save_period_s", server.SAVE_PERIOD_S),
+            )
+            disk.add_user(running.pid)
             cpu.follow("server", running.pid)
             started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
             players = player.start_players(f"127.0.0.1:{stage.project.config.port}", trace, started_ns, fast, logs, cores.others)
@@ -71,37 +84,56 @@ def run_life(stage: Stage) -> dict[str, Any]:
         samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
         ticks = server.read_ticks(running.tick_log, lambda ns: clock.to_monotonic(ns, "monotonic_raw", samples))
         actions = player.read_actions(fast / player.ACTIONS, expected=events)
-        requests = device.read_log(fast / "device.log")
-        for name, frame in (("ticks", ticks.table), ("actions", actions), ("device", requests), ("clocks", samples),
-                            ("epochs", pd.DataFrame(epochs)), ("load", cpu.table())):
-            table.write(name, stage.folder / f"{name}.parquet", frame)
         client = player.read_status(fast / player.STATUS)
+        requests = device.read_log(fast / "device.log")
+        for name, frame in (
+            ("ticks", ticks.table),
+            ("actions", actions),
+            ("device", requests),
+            ("clocks", samples),
+            ("epochs", pd.DataFrame(epochs)),
+            ("load", cpu.table()),
+        ):
+            table.write(name, stage.folder / f"{name}.parquet", frame)
         for path in (running.tick_log, fast / player.ACTIONS, fast / "device.log", running.server_log):
             compress(path, raw)
     return {
-        "name": stage.life.name, "trace_events": events, "started_ns": started_ns, "load": meter.read().as_dict(),
-        "ticks": ticks.summary, "client": client, "device": status, "server": running.facts, "server_problems": problems,
-        "floors_ns": {arm: stage.floor_ns(arm) for arm in {epoch.arm for epoch in stage.life.epochs}},
-        "reasons": validity(stage, ticks.summary, client, problems, status, requests),
+        "name": stage.life.name,
+        "trace_events": events,
+        "requests": len(requests),
+        "started_ns": started_ns,
+        "load": meter.read().as_dict(),
+        "ticks": ticks.summary,
+        "client": client,
+        "device": status,
+        "server": dict(running.facts),
+        "server_problems": problems,
+        "floors_ns": {arm: stage.floor_ns(arm) for arm in sorted({epoch.arm for epoch in stage.life.epochs})},
+        "markers": ticks.markers.to_dict("records"),
+        "rejects": list(ticks.rejects),
+        "reasons": reasons_not_valid(stage.project.config.limits, ticks.summary, client, problems, status, len(requests)),
     }
 
 
 def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
-    """The copy is made at memory speed, then the arm's model is set and the file system is mounted anew: its page cache is cold."""
+    """Copies at memory speed; then the file system is mounted anew (cold page cache) and the arm's model is set."""
     arm = stage.life.first_arm
     disk.set(stage.models[arm].unlimited(), floor_ns=0)
     target = disk.mount_point / "world"
     try:
         shutil.copytree(stage.project.world, target)
     except OSError as error:
-        raise TickdiskError(f"the world does not fit on the device ({error}); raise device_size_mib in workflow/config/config.yaml") from error
+        raise TickdiskError(
+            f"the world does not fit on the device ({error}); raise device_size_mib in workflow/config/config.yaml"
+        ) from error
     disk.remount()
     disk.set(stage.models[arm], floor_ns=stage.floor_ns(arm))
     return target
 
 
-def _switch(stage: Stage, disk: device.MountedDevice, started_ns: int, players: process.Child,
-            running: server.RunningServer) -> Iterator[dict[str, Any]]:
+def _switch(
+    stage: Stage, disk: device.MountedDevice, started_ns: int, players: process.Child, running: server.RunningServer
+) -> Iterator[dict[str, Any]]:
     """Sets each epoch's device at its time and yields the epochs as they were."""
     for number, epoch in enumerate(stage.life.epochs):
         _wait_until(started_ns + round(epoch.start_s * 1e9), players, running)
@@ -111,9 +143,16 @@ def _switch(stage: Stage, disk: device.MountedDevice, started_ns: int, players: 
 
 
 def _epoch_row(number: int, epoch: Epoch, stage: Stage, setting: device.Setting, started_ns: int) -> dict[str, Any]:
-    return {"epoch": number, "cycle": epoch.cycle, "arm": epoch.arm, "device": stage.models[epoch.arm].name, "setting": setting.number,
-            "start_ns": setting.effective_ns, "steady_ns": started_ns + round(epoch.steady_s * 1e9),
-            "end_ns": started_ns + round(epoch.end_s * 1e9)}
+    return {
+        "epoch": number,
+        "cycle": epoch.cycle,
+        "arm": epoch.arm,
+        "device": stage.models[epoch.arm].name,
+        "setting": setting.number,
+        "start_ns": setting.effective_ns,
+        "steady_ns": started_ns + round(epoch.steady_s * 1e9),
+        "end_ns": started_ns + round(epoch.end_s * 1e9),
+    }
 
 
 def _wait_until(at_ns: int, players: process.Child, running: server.RunningServer) -> None:
@@ -135,6 +174,10 @@ def _finish(players: process.Child, until_ns: int) -> None:
 
 @contextmanager
 def _tmpfs() -> Iterator[Path]:
-    """Yields a folder in memory for what must never touch the device under test; removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="tickdisk-", dir="/dev/shm") as folder:  # noqa: S108 - tmpfs is the point
+    """Yields a folder in memory for what must never touch the device under test; after a kill the next removes it."""
+    memory = Path("/dev/shm")  # noqa: S108 - tmpfs is the point
+    for left in memory.glob("tickdisk-run-*"):
+        if not Path(f"/proc/{left.name.split('-')[2]}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"tickdisk-run-{os.getpid()}-", dir=memory) as folder:
         yield Path(folder)

@@ -3,7 +3,7 @@
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 import zstandard
@@ -26,7 +26,7 @@ class CpuRecorder:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cpu", daemon=True)
 
-    def __enter__(self) -> "CpuRecorder":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -60,15 +60,21 @@ def compress(path: Path, folder: Path) -> None:
         zstandard.ZstdCompressor(level=6).copy_stream(source, target)
 
 
-def reasons_not_valid(limits: "Limits", ticks: dict[str, Any], client: dict[str, Any], problems: list[str], device: dict[str, Any],
-                      requests: int) -> list[str]:
+def reasons_not_valid(
+    limits: "Limits", ticks: dict[str, Any], client: dict[str, Any], problems: list[str], device: dict[str, Any], requests: int
+) -> list[str]:
     """Returns why a life does not count, in words; empty when it does."""
     reasons = []
-    if client["schedule_lag_p99_ms"] > limits.client_lag_ms:
-        reasons.append(f"client saturated: p99 lag {client['schedule_lag_p99_ms']:.1f} ms behind its own schedule")
+    if client["saturated"]:
+        lag = client["schedule_lag"]
+        reasons.append(
+            f"client saturated: {lag['p99_ms'] or lag['max_ms']:.1f} ms behind its own schedule, over {limits.client_lag_ms:g} ms"
+        )
     expected = ticks["ticks"] + ticks["missing"]
     if expected == 0 or ticks["missing"] / expected > limits.missing_ticks_share:
         reasons.append(f"{ticks['missing']} of {expected} ticks missing")
+    if ticks["blocks_generated"] > 0:
+        reasons.append(f"{ticks['blocks_generated']} map blocks were generated: players left the stored terrain")
     if problems:
         reasons.append(f"the server reported {len(problems)} errors, the first: {problems[0]}")
     if requests == 0:

@@ -1,0 +1,36 @@
+# Two commands: `make paper` and `make test`. Each sets up what is missing first.
+PYTHON ?= python3
+SCALE ?=
+BLOCKS ?=
+# The project's environment and toolchains first; build/path is written by the set-up.
+WITH_PATH = PATH="$$(cat build/path):$$PATH"
+
+.DEFAULT_GOAL := help
+.PHONY: help paper test setup doctor lab lock clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+
+paper: setup ## everything: results/paper.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks
+	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)"
+
+test: setup ## lint, types and tests of every language
+	@$(WITH_PATH) envs/checks
+
+setup: ## install what is missing, build what changed
+	@$(PYTHON) envs/setup.py
+
+doctor: setup ## what this machine can do, and what to install for the rest
+	@$(WITH_PATH) tickdisk doctor
+
+lab: setup ## the notebooks in JupyterLab
+	@$(WITH_PATH) jupyter lab notebooks
+
+lock: setup ## new versions into the lock files (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header envs/go.in -o envs/go.txt
+	$(WITH_PATH) cargo update --manifest-path src/native/Cargo.toml
+	cd src/players && $(WITH_PATH) go get -u ./... && go mod tidy
+
+clean: ## what the set-up built; results/ stays
+	rm -rf .venv build src/native/target src/tickdisk/_native*.so .snakemake .mypy_cache .ruff_cache .pytest_cache .hypothesis

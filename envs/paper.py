@@ -1,0 +1,135 @@
+# ruff: noqa: INP001, S603
+"""`make paper`: runs the workflow in a session of its own and leaves no process of it behind, however it ends.
+
+Every process of the workflow inherits a mark in its environment. When the workflow ends, and before a new one begins (the last
+one may have been killed), processes that carry this project's mark are ended. Standard library only.
+"""
+
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+ROOT = Path(__file__).resolve().parent.parent
+MARK = "TICKDISK_WORKFLOW"
+PATIENCE_S = 20.0
+_PR_SET_PDEATHSIG = 1
+
+
+def marked(mark: str) -> list[int]:
+    """Returns the processes that carry the mark, without those that have ended."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                environment = (entry / "environ").read_bytes()
+                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            except OSError:  # it ended meanwhile, or is somebody else's
+                continue
+            if mark.encode() in environment.split(b"\0") and state not in "ZX":
+                found.append(int(entry.name))
+    return found
+
+
+def sweep(mark: str, patience_s: float = PATIENCE_S) -> int:
+    """Ends every process that carries the mark, those that do not end in time by SIGKILL; returns how many there were."""
+    left = first = marked(mark)
+    for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 5.0)):
+        for pid in left:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+        end = time.monotonic() + wait_s
+        while left and time.monotonic() < end:
+            time.sleep(0.1)
+            left = marked(mark)
+    if left:
+        print(
+            f"make paper: processes {left} do not end (waiting for a device?); `tickdisk device down` frees them", file=sys.stderr
+        )
+    return len(first)
+
+
+def command(scale: str, blocks: str) -> list[str]:
+    """Returns the workflow's command line."""
+    overrides = [f"{name}={value}" for name, value in (("scale", scale), ("blocks", blocks)) if value]
+    return [str(ROOT / ".venv/bin/snakemake"), "--cores", "all", *(["--config", *overrides] if overrides else [])]
+
+
+def supervise(words: list[str], mark: str) -> int:
+    """Runs the workflow, passes signals on to its process group, ends what it leaves; returns its exit code."""
+    name, _, value = mark.partition("=")
+    path = f"{ROOT / '.venv/bin'}:{os.environ.get('PATH', os.defpath)}"
+    # Started in the background, SIGINT would be ignored from here on down.
+    workflow = subprocess.Popen(
+        words,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, name: value, "PATH": path},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - this process has one thread
+    )
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        os.killpg(workflow.pid, number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, pass_on)
+    code = workflow.wait()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    sweep(mark)
+    return code if code >= 0 else 128 - code
+
+
+def give_back() -> None:
+    """Gives what root wrote to the person who called sudo."""
+    user, group = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+    for top in ("results", ".snakemake"):
+        for folder, _, names in os.walk(ROOT / top):
+            for path in (folder, *(os.path.join(folder, name) for name in names)):  # noqa: PTH118
+                os.chown(path, user, group, follow_symlinks=False)
+
+
+def main(scale: str, blocks: str) -> int:
+    """Runs the workflow; returns its exit code, 1 when it cannot start."""
+    if os.geteuid() != 0:
+        sudo = shutil.which("sudo")
+        if sudo is None:
+            print("make paper: mounting emulated devices needs root: run it as root, or install sudo", file=sys.stderr)
+            return 1
+        os.execv(sudo, [sudo, "--preserve-env=CI,SCALE", sys.executable, __file__, scale, blocks, "give-back"])  # noqa: S606
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # when make is killed, so is what it started
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build/.paper-lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            print(f"make paper: already running here, process {lock.read().strip()}; wait for it or end it", file=sys.stderr)
+            return 1
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        mark = f"{MARK}={ROOT}"
+        if ended := sweep(mark):
+            print(f"make paper: ended {ended} processes that an earlier run had left", flush=True)
+        start = time.monotonic()
+        code = supervise(command(scale, blocks), mark)
+        if "give-back" in sys.argv:
+            give_back()
+        minutes = (time.monotonic() - start) / 60
+        outcome = f"failed ({code})" if code else "results/index.html and results/paper.pdf are whole"
+        print(f"make paper: {outcome}, {minutes:.1f} min")
+        return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))

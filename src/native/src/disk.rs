@@ -1,0 +1,223 @@
+//! A FUSE file system with one file, `disk`: what a loop device is put on.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{
+    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
+    ReplyOpen, ReplyStatfs, ReplyWrite, Request, SessionACL, TimeOrNow, WriteFlags,
+};
+
+use crate::engine::{Answer, Engine};
+use crate::memory::Memory;
+use crate::model::Op;
+
+/// The attributes never change; a loop device asks for them even when this process is dead, and must not wait then.
+const FOREVER: Duration = Duration::from_secs(1 << 30);
+const DISK: INodeNo = INodeNo(2);
+const NAME: &str = "disk";
+const BLOCK: u32 = 4096;
+const BACKGROUND_REQUESTS: u16 = 1024;
+const MAX_TRANSFER: u32 = 1 << 20;
+const MODE_PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+const MODE_ZERO_RANGE: i32 = libc::FALLOC_FL_ZERO_RANGE;
+
+pub enum Pending {
+    Read(ReplyData, u64, u64),
+    Written(ReplyWrite, u32),
+    Done(ReplyEmpty),
+}
+
+impl Answer for Pending {
+    fn send(self, memory: &Memory) {
+        match self {
+            Self::Read(reply, offset, length) => reply.data(memory.read(offset, length)),
+            Self::Written(reply, length) => reply.written(length),
+            Self::Done(reply) => reply.ok(),
+        }
+    }
+}
+
+struct Disk(Arc<Engine<Pending>>);
+
+impl Disk {
+    fn attributes(&self, inode: INodeNo) -> FileAttr {
+        let is_disk = inode == DISK;
+        let size = if is_disk { self.0.memory.size() as u64 } else { 0 };
+        FileAttr {
+            ino: inode,
+            size,
+            blocks: size / 512,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind: if is_disk { FileType::RegularFile } else { FileType::Directory },
+            perm: if is_disk { 0o600 } else { 0o700 },
+            nlink: if is_disk { 1 } else { 2 },
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: BLOCK,
+            flags: 0,
+        }
+    }
+}
+
+impl Filesystem for Disk {
+    fn init(&mut self, _: &Request, kernel: &mut KernelConfig) -> io::Result<()> {
+        kernel
+            .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
+            .map_err(|_| io::Error::other("this kernel's FUSE has no asynchronous direct I/O"))?;
+        for refused in [kernel.set_max_background(BACKGROUND_REQUESTS), kernel.set_congestion_threshold(BACKGROUND_REQUESTS)] {
+            refused.map_err(|_| io::Error::other("this kernel's FUSE refuses 1,024 requests in flight"))?;
+        }
+        kernel.set_max_write(MAX_TRANSFER).map_err(|_| io::Error::other("this kernel's FUSE refuses requests of 1 MiB"))?;
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if parent == INodeNo::ROOT && name == NAME {
+            reply.entry(&FOREVER, &self.attributes(DISK), Generation(0));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&FOREVER, &self.attributes(inode));
+    }
+
+    /// Times and owners are not kept, and the size is fixed.
+    fn setattr(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u32>,
+        size: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        if size.is_some_and(|size| size != self.attributes(inode).size) {
+            reply.error(Errno::EPERM);
+        } else {
+            reply.attr(&FOREVER, &self.attributes(inode));
+        }
+    }
+
+    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        if offset == 0 {
+            let _buffer_is_full = reply.add(DISK, 1, FileType::RegularFile, NAME);
+        }
+        reply.ok();
+    }
+
+    /// The loop device takes the block size for its discards from here.
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let blocks = self.0.memory.size() as u64 / u64::from(BLOCK);
+        reply.statfs(blocks, 0, 0, 2, 0, BLOCK, 255, BLOCK);
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES | FopenFlags::FOPEN_NOFLUSH;
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let (_, length) = self.0.memory.clip(offset, size.into());
+        self.0.submit(Op::Read, offset, length as u64, Pending::Read(reply, offset, length as u64));
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        if self.0.memory.write(offset, data) {
+            let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+            self.0.submit(Op::Write, offset, length.into(), Pending::Written(reply, length));
+        } else {
+            reply.error(Errno::ENOSPC);
+        }
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.0.submit(Op::Flush, 0, 0, Pending::Done(reply));
+    }
+
+    fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
+        if mode & (MODE_PUNCH_HOLE | MODE_ZERO_RANGE) & !libc::FALLOC_FL_KEEP_SIZE == 0 {
+            return reply.error(Errno::EOPNOTSUPP);
+        }
+        self.0.memory.discard(offset, length);
+        self.0.submit(Op::Discard, offset, length, Pending::Done(reply));
+    }
+}
+
+/// A mounted disk: its engine, its threads and its FUSE session.
+pub struct MountedDisk {
+    pub engine: Arc<Engine<Pending>>,
+    threads: Vec<JoinHandle<()>>,
+    session: Option<BackgroundSession>,
+}
+
+impl MountedDisk {
+    pub fn mount(mount_point: &Path, source: &str, size: usize, log: Option<&Path>) -> io::Result<Self> {
+        let (engine, threads) = Engine::start(size, log)?;
+        let mut config = Config::default();
+        config.acl = SessionACL::All;
+        config.mount_options =
+            vec![MountOption::FSName(source.into()), MountOption::Subtype("tickdisk".into()), MountOption::DefaultPermissions];
+        // One reader: a second one, with or without its own clone of the descriptor, gained nothing on two cores.
+        config.n_threads = Some(1);
+        let session = fuser::spawn_mount(Disk(Arc::clone(&engine)), mount_point, &config)?;
+        Ok(Self { engine, threads, session: Some(session) })
+    }
+
+    /// Whether the file system was unmounted or its connection aborted.
+    pub fn has_ended(&self) -> bool {
+        self.session.as_ref().is_none_or(|session| session.guard.is_finished())
+    }
+
+    /// Unmounts if still mounted, answers what is pending with errors, and completes the log.
+    pub fn close(&mut self) -> io::Result<()> {
+        let ended = self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join);
+        self.engine.stop();
+        for thread in self.threads.drain(..) {
+            thread.join().map_err(|_| io::Error::other("a thread of the device panicked"))?;
+        }
+        self.engine.close_log();
+        ended
+    }
+}

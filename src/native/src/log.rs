@@ -1,0 +1,167 @@
+//! The device's own log: one binary record a request, written by a thread of its own, so that the request never waits.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::model::Request;
+
+pub const RECORD_BYTES: usize = 64;
+const CAPACITY: usize = 1 << 16;
+/// The sender only wakes a receiver that waits, so the writer looks instead of waiting: 3 million records a second fit.
+const PERIOD: Duration = Duration::from_millis(20);
+
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    pub seq: u64,
+    pub request: Request,
+    pub nominal_ns: u64,
+    pub replied_ns: u64,
+    pub setting: u32,
+}
+
+impl Record {
+    fn append_to(&self, bytes: &mut Vec<u8>) {
+        let Request { arrival_ns, op, offset, length, inflight } = self.request;
+        for word in [self.seq, offset, length, arrival_ns, self.nominal_ns, self.replied_ns] {
+            bytes.extend(word.to_le_bytes());
+        }
+        for word in [inflight, self.setting, op as u32, 0] {
+            bytes.extend(word.to_le_bytes());
+        }
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    written: AtomicU64,
+    lost: AtomicU64,
+    closing: AtomicBool,
+}
+
+pub struct Log {
+    sender: SyncSender<Record>,
+    counts: Arc<Counts>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    /// `None` keeps no log; records are then neither written nor lost.
+    pub fn create(path: Option<&Path>) -> io::Result<Self> {
+        let (sender, receiver) = sync_channel(CAPACITY);
+        let counts = Arc::new(Counts::default());
+        let writer = path.map(|path| {
+            let (file, counts) = (File::create(path)?, Arc::clone(&counts));
+            thread::Builder::new().name("device-log".into()).spawn(move || write_all(file, &receiver, &counts))
+        });
+        Ok(Self { sender, counts, writer: writer.transpose()? })
+    }
+
+    /// Never waits: a record that does not fit into the queue, or comes after `close`, is counted as lost.
+    pub fn append(&self, record: Record) {
+        if self.writer.is_some() && (self.counts.closing.load(Ordering::Relaxed) || self.sender.try_send(record).is_err()) {
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes what was appended before and ends the file; returns when it is complete.
+    pub fn close(&self) {
+        self.counts.closing.store(true, Ordering::SeqCst);
+        while self.writer.as_ref().is_some_and(|writer| !writer.is_finished()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub fn written(&self) -> u64 {
+        self.counts.written.load(Ordering::Relaxed)
+    }
+
+    /// Requests that were answered without a record.
+    pub fn lost(&self) -> u64 {
+        self.counts.lost.load(Ordering::Relaxed)
+    }
+}
+
+fn write_all(mut file: impl Write, receiver: &Receiver<Record>, counts: &Counts) {
+    let mut bytes = Vec::with_capacity(CAPACITY * RECORD_BYTES);
+    loop {
+        let closing = counts.closing.load(Ordering::SeqCst);
+        receiver.try_iter().take(CAPACITY).for_each(|record| record.append_to(&mut bytes));
+        let records = (bytes.len() / RECORD_BYTES) as u64;
+        match file.write_all(&bytes) {
+            Ok(()) => counts.written.fetch_add(records, Ordering::Relaxed),
+            Err(_) => counts.lost.fetch_add(records, Ordering::Relaxed),
+        };
+        if closing && records == 0 {
+            return;
+        }
+        bytes.clear();
+        if !closing {
+            thread::sleep(PERIOD);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Op;
+
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn record(seq: u64) -> Record {
+        let request = Request { arrival_ns: 1, op: Op::Flush, offset: 4096 * seq, length: 512, inflight: 4 };
+        Record { seq, request, nominal_ns: 2, replied_ns: 3, setting: 5 }
+    }
+
+    #[test]
+    fn every_record_is_in_the_file_in_its_layout() {
+        let path = std::env::temp_dir().join(format!("tickdisk-log-{}", std::process::id()));
+        let log = Log::create(Some(&path)).unwrap();
+        (0..1000).for_each(|seq| log.append(record(seq)));
+        log.close();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((bytes.len(), log.written(), log.lost()), (1000 * RECORD_BYTES, 1000, 0));
+        let words: Vec<u64> =
+            bytes[999 * RECORD_BYTES..].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
+        assert_eq!(words, [999, 999 * 4096, 512, 1, 2, 3, 4 | 5 << 32, 2]);
+    }
+
+    #[test]
+    fn what_is_not_written_is_counted() {
+        let path = std::env::temp_dir().join(format!("tickdisk-lost-{}", std::process::id()));
+        let log = Log::create(Some(&path)).unwrap();
+        log.close();
+        log.append(record(0));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((log.written(), log.lost()), (0, 1));
+
+        let (sender, receiver) = sync_channel(8);
+        let counts = Counts { closing: true.into(), ..Counts::default() };
+        (0..3).for_each(|seq| sender.send(record(seq)).unwrap());
+        write_all(Full, &receiver, &counts);
+        assert_eq!((counts.written.into_inner(), counts.lost.into_inner()), (0, 3));
+    }
+
+    #[test]
+    fn without_a_file_nothing_is_lost() {
+        let log = Log::create(None).unwrap();
+        log.append(record(0));
+        assert_eq!((log.written(), log.lost()), (0, 0));
+    }
+}

@@ -1,0 +1,117 @@
+//! `tickdisk._native`: the emulated device for Python.
+
+#![allow(clippy::needless_pass_by_value, reason = "Python's values arrive converted, and owned")]
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::disk::{MountedDisk, Pending};
+use crate::engine::{Engine, Setting};
+use crate::model::{Model, Op, Parameters, Request};
+
+const NAMES: [&str; 4] = ["read", "write", "flush", "discard"];
+
+/// A disk in memory behind a FUSE mount; it answers at once until `set`.
+#[pyclass(frozen)]
+struct Disk {
+    engine: Arc<Engine<Pending>>,
+    mounted: Mutex<MountedDisk>,
+}
+
+#[pymethods]
+impl Disk {
+    /// Mounts the file system at `mount_point`; its one file, `disk`, has `size_bytes` zero bytes.
+    #[new]
+    #[pyo3(signature = (mount_point, source, size_bytes, log_path=None))]
+    fn new(py: Python<'_>, mount_point: PathBuf, source: &str, size_bytes: usize, log_path: Option<PathBuf>) -> PyResult<Self> {
+        let mounted = py.detach(|| MountedDisk::mount(&mount_point, source, size_bytes, log_path.as_deref()))?;
+        Ok(Self { engine: Arc::clone(&mounted.engine), mounted: Mutex::new(mounted) })
+    }
+
+    /// Puts a model in force; returns the setting's number and the `CLOCK_MONOTONIC` time from which it holds.
+    #[pyo3(signature = (latency_ns, bandwidth_bytes_per_s, channels, floor_ns, burn_ns))]
+    fn set(
+        &self,
+        latency_ns: [u64; 4],
+        bandwidth_bytes_per_s: Option<u64>,
+        channels: Option<u32>,
+        floor_ns: u64,
+        burn_ns: u64,
+    ) -> PyResult<(u32, u64)> {
+        let parameters = checked(latency_ns, bandwidth_bytes_per_s, channels)?;
+        Ok(self.engine.set(Setting { parameters, floor_ns, burn_ns }))
+    }
+
+    /// What the device has done, by operation and in total.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let status = py.detach(|| self.engine.status());
+        let (dict, requests, bytes) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+        for (op, name) in NAMES.iter().enumerate() {
+            requests.set_item(name, status.requests[op])?;
+            bytes.set_item(name, status.bytes[op])?;
+        }
+        dict.set_item("requests", requests)?;
+        dict.set_item("bytes", bytes)?;
+        dict.set_item("inflight", status.inflight)?;
+        dict.set_item("max_inflight", status.max_inflight)?;
+        dict.set_item("log_written", status.log_written)?;
+        dict.set_item("log_overflow", status.log_lost)?;
+        dict.set_item("burn_owed_ns", status.burn_owed_ns)?;
+        dict.set_item("floor_ns", status.setting.floor_ns)?;
+        dict.set_item("setting", status.number)?;
+        Ok(dict)
+    }
+
+    /// Whether the mount was taken away.
+    fn has_ended(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.mounted.lock().expect("no thread panics with the lock").has_ended())
+    }
+
+    /// Unmounts if need be, ends the threads and completes the log.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.mounted.lock().expect("no thread panics with the lock").close())?)
+    }
+}
+
+/// Completions, in ns, that the model gives to requests in the order of their arrival; `ops` index read, write, flush, discard.
+#[pyfunction]
+#[pyo3(signature = (latency_ns, bandwidth_bytes_per_s, channels, arrivals_ns, ops, lengths))]
+fn simulate(
+    py: Python<'_>,
+    latency_ns: [u64; 4],
+    bandwidth_bytes_per_s: Option<u64>,
+    channels: Option<u32>,
+    arrivals_ns: Vec<u64>,
+    ops: Vec<usize>,
+    lengths: Vec<u64>,
+) -> PyResult<Vec<u64>> {
+    if arrivals_ns.len() != ops.len() || ops.len() != lengths.len() || ops.iter().any(|op| *op >= Op::ALL.len()) {
+        return Err(PyValueError::new_err("one arrival, one op of 0 to 3 and one length a request"));
+    }
+    let mut model = Model::new(checked(latency_ns, bandwidth_bytes_per_s, channels)?);
+    let requests = arrivals_ns.into_iter().zip(ops).zip(lengths);
+    Ok(py.detach(|| {
+        requests
+            .map(|((arrival_ns, op), length)| {
+                model.completion_ns(&Request { arrival_ns, op: Op::ALL[op], offset: 0, length, inflight: 1 })
+            })
+            .collect()
+    }))
+}
+
+fn checked(latency_ns: [u64; 4], bandwidth_bytes_per_s: Option<u64>, channels: Option<u32>) -> PyResult<Parameters> {
+    if bandwidth_bytes_per_s == Some(0) || channels == Some(0) {
+        return Err(PyValueError::new_err("bandwidth and channels are positive, or None for unlimited"));
+    }
+    Ok(Parameters { latency_ns, bandwidth_bytes_per_s, channels })
+}
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::{Disk, simulate};
+}

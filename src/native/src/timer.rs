@@ -1,0 +1,155 @@
+//! One thread that hands over items at their deadlines: it sleeps until shortly before the earliest one, then spins.
+
+use std::cmp::Ordering as Order;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::clock::now_ns;
+
+/// A sleep overshoots by some 3 us with a timer slack of 1 ns; a longer spin takes the core from those who submit.
+const SPIN_NS: u64 = 15_000;
+
+struct Entry<T> {
+    deadline_ns: u64,
+    seq: u64,
+    item: T,
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Order::Equal
+    }
+}
+impl<T> Eq for Entry<T> {}
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+impl<T> Ord for Entry<T> {
+    /// Reversed: the heap's greatest entry is the earliest.
+    fn cmp(&self, other: &Self) -> Order {
+        (other.deadline_ns, other.seq).cmp(&(self.deadline_ns, self.seq))
+    }
+}
+
+struct Queue<T> {
+    heap: BinaryHeap<Entry<T>>,
+    sleeping: bool,
+    stopped: bool,
+}
+
+pub struct Timer<T> {
+    queue: Mutex<Queue<T>>,
+    changed: Condvar,
+    /// Earliest deadline, so that the spinning thread sees an earlier one without taking the lock from those who submit.
+    head_ns: AtomicU64,
+}
+
+impl<T> Timer<T> {
+    pub fn new() -> Self {
+        let queue = Queue { heap: BinaryHeap::with_capacity(4096), sleeping: false, stopped: false };
+        Self { queue: Mutex::new(queue), changed: Condvar::new(), head_ns: AtomicU64::new(u64::MAX) }
+    }
+
+    /// Items with the same deadline are handed over in the order of `seq`; after `stop` they are dropped.
+    pub fn schedule(&self, deadline_ns: u64, seq: u64, item: T) {
+        let mut queue = self.lock();
+        if queue.stopped {
+            return;
+        }
+        let is_first = queue.heap.peek().is_none_or(|head| deadline_ns < head.deadline_ns);
+        queue.heap.push(Entry { deadline_ns, seq, item });
+        if is_first {
+            self.head_ns.store(deadline_ns, Ordering::Relaxed);
+            if std::mem::take(&mut queue.sleeping) {
+                drop(queue);
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    /// Hands over items until `stop`; what is scheduled then is dropped.
+    pub fn run(&self, mut hand_over: impl FnMut(T)) {
+        // SAFETY: sets the calling thread's timer slack; no pointers are involved.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+        let mut due = Vec::with_capacity(256);
+        let mut queue = self.lock();
+        while !queue.stopped {
+            let now = now_ns();
+            while queue.heap.peek().is_some_and(|head| head.deadline_ns <= now) {
+                due.extend(queue.heap.pop());
+            }
+            let head_ns = queue.heap.peek().map_or(u64::MAX, |head| head.deadline_ns);
+            self.head_ns.store(head_ns, Ordering::Relaxed);
+            if !due.is_empty() {
+                drop(queue);
+                due.drain(..).for_each(|entry| hand_over(entry.item));
+                queue = self.lock();
+            } else if head_ns > now + SPIN_NS {
+                queue.sleeping = true;
+                let pause = Duration::from_nanos(head_ns.saturating_sub(SPIN_NS + now).min(3_600_000_000_000));
+                queue = self.changed.wait_timeout(queue, pause).expect("no thread panics with the lock").0;
+                queue.sleeping = false;
+            } else {
+                drop(queue);
+                while self.head_ns.load(Ordering::Relaxed) == head_ns && now_ns() < head_ns {
+                    std::hint::spin_loop();
+                }
+                queue = self.lock();
+            }
+        }
+        queue.heap.clear();
+    }
+
+    pub fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().expect("no thread panics with the lock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn hands_over_in_order_of_deadlines_and_never_early() {
+        let timer = Arc::new(Timer::new());
+        let (sender, receiver) = mpsc::channel();
+        let runner = Arc::clone(&timer);
+        let thread = thread::spawn(move || runner.run(|item: (u64, u32)| sender.send((now_ns(), item)).unwrap()));
+        let start = now_ns();
+        for (seq, after_us) in [3000, 1000, 2000, 10, 1000, 0].into_iter().enumerate() {
+            let deadline = start + after_us * 1000;
+            timer.schedule(deadline, seq as u64, (deadline, u32::try_from(seq).unwrap()));
+        }
+        let seen: Vec<_> = (0..6).map(|_| receiver.recv_timeout(Duration::from_secs(5)).unwrap()).collect();
+        assert!(seen.iter().all(|(at, (deadline, _))| at >= deadline));
+        let order: Vec<u32> = seen.iter().map(|(_, (_, seq))| *seq).collect();
+        let far: Vec<u32> = order.into_iter().filter(|seq| ![3, 5].contains(seq)).collect();
+        assert_eq!(far, [1, 4, 2, 0]);
+        timer.stop();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn stop_drops_what_is_scheduled() {
+        let timer = Arc::new(Timer::new());
+        let item = Arc::new(());
+        timer.schedule(u64::MAX, 0, Arc::clone(&item));
+        let runner = Arc::clone(&timer);
+        let thread = thread::spawn(move || runner.run(|_| panic!("not due")));
+        timer.stop();
+        thread.join().unwrap();
+        assert_eq!(Arc::strong_count(&item), 1);
+    }
+}

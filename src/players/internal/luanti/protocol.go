@@ -1,0 +1,154 @@
+package luanti
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Commands of protocol 41 (Luanti 5.6.1) that a player reads or writes. Other commands are ignored.
+const (
+	toClientHello            = 0x02
+	toClientAuthAccept       = 0x03
+	toClientAccessDenied     = 0x0a
+	toClientBlockData        = 0x20
+	toClientAddNode          = 0x21
+	toClientRemoveNode       = 0x22
+	toClientChatMessage      = 0x2f
+	toClientMovePlayer       = 0x34
+	toClientDeathScreen      = 0x37
+	toClientAnnounceMedia    = 0x3c
+	toClientUpdatePlayerList = 0x56
+	toClientSRPSaltAndB      = 0x60
+
+	toServerInit          = 0x02
+	toServerInit2         = 0x11
+	toServerPlayerPos     = 0x23
+	toServerGotBlocks     = 0x24
+	toServerDeletedBlocks = 0x25
+	toServerChatMessage   = 0x32
+	toServerInteract      = 0x39
+	toServerClientReady   = 0x43
+	toServerFirstSRP      = 0x50
+	toServerSRPBytesA     = 0x51
+	toServerSRPBytesM     = 0x52
+)
+
+const (
+	serializationVersion = 29
+	lowestProtocol       = 39
+	highestProtocol      = 41
+	mechanismSRP         = 1 << 1
+	mechanismFirstSRP    = 1 << 2
+	playerListRemove     = 2
+	interactStartDigging = 0
+	interactDug          = 2
+	interactPlace        = 3
+	contentAir           = 126
+	nodeSize             = 10 // the server's unit of length in floats: ten to a node
+	mostBlocksAMessage   = 200
+)
+
+var deniedReasons = []string{
+	"wrong password", "the server did not expect what the client sent", "the server is in single-player mode",
+	"the server does not support this client's protocol version", "the player's name has characters that the server does not allow",
+	"the server does not allow the player's name", "the server is full (max_users)", "the server does not allow an empty password",
+	"a player of this name is already connected", "internal error of the server", "", "the server is shutting down", "the server crashed",
+}
+
+func deniedReason(r *reader) string {
+	code := int(r.u8())
+	custom := r.text()
+	switch {
+	case custom != "":
+		return custom
+	case code < len(deniedReasons):
+		return deniedReasons[code]
+	default:
+		return fmt.Sprintf("unknown reason %d", code)
+	}
+}
+
+func helloMessage(name string) []byte {
+	return message(toServerInit).u8(serializationVersion).u16(0).u16(lowestProtocol).u16(highestProtocol).text(name).data
+}
+
+func firstSRPMessage(name string) []byte {
+	salt, verifier := newVerifier(name)
+	return message(toServerFirstSRP).text(string(salt)).text(string(verifier)).u8(0).data
+}
+
+func readyMessage() []byte {
+	return message(toServerClientReady).u8(5).u8(6).u8(1).u8(0).text("tickdisk-players").u16(6).data
+}
+
+func chatMessage(text string) []byte { return message(toServerChatMessage).wideText(text).data }
+
+func blocksMessages(command uint16, blocks []BlockPosition) [][]byte {
+	var messages [][]byte
+	for len(blocks) > 0 {
+		count := min(len(blocks), mostBlocksAMessage)
+		w := message(command).u8(uint8(count))
+		for _, block := range blocks[:count] {
+			w.nodePosition(block)
+		}
+		messages = append(messages, w.data)
+		blocks = blocks[count:]
+	}
+	return messages
+}
+
+// stance is what a position update says: where the player is, how it moves, how far it sees.
+//
+// It looks along +z with a field of view of 0, the server's default for clients that do not know theirs. Then the server's test
+// whether a block is in sight (angle to the view's axis, from a point so far behind the player that every angle is 0) passes for every
+// direction. With a real field of view blocks behind the player would be missing until it turned round.
+type stance struct {
+	position    [3]float64 // nodes
+	velocity    [3]float64 // nodes per second
+	rangeBlocks int
+}
+
+func (w *writer) stance(s stance) *writer {
+	const unit = 100 * nodeSize
+	const pitch, yaw, keys, fieldOfView = 0, 0, 0, 0
+	w.fixed(unit, s.position[:]...).fixed(unit, s.velocity[:]...)
+	return w.u32(pitch).u32(yaw).u32(keys).u8(fieldOfView).u8(uint8(s.rangeBlocks))
+}
+
+func positionMessage(s stance) []byte { return message(toServerPlayerPos).stance(s).data }
+
+// interactMessage points at a node from above.
+func interactMessage(interaction uint8, node [3]int16, s stance) []byte {
+	above := [3]int16{node[0], node[1] + 1, node[2]}
+	pointed := (&writer{}).u8(0).u8(1).nodePosition(node).nodePosition(above).data
+	w := message(toServerInteract).u8(interaction).u16(0).u32(uint32(len(pointed))).bytes(pointed)
+	return w.stance(s).data
+}
+
+// nodeReader finds single nodes in the blocks that the server sends, compressed with zstd as serialization version 29 has it.
+type nodeReader struct{ decoder *zstd.Decoder }
+
+// content returns the content number of a node in a serialized block.
+func (n *nodeReader) content(serialized []byte, node [3]int16) (uint16, error) {
+	const header, nodes = 5, 4096 // flags, lighting, content width, parameter width; then 16-bit contents
+	var err error
+	if n.decoder == nil {
+		n.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<24))
+	}
+	if err == nil {
+		err = n.decoder.Reset(bytes.NewReader(serialized))
+	}
+	if err != nil {
+		return 0, err
+	}
+	raw := make([]byte, header+2*nodes)
+	if _, err := io.ReadFull(n.decoder, raw); err != nil {
+		return 0, err
+	}
+	index := int(node[2]&15)<<8 | int(node[1]&15)<<4 | int(node[0]&15)
+	return binary.BigEndian.Uint16(raw[header+2*index:]), nil
+}

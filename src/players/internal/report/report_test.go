@@ -1,0 +1,75 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tickdisk/players/internal/trace"
+)
+
+func at(ns int64) *int64 { return &ns }
+
+func TestRecorder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "actions.jsonl")
+	r, err := NewRecorder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Due 10, 11, 12; issued 10, 20, 30; a fourth due at 15 was given up at 18: from 15 to 18 three were due and not issued.
+	r.Write(Record{"p0", trace.Ping, 10, at(10), at(20), Completed, ""}, 20)
+	r.Write(Record{"p1", trace.Ping, 15, nil, nil, Failed, "not issued"}, 18)
+	r.Write(Record{"p0", trace.Ping, 11, at(20), at(30), Completed, ""}, 30)
+	r.Write(Record{"p0", trace.Dig, 12, at(30), nil, TimedOut, ""}, 50)
+	if got := r.BacklogMax(); got != 3 {
+		t.Errorf("backlog %d, wanted 3", got)
+	}
+	if got := *r.Counts()[trace.Ping]; got != (KindCount{Offered: 3, Completed: 2, Failed: 1}) {
+		t.Errorf("pings counted as %+v", got)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Error("the file has its name before it is whole")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := os.ReadFile(path)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	want := `{"player":"p1","action":"ping","due_ns":15,"issued_ns":null,"completed_ns":null,"outcome":"failed","detail":"not issued"}`
+	if len(lines) != 4 || lines[1] != want {
+		t.Errorf("records are %q", lines)
+	}
+}
+
+func TestSummariseLag(t *testing.T) {
+	hundred := make([]int64, 100)
+	for i := range hundred {
+		hundred[i] = int64(100-i) * 1e6 // 1 to 100 ms
+	}
+	cases := map[string]struct {
+		lags      []int64
+		limit     float64
+		p50, p99  float64 // 0: not estimable
+		saturated bool
+	}{
+		"none":                     {nil, 20, 0, 0, false},
+		"few, judged by the worst": {[]int64{1e6, 2e6, 21e6}, 20, 2, 0, true},
+		"p99 above the limit":      {hundred, 98, 50, 99, true},
+		"p99 at the limit":         {hundred, 99, 50, 99, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			lag, saturated := SummariseLag(c.lags, c.limit)
+			value := func(p *float64) float64 {
+				if p == nil {
+					return 0
+				}
+				return *p
+			}
+			if value(lag.P50MS) != c.p50 || value(lag.P99MS) != c.p99 || saturated != c.saturated || lag.Samples != len(c.lags) {
+				t.Errorf("p50 %g, p99 %g, saturated %v of %d", value(lag.P50MS), value(lag.P99MS), saturated, lag.Samples)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"syscall"
+
+	"tickdisk/players/internal/trace"
+)
+
+// Below this many samples a 99th percentile is not estimable, and the maximum decides about saturation.
+const lagSamplesForP99 = 100
+
+// Lag says how late the client's own timers fired. P99 is nil when there are too few samples to estimate it.
+type Lag struct {
+	Samples int      `json:"samples"`
+	P50MS   *float64 `json:"p50_ms"`
+	P99MS   *float64 `json:"p99_ms"`
+	MaxMS   *float64 `json:"max_ms"`
+}
+
+// Network counts what passed between the players and the server.
+type Network struct {
+	PacketsSent      int64 `json:"packets_sent"`
+	PacketsReceived  int64 `json:"packets_received"`
+	BytesSent        int64 `json:"bytes_sent"`
+	BytesReceived    int64 `json:"bytes_received"`
+	Retransmissions  int64 `json:"retransmissions"`
+	Duplicates       int64 `json:"duplicates"`
+	BlocksReceived   int64 `json:"blocks_received"`
+	ConnectionErrors int64 `json:"connection_errors"`
+}
+
+// Add sums two counts.
+func (n *Network) Add(other Network) {
+	n.PacketsSent += other.PacketsSent
+	n.PacketsReceived += other.PacketsReceived
+	n.BytesSent += other.BytesSent
+	n.BytesReceived += other.BytesReceived
+	n.Retransmissions += other.Retransmissions
+	n.Duplicates += other.Duplicates
+	n.BlocksReceived += other.BlocksReceived
+	n.ConnectionErrors += other.ConnectionErrors
+}
+
+// Status is status.json: what the client process achieved, and whether it was itself the bottleneck.
+type Status struct {
+	Address      string                    `json:"address"`
+	StartNS      int64                     `json:"start_ns"`
+	EndNS        int64                     `json:"end_ns"`
+	Interrupted  bool                      `json:"interrupted"`
+	Players      int                       `json:"players"`
+	Completion   string                    `json:"completion"`
+	Actions      map[trace.Kind]*KindCount `json:"actions"`
+	BacklogMax   int                       `json:"backlog_max"`
+	ScheduleLag  Lag                       `json:"schedule_lag"`
+	MaxLagMS     float64                   `json:"max_lag_ms"`
+	Saturated    bool                      `json:"saturated"`
+	CPUSeconds   float64                   `json:"cpu_s"`
+	Network      Network                   `json:"network"`
+	FirstRefusal string                    `json:"first_refusal,omitempty"`
+}
+
+// SummariseLag returns quantiles (nearest rank) of the lags and whether they say that the process lacked CPU.
+func SummariseLag(lagsNS []int64, maxLagMS float64) (lag Lag, saturated bool) {
+	lag.Samples = len(lagsNS)
+	if len(lagsNS) == 0 {
+		return lag, false
+	}
+	sorted := slices.Sorted(slices.Values(lagsNS))
+	at := func(share float64) *float64 {
+		value := float64(sorted[int(math.Ceil(share*float64(len(sorted))))-1]) / 1e6
+		return &value
+	}
+	lag.P50MS, lag.MaxMS = at(0.5), at(1)
+	decisive := lag.MaxMS
+	if len(sorted) >= lagSamplesForP99 {
+		lag.P99MS = at(0.99)
+		decisive = lag.P99MS
+	}
+	return lag, *decisive > maxLagMS
+}
+
+// CPUSeconds returns the CPU time that this process has used, user and system.
+func CPUSeconds() float64 {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return math.NaN()
+	}
+	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
+}
+
+// WriteStatus writes the status to path, whole or not at all.
+func WriteStatus(path string, status Status) error {
+	text, err := json.MarshalIndent(status, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path+".partial", append(text, '\n'), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(path+".partial", path)
+	}
+	if err != nil {
+		return fmt.Errorf("the status cannot be written to %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+// Command tickdisk-players drives players of a real game server over its network protocol, from a player trace.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"tickdisk/players/internal/luanti"
+	"tickdisk/players/internal/monotonic"
+	"tickdisk/players/internal/report"
+	"tickdisk/players/internal/trace"
+)
+
+// Exit codes. A run in which actions failed still ends with 0: the records say so.
+const (
+	exitFailure  = 1 // the records or the status could not be written
+	exitUsage    = 2 // the command line or the trace is wrong; nothing was sent
+	exitNoPlayer = 3 // not one player could join
+)
+
+const mostProcessors = 2 // the clients live beside other things and need little
+
+type options struct {
+	config   luanti.Config
+	trace    string
+	actions  string
+	status   string
+	maxLagMS float64
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(arguments []string) int {
+	chosen, err := parse(arguments)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	var actions []trace.Action
+	if err == nil {
+		actions, err = trace.ReadFile(chosen.trace)
+	}
+	if err != nil {
+		return complain(err, exitUsage)
+	}
+	records, err := report.NewRecorder(chosen.actions)
+	if err != nil {
+		return complain(err, exitFailure)
+	}
+	runtime.GOMAXPROCS(min(mostProcessors, runtime.GOMAXPROCS(0)))
+	debug.SetGCPercent(400) // the heap is small; collecting it seldom keeps the schedule
+	interrupted, release := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer release()
+
+	result := luanti.Run(interrupted, chosen.config, actions, records)
+
+	status := report.Status{
+		Address: chosen.config.Address, StartNS: chosen.config.StartNS, EndNS: monotonic.Now(), Interrupted: interrupted.Err() != nil,
+		Players: result.Players, Completion: chosen.config.Completion(), Actions: records.Counts(), BacklogMax: records.BacklogMax(),
+		MaxLagMS: chosen.maxLagMS, CPUSeconds: report.CPUSeconds(), Network: result.Network, FirstRefusal: result.FirstRefusal,
+	}
+	status.ScheduleLag, status.Saturated = report.SummariseLag(result.LagsNS, chosen.maxLagMS)
+	if err := errors.Join(records.Close(), report.WriteStatus(chosen.status, status)); err != nil {
+		return complain(err, exitFailure)
+	}
+	if joins := status.Actions[trace.Join]; joins != nil && joins.Completed == 0 && !status.Interrupted {
+		return complain(fmt.Errorf("no player could join %s; the records in %s say why", status.Address, chosen.actions), exitNoPlayer)
+	}
+	return 0
+}
+
+func parse(arguments []string) (options, error) {
+	if len(arguments) == 0 || arguments[0] != "luanti" {
+		return options{}, errors.New("usage: tickdisk-players luanti --address HOST:PORT --trace FILE --start-ns NS --actions FILE --status FILE")
+	}
+	var chosen options
+	var vertical int
+	var timeoutS float64
+	flags := flag.NewFlagSet("tickdisk-players luanti", flag.ContinueOnError)
+	flags.StringVar(&chosen.config.Address, "address", "", "`HOST:PORT` of the server")
+	flags.StringVar(&chosen.trace, "trace", "", "player trace, JSON lines")
+	flags.Int64Var(&chosen.config.StartNS, "start-ns", 0, "CLOCK_MONOTONIC of the trace's zero, in ns")
+	flags.StringVar(&chosen.actions, "actions", "", "where to write a record for every line of the trace")
+	flags.StringVar(&chosen.status, "status", "", "where to write the status of the clients")
+	flags.IntVar(&chosen.config.Radius.Horizontal, "radius-blocks", 1, "join and teleport wait for the map blocks this near")
+	flags.IntVar(&vertical, "radius-vertical-blocks", -1, "the same, up and down (-1: as radius-blocks)")
+	flags.IntVar(&chosen.config.RangeBlocks, "wanted-range-blocks", 1, "how far players ask the server for terrain; it sends one block more")
+	flags.Float64Var(&timeoutS, "timeout-s", 20, "an action that takes longer has timed out")
+	flags.Float64Var(&chosen.maxLagMS, "max-lag-ms", 20, "above this p99 of their own schedule's lag the clients were short of CPU")
+	if err := flags.Parse(arguments[1:]); err != nil {
+		return options{}, err
+	}
+	if flags.NArg() > 0 {
+		return options{}, fmt.Errorf("unknown argument %q; every option begins with --", flags.Arg(0))
+	}
+	for name, value := range map[string]string{
+		"address": chosen.config.Address, "trace": chosen.trace, "actions": chosen.actions, "status": chosen.status,
+	} {
+		if value == "" {
+			return options{}, fmt.Errorf("--%s is missing", name)
+		}
+	}
+	if chosen.config.StartNS <= 0 || timeoutS <= 0 || chosen.maxLagMS <= 0 {
+		return options{}, errors.New("--start-ns, --timeout-s and --max-lag-ms must be there and positive")
+	}
+	chosen.config.Radius.Vertical = vertical
+	if vertical == -1 {
+		chosen.config.Radius.Vertical = chosen.config.Radius.Horizontal
+	}
+	chosen.config.Timeout = time.Duration(timeoutS * float64(time.Second))
+	return chosen, chosen.config.Check()
+}
+
+func complain(err error, code int) int {
+	fmt.Fprintln(os.Stderr, "tickdisk-players:", err)
+	return code
+}

@@ -1,0 +1,60 @@
+-- What clients and experiments ask of the server by chat.
+
+return function(record)
+	local function stamp()
+		return string.format("%d", minetest.get_us_time())
+	end
+
+	minetest.register_chatcommand("tickdisk_ping", {
+		params = "<n>",
+		description = "Answers `pong <n>`",
+		func = function(_, n)
+			return true, "pong " .. n
+		end,
+	})
+
+	minetest.register_chatcommand("tickdisk_teleport", {
+		params = "<x> <y> <z>",
+		description = "Puts the player there",
+		func = function(name, text)
+			local x, y, z = text:match("^(%-?[%d.]+)[ ,]+(%-?[%d.]+)[ ,]+(%-?[%d.]+)$")
+			local player = minetest.get_player_by_name(name)
+			if not (x and player) then
+				return false, "usage: /tickdisk_teleport <x> <y> <z>"
+			end
+			player:set_pos({x = tonumber(x), y = tonumber(y), z = tonumber(z)})
+			return true
+		end,
+	})
+
+	-- A file that nothing has read before: the read reaches the device, between the two recorded times.
+	minetest.register_chatcommand("tickdisk_marker", {
+		params = "<n>",
+		description = "Reads the world's marker file <n> and answers `marker <n>`",
+		func = function(_, n)
+			local path = minetest.get_worldpath() .. "/markers/" .. (n:match("^%d+$") or "none")
+			local before = stamp()
+			local file = io.open(path, "rb")
+			local length = file and #file:read("*a") or 0
+			local after = stamp()
+			if not file then
+				return false, "no marker file " .. n
+			end
+			file:close()
+			record("m", "read" .. n, before, after)
+			return true, "marker " .. n .. " " .. length
+		end,
+	})
+
+	minetest.register_chatcommand("tickdisk_burn", {
+		params = "<ms>",
+		description = "Keeps the step's thread busy for so many milliseconds",
+		func = function(_, ms)
+			local duration_us = (tonumber(ms) or 0) * 1000
+			local before = minetest.get_us_time()
+			while minetest.get_us_time() - before < duration_us do end
+			record("m", "burn", string.format("%d", before), stamp())
+			return true, "burnt " .. ms
+		end,
+	})
+end

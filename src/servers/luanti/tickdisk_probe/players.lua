@@ -1,0 +1,19 @@
+-- Every player has a spawn of its own (line N + 1 of the spawns file for player pN) and stones to place.
+
+return function(open, path)
+	local spawns = {}
+	local file = open(path, "r")
+	for line in file:lines() do
+		spawns[#spawns + 1] = assert(minetest.string_to_pos(line), path .. ": not a position: " .. line)
+	end
+	file:close()
+
+	minetest.register_on_joinplayer(function(player)
+		local number = tonumber(player:get_player_name():match("^p(%d+)$"))
+		local spawn = number and spawns[number + 1]
+		if spawn then
+			player:set_pos(spawn)
+		end
+		player:get_inventory():set_stack("main", 1, "default:stone 99")
+	end)
+end

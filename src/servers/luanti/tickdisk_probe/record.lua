@@ -1,0 +1,53 @@
+-- The record: one line an event, first field its kind, times in microseconds of minetest.get_us_time().
+--   t,STEP,US,DTIME_US,PLAYERS     a step reached its globalsteps (Luanti shows Lua no end of a step)
+--   g,US,BLOCKS                    blocks generated so far
+--   m,NAME,BEFORE_US,AFTER_US      a marker: something that was done between two times
+--   e,STEPS,US,BLOCKS              shutdown: steps recorded, blocks generated
+-- Lines are kept in memory for at most FLUSH_US, then written and flushed.
+
+local FLUSH_US = 500000
+
+return function(open, path)
+	local file = open(path, "w")
+	local lines, steps, generated = {}, 0, 0
+	local flushed_us = minetest.get_us_time()
+
+	local function flush(now_us)
+		if #lines > 0 then
+			assert(file:write(table.concat(lines, "\n"), "\n"))
+			assert(file:flush())
+			lines = {}
+		end
+		flushed_us = now_us
+	end
+
+	local function record(...)
+		lines[#lines + 1] = table.concat({...}, ",")
+	end
+
+	record("tickdisk_probe", 1, "monotonic_raw_us")
+	flush(flushed_us)
+
+	minetest.register_globalstep(function(dtime)
+		local now_us = minetest.get_us_time()
+		steps = steps + 1
+		record("t", steps, string.format("%d", now_us), string.format("%d", dtime * 1e6 + 0.5), #minetest.get_connected_players())
+		if now_us - flushed_us >= FLUSH_US then
+			flush(now_us)
+		end
+	end)
+
+	minetest.register_on_generated(function(minp, maxp)
+		generated = generated + (maxp.x - minp.x + 1) * (maxp.y - minp.y + 1) * (maxp.z - minp.z + 1) / 4096
+		record("g", string.format("%d", minetest.get_us_time()), string.format("%d", generated))
+	end)
+
+	minetest.register_on_shutdown(function()
+		local now_us = minetest.get_us_time()
+		record("e", steps, string.format("%d", now_us), string.format("%d", generated))
+		flush(now_us)
+		file:close()
+	end)
+
+	return record
+end

@@ -1,0 +1,30 @@
+"""What an emulated device really does on this machine: fio's figures beside the model's, the emulator's own latency and CPU."""
+
+from tickdisk.calibrate.bench import Bench, Measured, bench
+from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
+from tickdisk.calibrate.measure import calibrate
+from tickdisk.calibrate.record import Calibration, DeviceResult, JobResult, burn_ns, floor_ns, interpolate_floor, load_calibration
+from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, percentile_ns
+
+__all__ = [
+    "Bench",
+    "Calibration",
+    "DeviceResult",
+    "Job",
+    "JobResult",
+    "Line",
+    "Measured",
+    "Requests",
+    "Target",
+    "acceptance",
+    "bench",
+    "burn_ns",
+    "calibrate",
+    "floor_ns",
+    "interpolate_floor",
+    "load_calibration",
+    "nominal_latency_ns",
+    "parse_log",
+    "percentile_ns",
+    "run_job",
+]

@@ -1,0 +1,72 @@
+"""A device under fio: jobs run on it one after another, each with the machine's load and the device's own counts."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tickdisk import device, host
+from tickdisk.calibrate.fio import Job, Requests, Target, run_job
+from tickdisk.calibrate.region import raw_target, write_file
+
+REPEATS = 2
+RAW_BYTES, SYNC_BYTES = 64 << 20, 8 << 20
+_MINIMUM_RAW_BYTES = 16 << 20
+LIMITS = {"steal_share": 0.10, "pressure_memory_share": 0.05}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A job that was run: its requests from start to end, what the device counted and spent, and the machine's load."""
+
+    job: Job
+    requests: Requests
+    device_requests: Mapping[str, int]
+    cpu_ns: int
+    """CPU time of the emulator's threads."""
+    load: host.Load
+    repeats: int
+    too_loaded: bool
+
+
+class Bench:
+    """A mounted device with a region for raw jobs and a file for `pwrite_fsync`; fio runs on the cores of a server."""
+
+    def __init__(self, disk: device.MountedDevice, folder: Path, limits: Mapping[str, float], repeats: int = REPEATS) -> None:
+        self.disk, self._folder, self._limits, self._repeats = disk, folder, dict(limits), repeats
+        raw, self._sync_path = disk.mount_point / "calibration-raw", disk.mount_point / "calibration-sync"
+        write_file(raw, RAW_BYTES)
+        write_file(self._sync_path, SYNC_BYTES)
+        self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES)
+
+    def run(self, job: Job) -> Measured:
+        """Runs `job`, again while the machine was too loaded, at most `repeats` times; the last is kept and marked."""
+        target = Target(self._sync_path, 0, SYNC_BYTES) if job.op == "pwrite_fsync" else self._raw
+        repeats = 0
+        while True:
+            meter, before = host.LoadMeter(), self.disk.status()
+            requests = run_job(job, target, self._folder, cores=host.split_cores().server)
+            load, after = meter.read(), self.disk.status()
+            too_loaded = any(getattr(load, name) > limit for name, limit in self._limits.items())
+            if not too_loaded or repeats == self._repeats:
+                break
+            repeats += 1
+        counts = {op: count - before["requests"][op] for op, count in after["requests"].items()}
+        return Measured(job, requests, counts, after["cpu_ns"] - before["cpu_ns"], load, repeats, too_loaded)
+
+
+@contextlib.contextmanager
+def bench(
+    model: device.DeviceModel,
+    *,
+    size_bytes: int,
+    folder: Path,
+    limits: Mapping[str, float],
+    log_path: Path | None = None,
+    repeats: int = REPEATS,
+) -> Iterator[Bench]:
+    """Yields a bench on a device that is up, at memory speed at first; takes it down at the end, whatever happens."""
+    with device.up(
+        model.unlimited(), size_bytes=size_bytes, floor_ns=0, log_path=log_path, logs=folder, cores=host.split_cores().others
+    ) as disk:
+        yield Bench(disk, folder, limits, repeats)

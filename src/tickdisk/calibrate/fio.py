@@ -1,0 +1,224 @@
+"""One fio job: its text, its run, and its log of every request, held against fio's own count."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pc
+
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json
+from tickdisk.process import Child, run
+
+Op = Literal["read", "write", "read_write", "pwrite_fsync"]
+Pattern = Literal["random", "sequential"]
+Integers = npt.NDArray[np.int64]
+
+_KIB, _MIB = 1 << 10, 1 << 20
+_GRACE_S = 60.0
+_COLUMNS = ("completed_ms", "latency_ns", "direction", "length", "priority")
+_LINE = re.compile(r"\d+, \d+, [01], \d+, \d+\Z")
+_RW = {
+    ("read", "random"): "randread",
+    ("read", "sequential"): "read",
+    ("write", "random"): "randwrite",
+    ("write", "sequential"): "write",
+    ("read_write", "random"): "randrw",
+    ("pwrite_fsync", "random"): "randwrite",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked of the device: `pwrite_fsync` through the file system's page cache, all else directly of the block device.
+
+    `seconds` ends the job by time, `requests` by number; exactly one is given.
+    """
+
+    op: Op
+    pattern: Pattern
+    block_bytes: int
+    queue_depth: int
+    seconds: float | None = None
+    requests: int | None = None
+
+    @property
+    def name(self) -> str:
+        """A word that is unique among the jobs of a device, such as `read_random_4k_qd16`."""
+        size = f"{self.block_bytes // _MIB}m" if self.block_bytes >= _MIB else f"{self.block_bytes // _KIB}k"
+        return f"{self.op}_{self.pattern}_{size}_qd{self.queue_depth}"
+
+    def text(self, target: "Target", log_prefix: Path) -> str:
+        """Returns the job file. fio's own ramp is not used: what is cut is cut later, from the log, so that the counts agree."""
+        lines = [
+            f"[{self.name}]",
+            f"filename={target.path}",
+            f"offset={target.offset}",
+            f"size={target.size_bytes}",
+            f"rw={_RW[self.op, self.pattern]}",
+            f"bs={self.block_bytes}",
+            "thread=1",
+            "norandommap=1",
+            "invalidate=0",
+            "allow_file_create=0",
+            "allow_mounted_write=1",  # inside the blocks of a file of ours only, see region.py
+            "disk_util=0",
+            "clocksource=clock_gettime",
+            "disable_slat=1",
+            "disable_clat=1",
+            f"write_lat_log={log_prefix}",
+        ]
+        if self.op == "pwrite_fsync":
+            # With fsync=1 fio logs the page cache's write and keeps the fsync in bins only. O_SYNC makes the kernel call the same
+            # fsync at the end of each pwrite (generic_write_sync), and fio logs both as one request.
+            lines += ["ioengine=psync", "sync=sync"]
+        else:
+            lines += ["ioengine=libaio", "direct=1", f"iodepth={self.queue_depth}"]
+        if self.requests is not None:
+            lines.append(f"io_size={self.requests * self.block_bytes}")
+        else:
+            assert self.seconds is not None
+            lines += ["time_based=1", f"runtime={math.ceil(self.seconds * 1000)}ms"]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A block device or a file, and the part of it that a job may touch."""
+
+    path: Path
+    offset: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Every request of a job in the order of completion; arrays of one length."""
+
+    completed_ms: Integers
+    """From the start of the job; fio keeps whole milliseconds."""
+    latency_ns: Integers
+    """Submission to completion, as the process sees it."""
+    is_write: npt.NDArray[np.bool_]
+    length: Integers
+
+    def __len__(self) -> int:
+        return len(self.latency_ns)
+
+    def after(self, cut_ms: float) -> "Requests":
+        """Returns the requests that completed at `cut_ms` or later."""
+        keep = self.completed_ms >= cut_ms
+        return Requests(self.completed_ms[keep], self.latency_ns[keep], self.is_write[keep], self.length[keep])
+
+    @property
+    def requests_per_s(self) -> float | None:
+        """Requests over the time from the start of the job to the last completion; None if that is less than a millisecond.
+
+        The first latency counts as time, so a short job comes out a little low; a window within the job would count bursts at its
+        edges that are not its own.
+        """
+        if len(self) == 0 or self.completed_ms[-1] == 0:
+            return None
+        return len(self) / int(self.completed_ms[-1]) * 1000
+
+
+def version() -> str:
+    """Returns fio's version; TickdiskError when it is not installed."""
+    return run(["fio", "--version"]).strip()
+
+
+def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | None = None) -> Requests:
+    """Runs `job` and returns its requests; `folder` keeps the job file, fio's answer, its log and the command's record.
+
+    TickdiskError when fio is missing, fails or does not end, or when its log and its own count differ. No fio is left running.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    job_file, answer, prefix = folder / f"{job.name}.fio", folder / f"{job.name}.answer.json", folder / job.name
+    job_file.write_text(job.text(target, prefix), encoding="utf-8")
+    for left in (answer, prefix.with_name(f"{job.name}_lat.1.log")):
+        left.unlink(missing_ok=True)
+    command: list[str | Path] = ["fio", "--output-format=json", f"--output={answer}", "--eta=never", job_file]
+    child = Child(f"fio_{job.name}", command, folder, cores=cores)
+    try:
+        code = child.wait((job.seconds or 0) + _GRACE_S)
+    finally:
+        if child.poll() is None:
+            child.stop(1)
+    if code is None:
+        raise TickdiskError(
+            f"fio job {job.name} on {target.path} did not end within {_GRACE_S:g} s of its time; the device hangs"
+        )
+    output = child.log_path.read_text(encoding="utf-8", errors="replace")
+    log = prefix.with_name(f"{job.name}_lat.1.log")
+    if code != 0 or not log.exists():  # fio can refuse a job and end with 0
+        raise TickdiskError(f"fio job {job.name} on {target.path} failed with exit code {code}: {_reason(output, answer)}")
+    requests = parse_log(log)
+    _agree(job, requests, parse_answer(answer))
+    return requests
+
+
+def parse_answer(path: Path) -> dict[str, int]:
+    """Returns fio's own count of requests, `read` and `write`, from its JSON; TickdiskError when the job had an error."""
+    try:
+        (job,) = read_json(path)["jobs"]
+        error, counts = int(job["error"]), {way: int(job[way]["total_ios"]) for way in ("read", "write")}
+    except (KeyError, TypeError, ValueError) as problem:
+        raise TickdiskError(f"{path}: not the answer of one fio job ({problem!r}); is this fio 3?") from problem
+    if error:
+        raise TickdiskError(f"{path}: fio reports error {error} for job {job.get('jobname')}; its log is beside the file")
+    return counts
+
+
+def parse_log(path: Path) -> Requests:
+    """Returns the requests in a fio latency log that holds every request; TickdiskError counts the lines that are none."""
+    read = pc.ReadOptions(column_names=list(_COLUMNS))
+    convert = pc.ConvertOptions(column_types={name: pa.int64() for name in _COLUMNS}, null_values=[])
+    try:
+        if path.stat().st_size == 0:
+            raise TickdiskError(f"{path}: fio logged no request; give the job more time")
+        table = pc.read_csv(path, read_options=read, convert_options=convert)
+    except pa.ArrowInvalid as error:
+        raise _bad_lines(path) from error
+    columns = {name: table[name].to_numpy() for name in _COLUMNS}
+    directions = columns["direction"]
+    if bool(((directions != 0) & (directions != 1)).any()) or bool((np.diff(columns["completed_ms"]) < 0).any()):
+        raise _bad_lines(path)
+    return Requests(columns["completed_ms"], columns["latency_ns"], directions == 1, columns["length"])
+
+
+def _bad_lines(path: Path) -> TickdiskError:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    bad = [number for number, line in enumerate(lines, start=1) if not _LINE.match(line)]
+    if not bad:
+        return TickdiskError(f"{path}: its times run backwards; run the calibration again")
+    return TickdiskError(
+        f"{path}: {len(bad)} of {len(lines)} lines are not requests (time, latency, direction, length, priority), the first is "
+        f"line {bad[0]}; is the disk full, or fio older than 3.30?"
+    )
+
+
+def _agree(job: Job, requests: Requests, counts: dict[str, int]) -> None:
+    writes = int(np.count_nonzero(requests.is_write))
+    logged = {"read": len(requests) - writes, "write": writes}
+    if logged != counts:
+        raise TickdiskError(
+            f"fio job {job.name}: its log holds {logged} requests and its answer says {counts}; is the disk full?"
+        )
+    if bool((requests.length != job.block_bytes).any()):
+        raise TickdiskError(f"fio job {job.name}: its log holds requests that are not of {job.block_bytes} bytes; run it again")
+    if job.requests is not None and len(requests) != job.requests:
+        raise TickdiskError(f"fio job {job.name}: {job.requests} requests were asked for and {len(requests)} made; run it again")
+
+
+def _reason(output: str, answer: Path) -> str:
+    """The line that names the system's error, wherever fio put it."""
+    said = output + (answer.read_text(encoding="utf-8", errors="replace") if answer.exists() else "")
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    named = [line for line in lines if line.startswith("fio:") and "error" in line.lower()]
+    return (named or [line for line in lines if line.startswith("fio:")] or lines or ["no output"])[0]

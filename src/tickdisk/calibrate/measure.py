@@ -1,0 +1,242 @@
+"""Measures device models one after another on one emulated device: floor, CPU, and for the tiers every job."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tickdisk import host
+from tickdisk.calibrate import fio, summary
+from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
+from tickdisk.calibrate.fio import Job, Op
+from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
+from tickdisk.device import DeviceModel
+from tickdisk.errors import TickdiskError
+from tickdisk.files import whole, write_json
+
+Say = Callable[[str], None]
+_4K, _1M = 4 << 10, 1 << 20
+DEPTHS = (1, 4, 16, 32)
+PIPE_DEPTH = 16
+_CORRECTIONS = 2
+_LOOK_S, _LOOK_REQUESTS = 0.25, 40
+_FSYNC_LATENCIES = 300
+_SIZE_BYTES = 1 << 30
+"""Memory is taken for what is written, some 150 MiB; ext4 below 512 MiB would use blocks of 1 KiB."""
+_REQUESTS = pa.schema(
+    [
+        pa.field("device", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("job", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("op", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("completed_ms", pa.int32(), nullable=False),
+        pa.field("latency_ns", pa.int64(), nullable=False),
+        pa.field("ramp", pa.bool_(), nullable=False),
+    ],
+    metadata={"schema_version": str(SCHEMA_VERSION), "table": "calibration_requests"},
+)
+
+
+def ramp_s(seconds: float) -> float:
+    """Returns what is cut from the start of a job that is measured for `seconds`."""
+    return max(0.05, 0.1 * seconds)
+
+
+def tier_jobs(seconds: float, latency_ns: int) -> list[Job]:
+    """Returns the jobs of a tier, each measured for `seconds` after its ramp: those at queue depth 1 first.
+
+    An fsync costs several requests one after another; its job is longer on a slow device, so that a median can be told.
+    """
+    length = seconds + ramp_s(seconds)
+    return [
+        *(Job(op, "random", _4K, depth, length) for depth in DEPTHS for op in ("read", "write")),
+        *(Job(op, "sequential", _1M, PIPE_DEPTH, length) for op in ("read", "write")),
+        Job("pwrite_fsync", "random", _4K, 1, max(length, ramp_s(seconds) + _FSYNC_LATENCIES * latency_ns / 1e9)),
+    ]
+
+
+def calibrate(
+    models: Sequence[DeviceModel],
+    *,
+    tiers: Sequence[str],
+    seconds_per_job: float,
+    out_path: Path,
+    say: Say = print,
+    size_bytes: int = _SIZE_BYTES,
+    limits: dict[str, float] | None = None,
+    repeats: int = REPEATS,
+) -> Calibration:
+    """Measures `models` and returns what it wrote to `out_path`; those in `tiers` by every job, the others floor and CPU only.
+
+    Raw latencies go to `requests.parquet` in the folder beside `out_path` that has its name, fio's words to `logs/` there.
+    TickdiskError when the device or fio fails; nothing is left running or mounted then, and no calibration is written.
+    """
+    if not models or not set(tiers) <= {model.name for model in models}:
+        raise TickdiskError(
+            f"there is no model for tier {', '.join(sorted(set(tiers) - {m.name for m in models})) or '(none given)'}; name it"
+        )
+    limits = LIMITS if limits is None else limits
+    started, began = time.time(), time.monotonic()
+    beside = out_path.with_suffix("")
+    with (
+        whole(beside / "requests.parquet") as partial,
+        tempfile.TemporaryDirectory(prefix="tickdisk-fio-", dir="/dev/shm") as fast,
+    ):
+        with (
+            pq.ParquetWriter(partial, _REQUESTS, compression="zstd") as writer,
+            bench(models[0], size_bytes=size_bytes, folder=Path(fast), limits=limits, repeats=repeats) as table,
+        ):
+            session = _Session(table, writer, seconds_per_job)
+            devices = []
+            for model in models:
+                devices.append(session.tier(model) if model.name in tiers else session.floor_only(model))
+                say(_sentence(devices[-1]))
+        _keep_words(Path(fast), beside / "logs")
+    result = Calibration(
+        schema_version=SCHEMA_VERSION,
+        machine=host.facts(),
+        fio=fio.version(),
+        seconds_per_job=seconds_per_job,
+        ramp_s=ramp_s(seconds_per_job),
+        started_unix_s=started,
+        wall_s=time.monotonic() - began,
+        limits=limits,
+        requests=f"{beside.name}/requests.parquet",
+        devices=_with_ceiling(devices),
+    )
+    write_json(out_path, result.model_dump(mode="json"))
+    return result
+
+
+class _Session:
+    """Devices measured on one bench; every request that is kept goes to the table of raw latencies."""
+
+    def __init__(self, table: Bench, writer: pq.ParquetWriter, seconds: float) -> None:
+        self._bench, self._writer, self._seconds, self._ramp_ms = table, writer, seconds, ramp_s(seconds) * 1000
+
+    def tier(self, model: DeviceModel) -> DeviceResult:
+        """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
+        floor_ns, looks, _ = self._settle(model)
+        measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model.read_latency_ns)]
+        for each in measured:
+            self._keep(model, each)
+        result = self._device(model, floor_ns, looks, measured[:2])
+        return result.model_copy(update={"jobs": [summary.job_result(model, each, self._ramp_ms) for each in measured]})
+
+    def floor_only(self, model: DeviceModel) -> DeviceResult:
+        """Settles the floor; the last look at it gives p50 and CPU."""
+        floor_ns, looks, last = self._settle(model)
+        self._keep(model, last)
+        return self._device(model, floor_ns, looks, [last])
+
+    def _settle(self, model: DeviceModel) -> tuple[int, int, Measured]:
+        """Leaves the floor in force: what p50 exceeds nominal by without one, corrected by what is then missing, at most twice.
+
+        Returns the floor, the number of looks at it and the last one, reads and writes mixed at queue depth 1.
+        """
+        nominal_ns = summary.nominal_latency_ns(model, "read_write", _4K)
+        look = Job("read_write", "random", _4K, 1, ramp_s(self._seconds) + max(_LOOK_S, _LOOK_REQUESTS * nominal_ns / 1e9))
+        floor_ns, looks = 0, 0
+        while True:
+            self._bench.disk.set(model, floor_ns=floor_ns)
+            measured, looks = self._bench.run(look), looks + 1
+            off_ns = float(np.mean(self._off_ns(model, [measured])))
+            corrected_ns = min(max(0, floor_ns + round(off_ns)), nominal_ns)
+            if (looks > 1 and abs(off_ns) <= summary.latency_tolerance_ns(nominal_ns) / 2) or looks > _CORRECTIONS:
+                return floor_ns, looks, measured
+            floor_ns = corrected_ns
+            if floor_ns == nominal_ns:  # below the floor: it cannot get any faster
+                self._bench.disk.set(model, floor_ns=floor_ns)
+                return floor_ns, looks, measured
+
+    def _device(self, model: DeviceModel, floor_ns: int, looks: int, shallow: list[Measured]) -> DeviceResult:
+        p50_ns = summary.nominal_latency_ns(model, "read_write", _4K) + np.mean(self._off_ns(model, shallow))
+        cpu_ns = sum(each.cpu_ns for each in shallow) / sum(len(each.requests) for each in shallow)
+        return DeviceResult(
+            name=model.name,
+            model=model.as_dict(),
+            latency_ns=summary.nominal_latency_ns(model, "read", _4K),
+            floor_ns=floor_ns,
+            floor_looks=looks,
+            p50_ns=round(float(p50_ns)),
+            cpu_ns_per_request=cpu_ns,
+            floor_limited=False,
+            reasons=[],
+            jobs=[],
+        )
+
+    def _off_ns(self, model: DeviceModel, measured: list[Measured]) -> list[int]:
+        """How far p50 is from nominal, of the reads and of the writes."""
+        off = []
+        for each in measured:
+            kept = each.requests.after(self._ramp_ms)
+            parts: tuple[tuple[Op, npt.NDArray[np.bool_]], ...] = (("read", ~kept.is_write), ("write", kept.is_write))
+            for op, mask in parts:
+                if mask.any():
+                    off.append(int(np.median(kept.latency_ns[mask])) - summary.nominal_latency_ns(model, op, _4K))
+        if not off:
+            raise TickdiskError(
+                f"no request on {model.name} completed after the ramp; give --seconds more than {self._seconds:g}"
+            )
+        return off
+
+    def _keep(self, model: DeviceModel, measured: Measured) -> None:
+        requests, n = measured.requests, len(measured.requests)
+        op = np.where(requests.is_write, "write", "read") if measured.job.op != "pwrite_fsync" else np.full(n, "pwrite_fsync")
+        columns = [
+            np.full(n, model.name),
+            np.full(n, measured.job.name),
+            op,
+            requests.completed_ms,
+            requests.latency_ns,
+            requests.completed_ms < self._ramp_ms,
+        ]
+        self._writer.write_table(
+            pa.table(
+                [
+                    pa.array(column).cast(field.type)
+                    if not pa.types.is_dictionary(field.type)
+                    else pa.array(column).dictionary_encode().cast(field.type)
+                    for column, field in zip(columns, _REQUESTS, strict=True)
+                ],
+                schema=_REQUESTS,
+            )
+        )
+
+
+def _with_ceiling(devices: list[DeviceResult]) -> list[DeviceResult]:
+    """Marks what this machine does not reach: latencies below its floor, bandwidths above what it did with the widest pipe."""
+    pipes = [job for device in devices for job in device.jobs if job.pattern == "sequential"]
+    ceilings = {op: max((job.bandwidth_bytes_per_s or 0 for job in pipes if job.op == op), default=0) for op in ("read", "write")}
+    marked = []
+    for device in devices:
+        reasons = []
+        for job in device.jobs:
+            nominal, realised = job.nominal_bandwidth_bytes_per_s, job.bandwidth_bytes_per_s
+            if job.nominal_p50_ns is not None and not job.within_tolerance and device.floor_ns >= device.latency_ns:
+                reasons.append(f"{job.job}: nominal p50 {job.nominal_p50_ns / 1e3:.1f} us, realised {job.p50_ns / 1e3:.1f} us")
+            if job.pattern == "sequential" and nominal and realised and nominal > ceilings[job.op]:
+                reasons.append(f"{job.job}: nominal {nominal / 1e9:.2f} GB/s, realised {realised / 1e9:.2f} GB/s")
+        marked.append(device.model_copy(update={"floor_limited": bool(reasons), "reasons": reasons}))
+    return marked
+
+
+def _sentence(device: DeviceResult) -> str:
+    kind = f"{len(device.jobs)} jobs" if device.jobs else "floor only"
+    latency = (
+        f"nominal {device.latency_ns / 1e3:.1f} us, realised {device.p50_ns / 1e3:.1f} us, floor {device.floor_ns / 1e3:.1f} us"
+    )
+    return f"{device.name}: {latency}, {device.cpu_ns_per_request / 1e3:.1f} us of CPU a request ({kind})"
+
+
+def _keep_words(folder: Path, kept: Path) -> None:
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(parents=True)
+    for path in folder.iterdir():
+        if path.suffix in (".json", ".fio") or (path.suffix == ".log" and "_lat." not in path.name):
+            shutil.copy2(path, kept)

@@ -1,0 +1,173 @@
+"""From raw latencies and the model to figures: percentiles, nominal counterparts, tolerances, acceptance."""
+
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from tickdisk.calibrate.bench import Measured
+from tickdisk.calibrate.fio import Job, Op
+from tickdisk.calibrate.record import Calibration, DeviceResult, JobResult
+from tickdisk.device import DeviceModel
+from tickdisk.errors import TickdiskError
+
+BEYOND = 10
+"""Requests that must lie beyond a percentile for it to be estimable."""
+LATENCY_TOLERANCE_NS, LATENCY_TOLERANCE = 5_000, 0.03
+BANDWIDTH_TOLERANCE = 0.03
+SLOW_NS = 6_000_000
+EMULATED_NS, DEEP_NS, DEEP, SLOW_PIPE_BYTES_PER_S = 100_000, 1_000_000, 32, 1e9
+"""Where the lines of the acceptance begin to apply."""
+
+
+def percentile_ns(latency_ns: npt.NDArray[np.int64], share: float) -> int | None:
+    """Returns the smallest latency that at least `share` of the requests do not exceed; None when fewer than ten lie beyond."""
+    n = len(latency_ns)
+    if n * (1 - share) < BEYOND - 1e-9:
+        return None
+    return int(np.quantile(latency_ns, share, method="inverted_cdf"))
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """What the model says of a job; None where it says nothing or sets no limit."""
+
+    p50_ns: int | None
+    iops: float | None
+    bandwidth_bytes_per_s: float | None
+    compared: Literal["p50_ns", "iops", "bandwidth_bytes_per_s"] | None
+
+
+def nominal(model: DeviceModel, job: Job) -> Nominal:
+    """Returns the nominal figures of `job`, whose queue is always full: Little's law, channels and pipe are the limits."""
+    if job.op == "pwrite_fsync":
+        return Nominal(None, None, None, None)
+    latency_ns = nominal_latency_ns(model, job.op, job.block_bytes)
+    served = min(job.queue_depth, model.channels or job.queue_depth)
+    limits = [served / latency_ns * 1e9] if latency_ns else []
+    limits += [model.bandwidth_bytes_per_s / job.block_bytes] if model.bandwidth_bytes_per_s else []
+    iops = min(limits, default=None)
+    bandwidth = None if iops is None else iops * job.block_bytes
+    if job.pattern == "sequential":
+        return Nominal(None, iops, bandwidth, None if bandwidth is None else "bandwidth_bytes_per_s")
+    if job.queue_depth == 1:
+        return Nominal(latency_ns, iops, bandwidth, "p50_ns")
+    return Nominal(None, iops, bandwidth, None if iops is None else "iops")
+
+
+def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
+    """Returns the latency of one request on the idle device; a mix of reads and writes counts as their mean."""
+    each = {"read": model.read_latency_ns, "write": model.write_latency_ns}
+    base = each.get(op, (model.read_latency_ns + model.write_latency_ns) // 2)
+    return base + (round(block_bytes * 1e9 / model.bandwidth_bytes_per_s) if model.bandwidth_bytes_per_s else 0)
+
+
+def latency_tolerance_ns(nominal_ns: int) -> int:
+    """Returns how far p50 at queue depth 1 may be from `nominal_ns`."""
+    return max(LATENCY_TOLERANCE_NS, round(LATENCY_TOLERANCE * nominal_ns))
+
+
+def iops_share(latency_ns: int) -> float:
+    """Returns the share of queue depth / latency that must be reached; the slower the device, the less its emulation may cost."""
+    return 0.9 if latency_ns >= SLOW_NS else 0.8
+
+
+def within(expected: Nominal, realised: float | None, latency_ns: int) -> tuple[float | None, bool | None]:
+    """Returns the realised over the nominal figure, and whether that is within the tolerance of its kind."""
+    target = None if expected.compared is None else getattr(expected, expected.compared)
+    if not target or realised is None:
+        return None, None if expected.compared != "p50_ns" or realised is None else realised <= latency_tolerance_ns(0)
+    ratio = realised / target
+    if expected.compared == "p50_ns":
+        return ratio, abs(realised - target) <= latency_tolerance_ns(target)
+    if expected.compared == "iops":
+        return ratio, ratio >= iops_share(latency_ns)
+    return ratio, abs(ratio - 1) <= BANDWIDTH_TOLERANCE
+
+
+def job_result(model: DeviceModel, measured: Measured, ramp_ms: float) -> JobResult:
+    """Returns the figures of a job on `model`, from the requests after the ramp."""
+    job, kept = measured.job, measured.requests.after(ramp_ms)
+    p50_ns, iops = percentile_ns(kept.latency_ns, 0.5), measured.requests.requests_per_s
+    if p50_ns is None:
+        raise TickdiskError(f"{job.name} on {model.name}: only {len(kept)} requests after the ramp; give --seconds more")
+    bandwidth = None if iops is None else iops * job.block_bytes
+    expected = nominal(model, job)
+    realised = {"p50_ns": p50_ns, "iops": iops, "bandwidth_bytes_per_s": bandwidth}.get(expected.compared or "")
+    ratio, holds = within(expected, realised, model.read_latency_ns)
+    load = measured.load
+    return JobResult(
+        job=job.name,
+        op=job.op,
+        pattern=job.pattern,
+        block_bytes=job.block_bytes,
+        queue_depth=job.queue_depth,
+        n=len(kept),
+        n_counted=len(measured.requests),
+        n_device=measured.device_requests,
+        p50_ns=p50_ns,
+        p99_ns=percentile_ns(kept.latency_ns, 0.99),
+        p999_ns=percentile_ns(kept.latency_ns, 0.999),
+        iops=iops,
+        bandwidth_bytes_per_s=bandwidth,
+        nominal_p50_ns=expected.p50_ns,
+        nominal_iops=expected.iops,
+        nominal_bandwidth_bytes_per_s=expected.bandwidth_bytes_per_s,
+        compared=expected.compared,
+        ratio=ratio,
+        within_tolerance=holds,
+        steal_share=load.steal_share,
+        pressure_cpu_share=load.pressure_cpu_share,
+        pressure_io_share=load.pressure_io_share,
+        pressure_memory_share=load.pressure_memory_share,
+        repeats=measured.repeats,
+        too_loaded=measured.too_loaded,
+    )
+
+
+class Line(TypedDict):
+    """One line of the acceptance: `holds` says whether `value` keeps to `limit`, as the statement words it."""
+
+    statement: str
+    value: float | None
+    limit: float
+    holds: bool
+
+
+def acceptance(calibration: Calibration) -> list[Line]:
+    """Returns what an emulated device must fulfil on any machine, for every tier from 100 us up.
+
+    p50 at queue depth 1 within max(5 us, 3 %) of nominal; at depth 32 at least 80 % of depth / latency from 1 ms up, 90 % from
+    6 ms up; bandwidths up to 1 GB/s within 3 %.
+    """
+    lines = []
+    for device in calibration.devices:
+        for job in device.jobs:
+            line = _line(device, job)
+            if line is not None:
+                lines.append(line)
+    return lines
+
+
+def _line(device: DeviceResult, job: JobResult) -> Line | None:
+    what = f"{device.name}: {job.block_bytes >> 10} KiB {job.pattern} {job.op}, queue depth {job.queue_depth}"
+    if job.compared == "p50_ns" and job.nominal_p50_ns is not None and device.latency_ns >= EMULATED_NS:
+        off_us, limit_us = abs(job.p50_ns - job.nominal_p50_ns) / 1000, latency_tolerance_ns(job.nominal_p50_ns) / 1000
+        return Line(
+            statement=f"{what}: p50 is at most max(5 us, 3 %) from nominal, us",
+            value=off_us,
+            limit=limit_us,
+            holds=off_us <= limit_us,
+        )
+    if job.compared == "iops" and job.queue_depth == DEEP and device.latency_ns >= DEEP_NS:
+        share = iops_share(device.latency_ns)
+        holds = job.ratio is not None and job.ratio >= share
+        return Line(statement=f"{what}: IOPS over queue depth / latency is at least", value=job.ratio, limit=share, holds=holds)
+    if job.compared == "bandwidth_bytes_per_s" and (job.nominal_bandwidth_bytes_per_s or 0) <= SLOW_PIPE_BYTES_PER_S:
+        off = None if job.ratio is None else abs(job.ratio - 1)
+        holds = off is not None and off <= BANDWIDTH_TOLERANCE
+        return Line(
+            statement=f"{what}: bandwidth off nominal, share, is at most", value=off, limit=BANDWIDTH_TOLERANCE, holds=holds
+        )
+    return None

@@ -1,0 +1,82 @@
+"""`tickdisk device ...`: an emulated device by hand."""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tickdisk import device
+from tickdisk.errors import TickdiskError
+
+app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, take it away.")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
+_Name = Annotated[str | None, typer.Option(help="Name of the mounted device; not needed when there is only one.")]
+_Tier = Annotated[str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd.")]
+_DEVICES_PATH = Path("data/devices.yaml")
+
+
+@app.command()
+def up(
+    tier: _Tier,
+    *,
+    size: Annotated[str, typer.Option(help="Size, e.g. 512M or 2G; memory is taken as it is written.")] = "2G",
+    at: Annotated[Path | None, typer.Option(help="Mount point; empty: below /run/tickdisk.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name to call the device by; empty: the tier's.")] = None,
+    file_system: Annotated[str, typer.Option(help=f"One of {', '.join(device.MKFS)}.")] = "ext4",
+    log: Annotated[Path | None, typer.Option(help="File for a record of every request; put it on tmpfs.")] = None,
+    devices: _Devices = _DEVICES_PATH,
+) -> None:
+    """Mounts an emulated device, which stays until `down`; prints where it is."""
+    model = device.find_device(device.load_devices(devices), tier)
+    disk = device.bring_up(
+        model, size_bytes=_bytes(size), file_system=file_system, name=name or tier, mount_point=at, log_path=log, detached=True
+    )
+    print(f"{disk.name}: {model.description}, at {disk.mount_point}, block device {disk.block_device}")
+    _warn_of_floor(model, disk.status()["floor_ns"])
+
+
+@app.command("set")
+def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = _DEVICES_PATH) -> None:
+    """Turns a mounted device into another one; its files stay."""
+    model, disk = device.find_device(device.load_devices(devices), tier), device.attach(name)
+    setting = disk.set(model, floor_ns=device.measure_floor(disk, model))
+    print(f"{disk.name}: {tier} since {setting.effective_ns} ns, setting {setting.number}")
+    _warn_of_floor(model, setting.floor_ns)
+
+
+@app.command()
+def status(*, name: _Name = None) -> None:
+    """Prints what a mounted device has done, as JSON."""
+    disk = device.attach(name)
+    where = {"name": disk.name, "mount_point": str(disk.mount_point), "block_device": str(disk.block_device)}
+    print(json.dumps({**where, **disk.status()}, indent=2))
+
+
+@app.command()
+def down(*, name: _Name = None) -> None:
+    """Takes a device away; what was on it is gone."""
+    disk = device.attach(name)
+    disk.down()
+    print(f"{disk.name}: gone")
+
+
+@app.command()
+def recover() -> None:
+    """Takes away what runs that died have left; devices in use stay."""
+    for line in device.recover() or ["nothing was left"]:
+        print(line)
+
+
+def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:
+    if floor_ns > model.read_latency_ns:
+        print(f"floor-limited: the emulator takes {floor_ns / 1000:.0f} us, the device {model.read_latency_ns / 1000:g} us")
+
+
+def _bytes(size: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", size)
+    if match is None:
+        raise TickdiskError(f"--size {size}: write a number and K, M or G, e.g. 512M")
+    return int(match[1]) * _UNITS[match[2]]

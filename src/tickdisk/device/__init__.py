@@ -1,0 +1,39 @@
+"""Describe, emulate and clean up a storage device.
+
+The emulated device is a file in memory behind FUSE (`src/native`), served by a process of its own that answers each request when
+the model says so; a loop device on that file; a file system on the loop device.
+"""
+
+from pathlib import Path
+
+from tickdisk import _native
+from tickdisk.device.clean import recover
+from tickdisk.device.floor import measure_floor
+from tickdisk.device.log import OPS, read_log
+from tickdisk.device.model import DeviceModel, find_device, load_devices
+from tickdisk.device.mounted import MKFS, MountedDevice, Setting
+from tickdisk.device.up import DEFAULT_SIZE_BYTES, attach, bring_up, up
+
+
+def native_path() -> Path:
+    """Returns the path of the native module, whose checksum is part of a run's identity."""
+    return Path(_native.__file__)
+
+
+__all__ = [
+    "DEFAULT_SIZE_BYTES",
+    "MKFS",
+    "OPS",
+    "DeviceModel",
+    "MountedDevice",
+    "Setting",
+    "attach",
+    "bring_up",
+    "find_device",
+    "load_devices",
+    "measure_floor",
+    "native_path",
+    "read_log",
+    "recover",
+    "up",
+]

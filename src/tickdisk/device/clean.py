@@ -1,0 +1,129 @@
+"""Taking a device away from any state it can be left in; each step has a time limit, and none touches what is not ours.
+
+The order is what keeps users out of uninterruptible sleep: the emulator ends, which fails its requests; the FUSE connection is
+aborted, in case it did not; users end; then unmount the file system, detach the loop device, unmount FUSE.
+"""
+
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from tickdisk.device import loop
+from tickdisk.device.control import answers
+from tickdisk.device.mounts import mount, mounts, unmount
+from tickdisk.device.record import Identity, Record, boot_id, pid_namespace, records
+from tickdisk.errors import TickdiskError
+
+_LIMIT_S, _DETACH_S = 5.0, 2.0
+_CONNECTIONS = Path("/sys/fs/fuse/connections")
+
+
+def recover() -> list[str]:
+    """Takes away what dead owners left; returns a line for each thing removed. Devices of living owners are not touched.
+
+    What somebody still uses keeps its record, is said on standard error, and is tried again by the next call.
+    """
+    removed = []
+    for record in records():
+        if not _owned(record):
+            try:
+                removed += [f"{record.name}: {line}" for line in clean(record)]
+            except TickdiskError as error:
+                print(f"tickdisk: {error}", file=sys.stderr)
+    return removed
+
+
+def _owned(record: Record) -> bool:
+    if record.boot_id != boot_id():
+        return False
+    if record.pid_namespace != pid_namespace():
+        return answers(record.socket)  # we cannot see that owner; its emulator dies with it
+    return record.owner.alive()
+
+
+def clean(record: Record) -> list[str]:
+    """Takes away everything that a record names; returns a line for each thing removed. TickdiskError when something stays."""
+    removed = []
+    if record.boot_id == boot_id():
+        if record.pid_namespace == pid_namespace():
+            removed += [f"emulator process {record.daemon.pid}"] if record.daemon and end(record.daemon) else []
+        _abort(record)
+        if record.pid_namespace == pid_namespace():
+            removed += [f"process {user.pid}, which used it" for user in record.users if end(user)]
+        removed += _take_down(record)
+    record.remove()
+    return removed or ["its record"]
+
+
+def end(process: Identity) -> bool:
+    """Kills a process if it is still the one we mean, and waits until it is gone; returns whether it was there."""
+    if not process.alive():
+        return False
+    os.kill(process.pid, signal.SIGKILL)
+    deadline = time.monotonic() + _LIMIT_S
+    while process.alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return True
+
+
+def users_of(record: Record) -> list[int]:
+    """Returns the pids with a file or their working directory on the device, or with it in another mount namespace."""
+    found = set()
+    source = f" {loop.device_path(record.loop)} " if record.loop is not None else f" {record.mark} "
+    here = Path("/proc/self/ns/mnt").stat().st_ino
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with suppress(OSError):
+                text = (process / "mountinfo").read_text(encoding="utf-8")
+                elsewhere = source in text and (process / "ns/mnt").stat().st_ino != here
+                links = [process / "cwd", *(process / "fd").iterdir()]
+                if elsewhere or any(_below(link, record.mount_point) for link in links):
+                    found.add(int(process.name))
+    return sorted(found)
+
+
+def _below(link: Path, mount_point: Path) -> bool:
+    try:
+        return link.readlink().is_relative_to(mount_point)
+    except OSError:
+        return False
+
+
+def _abort(record: Record) -> None:
+    """Fails every request of our FUSE connection, those in uninterruptible sleep too."""
+    ours = next((found for found in mounts() if found.mount_point == record.fuse_mount and found.source == record.mark), None)
+    if ours is None:
+        return
+    if _CONNECTIONS.is_dir() and not any(found.file_system == "fusectl" for found in mounts()):
+        try:
+            mount("fusectl", _CONNECTIONS, "fusectl")
+        except TickdiskError:
+            return  # in a container; the emulator's death has closed the connection
+    abort = _CONNECTIONS / str(ours.minor) / "abort"
+    if abort.exists():
+        abort.write_text("1", encoding="ascii")
+
+
+def _take_down(record: Record) -> list[str]:
+    removed: list[str] = []
+    left: list[str] = []
+    if record.loop is not None:
+        source = str(loop.device_path(record.loop))
+        is_mounted = any(found.mount_point == record.mount_point and found.source == source for found in mounts())
+        if is_mounted and loop.is_ours(record.loop, record.mark):
+            gone = unmount(record.mount_point, _LIMIT_S, lazily=True)
+            (removed if gone else left).append(f"file system at {record.mount_point}")
+        if loop.is_ours(record.loop, record.mark):
+            (removed if loop.detach(record.loop, record.mark, _DETACH_S) else left).append(f"loop device {source}")
+    if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
+        (removed if unmount(record.fuse_mount, _LIMIT_S, lazily=True) else left).append(f"FUSE mount at {record.fuse_mount}")
+    if left:
+        users = ", ".join(str(pid) for pid in users_of(record)) or "unknown"
+        raise TickdiskError(
+            f"device {record.name}: still in use: {'; '.join(left)} (processes: {users}); end its users, "
+            "then `tickdisk device recover`"
+        )
+    return removed

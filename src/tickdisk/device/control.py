@@ -1,0 +1,37 @@
+"""The daemon's control socket: one JSON line a request, one a reply."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+from tickdisk.errors import TickdiskError
+
+_LIMIT_S = 5.0
+
+
+def ask(path: Path, what: str, limit_s: float = _LIMIT_S, **arguments: Any) -> dict[str, Any]:
+    """Sends a request to the daemon and returns its reply; TickdiskError when it refuses, is gone, or is silent for `limit_s`."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(limit_s)
+            connection.connect(str(path))
+            connection.sendall(json.dumps({"do": what, **arguments}).encode() + b"\n")
+            with connection.makefile("rb") as lines:
+                reply = json.loads(lines.readline() or b'{"error": "the emulator ended"}')
+    except (OSError, ValueError) as error:
+        raise TickdiskError(f"the emulator does not answer on {path} ({error}); `tickdisk device recover` cleans up") from error
+    if "error" in reply:
+        raise TickdiskError(f"the emulator refuses to {what}: {reply['error']}")
+    return dict(reply)
+
+
+def answers(path: Path) -> bool:
+    """Returns whether a daemon listens on the socket; it need not be one that we can see in /proc."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(1)
+            connection.connect(str(path))
+    except OSError:
+        return False
+    return True

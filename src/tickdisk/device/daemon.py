@@ -1,0 +1,91 @@
+"""The emulator's own process, started by file name so that it loads nothing else. Rust threads serve; this one takes orders."""
+
+import argparse
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+from tickdisk import _native
+
+_LOOK_S = 1.0
+"""How often it looks whether its mount was taken away."""
+
+
+def main() -> None:
+    """Mounts the disk, listens, and ends when told to or when the mount is gone."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mount-point", required=True)
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--size-bytes", type=int, required=True)
+    parser.add_argument("--log")
+    parser.add_argument("--socket", required=True)
+    arguments = parser.parse_args()
+    # Ctrl-C goes to the whole process group; who started us unmounts, and needs us for that.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    disk = _native.Disk(arguments.mount_point, arguments.source, arguments.size_bytes, arguments.log)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(arguments.socket)
+        listener.listen()
+        listener.settimeout(_LOOK_S)
+        try:
+            while not disk.has_ended():
+                if not _serve(disk, listener):
+                    break
+        finally:
+            disk.close()
+
+
+def _serve(disk: _native.Disk, listener: socket.socket) -> bool:
+    """Answers the next request, if one comes; returns False for the order to quit, which is answered when the log is complete."""
+    try:
+        connection, _ = listener.accept()
+    except TimeoutError:
+        return True
+    with connection:
+        connection.settimeout(_LOOK_S)
+        try:
+            with connection.makefile("rb") as lines:
+                line = lines.readline()
+            if not line:
+                return True
+            request = json.loads(line)
+            what = request.pop("do")
+            connection.sendall(json.dumps(_answer(disk, what, request)).encode() + b"\n")
+        except OSError:
+            return True  # the one who asked is gone
+    return bool(what != "quit")
+
+
+def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        match what:
+            case "set":
+                number, effective_ns = disk.set(**arguments)
+                return {"number": number, "effective_ns": effective_ns}
+            case "status":
+                threads = _cpu_ns()
+                return {**disk.status(), "cpu_ns": sum(threads.values()), "cpu_ns_by_thread": threads}
+            case "quit":
+                disk.close()
+                return {}
+            case _:
+                return {"error": f"unknown request {what}"}
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        return {"error": str(error)}
+
+
+def _cpu_ns() -> dict[str, int]:
+    """CPU time of every thread but this one, by name (first field of schedstat: time spent on a core)."""
+    used: dict[str, int] = {}
+    for task in Path("/proc/self/task").iterdir():
+        if int(task.name) != os.getpid():
+            name = (task / "comm").read_text(encoding="ascii").strip()
+            used[name] = used.get(name, 0) + int((task / "schedstat").read_text(encoding="ascii").split()[0])
+    return used
+
+
+if __name__ == "__main__":
+    main()

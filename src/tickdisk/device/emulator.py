@@ -1,0 +1,55 @@
+"""The emulator's process: one that dies with us, or one that stays."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tickdisk.device.control import answers
+from tickdisk.device.record import Identity, Record
+from tickdisk.errors import TickdiskError
+from tickdisk.process import Child
+
+_START_S = 20.0
+_NAME = "emulator"
+
+
+def start_emulator(
+    record: Record, log_path: Path | None, logs: Path, cores: Sequence[int] | None, *, detached: bool
+) -> Child | None:
+    """Starts the process that serves `record`'s disk and waits until it does; returns it, or None if `detached`.
+
+    A detached one survives this process and may run on every core. TickdiskError with its last words when it does not come up.
+    """
+    arguments = {
+        "mount-point": record.fuse_mount,
+        "source": record.mark,
+        "size-bytes": record.size_bytes,
+        "socket": record.socket,
+    }
+    options = [f"--{key}={value}" for key, value in arguments.items()] + ([f"--log={log_path}"] if log_path else [])
+    command = [sys.executable, "-P", str(Path(__file__).with_name("daemon.py")), *options]
+    child = None if detached else Child(_NAME, command, logs, cores=cores)
+    process = child or _leave_behind(command, logs)
+    record.daemon = Identity.of(process.pid)
+    record.save()
+    deadline = time.monotonic() + _START_S
+    while not answers(record.socket):
+        if process.poll() is not None or time.monotonic() > deadline:
+            words = (logs / f"{_NAME}.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            said = words[-1] if words else "it said nothing"
+            raise TickdiskError(f"the emulator does not start: {said}; `tickdisk doctor` says what this machine lacks")
+        time.sleep(0.01)
+    record.connection = os.minor(record.fuse_mount.stat().st_dev)
+    record.save()
+    return child
+
+
+def _leave_behind(command: list[str], logs: Path) -> "subprocess.Popen[bytes]":
+    logs.mkdir(parents=True, exist_ok=True)
+    with (logs / f"{_NAME}.log").open("wb") as output:
+        return subprocess.Popen(  # noqa: S603 - our own module
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )

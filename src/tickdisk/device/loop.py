@@ -1,0 +1,113 @@
+"""Loop devices by ioctl(2): attached, marked as ours, and detached by the kernel when their last user goes."""
+
+import errno
+import fcntl
+import os
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+from tickdisk.errors import TickdiskError
+
+_CONTROL = Path("/dev/loop-control")
+_LOOP_CTL_GET_FREE, _LOOP_CONFIGURE, _LOOP_CLR_FD, _LOOP_GET_STATUS64 = 0x4C82, 0x4C0A, 0x4C01, 0x4C05
+_AUTOCLEAR, _DIRECT_IO = 4, 16
+_INFO = struct.Struct("=5Q4I64s64s32s2Q")  # struct loop_info64
+_FLAGS, _FILE_NAME = 8, 9
+_SECTOR = 512
+_ATTEMPTS = 20
+
+
+class Loop:
+    """A loop device on a file, with direct I/O, which the kernel detaches when nobody has it open: after `close` and unmount."""
+
+    def __init__(self, file: Path, mark: str) -> None:
+        """Attaches a free loop device to `file`; `mark` tells it from everybody else's."""
+        backing = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self.number, self._descriptor = _attach(backing, mark)
+        finally:
+            os.close(backing)
+        if not _info(self._descriptor)[_FLAGS] & _DIRECT_IO:
+            self.close()
+            raise TickdiskError("the loop device refuses direct I/O; Linux 5.10 or newer is needed")
+
+    @property
+    def path(self) -> Path:
+        """The block device."""
+        return device_path(self.number)
+
+    def close(self) -> None:
+        """Lets go of the device; without another user the kernel detaches it."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def device_path(number: int) -> Path:
+    """Returns the path of a loop device."""
+    return Path(f"/dev/loop{number}")
+
+
+def is_ours(number: int, mark: str) -> bool:
+    """Returns whether a loop device is attached and bears `mark`."""
+    try:
+        descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return bool(_info(descriptor)[_FILE_NAME].rstrip(b"\0") == mark.encode())
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def detach(number: int, mark: str, limit_s: float) -> bool:
+    """Detaches a loop device that bears `mark` and waits until it is gone; returns whether it is, within `limit_s`."""
+    deadline = time.monotonic() + limit_s
+    while is_ours(number, mark):
+        if time.monotonic() > deadline:
+            return False
+        descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.ioctl(descriptor, _LOOP_CLR_FD)
+        except OSError as error:
+            if error.errno not in (errno.ENXIO, errno.EBUSY):
+                raise
+        finally:
+            os.close(descriptor)
+        time.sleep(0.02)
+    return True
+
+
+def _attach(backing: int, mark: str) -> tuple[int, int]:
+    information = _INFO.pack(0, 0, 0, 0, 0, 0, 0, 0, _AUTOCLEAR | _DIRECT_IO, mark.encode()[:63], b"", b"", 0, 0)
+    request = struct.pack("=2I", backing, _SECTOR) + information + bytes(64)
+    try:
+        control = os.open(_CONTROL, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        raise TickdiskError(f"no loop devices here ({_CONTROL}: {error.strerror}); run as root where they are") from error
+    try:
+        for _ in range(_ATTEMPTS):
+            number = fcntl.ioctl(control, _LOOP_CTL_GET_FREE)
+            descriptor = os.open(device_path(number), os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.ioctl(descriptor, _LOOP_CONFIGURE, request)
+            except OSError as error:
+                os.close(descriptor)
+                if error.errno != errno.EBUSY:
+                    raise
+                time.sleep(0.02)  # somebody else was faster
+            else:
+                return number, descriptor
+    except OSError as error:
+        raise TickdiskError(f"cannot attach a loop device: {error.strerror}; free one (`losetup -a`) or run as root") from error
+    finally:
+        os.close(control)
+    raise TickdiskError(f"every free loop device was taken by somebody else, {_ATTEMPTS} times; try again")
+
+
+def _info(descriptor: int) -> tuple[Any, ...]:
+    return _INFO.unpack(fcntl.ioctl(descriptor, _LOOP_GET_STATUS64, bytes(_INFO.size)))

@@ -1,0 +1,165 @@
+"""A device that is up: its mount point, its block device, its model, and the way down."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGKILL
+from typing import Any
+
+from tickdisk.device.clean import clean, end, users_of
+from tickdisk.device.control import ask
+from tickdisk.device.emulator import start_emulator
+from tickdisk.device.loop import Loop, detach, device_path
+from tickdisk.device.model import DeviceModel
+from tickdisk.device.mounts import mount, unmount
+from tickdisk.device.record import Identity, Record
+from tickdisk.errors import TickdiskError
+from tickdisk.process import Child, run
+
+MKFS = {
+    # Nothing is left to do in the background, where it would be taken for the server's I/O.
+    "ext4": ("mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0"),
+    "xfs": ("mkfs.xfs", "-q", "-f"),
+    "btrfs": ("mkfs.btrfs", "-q", "-f"),
+}
+_STEP_S, _WRITE_BACK_S = 5.0, 60.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A model in force for requests that arrive from `effective_ns` (CLOCK_MONOTONIC) on; `number` is in the device's log."""
+
+    number: int
+    effective_ns: int
+    model: str
+    floor_ns: int
+    floor_limited: bool
+    """The emulator alone takes longer than the model: what is realised is the floor."""
+
+
+class MountedDevice:
+    """An emulated device with a file system on it. `down` takes it away; `up` does that by itself."""
+
+    def __init__(self, record: Record) -> None:
+        self.name, self.size_bytes = record.name, record.size_bytes
+        self._record = record
+        self._child: Child | None = None
+        self._loop: Loop | None = None
+
+    @property
+    def mount_point(self) -> Path:
+        """Where the file system is."""
+        if self._record.file_system is None:
+            raise TickdiskError(f"device {self.name} has no file system; use its block device {self.block_device}")
+        return self._record.mount_point
+
+    @property
+    def block_device(self) -> Path:
+        """The loop device, below the file system."""
+        if self._record.loop is None:
+            raise TickdiskError(f"device {self.name} has no block device; it is down")
+        return device_path(self._record.loop)
+
+    @property
+    def daemon_pid(self) -> int:
+        """The emulator's process."""
+        if self._record.daemon is None:
+            raise TickdiskError(f"device {self.name} has no emulator; it is down")
+        return self._record.daemon.pid
+
+    def start(self, log_path: Path | None, logs: Path | None, cores: Sequence[int] | None, *, detached: bool) -> None:
+        """Starts the emulator, attaches the loop device, makes and mounts the file system; `down` takes away how far it came."""
+        record = self._record
+        for folder in (record.folder, record.fuse_mount, record.mount_point):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._child = start_emulator(record, log_path, logs or record.logs, cores, detached=detached)
+        self._attach()
+        if record.file_system is not None:
+            run([*MKFS[record.file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[record.file_system][0])
+            mount(str(self.block_device), record.mount_point, record.file_system)
+
+    def leave(self) -> None:
+        """From now on the emulator owns the device, and the file system alone keeps the loop device attached."""
+        if self._record.daemon is not None and self._loop is not None:
+            self._record.owner = self._record.daemon
+            self._record.save()
+            self._loop.close()
+            self._loop = None
+
+    def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
+        """Puts `model` in force for requests that arrive from now on; `floor_ns`, what the emulator adds, is subtracted."""
+        reply = ask(
+            self._record.socket,
+            "set",
+            latency_ns=model.latency_ns,
+            bandwidth_bytes_per_s=model.bandwidth_bytes_per_s,
+            channels=model.channels,
+            floor_ns=floor_ns,
+            burn_ns=model.burn_ns,
+        )
+        return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.read_latency_ns)
+
+    def status(self) -> dict[str, Any]:
+        """Returns what the device has done since it is up.
+
+        requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
+        floor_ns, burn_owed_ns, cpu_ns of the emulator's threads in total and cpu_ns_by_thread.
+        """
+        return ask(self._record.socket, "status")
+
+    def add_user(self, pid: int) -> None:
+        """Says that a process uses the device and is to be ended before the device goes."""
+        user = Identity.of(pid)
+        if user is not None:
+            self._record.users.append(user)
+            self._record.save()
+
+    def remount(self) -> None:
+        """Unmounts the file system and mounts it again: its page cache is cold. TickdiskError when somebody uses it."""
+        if not unmount(self.mount_point, _WRITE_BACK_S if not users_of(self._record) else _STEP_S, lazily=False):
+            users = ", ".join(str(pid) for pid in users_of(self._record)) or "unknown"
+            raise TickdiskError(f"{self.mount_point} is in use by process {users}; end it before the remount")
+        if self._loop is None:  # the last user of the loop device was the file system; the kernel has detached it
+            self._attach()
+        mount(str(self.block_device), self.mount_point, str(self._record.file_system))
+
+    def down(self) -> None:
+        """Takes the device away, whatever state it is in; its log is complete then. TickdiskError when something stays."""
+        if not self._record.path.exists():
+            return
+        try:
+            self._go_down()
+        except TickdiskError:
+            with suppress(TickdiskError):
+                ask(self._record.socket, "quit", limit_s=1)  # completes the log, if it still can
+            if self._loop is not None:
+                self._loop.close()
+            if self._child is not None:
+                self._child.stop(0, SIGKILL)
+            clean(self._record)
+
+    def _go_down(self) -> None:
+        record = self._record
+        for user in record.users:
+            end(user)
+        ask(record.socket, "set", latency_ns=(0, 0, 0, 0), bandwidth_bytes_per_s=None, channels=None, floor_ns=0, burn_ns=0)
+        if record.file_system is not None and not unmount(record.mount_point, _STEP_S, lazily=False):
+            raise TickdiskError(f"{record.mount_point} is in use")
+        if self._loop is not None:
+            self._loop.close()
+        if record.loop is not None and not detach(record.loop, record.mark, _STEP_S):
+            raise TickdiskError(f"{self.block_device} is in use")
+        if not unmount(record.fuse_mount, _STEP_S, lazily=False):
+            raise TickdiskError(f"{record.fuse_mount} is in use")
+        ask(record.socket, "quit", limit_s=_WRITE_BACK_S)
+        if self._child is not None:
+            self._child.wait(_STEP_S)
+        elif record.daemon is not None:
+            end(record.daemon)
+        record.remove()
+
+    def _attach(self) -> None:
+        self._loop = Loop(self._record.fuse_mount / "disk", self._record.mark)
+        self._record.loop = self._loop.number
+        self._record.save()

@@ -1,0 +1,78 @@
+"""Mount, unmount and list mounts by system call: no helper program can be missing, and no path of a dead mount is looked at."""
+
+import ctypes
+import errno
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tickdisk.errors import TickdiskError
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_MS_RELATIME = 1 << 21
+_MNT_DETACH = 2
+MOUNT_FLAGS = _MS_RELATIME
+"""The kernel's default; file systems get no other option."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A line of /proc/self/mountinfo."""
+
+    minor: int
+    mount_point: Path
+    file_system: str
+    source: str
+
+
+def mounts() -> list[Mount]:
+    """Returns the mounts of our mount namespace."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        fields, _, rest = line.partition(" - ")
+        words, (file_system, source) = fields.split(), rest.split()[:2]
+        path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), words[4])
+        found.append(Mount(int(words[2].split(":")[1]), Path(path), file_system, source))
+    return found
+
+
+def mount(source: str, mount_point: Path, file_system: str) -> None:
+    """Mounts a file system; TickdiskError when the kernel refuses."""
+    if _libc.mount(source.encode(), os.fsencode(mount_point), file_system.encode(), MOUNT_FLAGS, None) != 0:
+        reason = os.strerror(ctypes.get_errno())
+        raise TickdiskError(
+            f"cannot mount {source} ({file_system}) at {mount_point}: {reason}; run as root on a kernel with {file_system}"
+        )
+
+
+def within(limit_s: float, call: Callable[[], None]) -> bool:
+    """Runs `call` in a thread and returns whether it ended within `limit_s`; a system call that hangs is left behind."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    return not thread.is_alive()
+
+
+def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
+    """Returns whether nothing is mounted at `mount_point` any more, within `limit_s`.
+
+    While it is busy it is tried again; at the end, if `lazily`, it is taken out of the tree and goes when its last user does.
+    """
+    path, deadline, code = os.fsencode(mount_point), time.monotonic() + limit_s, [errno.EBUSY]
+
+    def call(flags: int) -> None:
+        code[0] = 0 if _libc.umount2(path, flags) == 0 else ctypes.get_errno()
+
+    while code[0] == errno.EBUSY:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not within(left_s, lambda: call(0)):
+            if lazily:
+                within(limit_s, lambda: call(_MNT_DETACH))
+            break
+        if code[0] == errno.EBUSY:
+            time.sleep(0.05)
+    return code[0] in (0, errno.EINVAL, errno.ENOENT)

@@ -1,0 +1,150 @@
+"""What a mounted device holds, written down at each step, so that the next start can take back what a dead one left."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json, write_json
+
+STATE = Path("/run/tickdisk")
+_STARTED = 19
+"""Position of starttime after the command in /proc/PID/stat, proc(5)."""
+
+
+class Identity(BaseModel):
+    """A process; the start time tells it from a later one with the same pid."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pid: int
+    started: int
+
+    @classmethod
+    def of(cls, pid: int) -> Self | None:
+        """Returns the identity of a running process, None when there is none or it is a zombie."""
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        return None if fields[0] in "ZX" else cls(pid=pid, started=int(fields[_STARTED]))
+
+    def alive(self) -> bool:
+        """Returns whether this very process still runs."""
+        return Identity.of(self.pid) == self
+
+
+def boot_id() -> str:
+    """Returns the kernel's identity of this boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def pid_namespace() -> int:
+    """Returns the inode of our pid namespace."""
+    return Path("/proc/self/ns/pid").stat().st_ino
+
+
+class Record(BaseModel):
+    """One mounted device. `owner` is the process whose end ends the device: the daemon itself once the device is detached."""
+
+    name: str
+    owner: Identity
+    boot_id: str
+    pid_namespace: int
+    size_bytes: int = 0
+    file_system: str | None = "ext4"
+    mount_point: Path
+    daemon: Identity | None = None
+    connection: int | None = None
+    """Number of the FUSE connection, the minor of the mount's st_dev."""
+    loop: int | None = None
+    users: list[Identity] = []
+
+    @classmethod
+    def new(cls, name: str, size_bytes: int, file_system: str | None, mount_point: Path | None) -> Self:
+        """Returns a record of a device that has nothing yet and that this process owns."""
+        owner = Identity.of(os.getpid())
+        if owner is None:
+            raise TickdiskError("/proc does not show this process; mount proc")
+        return cls(
+            name=name,
+            owner=owner,
+            boot_id=boot_id(),
+            pid_namespace=pid_namespace(),
+            size_bytes=size_bytes,
+            file_system=file_system,
+            mount_point=mount_point or STATE / name / "fs",
+        )
+
+    @property
+    def path(self) -> Path:
+        """The record's file."""
+        return STATE / f"{self.name}.json"
+
+    @property
+    def folder(self) -> Path:
+        """Where the device's mounts, socket and logs are."""
+        return STATE / self.name
+
+    @property
+    def fuse_mount(self) -> Path:
+        """Mount point of the FUSE file system, which has the one file `disk`."""
+        return self.folder / "fuse"
+
+    @property
+    def socket(self) -> Path:
+        """Control socket of the daemon."""
+        return self.folder / "control"
+
+    @property
+    def logs(self) -> Path:
+        """Output of the daemon, unless the caller has a folder for it."""
+        return self.folder / "logs"
+
+    @property
+    def mark(self) -> str:
+        """What our FUSE mount is called, and what our loop device bears."""
+        return f"tickdisk:{self.name}"
+
+    def save(self) -> None:
+        """Writes the record."""
+        write_json(self.path, self.model_dump(mode="json"))
+
+    def remove(self) -> None:
+        """Removes the record and the empty folders; what is mounted there after all is not touched."""
+        shutil.rmtree(self.logs, ignore_errors=True)
+        self.socket.unlink(missing_ok=True)
+        for folder in (self.folder / "fs", self.fuse_mount, self.folder):
+            if folder.is_dir() and not os.path.ismount(folder) and not any(folder.iterdir()):
+                folder.rmdir()
+        self.path.unlink(missing_ok=True)
+
+
+def load_record(path: Path) -> Record:
+    """Returns the record in a file; TickdiskError when it is none."""
+    try:
+        return Record.model_validate(read_json(path))
+    except ValidationError as error:
+        raise TickdiskError(f"{path} is no record of a device ({error.error_count()} keys are wrong); remove it") from error
+
+
+def records() -> Iterator[Record]:
+    """Yields every record; one that another process removes meanwhile is passed over."""
+    for path in sorted(STATE.glob("*.json")):
+        if path.exists():
+            yield load_record(path)
+
+
+def find_record(name: str | None) -> Record:
+    """Returns the record called `name`, or the only one; TickdiskError lists what there is."""
+    found = {record.name: record for record in records()}
+    if name is None and len(found) == 1:
+        return next(iter(found.values()))
+    if name not in found:
+        there = f"there are {', '.join(found)}" if found else "none is mounted"
+        raise TickdiskError(f"{'which device?' if name is None else f'no device {name}:'} {there}; give its --name")
+    return found[name]

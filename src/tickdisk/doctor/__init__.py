@@ -1,0 +1,9 @@
+"""What this machine can do, what it cannot, and what to install for it: one screen."""
+
+from tickdisk.doctor.checks import Check, examine
+from tickdisk.doctor.load import load_check
+from tickdisk.doctor.machine import Machine
+from tickdisk.doctor.screen import render
+from tickdisk.doctor.tiers import tier_checks
+
+__all__ = ["Check", "Machine", "examine", "load_check", "render", "tier_checks"]

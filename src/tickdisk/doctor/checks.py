@@ -1,0 +1,122 @@
+"""The checks: what `make paper` needs, what it can use, and the packages that have it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tickdisk.doctor.machine import Machine
+
+State = Literal["ok", "missing", "limited"]
+_LEAST_CORES = 2
+_LEAST_MEMORY_GIB = 3.5
+_KIB_PER_GIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the screen. `missing` keeps `make paper` from running; `limited` costs something that `detail` names."""
+
+    name: str
+    state: State
+    detail: str
+    packages: tuple[str, ...] = ()
+    """Debian and Ubuntu packages that would help."""
+
+
+def _needed(name: str, there: object, detail: str, otherwise: str, *packages: str) -> Check:
+    return Check(name, "ok", detail) if there else Check(name, "missing", otherwise, packages)
+
+
+def examine(machine: Machine) -> list[Check]:
+    """Returns what `machine` has and lacks, in the order of the screen."""
+    return [*_hardware(machine), *_emulation(machine), *_programs(machine), *_optional(machine)]
+
+
+def _hardware(machine: Machine) -> Iterator[Check]:
+    cores = sum(line.startswith("processor") for line in machine.lines("proc/cpuinfo"))
+    memory = next(
+        (int(line.split()[1]) / _KIB_PER_GIB for line in machine.lines("proc/meminfo") if line.startswith("MemTotal:")), 0.0
+    )
+    kernel = " ".join("".join(machine.lines("proc/sys/kernel/osrelease")).split())
+    system = next(
+        (line.split("=", 1)[1].strip('"') for line in machine.lines("etc/os-release") if line.startswith("PRETTY_NAME=")), "?"
+    )
+    enough = cores >= _LEAST_CORES and memory >= _LEAST_MEMORY_GIB
+    detail = f"{cores} cores, {memory:.1f} GiB memory, Linux {kernel}, {system}"
+    yield Check(
+        "machine",
+        "ok" if enough else "limited",
+        detail if enough else f"{detail}; less than {_LEAST_CORES} cores or {_LEAST_MEMORY_GIB} GiB: expect invalid runs",
+    )
+
+
+def _emulation(machine: Machine) -> Iterator[Check]:
+    yield _needed("root", machine.user == 0, "yes", "no: run as root or with sudo, mounting needs it")
+    yield _needed(
+        "/dev/fuse", machine.has("dev/fuse"), "there", "not there: load the module (modprobe fuse), or give it to the container"
+    )
+    yield _needed(
+        "loop devices",
+        machine.has("dev/loop-control"),
+        "there",
+        "no /dev/loop-control: modprobe loop, or privileges for the container",
+    )
+    found, absent, packages = [], [], []
+    for system, package in (("ext4", "e2fsprogs"), ("xfs", "xfsprogs"), ("btrfs", "btrfs-progs")):
+        if not machine.kernel_has(system):
+            absent.append(f"{system} (not in this kernel)")
+        elif machine.tool(f"mkfs.{system}"):
+            found.append(system)
+        else:
+            absent.append(f"{system} (no mkfs.{system})")
+            packages.append(package)
+    detail = "; without ".join(part for part in (", ".join(found), ", ".join(absent)) if part)
+    yield Check("file systems", "missing" if "ext4" not in found else "limited" if packages else "ok", detail, tuple(packages))
+
+
+def _programs(machine: Machine) -> Iterator[Check]:
+    fio = machine.tool("fio")
+    yield _needed("fio", fio, machine.version(fio) if fio else "", "not installed: nothing can be calibrated", "fio")
+    server, game = machine.tool("minetestserver", "luantiserver"), machine.has("usr/share/games/minetest/games/minetest_game")
+    yield _needed(
+        "Luanti server",
+        server and game,
+        f"{machine.version(server)}, {server}" if server else "",
+        "not installed" if not server else "installed without minetest_game",
+        "minetest-server",
+        "minetest-data",
+    )
+    players = machine.project / "build/tickdisk-players"
+    yield _needed("players", players.exists(), str(players), f"{players} is not built: make setup")
+    native = next((machine.project / "src/tickdisk").glob("_native*.so"), None)
+    yield _needed("native module", native, str(native), "not built: make setup")
+
+
+def _optional(machine: Machine) -> Iterator[Check]:
+    said: list[str] = []
+    absent: list[str] = []
+    for tool, argument in (("go", "version"), ("cargo", "--version")):
+        path = machine.tool(tool)
+        (said if path else absent).append(f"{tool} {machine.version(path, argument)}" if path else tool)
+    yield Check(
+        "toolchains",
+        "limited" if absent else "ok",
+        ", ".join(said) + ("" if not absent else f"; without {', '.join(absent)}: make setup gets them when it must build"),
+    )
+    tracers = [tool for tool in ("bpftrace", "strace") if machine.tool(tool)]
+    btf = machine.has("sys/kernel/btf/vmlinux")
+    lacking = tuple(tool for tool in ("bpftrace", "strace") if tool not in tracers)
+    yield Check(
+        "tracing",
+        "limited" if lacking or not btf else "ok",
+        f"{', '.join(tracers) or 'no tracer'}; kernel types (BTF) {'there' if btf else 'not there: strace only'}",
+        lacking,
+    )
+    zram = machine.has("sys/class/zram-control") or machine.has("sys/block/zram0")
+    qemu = machine.tool("qemu-system-x86_64")
+    parts = [
+        f"zram {'there' if zram else 'not there'}",
+        f"null_blk {'there' if machine.kernel_has('null_blk') else 'not in this kernel'}",
+        f"QEMU {machine.version(qemu) if qemu else 'not installed: null_blk cannot be tried out'}",
+    ]
+    yield Check("other devices", "ok" if qemu else "limited", ", ".join(parts), () if qemu else ("qemu-system-x86",))

@@ -1,0 +1,26 @@
+"""How loaded the machine is now: a run on a machine that is busy with something else is repeated, or marked."""
+
+import time
+
+from tickdisk import host
+from tickdisk.doctor.checks import Check
+
+_LOOK_S = 0.5
+_MUCH = 0.10
+
+
+def load_check(seconds: float = _LOOK_S) -> Check:
+    """Returns a check of stolen time and pressure, measured for `seconds`."""
+    meter = host.LoadMeter()
+    time.sleep(seconds)
+    load = meter.read()
+    shares = {
+        "steal": load.steal_share,
+        "busy": load.busy_share,
+        "CPU pressure": load.pressure_cpu_share,
+        "I/O pressure": load.pressure_io_share,
+        "memory pressure": load.pressure_memory_share,
+    }
+    said = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    disturbed = max(load.steal_share, load.pressure_cpu_share, load.pressure_memory_share) > _MUCH
+    return Check("load now", "limited" if disturbed else "ok", said + ("; wait until the machine is quiet" if disturbed else ""))

@@ -1,0 +1,44 @@
+"""Which device tiers this machine reaches, as its calibration found."""
+
+from pathlib import Path
+
+from tickdisk.doctor.checks import Check
+from tickdisk.errors import TickdiskError
+
+
+def tier_checks(devices: Path, calibration: Path) -> list[Check]:
+    """Returns a check of the tiers in `devices` that are reached, and one of each that `calibration` found floor-limited.
+
+    TickdiskError when `devices` is wrong.
+    """
+    if not devices.exists():
+        return [Check("device tiers", "missing", f"no {devices}: cd to the project's folder")]
+    # Imported here: without the native module these rooms do not load, and that is one of the things to report.
+    try:
+        from tickdisk.calibrate import load_calibration  # noqa: PLC0415
+        from tickdisk.device import load_devices  # noqa: PLC0415
+    except ImportError as error:
+        return [Check("device tiers", "missing", f"cannot be loaded ({error}): make setup")]
+    names = list(load_devices(devices))
+    if not calibration.exists():
+        advice = f"not calibrated; run `snakemake --cores all {calibration}`"
+        return [Check("device tiers", "limited", f"{', '.join(names)}: {advice}")]
+    try:
+        measured = {device.name: device for device in load_calibration(calibration).devices}
+    except TickdiskError as error:
+        return [Check("device tiers", "limited", str(error))]
+    reached = [
+        f"{name} ({measured[name].p50_ns / 1000:.0f} us)"
+        for name in names
+        if name in measured and not measured[name].floor_limited
+    ]
+    unknown = [name for name in names if name not in measured]
+    rest = f"; not calibrated: {', '.join(unknown)}" if unknown else ""
+    return [
+        Check("tiers reached", "ok" if reached else "limited", (", ".join(reached) or "none") + rest),
+        *(
+            Check("floor-limited", "limited", f"{name}: {'; '.join(measured[name].reasons)}")
+            for name in names
+            if name in measured and measured[name].floor_limited
+        ),
+    ]

@@ -1,0 +1,159 @@
+"""Player traces: what every player does and when it is due, from behaviours; the same seed gives the same bytes.
+
+A trace is a file of JSON lines `{"due_ns", "player", "action", "parameters"}`, sorted by due time from its start.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tickdisk.errors import TickdiskError
+from tickdisk.files import write_text
+
+Place = Sequence[int]
+"""x, y, z in nodes: a place where a player can stand, of the world's `places`."""
+_S = 1_000_000_000
+_DIG_AFTER_NS = _S // 2
+_WALK_NODES_PER_S = 2
+_WALK_TURN_S = 2
+"""A player goes to and fro, 4 nodes each way: it stays in its map block, so the blocks around it are those of its place."""
+
+
+@dataclass(frozen=True, order=True)
+class Event:
+    """One action of one player."""
+
+    due_ns: int
+    player: str
+    action: str
+    parameters: tuple[tuple[str, int], ...] = ()
+
+    def line(self) -> str:
+        """Returns the event as a line of a trace."""
+        value = {"due_ns": self.due_ns, "player": self.player, "action": self.action, "parameters": dict(self.parameters)}
+        return json.dumps(value) + "\n"
+
+
+def player_name(number: int) -> str:
+    """Returns the name of player `number`, from which the server knows where it spawns."""
+    return f"p{number:03d}"
+
+
+def roam(
+    places: Sequence[Place],
+    *,
+    seed: int,
+    players: int,
+    seconds: float,
+    teleport_period_s: float,
+    edit_period_s: float,
+    ping_period_s: float,
+    join_period_s: float = 0.25,
+) -> list[Event]:
+    """Returns a trace in which `players` join one after another, then roam until they leave at `seconds`.
+
+    Each player walks to and fro, teleports every `teleport_period_s` to a place that no player has been to (so that its terrain
+    is stored but not loaded), places a block there every `edit_period_s` and digs it half a second later or before it goes, and
+    pings every `ping_period_s`. Phases within a period are drawn per player. Player N spawns at `places[N]`, teleports use the
+    places after the spawns. TickdiskError when the world has fewer places than that takes.
+    """
+    end_ns = _ns(seconds)
+    rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(players)]
+    joins = [Event(_ns(join_period_s * number), player_name(number), "join") for number in range(players)]
+    events = [*joins, *(Event(end_ns, join.player, "leave") for join in joins)]
+    moves: list[Event] = []
+    for join, rng in zip(joins, rngs, strict=True):
+        start_ns, yaw = join.due_ns + _S, int(rng.integers(360))
+        moves += [Event(due, join.player, "teleport") for due in _every(rng, teleport_period_s, start_ns, end_ns)]
+        events += [Event(due, join.player, "ping") for due in _every(rng, ping_period_s, start_ns, end_ns)]
+        for turn, due in enumerate(_every(rng, _WALK_TURN_S, start_ns, end_ns)):
+            direction = (("yaw_degrees", (yaw + 180 * turn) % 360), ("speed_nodes_per_s", _WALK_NODES_PER_S))
+            events.append(Event(due, join.player, "walk", direction))
+    _require(places, players + len(moves), f"{players} spawns and {len(moves)} teleports")
+    moves = [replace(move, parameters=_xyz(place)) for move, place in zip(sorted(moves), places[players:], strict=False)]
+    for join, rng, spawn in zip(joins, rngs, places, strict=False):
+        stays = [replace(join, parameters=_xyz(spawn)), *(move for move in moves if move.player == join.player)]
+        dues = _every(rng, edit_period_s, join.due_ns + _S, end_ns)
+        events += _edits(dues, stays, end_ns)
+    return sorted(events + moves)
+
+
+def join_burst(
+    places: Sequence[Place], *, players: int, burst_s: float, stay_s: float, leave_period_s: float = 0.1, at_s: float = 0.0
+) -> list[Event]:
+    """Returns a trace in which `players` join evenly over `burst_s` from `at_s`, stay, and leave `stay_s` after the burst's end.
+
+    Player N spawns at `places[N]`, each with terrain of its own that nothing has loaded before. There is nothing random in it.
+    TickdiskError when the world has fewer places than players.
+    """
+    _require(places, players, f"{players} spawns")
+    names = [player_name(number) for number in range(players)]
+    joins = [Event(_ns(at_s + burst_s * number / players), name, "join") for number, name in enumerate(names)]
+    leave = at_s + burst_s + stay_s
+    return sorted(joins + [Event(_ns(leave + leave_period_s * number), name, "leave") for number, name in enumerate(names)])
+
+
+def write_trace(path: Path, events: Iterable[Event]) -> int:
+    """Writes the events to `path`, sorted, whole or not at all; returns how many there are."""
+    lines = [event.line() for event in sorted(events)]
+    if not lines:
+        raise TickdiskError(f"{path}: a trace needs at least one event; lengthen it or add players")
+    write_text(path, "".join(lines))
+    return len(lines)
+
+
+def read_trace(path: Path) -> list[Event]:
+    """Returns the events in a trace; TickdiskError names the file and the line that is not an event or comes too early."""
+    events: list[Event] = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} does not exist; write the trace first") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            value = json.loads(line)
+            event = Event(value["due_ns"], value["player"], value["action"], tuple(value["parameters"].items()))
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            message = f"{path}, line {number}: not an event of a player trace ({error}); generate the trace again"
+            raise TickdiskError(message) from error
+        if events and event.due_ns < events[-1].due_ns:
+            raise TickdiskError(f"{path}, line {number}: due before the line above it; sort the trace by due_ns")
+        events.append(event)
+    return events
+
+
+def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator[Event]:
+    """Yields place and dig at the node of each of one player's stays, where it is air in every world; the dig before the next stay."""
+    ends = [*(stay.due_ns for stay in stays[1:]), end_ns]
+    for due in dues:
+        stay, stay_end_ns = next((stay, end) for stay, end in zip(stays, ends, strict=True) if due < end)
+        yield Event(due, stay.player, "place", stay.parameters)
+        yield Event(due + min(_DIG_AFTER_NS, (stay_end_ns - due) // 2), stay.player, "dig", stay.parameters)
+
+
+def _every(rng: np.random.Generator, period_s: float, start_ns: int, end_ns: int) -> list[int]:
+    """Returns due times one period apart in [start, end), the first at a random phase; a period must be positive."""
+    if period_s <= 0:
+        raise TickdiskError(f"a period of {period_s:g} s is not possible; give a time above zero")
+    period_ns = _ns(period_s)
+    return list(range(start_ns + int(rng.integers(period_ns)), end_ns, period_ns))
+
+
+def _require(places: Sequence[Place], needed: int, purpose: str) -> None:
+    if needed > len(places):
+        raise TickdiskError(
+            f"the trace needs {needed} places ({purpose}) and the world has {len(places)}; "
+            "raise the world's edge_blocks, or lower players, seconds or the rate of teleports"
+        )
+
+
+def _xyz(place: Place) -> tuple[tuple[str, int], ...]:
+    x, y, z = place
+    return (("x", int(x)), ("y", int(y)), ("z", int(z)))
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * _S)

@@ -1,0 +1,133 @@
+"""What all figures share: fonts, colours, sizes, scales, and how they are written."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import vl_convert
+
+from tickdisk.errors import TickdiskError
+from tickdisk.files import whole, write_text
+
+FONT = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif"
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
+"""Okabe and Ito's colours (2008), in the order that keeps neighbours apart; told apart with any colour vision."""
+INK, MUTED, BAND, GRID = "#222222", "#666666", "#999999", "#E3E3E3"
+WIDTH, HEIGHT = 520, 300
+MOST_ROWS = 5000
+_CONFIG: dict[str, Any] = {
+    "font": FONT,
+    "background": "white",
+    "padding": 8,
+    "view": {"continuousWidth": WIDTH, "continuousHeight": HEIGHT, "stroke": None},
+    "title": {
+        "anchor": "start",
+        "fontSize": 14,
+        "fontWeight": 600,
+        "color": INK,
+        "subtitleColor": MUTED,
+        "subtitleFontSize": 12,
+        "subtitlePadding": 4,
+        "offset": 10,
+        "frame": "group",
+    },
+    "axis": {
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelColor": INK,
+        "titleColor": INK,
+        "grid": True,
+        "gridColor": GRID,
+        "domainColor": MUTED,
+        "tickColor": MUTED,
+        "titlePadding": 8,
+        "labelLimit": 320,
+    },
+    "legend": {
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "labelColor": INK,
+        "titleColor": INK,
+        "orient": "bottom",
+        "labelLimit": 240,
+        "symbolSize": 90,
+        "columns": 4,
+        "titleLimit": 300,
+    },
+    "header": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK, "titleColor": INK, "labelFontWeight": 600},
+}
+
+
+def title(text: str, subtitle: str | Sequence[str]) -> alt.TitleParams:
+    """Returns a title with its subtitle lines, which say n and how to read the figure."""
+    return alt.TitleParams(text=text, subtitle=[subtitle] if isinstance(subtitle, str) else list(subtitle))
+
+
+def checked(table: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.DataFrame:
+    """Returns the columns of a prepared table; TickdiskError for one that lacks a column, is empty, or was not aggregated."""
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise TickdiskError(
+            f"figure {figure}: the table has no column {', '.join(missing)}; it has {', '.join(map(str, table.columns))}"
+        )
+    if table.empty or len(table) > MOST_ROWS:
+        raise TickdiskError(f"figure {figure}: {len(table)} rows; pass an aggregated table of 1 to {MOST_ROWS} rows")
+    return table.loc[:, list(columns)].reset_index(drop=True)
+
+
+def colour(order: Sequence[str], name: str = "arm", heading: str | None = None, *, legend: bool = True) -> alt.Color:
+    """Returns the colour channel of a column, one colour a name in the given order, the same in every figure with that order."""
+    scale = alt.Scale(domain=list(order), range=[PALETTE[index % len(PALETTE)] for index in range(len(order))])
+    return alt.Color(
+        f"{name}:N", scale=scale, sort=list(order), title=heading, legend=alt.Legend(symbolOpacity=1) if legend else None
+    )
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Returns the ticks of a log axis from low to high: the more of each decade the fewer decades there are."""
+    exponents = range(-9, 13)
+    steps = next((steps for span, steps in ((8, (1, 1.5, 2, 3, 4, 5, 7)), (1000, (1, 2, 5))) if high / low < span), (1,))
+    return [
+        float(f"{step}e{exponent}")
+        for exponent in exponents
+        for step in steps
+        if low * 0.999 <= step * 10**exponent <= high * 1.001
+    ]
+
+
+def log_scale(values: "pd.Series[float]", *also: float, pad: float = 1.15) -> tuple[alt.Scale, list[float]]:
+    """Returns a log scale around positive values, padded, and its ticks."""
+    low, high = (
+        min(float(values.min()), *also, float(values.max())) / pad,
+        max(float(values.max()), *also, float(values.min())) * pad,
+    )
+    return alt.Scale(type="log", domain=[low, high], nice=False), decades(low, high)
+
+
+def finish(chart: alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart) -> Any:
+    """Returns the chart with the theme in it, so that it looks the same wherever it is drawn."""
+    return chart.configure(**_CONFIG)
+
+
+def to_svg(chart: "alt.TopLevelMixin") -> str:
+    """Returns the chart as SVG; the same chart gives the same bytes."""
+    svg = str(vl_convert.vegalite_to_svg(chart.to_dict(format="vega-lite")))
+    # The renderer numbers its clip paths through the life of the process.
+    numbers = {name: f"clip{index}" for index, name in enumerate(dict.fromkeys(re.findall(r'id="(clip\d+)"', svg)))}
+    return re.sub(r'(id="|url\(#)(clip\d+)', lambda match: match[1] + numbers[match[2]], svg)
+
+
+def save_svg(chart: "alt.TopLevelMixin", path: Path | str) -> None:
+    """Writes the chart as SVG, whole or not at all."""
+    write_text(Path(path), to_svg(chart))
+
+
+def save_png(chart: "alt.TopLevelMixin", path: Path | str, scale: float = 2.0) -> None:
+    """Writes the chart as PNG, whole or not at all."""
+    with whole(Path(path)) as partial:
+        partial.write_bytes(vl_convert.vegalite_to_png(chart.to_dict(format="vega-lite"), scale=scale))

@@ -1,0 +1,34 @@
+"""What a notebook calls, and what is made of the notebooks: facts, claims, the paper, the page."""
+
+from pathlib import Path
+
+from tickdisk.config import digest, file_digest
+from tickdisk.report.calibration import CalibrationStudy as calibration  # noqa: N813 - a notebook reads `report.calibration(...)`
+from tickdisk.report.join_burst import JoinBurst as join_burst  # noqa: N813
+from tickdisk.report.publish import check_results, set_paper, write_page
+from tickdisk.report.study import VERDICTS, Claim, Fact, Study
+from tickdisk.report.switchback import Switchback as switchback  # noqa: N813
+
+_ANALYSIS = ("stats", "qos", "plot", "report")
+
+
+def analysis_digest(notebook: str) -> str:
+    """Changes when the code that a notebook computes with changes, or the notebook itself."""
+    package = Path(__file__).parent.parent
+    files = sorted(path for room in _ANALYSIS for path in (package / room).rglob("*.py"))
+    return digest([file_digest(path) for path in (*files, Path(notebook))])
+
+
+__all__ = [
+    "VERDICTS",
+    "Claim",
+    "Fact",
+    "Study",
+    "analysis_digest",
+    "calibration",
+    "check_results",
+    "join_burst",
+    "set_paper",
+    "switchback",
+    "write_page",
+]

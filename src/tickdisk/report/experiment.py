@@ -1,0 +1,256 @@
+"""What switchback and join burst have in common: contrasts with the baseline, planned power, controls, verdicts."""
+
+from collections.abc import Mapping, Sequence
+from math import log
+
+import numpy as np
+import pandas as pd
+from IPython.display import SVG
+
+from tickdisk import plot, qos, stats
+from tickdisk.report.parameters import check_parameters
+from tickdisk.report.runs import Runs
+from tickdisk.report.study import Study
+
+_POWER_SIMULATIONS = 4000
+OURS = "this project"
+
+
+class Experiment(Study):
+    """An experiment's table of epochs and the contrasts in it; `metrics` are the columns that are decided on."""
+
+    def __init__(
+        self,
+        name: str,
+        runs: Runs,
+        table: pd.DataFrame,
+        metrics: Mapping[str, str],
+        *,
+        output: str | None,
+        planned: int,
+        margin: float | None,
+        bootstrap_samples: int | None,
+        seed: int | None,
+    ) -> None:
+        check_parameters()
+        super().__init__(name, output)
+        self.data, self.table, self.metrics = runs, table, dict(metrics)
+        decision = runs.decision
+        self.margin = decision.margin if margin is None else margin
+        self.samples = decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples
+        self.rng = np.random.default_rng(np.random.SeedSequence(runs.config.seed if seed is None else seed))
+        self.plan = stats.Plan(planned, decision.minimum_pairs, self.margin, decision.alpha)
+        self.control_plan = stats.Plan(planned, decision.control_minimum_pairs, self.margin, decision.alpha)
+        self.baseline = runs.role("baseline")
+        self.arms = [arm for arm in runs.arms if arm.role != "baseline"]
+        self.contrasts = {(metric, arm.arm): self._contrast(metric, arm.arm) for metric in self.metrics for arm in self.arms}
+        self.controls = {
+            metric: stats.check_controls(
+                *(self.contrasts[metric, runs.role(role)] for role in ("positive", "null", "sham")),
+                self.control_plan,
+                invalid=runs.reasons(),
+            )
+            for metric in self.metrics
+        }
+        self.verdicts = self._decide()
+        self._state_effects()
+
+    def _contrast(self, metric: str, arm: str) -> stats.Contrast:
+        ratios = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)["log_ratio"].to_numpy(float)
+        return stats.contrast(ratios[np.isfinite(ratios)], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
+
+    def treatments(self) -> list[str]:
+        """Returns the arms that claims are about: neither baseline nor control."""
+        return [arm.arm for arm in self.arms if arm.role in ("dose", "treatment")]
+
+    def _decide(self) -> dict[tuple[str, str], stats.Verdict]:
+        """One Holm family an experiment: all treatments, all decided metrics."""
+        family = {(metric, arm): self.contrasts[metric, arm] for metric in self.metrics for arm in self.treatments()}
+        raw = {key: effect.p for key, effect in family.items()}
+        p = dict(zip(family, stats.adjusted(list(raw.values()), "confirmatory"), strict=True))
+        equivalent = dict(
+            zip(family, stats.adjusted([effect.p_equivalent for effect in family.values()], "confirmatory"), strict=True)
+        )
+        found = {
+            key: stats.verdict(
+                effect,
+                self.plan,
+                controls=self.controls[key[0]],
+                invalid=self.data.reasons(),
+                p=float(p[key]),
+                p_equivalent=float(equivalent[key]),
+            )
+            for key, effect in family.items()
+        }
+        for metric, controls in self.controls.items():
+            for role, verdict in (("positive", controls.positive), ("null", controls.null), ("sham", controls.sham)):
+                assert verdict is not None
+                found[metric, self.data.role(role)] = verdict
+        return found
+
+    def fact_name(self, metric: str) -> str:
+        """Returns the metric as it stands in names of facts: without its unit, because ratios have none."""
+        return metric.removesuffix("_ms")
+
+    def _state_effects(self) -> None:
+        source = f"{len(self.data.manifests)} cells of {self.name}, paired log ratios"
+        for (metric, arm), effect in self.contrasts.items():
+            self.fact(
+                f"{self.fact_name(metric)}_ratio.{arm}",
+                effect.ratio,
+                "ratio",
+                interval=(effect.low, effect.high),
+                n=effect.n,
+                source=source,
+                note=f"{self.metrics[metric]}: {arm} over {self.baseline}, geometric mean, 95 % interval",
+            )
+        for metric in self.metrics:
+            values = self.table.loc[self.table["arm"] == self.baseline, metric].dropna().to_numpy(float)
+            mean = stats.contrast(np.log(values), margin=self.margin, rng=self.rng)
+            self.fact(
+                f"{self.fact_name(metric)}_baseline",
+                mean.ratio,
+                "ms",
+                interval=(mean.low, mean.high),
+                n=mean.n,
+                source=source,
+                note=f"{self.metrics[metric]} of {self.baseline}, geometric mean over epochs or runs",
+            )
+            self.fact(
+                f"{self.fact_name(metric)}_detectable_ratio",
+                self.controls[metric].detectable,
+                "ratio",
+                n=self.controls[metric].null.n,
+                source=source,
+                note=f"{self.metrics[metric]}: the ratio that the A/A control would have found with 80 % power",
+            )
+        self.fact(
+            "pairs",
+            max((effect.n for effect in self.contrasts.values()), default=0),
+            "pairs",
+            source=source,
+            note=f"pairs that ran, of {self.plan.n} planned",
+        )
+
+    def runs(self) -> pd.DataFrame:
+        """Returns one row a cell: what ran, how loaded the machine was, what was counted."""
+        return self.data.summary()
+
+    def power(self) -> pd.DataFrame:
+        """Returns the simulated power of the planned number of pairs, and states it."""
+        decision, rows = self.data.decision, []
+        for kind, effect, question in (
+            ("difference", log(1 + self.margin), f"an effect of {self.margin:.0%} is found"),
+            ("equivalence", 0.0, f"no effect is found equivalent within {self.margin:.0%}"),
+        ):
+            power = stats.simulate_power(
+                kind,
+                self.plan.n,
+                run_sd=decision.planned_run_sd,
+                block_sd=decision.planned_block_sd,
+                rng=self.rng,
+                margin=self.margin,
+                effect=effect,
+                alpha=decision.alpha,
+                simulations=_POWER_SIMULATIONS,
+            )
+            self.fact(
+                f"power_{kind}",
+                power,
+                "probability",
+                n=self.plan.n,
+                source="simulation with the planned standard deviations",
+                note=f"probability that {question}, at {self.plan.n} pairs and a run SD of {decision.planned_run_sd} (log scale)",
+            )
+            rows.append(
+                {"question": question, "pairs": self.plan.n, "power": round(power, 3), "least pairs": self.plan.minimum_n}
+            )
+        return pd.DataFrame(rows).set_index("question")
+
+    def effects_table(self) -> pd.DataFrame:
+        """Returns every contrast with interval, p, equivalence and verdict."""
+        return pd.DataFrame(
+            [
+                {
+                    "metric": self.metrics[metric],
+                    "arm": arm,
+                    "n": effect.n,
+                    "ratio": round(effect.ratio, 3),
+                    "95 % interval": f"{effect.low:.3g} to {effect.high:.3g}",
+                    "p": effect.p,
+                    "p sign flip": effect.p_sign_flip,
+                    "p equivalent": effect.p_equivalent,
+                    "Hodges-Lehmann": round(effect.hodges_lehmann, 3),
+                    "Cliff's delta": round(effect.dominance, 2),
+                    "verdict": self.verdicts[metric, arm].word,
+                }
+                for (metric, arm), effect in self.contrasts.items()
+            ]
+        ).set_index(["metric", "arm"])
+
+    def effects(self) -> SVG:
+        """Returns the forest plot of all contrasts."""
+        rows = pd.DataFrame(
+            [
+                {
+                    "arm": arm,
+                    "metric": self.metrics[metric],
+                    "ratio": effect.ratio,
+                    "low": effect.low,
+                    "high": effect.high,
+                    "n": effect.n,
+                    "verdict": self.verdicts[metric, arm].word,
+                }
+                for (metric, arm), effect in self.contrasts.items()
+            ]
+        )
+        return self.figure("effects", plot.forest(rows, margin=self.margin, baseline=self.baseline))
+
+    def state_control_claims(self, metrics: Sequence[str]) -> None:
+        """States what the controls say, for each metric."""
+        words = {
+            "positive": "A storage latency of {latency:g} ms makes the {metric} longer (positive control)",
+            "null": "The same device under two names changes the {metric} (A/A control)",
+            "sham": "The emulator's CPU time alone changes the {metric} (sham control)",
+        }
+        for metric in metrics:
+            for role, statement in words.items():
+                arm = self.data.role(role)
+                self._claim(
+                    f"{role}.{self.fact_name(metric)}",
+                    OURS,
+                    metric,
+                    arm,
+                    statement.format(metric=self.metrics[metric], latency=self.data.latency_ms(arm)),
+                )
+
+    def state_effect_claim(self, name: str, source: str, metric: str, arm: str, statement: str) -> None:
+        """States a claim about a treatment."""
+        self._claim(name, source, metric, arm, statement)
+
+    def _claim(self, name: str, source: str, metric: str, arm: str, statement: str) -> None:
+        verdict = self.verdicts[metric, arm]
+        self.claim(
+            name,
+            source=source,
+            statement=statement,
+            verdict=verdict.word,
+            evidence=verdict.reason,
+            facts=[f"{self.fact_name(metric)}_ratio.{arm}"],
+            n=verdict.n,
+        )
+
+    def verdicts_table(self) -> pd.DataFrame:
+        """Returns the claims as a table."""
+        return pd.DataFrame(
+            [
+                {
+                    "claim": claim.statement,
+                    "source": claim.source,
+                    "verdict": claim.verdict,
+                    "n": claim.n,
+                    "evidence": claim.evidence,
+                }
+                for claim in self.claims
+            ]
+        ).set_index("claim")

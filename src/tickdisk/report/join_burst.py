@@ -1,0 +1,88 @@
+"""The join burst notebook: everybody at once, from cold."""
+
+import numpy as np
+import pandas as pd
+from IPython.display import SVG
+
+from tickdisk import plot, qos
+from tickdisk.report.experiment import Experiment
+from tickdisk.report.runs import Runs
+from tickdisk.report.switchback import METRICS
+from tickdisk.server import BUDGET_NS
+
+_SOURCES = {
+    "join_p50_ms": "PokeSto, MF2 (join time does not depend on the device)",
+    "tick": "PokeSto, MF1 (p99 tick after a join burst, HDD up to 3.5x memory)",
+}
+
+
+class JoinBurst(Experiment):
+    """Effects of the device on join times and on ticks during the burst, paired within blocks."""
+
+    def __init__(
+        self,
+        plan: str,
+        *,
+        runs: str,
+        output: str | None,
+        tick_metric: str,
+        margin: float | None,
+        bootstrap_samples: int | None,
+        seed: int | None,
+    ) -> None:
+        data = Runs(plan, runs, "join_burst")
+        self.tick_metric = tick_metric
+        self._lives = list(data.lives())
+        # A block takes the place of a life: its arms are paired with each other.
+        table = pd.concat(
+            [
+                qos.epoch_table(life.ticks, life.actions, life.epochs, life=life.block, budget_ns=BUDGET_NS)
+                for life in self._lives
+            ],
+            ignore_index=True,
+        )
+        super().__init__(
+            "join_burst",
+            data,
+            table,
+            {"join_p50_ms": "median join time", tick_metric: METRICS.get(tick_metric, tick_metric)},
+            output=output,
+            planned=data.scale.join_burst.blocks,
+            margin=margin,
+            bootstrap_samples=bootstrap_samples,
+            seed=seed,
+        )
+        joins = pd.concat([life.actions[life.actions["action"] == "join"] for life in self._lives])
+        self.fact("joins", len(joins), "joins", source="actions tables")
+        self.fact("joins_completed", int((joins["outcome"] == "completed").sum()), "joins", source="actions tables")
+        self._state_claims()
+
+    def _state_claims(self) -> None:
+        self.state_control_claims(list(self.metrics))
+        for arm in self.treatments():
+            for metric, title in self.metrics.items():
+                self.state_effect_claim(
+                    f"{arm}.{self.fact_name(metric)}",
+                    _SOURCES.get(metric, _SOURCES["tick"]),
+                    metric,
+                    arm,
+                    f"The {arm} tier instead of {self.baseline} changes the {title} of a join burst",
+                )
+
+    def joins(self) -> SVG:
+        """Returns the median join time of every run, runs of a block joined by a line."""
+        return self.figure("joins", plot.paired_dots(self.table, "join_p50_ms", title=self.metrics["join_p50_ms"]))
+
+    def gap_tail(self) -> SVG:
+        """Returns the share of gaps longer than x, by arm, over all runs."""
+        parts = {
+            arm.arm: np.concatenate(
+                [
+                    qos.gaps_ms(life.ticks, int(life.epochs["steady_ns"].iloc[0]), int(life.epochs["end_ns"].iloc[0]))
+                    for life in self._lives
+                    if life.name == arm.arm
+                ]
+            )
+            for arm in self.data.arms
+        }
+        return self.figure("gap_tail", plot.tails(parts, budget_ms=BUDGET_NS / 1e6))

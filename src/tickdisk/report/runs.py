@@ -1,0 +1,103 @@
+"""The run folders of an experiment, as a notebook needs them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tickdisk import table
+from tickdisk.config import Arm, Config, Decision, Scale, parse_config
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json
+
+
+@dataclass(frozen=True)
+class LifeTables:
+    """One server life: its tables, and its part of the manifest."""
+
+    block: int
+    name: str
+    folder: Path
+    manifest: dict[str, Any]
+    ticks: pd.DataFrame
+    actions: pd.DataFrame
+    epochs: pd.DataFrame
+
+
+class Runs:
+    """The cells of one experiment that the plan names and that have run."""
+
+    def __init__(self, plan: str, runs: str, experiment: str) -> None:
+        values = read_json(Path(plan))
+        self.config: Config = parse_config(values["config"], plan)
+        self.arms = [Arm.model_validate(arm) for arm in values["arms"] if arm["experiment"] == experiment]
+        self.planned = [cell for cell in values["cells"] if cell["experiment"] == experiment]
+        self._folders = [Path(runs) / cell["hash"] for cell in self.planned]
+        self.manifests = [read_json(folder / "manifest.json") for folder in self._folders if (folder / "manifest.json").exists()]
+        if not self.manifests:
+            raise TickdiskError(f"no cell of {experiment} under {runs}; run `snakemake --cores all` first")
+
+    @property
+    def decision(self) -> Decision:
+        """What was fixed before the runs."""
+        return self.config.decision
+
+    @property
+    def scale(self) -> Scale:
+        """The scale that the plan was made for."""
+        return self.config.chosen
+
+    def role(self, role: str) -> str:
+        """Returns the one arm with this role."""
+        return next(arm.arm for arm in self.arms if arm.role == role)
+
+    def latency_ms(self, arm: str) -> float:
+        """Returns the read latency of an arm's device in ms."""
+        return float(self.manifests[0]["models"][arm]["read_latency_ns"]) / 1e6
+
+    def lives(self) -> Iterator[LifeTables]:
+        """Yields the lives in plan order."""
+        for manifest, folder in zip(self.manifests, (f for f in self._folders if (f / "manifest.json").exists()), strict=True):
+            for life in manifest["plan"]:
+                at = folder / life["name"]
+                yield LifeTables(
+                    manifest["block"],
+                    life["name"],
+                    at,
+                    manifest["lives"][life["name"]],
+                    *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
+                )
+
+    def reasons(self) -> list[str]:
+        """Returns why lives do not count, in words, with the block; empty when all do."""
+        return [
+            f"block {manifest['block'] + 1}, {name}: {reason}"
+            for manifest in self.manifests
+            for name, life in manifest["lives"].items()
+            for reason in life["reasons"]
+        ]
+
+    def summary(self) -> pd.DataFrame:
+        """Returns one row a cell: what ran, how loaded the machine was, what was counted."""
+        rows = []
+        for manifest in self.manifests:
+            load, lives = manifest["attempts"][-1]["load"], manifest["lives"].values()
+            rows.append(
+                {
+                    "cell": manifest["hash"],
+                    "block": manifest["block"] + 1,
+                    "lives": len(lives),
+                    "ticks": sum(life["ticks"]["ticks"] for life in lives),
+                    "missing ticks": sum(life["ticks"]["missing"] for life in lives),
+                    "actions": sum(life["trace_events"] for life in lives),
+                    "device requests": sum(life["requests"] for life in lives),
+                    "steal": f"{load['steal_share']:.1%}",
+                    "CPU pressure": f"{load['pressure_cpu_share']:.0%}",
+                    "repeats": len(manifest["attempts"]) - 1,
+                    "marked": manifest["marked"] or "",
+                    "not valid": "; ".join(reason for life in lives for reason in life["reasons"]),
+                }
+            )
+        return pd.DataFrame(rows).set_index("cell")

@@ -1,0 +1,219 @@
+"""The switchback notebook: the device changes inside one server life."""
+
+import numpy as np
+import pandas as pd
+from IPython.display import SVG
+
+from tickdisk import plot, qos, stats
+from tickdisk.report.experiment import OURS, Experiment
+from tickdisk.report.runs import Runs
+from tickdisk.server import BUDGET_NS
+
+METRICS = {
+    "gap_p50_ms": "median tick gap",
+    "gap_p95_ms": "95th percentile of the tick gap",
+    "gap_mean_ms": "mean tick gap",
+    "gap_max_ms": "longest tick gap",
+}
+_POKESTO = "PokeSto, MF2 (no difference between HDD and memory)"
+_CURVE_POINTS = 60
+_ECDF_POINTS = 200
+
+
+class Switchback(Experiment):
+    """Effects of storage latency on tick gaps and on one kind of action, paired within cycles."""
+
+    def __init__(
+        self,
+        plan: str,
+        *,
+        runs: str,
+        output: str | None,
+        tick_metric: str,
+        action: str,
+        margin: float | None,
+        bootstrap_samples: int | None,
+        seed: int | None,
+    ) -> None:
+        data = Runs(plan, runs, "switchback")
+        self.tick_metric, self.action = tick_metric, action
+        self.action_metric = f"{action}_p50_ms"
+        self._lives = list(data.lives())
+        table = pd.concat(
+            [
+                qos.epoch_table(life.ticks, life.actions, life.epochs, life=life.block, budget_ns=BUDGET_NS)
+                for life in self._lives
+            ],
+            ignore_index=True,
+        )
+        metrics = {tick_metric: METRICS.get(tick_metric, tick_metric), self.action_metric: f"median {action} latency"}
+        design = data.scale.switchback
+        super().__init__(
+            "switchback",
+            data,
+            table,
+            metrics,
+            output=output,
+            planned=design.lives * design.cycles,
+            margin=margin,
+            bootstrap_samples=bootstrap_samples,
+            seed=seed,
+        )
+        self._state_counts()
+        self._state_claims()
+
+    def _state_counts(self) -> None:
+        self.fact("ticks", int(sum(life.manifest["ticks"]["ticks"] for life in self._lives)), "ticks", source="ticks tables")
+        self.fact(
+            "missing_ticks", int(sum(life.manifest["ticks"]["missing"] for life in self._lives)), "ticks", source="ticks tables"
+        )
+        self.fact("actions", sum(len(life.actions) for life in self._lives), "actions", source="actions tables")
+        for outcome in ("timed_out", "failed"):
+            self.fact(
+                f"actions_{outcome}",
+                int(sum((life.actions["outcome"] == outcome).sum() for life in self._lives)),
+                "actions",
+                source="actions tables",
+            )
+        self.fact("device_requests", sum(life.manifest["requests"] for life in self._lives), "requests", source="device tables")
+
+    def _state_claims(self) -> None:
+        self.state_control_claims(list(self.metrics))
+        for arm in self.treatments():
+            latency = self.data.latency_ms(arm)
+            for metric, source in ((self.tick_metric, _POKESTO), (self.action_metric, OURS)):
+                self.state_effect_claim(
+                    f"{arm}.{self.fact_name(metric)}",
+                    source,
+                    metric,
+                    arm,
+                    f"{latency:g} ms of storage latency instead of {self.data.latency_ms(self.baseline):g} ms changes "
+                    f"the {self.metrics[metric]}",
+                )
+        self._fits = {metric: self._dose(metric) for metric in self.metrics}
+
+    def _dose(self, metric: str) -> stats.DoseResponse | None:
+        """Fits the arms without sham and A/A, states slopes and the claim; None when there are too few cycles for a fit."""
+        rows = self._dose_rows(metric)
+        name, source = self.fact_name(metric), f"{rows['cycle'].nunique()} cycles of switchback, OLS with an effect a cycle, HC3"
+        highest = float(rows["latency_ms"].max())
+        fit = stats.dose_response(
+            rows["latency_ms"],
+            rows[metric],
+            rows["cycle"],
+            at_ms=np.linspace(0.1, highest, _CURVE_POINTS),
+            rng=self.rng,
+            samples=self.samples,
+        )
+        slope = fit.per_ms
+        self.fact(
+            f"{name}_slope",
+            slope.value,
+            "ms per ms",
+            interval=(slope.low, slope.high),
+            n=fit.n,
+            source=source,
+            note=f"{self.metrics[metric]}: rise for each ms of device latency",
+        )
+        self.fact(
+            f"{name}_good_enough",
+            stats.dose_for_margin(fit, self.data.latency_ms(self.baseline), self.margin),
+            "ms",
+            n=fit.n,
+            source=source,
+            note=f"device latency at which the {self.metrics[metric]} exceeds the baseline's by {self.margin:.0%}",
+        )
+        controls, pairs = self.controls[metric], self.contrasts[metric, self.treatments()[0]].n
+        obstacles = [*self.data.reasons(), *controls.reasons]
+        if pairs < self.plan.minimum_n or pairs < self.plan.n:
+            obstacles.insert(0, f"{pairs} cycles, of {max(self.plan.n, self.plan.minimum_n)} that a verdict needs")
+        size = f"{slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms, p = {slope.p:.2g}"
+        word = "not valid" if obstacles else "different" if slope.p < self.plan.alpha and slope.value > 0 else "inconclusive"
+        self.claim(
+            f"dose_{name}",
+            source=OURS,
+            statement=f"The {self.metrics[metric]} rises with the storage latency",
+            verdict=word,
+            evidence="; ".join(obstacles) or size,
+            facts=[f"{name}_slope", f"{name}_good_enough"],
+            n=pairs,
+        )
+        return fit
+
+    def _dose_rows(self, metric: str) -> pd.DataFrame:
+        controls = {self.data.role("null"), self.data.role("sham")}
+        rows = self.table[~self.table["arm"].isin(controls)].dropna(subset=[metric])
+        rows = rows.assign(
+            latency_ms=rows["arm"].map(self.data.latency_ms), cycle=rows["life"].astype(str) + "." + rows["cycle"].astype(str)
+        )
+        return rows[rows.groupby("cycle")["latency_ms"].transform("nunique") > 1]
+
+    def timeline(self) -> SVG:
+        """Returns the first server life: device latency above, tick gaps below."""
+        life = self._lives[0]
+        return self.figure(
+            "timeline",
+            plot.switchback_timeline(
+                life.epochs.assign(latency_ms=life.epochs["arm"].map(self.data.latency_ms)),
+                qos.gaps(life.ticks),
+                budget_ms=BUDGET_NS / 1e6,
+            ),
+        )
+
+    def gap_tail(self) -> SVG:
+        """Returns the share of gaps longer than x, by arm, over all steady epochs."""
+        parts = {
+            arm.arm: np.concatenate(
+                [
+                    qos.gaps_ms(life.ticks, row.steady_ns, row.end_ns)
+                    for life in self._lives
+                    for row in life.epochs[life.epochs["arm"] == arm.arm].itertuples()
+                ]
+            )
+            for arm in self.data.arms
+        }
+        return self.figure("gap_tail", plot.tails(parts, budget_ms=BUDGET_NS / 1e6))
+
+    def dose_gap(self) -> SVG:
+        """Returns the dose-response of the tick metric."""
+        return self._dose_figure("dose_gap", self.tick_metric)
+
+    def dose_action(self) -> SVG:
+        """Returns the dose-response of the action's latency."""
+        return self._dose_figure(f"dose_{self.action}", self.action_metric)
+
+    def _dose_figure(self, name: str, metric: str) -> SVG:
+        return self.figure(
+            name,
+            plot.dose_response(
+                self._dose_rows(metric), metric, self._fits[metric], margin=self.margin, title=self.metrics[metric]
+            ),
+        )
+
+    def carry_over(self) -> pd.DataFrame:
+        """Returns what the epoch before and the place in the cycle do to each metric, and states the carry-over."""
+        rows = []
+        table = self.table.assign(block=self.table["life"].astype(str) + "." + self.table["cycle"].astype(str))
+        previous = table["previous_arm"].map(lambda arm: np.nan if arm is None else self.data.latency_ms(arm))
+        for metric, title in self.metrics.items():
+            effect = stats.order_effect(np.log(table[metric]), table["arm"], table["block"], table["position"], previous)
+            self.fact(
+                f"{self.fact_name(metric)}_carry_over",
+                effect.carry_over,
+                "log ratio per decade",
+                interval=(effect.carry_over_low, effect.carry_over_high),
+                n=effect.n,
+                source="switchback epochs but the first",
+                note=f"{title}: effect of a tenfold latency in the epoch before",
+            )
+            rows.append(
+                {
+                    "metric": title,
+                    "epochs": effect.n,
+                    "carry-over": effect.carry_over,
+                    "p carry-over": effect.carry_over_p,
+                    "per place": effect.position,
+                    "p place": effect.position_p,
+                }
+            )
+        return pd.DataFrame(rows).set_index("metric")

@@ -1,0 +1,34 @@
+"""Luanti's own log: an error in it makes a run not valid, unless it is known to be harmless."""
+
+import re
+from pathlib import Path
+
+from tickdisk.errors import TickdiskError
+
+_LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: (?P<level>[A-Z]+)\[(?P<thread>[^\]]*)\]: (?P<text>.*)$")
+
+HARMLESS: dict[str, str] = {}
+"""Patterns of errors that do not count, each with its reason."""
+
+
+def check_log(path: Path) -> list[str]:
+    """Returns the errors in the server log at `path`, in order; an error's continuation lines are joined to it.
+
+    TickdiskError when there is no log: a server that wrote none did not run.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} does not exist, so the server cannot have run; look at the output of its process") from error
+    problems: list[str] = []
+    in_error = False
+    for line in lines:
+        match = _LINE.match(line)
+        if match is None:
+            if in_error and line.strip():
+                problems[-1] += " | " + line.strip()
+            continue
+        in_error = match["level"] == "ERROR" and not any(re.search(pattern, match["text"]) for pattern in HARMLESS)
+        if in_error:
+            problems.append(f"{match['thread']}: {match['text']}")
+    return problems

@@ -1,0 +1,64 @@
+"""Worlds: what they are made from, and a folder that appears whole or not at all."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import getpid
+from pathlib import Path
+
+import numpy as np
+
+from tickdisk.errors import TickdiskError
+
+WORLD_FILE = "world.json"
+_CHUNK_BLOCKS = 5
+
+
+@dataclass(frozen=True)
+class WorldSpec:
+    """What decides a world's terrain."""
+
+    seed: int
+    mapgen: str
+    edge_blocks: int
+    """Edge of the generated square in map blocks of 16 nodes; rounded down to whole chunks of five blocks."""
+
+    @property
+    def edge_chunks(self) -> int:
+        """Edge in mapgen chunks; each holds one place for a player."""
+        edge = self.edge_blocks // _CHUNK_BLOCKS
+        if edge < 1:
+            raise TickdiskError(
+                f"edge_blocks = {self.edge_blocks} is less than one chunk of {_CHUNK_BLOCKS} blocks; enlarge the world"
+            )
+        return edge
+
+
+def shuffled(places: list[list[int]], seed: int) -> list[list[int]]:
+    """Returns `places` in an order that depends on `seed` alone, so that places used one after another are not neighbours."""
+    order = np.random.default_rng(np.random.SeedSequence([seed, 0x706C61636573])).permutation(len(places))
+    return [places[index] for index in order]
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Yields a temporary folder beside `folder`; on success it is renamed to `folder`, on any exception it is removed.
+
+    An empty `folder` is replaced (Snakemake makes it beforehand). Temporary folders of processes that died are removed.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in folder.parent.glob(f".{folder.name}.*.partial"):
+        if not Path(f"/proc/{left.name.split('.')[-2]}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    partial = folder.with_name(f".{folder.name}.{getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        yield partial
+        partial.rename(folder)
+    except OSError as error:
+        reason = error.strerror or error
+        raise TickdiskError(f"cannot write {folder}: {reason}; remove what is there or free space, and run again") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

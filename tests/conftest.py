@@ -1,0 +1,70 @@
+"""What live tests share: a small project of its own, with world and calibration made once."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+PORT = 30187
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Live tests need root and /dev/fuse; elsewhere they are skipped, and say so."""
+    if os.geteuid() == 0 and Path("/dev/fuse").exists():
+        return
+    for item in items:
+        if item.get_closest_marker("live"):
+            item.add_marker(pytest.mark.skip(reason="needs root and /dev/fuse"))
+
+
+def small(values: dict[str, Any]) -> dict[str, Any]:
+    """Returns the configuration with cells of a few seconds."""
+    scale = values["scales"]["smoke"]
+    scale["world"]["edge_blocks"] = 40
+    scale["calibration"]["seconds_per_job"] = 0.2
+    scale["switchback"] |= {"cycles": 1, "warm_up_s": 3, "players": 2, "save_period_s": 0.7}
+    scale["join_burst"] |= {"blocks": 2, "players": 2, "burst_s": 0.5, "stay_s": 1}
+    return values | {"scale": "smoke", "port": PORT, "device_size_mib": 512}
+
+
+@pytest.fixture(scope="session")
+def small_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the project's workflow and a small configuration; world and calibration are made."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in ("Snakefile", "workflow", "data", "notebooks", "src/servers"):
+        source = ROOT / name
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+    (folder / "build").symlink_to(ROOT / "build")
+    config = folder / "workflow/config/config.yaml"
+    config.write_text(yaml.safe_dump(small(yaml.safe_load(config.read_text()))))
+    for command in ("plan", "world", "calibrate"):
+        subprocess.run([BIN / "tickdisk", command], cwd=folder, check=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def workflow(small_project: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Starts snakemake in the small project, in a session of its own."""
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [BIN / "snakemake", "--cores", "all", *words],
+            cwd=small_project,
+            start_new_session=True,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+        )
+
+    return start

@@ -1,0 +1,220 @@
+"""An emulated device that is up: what its log says of a known workload, and what changes while it is mounted."""
+
+import fcntl
+import mmap
+import os
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tickdisk import device, process, table
+from tickdisk.device import DeviceModel, MountedDevice
+from tickdisk.errors import TickdiskError
+
+pytestmark = pytest.mark.live
+SIZE = 64 << 20
+BLKDISCARD = 0x1277
+TICKDISK = Path(sys.executable).parent / "tickdisk"
+
+
+def model(latency_ns: int, **values: int) -> DeviceModel:
+    known = {"read_latency_ns": latency_ns, "write_latency_ns": latency_ns, "flush_latency_ns": latency_ns}
+    return DeviceModel(name=f"test-{latency_ns}", **{**known, **values})
+
+
+@contextmanager
+def direct(path: Path) -> Iterator[tuple[int, mmap.mmap]]:
+    """Yields a descriptor without a page cache and a buffer that fits it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, 1 << 20) as buffer:
+            yield descriptor, buffer
+    finally:
+        os.close(descriptor)
+
+
+def rows(log: Path, setting: int) -> pd.DataFrame:
+    frame = device.read_log(log).to_pandas()
+    return frame[frame["setting"] == setting].reset_index(drop=True)
+
+
+def test_the_log_has_a_row_for_every_request_that_was_made(tmp_path: Path) -> None:
+    log, rng = tmp_path / "device.log", np.random.default_rng(3)
+    lengths = [512, 4096, 16384, 65536]
+    made: list[tuple[str, int, int]] = []
+    with device.up(model(0), size_bytes=SIZE, file_system=None, floor_ns=0, log_path=log) as disk:
+        with direct(disk.block_device) as (descriptor, buffer):
+            setting = disk.set(model(50_000, discard_latency_ns=1000), floor_ns=0)
+            content = bytearray(SIZE)
+            for _ in range(200):
+                length = int(rng.choice(lengths))
+                offset = int(rng.integers((SIZE - length) // 4096)) * 4096
+                view = memoryview(buffer)[:length]
+                match rng.integers(4):
+                    case 0:
+                        assert os.preadv(descriptor, [view], offset) == length
+                        assert bytes(view) == content[offset : offset + length]
+                        made.append(("read", offset, length))
+                    case 1:
+                        view[:] = content[offset : offset + length] = rng.bytes(length)
+                        assert os.pwritev(descriptor, [view], offset) == length
+                        made.append(("write", offset, length))
+                    case 2:
+                        os.fsync(descriptor)
+                        made.append(("flush", 0, 0))
+                    case 3:
+                        length = max(length, 4096)
+                        fcntl.ioctl(descriptor, BLKDISCARD, struct.pack("=2Q", offset, length))
+                        content[offset : offset + length] = bytes(length)
+                        made.append(("discard", offset, length))
+            disk.set(model(0), floor_ns=0)
+        status = disk.status()
+    seen = rows(log, setting.number)
+    assert [tuple(row) for row in seen[["op", "offset", "length"]].itertuples(index=False)] == made
+    assert set(seen["inflight"]) == {1}
+    assert (status["log_overflow"], status["inflight"]) == (0, 0)
+    assert {op for op, _, _ in made} == set(device.OPS)
+    everything = device.read_log(log)
+    assert everything["seq"].to_pylist() == list(range(everything.num_rows))
+    table.write("device", tmp_path / "device.parquet", everything)
+
+
+def test_a_setting_holds_from_its_time_and_its_arithmetic_is_exact(tmp_path: Path) -> None:
+    log = tmp_path / "device.log"
+    models = [model(3_000_000, bandwidth_bytes_per_s=10**9), model(200_000, write_latency_ns=5_000_000), model(1_000_000)]
+    settings, floor_ns = [], 100_000
+    with (
+        device.up(model(0), size_bytes=SIZE, file_system=None, floor_ns=0, log_path=log) as disk,
+        direct(disk.block_device) as (descriptor, buffer),
+    ):
+        for each in models:
+            settings.append(disk.set(each, floor_ns=floor_ns))
+            for number in range(10):
+                os.preadv(descriptor, [memoryview(buffer)[:4096]], number * 4096)
+                os.pwritev(descriptor, [memoryview(buffer)[:8192]], number * 8192)
+        end = disk.set(model(0), floor_ns=0)
+    transfer = {"read": [4096, 0, 0], "write": [8192, 0, 0]}  # at 1 GB/s a byte takes a nanosecond
+    for i, (each, setting, following) in enumerate(zip(models, settings, [*settings[1:], end], strict=True)):
+        seen = rows(log, setting.number)
+        assert len(seen) == 20
+        assert seen["arrival_ns"].between(setting.effective_ns, following.effective_ns).all()
+        latency = dict(zip(device.OPS, each.latency_ns, strict=True))
+        expected = [latency[op] + transfer[op][i] for op in seen["op"]]
+        assert (seen["nominal_ns"] - seen["arrival_ns"]).tolist() == expected
+        assert (seen["replied_ns"] >= seen["nominal_ns"] - floor_ns).all()
+
+
+def test_requests_overlap_in_the_device(tmp_path: Path) -> None:
+    log = tmp_path / "device.log"
+    with device.up(model(0), size_bytes=SIZE, file_system=None, floor_ns=0, log_path=log) as disk:
+        setting = disk.set(model(5_000_000), floor_ns=0)
+        options = "--name=x --rw=randread --bs=4k --direct=1 --ioengine=io_uring --iodepth=32 --size=32m --number_ios=640"
+        process.run(["fio", *options.split(), f"--filename={disk.block_device}", "--output-format=json"])
+        assert disk.status()["max_inflight"] >= 32
+    seen = rows(log, setting.number)
+    seen = seen[seen["op"] == "read"]
+    took_s = (seen["replied_ns"].max() - seen["arrival_ns"].min()) / 1e9
+    assert len(seen) >= 640
+    assert seen["inflight"].max() >= 32
+    assert took_s < 640 / 32 * 5e-3 * 2, "twice the time of 32 at once; one at a time takes 3.2 s"
+
+
+def test_files_stay_through_set_and_remount_and_the_cache_is_cold_then(tmp_path: Path) -> None:
+    log, content = tmp_path / "device.log", os.urandom(4 << 20)
+    with device.up(model(0), size_bytes=SIZE, floor_ns=0, log_path=log) as disk:
+        (disk.mount_point / "world").write_bytes(content)
+        os.sync()
+        warm = disk.set(model(100_000), floor_ns=0)
+        assert (disk.mount_point / "world").read_bytes() == content
+        disk.set(model(0), floor_ns=0)
+        disk.remount()
+        cold = disk.set(model(50_000), floor_ns=0)
+        assert (disk.mount_point / "world").read_bytes() == content
+        disk.set(model(0), floor_ns=0)
+        with (disk.mount_point / "world").open("rb"), pytest.raises(TickdiskError, match=f"in use by process {os.getpid()}"):
+            disk.remount()
+    read = {setting: rows(log, setting).query("op == 'read'")["length"].sum() for setting in (warm.number, cold.number)}
+    assert read[warm.number] == 0
+    assert read[cold.number] >= len(content)
+
+
+def burner_cpu_ns(disk: MountedDevice) -> int:
+    return int(disk.status()["cpu_ns_by_thread"]["device-burner"])
+
+
+def test_the_sham_burns_cpu_for_each_request(tmp_path: Path) -> None:
+    log, requests, burn_ns = tmp_path / "device.log", 100, 300_000
+    with (
+        device.up(model(0), size_bytes=SIZE, file_system=None, floor_ns=0, log_path=log) as disk,
+        direct(disk.block_device) as (descriptor, buffer),
+    ):
+        before = burner_cpu_ns(disk)
+        disk.set(model(1_000_000).with_burn(burn_ns), floor_ns=0)
+        for number in range(requests):
+            os.preadv(descriptor, [memoryview(buffer)[:4096]], number * 4096)
+        disk.set(model(0), floor_ns=0)
+        while disk.status()["burn_owed_ns"] > 0:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        burned = burner_cpu_ns(disk) - before
+    assert burned == pytest.approx(requests * burn_ns, rel=0.2)
+
+
+def test_the_floor_brings_the_realised_latency_to_the_model_s(tmp_path: Path) -> None:
+    slow = model(2_000_000)
+    log = tmp_path / "device.log"
+    with device.up(slow, size_bytes=SIZE, file_system=None, log_path=log) as disk:
+        floor_ns = disk.status()["floor_ns"]
+        limited = disk.set(model(1), floor_ns=floor_ns)
+    assert 0 < floor_ns < slow.read_latency_ns
+    assert limited.floor_limited
+
+
+def test_other_file_systems(tmp_path: Path) -> None:
+    with device.up(model(0), size_bytes=320 << 20, file_system="xfs", floor_ns=0) as disk:
+        (disk.mount_point / "file").write_text("tick")
+        disk.remount()
+        assert (disk.mount_point / "file").read_text() == "tick"
+
+
+def test_what_cannot_be_mounted_is_said_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    for values, message in (
+        ({"size_bytes": 1 << 50}, "does not fit into"),
+        ({"size_bytes": 4097}, "multiple of 4096"),
+        ({"file_system": "fat"}, "unknown file system fat; known are ext4"),
+    ):
+        with pytest.raises(TickdiskError, match=message), device.up(model(0), **values):
+            pass
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(TickdiskError, match="needs root"), device.up(model(0)):
+        pass
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    name = f"hand-{os.getpid()}"
+    devices = f"--devices={Path(__file__).parent.parent / 'data/devices.yaml'}"
+
+    def tickdisk(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [TICKDISK, "device", *words, f"--name={name}"]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    up = tickdisk("up", "sata_ssd", "--size=64M", devices)
+    assert up.returncode == 0, up.stderr
+    mount_point = Path("/run/tickdisk") / name / "fs"
+    (mount_point / "file").write_text("tick")
+    assert "already up" in tickdisk("up", "hdd", "--size=64M", devices).stderr
+    assert tickdisk("set", "nvme_ssd", devices).returncode == 0
+    assert (mount_point / "file").read_text() == "tick"
+    assert '"inflight": 0' in tickdisk("status").stdout
+    assert tickdisk("down").stdout == f"{name}: gone\n"
+    assert not mount_point.exists()
+    gone = tickdisk("status")
+    assert (gone.returncode, gone.stderr.startswith(f"tickdisk: no device {name}")) == (2, True)

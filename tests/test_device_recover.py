@@ -1,0 +1,186 @@
+"""Whatever dies, users of the device get an error soon, and the next start finds and leaves nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tickdisk import device
+from tickdisk.device.loop import Loop, detach, is_ours
+from tickdisk.device.record import STATE, Identity, Record
+from tickdisk.errors import TickdiskError
+
+pytestmark = pytest.mark.live
+SIZE = 64 << 20
+LIMIT_S = 30
+SLOW = device.DeviceModel(name="slow", read_latency_ns=400_000_000, write_latency_ns=400_000_000, flush_latency_ns=400_000_000)
+FAST = SLOW.unlimited()
+USER = """
+import mmap, os, sys
+file, buffer = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 4096)
+print("reading", flush=True)
+try:
+    while True:
+        os.preadv(file, [buffer], 0)
+except OSError as error:
+    sys.exit(error.errno)
+"""
+OWNER = """
+import subprocess, sys, time
+from pathlib import Path
+from tickdisk import device
+model = device.DeviceModel(name="slow", read_latency_ns=400_000_000, write_latency_ns=400_000_000, flush_latency_ns=400_000_000)
+with device.up(model.unlimited(), size_bytes=64 << 20, floor_ns=0, name=sys.argv[1], logs=Path(sys.argv[2])) as disk:
+    (disk.mount_point / "file").write_bytes(bytes(1 << 20))
+    sleeper = subprocess.Popen(["sleep", "1000"], cwd=disk.mount_point)
+    disk.add_user(sleeper.pid)
+    disk.set(model, floor_ns=0)
+    print(disk.block_device, disk.daemon_pid, sleeper.pid, flush=True)
+    time.sleep(1000)
+"""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Yields a process that reads `path` without a page cache until it gets an error, which is then its exit code."""
+    user = subprocess.Popen([sys.executable, "-c", USER, path], stdout=subprocess.PIPE, text=True)
+    assert user.stdout is not None
+    assert user.stdout.readline() == "reading\n"
+    time.sleep(0.2)  # well into its first read
+    try:
+        yield user
+    finally:
+        user.kill()
+        user.wait()
+
+
+@contextmanager
+def own_loop(folder: Path) -> Iterator[tuple[int, str]]:
+    """Yields number and mark of a loop device that has nothing to do with the emulator."""
+    (folder / "image").write_bytes(bytes(1 << 20))
+    mark = f"unrelated-{os.getpid()}"
+    loop = Loop(folder / "image", mark)
+    try:
+        yield loop.number, mark
+    finally:
+        loop.close()
+        assert detach(loop.number, mark, 5)
+
+
+def nothing_left(name: str) -> bool:
+    mark = f"tickdisk:{name}"
+    mounts = Path("/proc/self/mountinfo").read_text()
+    loops = [int(path.parent.name.removeprefix("loop")) for path in Path("/sys/block").glob("loop*/loop")]
+    return mark not in mounts and not any(is_ours(loop, mark) for loop in loops) and not list(STATE.glob(f"{name}*"))
+
+
+def test_an_exception_leaves_nothing() -> None:
+    with pytest.raises(ZeroDivisionError), device.up(FAST, size_bytes=SIZE, floor_ns=0) as disk:
+        raise ZeroDivisionError
+    assert nothing_left(disk.name)
+
+
+def test_the_emulator_is_killed() -> None:
+    with device.up(FAST, size_bytes=SIZE, floor_ns=0) as disk:
+        (disk.mount_point / "file").write_bytes(bytes(1 << 20))
+        disk.set(SLOW, floor_ns=0)
+        with reading(disk.mount_point / "file") as user:
+            os.kill(disk.daemon_pid, signal.SIGKILL)
+            assert user.wait(LIMIT_S) != 0
+            with pytest.raises(TickdiskError, match="does not answer"):
+                disk.status()
+    assert nothing_left(disk.name)
+
+
+def test_the_emulator_hangs() -> None:
+    with device.up(FAST, size_bytes=SIZE, file_system=None, floor_ns=0) as disk:
+        with reading(disk.block_device) as user:
+            os.kill(disk.daemon_pid, signal.SIGSTOP)
+            started = time.monotonic()
+            disk.down()
+            assert user.wait(LIMIT_S) != 0
+            assert time.monotonic() - started < LIMIT_S
+    assert nothing_left(disk.name)
+
+
+def test_somebody_we_were_not_told_of_stays_on_the_device() -> None:
+    with device.up(FAST, size_bytes=SIZE, floor_ns=0) as disk:
+        name = disk.name
+        stranger = subprocess.Popen(["sleep", "1000"], cwd=disk.mount_point)
+        try:
+            with pytest.raises(TickdiskError, match="still in use"):
+                disk.down()
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+            stranger.wait()
+    assert nothing_left(name)
+
+
+def test_the_owner_is_killed(tmp_path: Path) -> None:
+    name = f"owner-{os.getpid()}"
+    with own_loop(tmp_path) as (unrelated, mark), device.up(FAST, size_bytes=SIZE, floor_ns=0) as living:
+        owner = subprocess.Popen([sys.executable, "-c", OWNER, name, tmp_path], stdout=subprocess.PIPE, text=True)
+        assert owner.stdout is not None
+        block_device, daemon, sleeper = owner.stdout.readline().split()
+        assert device.recover() == []
+        with reading(Path(block_device)) as user:
+            owner.kill()
+            owner.wait()
+            assert user.wait(LIMIT_S) != 0
+        removed = device.recover()
+        assert f"{name}: process {sleeper}, which used it" in removed
+        assert f"{name}: file system at {STATE / name / 'fs'}" in removed
+        assert nothing_left(name)
+        assert Identity.of(int(daemon)) is None
+        assert Identity.of(int(sleeper)) is None
+        assert is_ours(unrelated, mark)
+        assert living.status()["inflight"] == 0
+    assert nothing_left(living.name)
+
+
+def test_only_what_a_record_really_means_is_touched(tmp_path: Path) -> None:
+    name = f"record-{os.getpid()}"
+    bystander = subprocess.Popen(["sleep", "1000"])
+    identity = Identity.of(bystander.pid)
+    assert identity is not None
+    reused = Identity(pid=identity.pid, started=identity.started - 1)
+    try:
+        with own_loop(tmp_path) as (unrelated, mark):
+            record = Record.new(name, SIZE, "ext4", None)
+            record.daemon, record.loop, record.users, record.connection = reused, unrelated, [reused], 12345
+            record.save()
+            assert device.recover() == [], "its owner, this process, is alive"
+            record.owner = reused
+            record.save()
+            assert device.recover() == [f"{name}: its record"]
+            assert is_ours(unrelated, mark)
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+    assert nothing_left(name)
+
+
+def test_a_record_of_an_earlier_boot_is_only_a_record() -> None:
+    record = Record.new(f"boot-{os.getpid()}", SIZE, "ext4", None)
+    record.boot_id = "another"
+    record.save()
+    assert device.recover() == [f"{record.name}: its record"]
+
+
+def test_a_broken_record_is_named() -> None:
+    path = STATE / f"broken-{os.getpid()}.json"
+    path.write_text(json.dumps({"name": "broken"}))
+    try:
+        with pytest.raises(TickdiskError, match=str(path)):
+            device.recover()
+    finally:
+        path.unlink()

@@ -1,0 +1,182 @@
+"""The doctor looks at machines that a test describes in a folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tickdisk.cli.doctor import doctor
+from tickdisk.doctor import Check, Machine, examine, render, tier_checks
+
+FILES = {
+    "proc/cpuinfo": "processor\t: 0\n\nprocessor\t: 1\n",
+    "proc/meminfo": "MemTotal:       8388608 kB\nMemFree: 1 kB\n",
+    "proc/sys/kernel/osrelease": "6.1.0-test\n",
+    "proc/filesystems": "nodev\tproc\n\text4\n\txfs\n\tbtrfs\n",
+    "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
+    "dev/fuse": "",
+    "dev/loop-control": "",
+    "sys/kernel/btf/vmlinux": "",
+    "sys/class/zram-control": "",
+    "usr/share/games/minetest/games/minetest_game": "",
+    "home/build/tickdisk-players": "",
+    "home/src/tickdisk/_native.abi3.so": "",
+}
+TOOLS = {
+    "fio": "3.33",
+    "minetestserver": "5.6.1",
+    "go": "1.24.1",
+    "cargo": "1.96.0",
+    "bpftrace": "0.17.0",
+    "strace": "6.1",
+    "qemu-system-x86_64": "7.2.1",
+    "mkfs.ext4": "1.47.0",
+    "mkfs.xfs": "6.1.0",
+    "mkfs.btrfs": "6.2.0",
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for name, version in TOOLS.items():
+        tool = tmp_path / "usr/bin" / name
+        tool.parent.mkdir(exist_ok=True)
+        tool.write_text(f"#!/bin/sh\necho {name} {version}\n")
+        tool.chmod(0o755)
+    return Machine(root=tmp_path, project=tmp_path / "home", user=0, folders=(tmp_path / "usr/bin",))
+
+
+def by_name(machine: Machine) -> dict[str, Check]:
+    return {check.name: check for check in examine(machine)}
+
+
+def test_a_complete_machine_is_in_order(machine: Machine) -> None:
+    checks = by_name(machine)
+    assert {check.state for check in checks.values()} == {"ok"}
+    assert checks["machine"].detail == "2 cores, 8.0 GiB memory, Linux 6.1.0-test, Debian GNU/Linux 12 (bookworm)"
+    assert checks["fio"].detail == "3.33"
+    assert checks["toolchains"].detail == "go 1.24.1, cargo 1.96.0"
+    assert render(list(checks.values())).splitlines()[-1] == "`make paper` can run here"
+
+
+@pytest.mark.parametrize(
+    ("lost", "name", "state", "packages"),
+    [
+        ("dev/fuse", "/dev/fuse", "missing", ()),
+        ("dev/loop-control", "loop devices", "missing", ()),
+        ("usr/bin/fio", "fio", "missing", ("fio",)),
+        ("usr/bin/minetestserver", "Luanti server", "missing", ("minetest-server", "minetest-data")),
+        ("usr/share/games/minetest/games/minetest_game", "Luanti server", "missing", ("minetest-server", "minetest-data")),
+        ("usr/bin/mkfs.ext4", "file systems", "missing", ("e2fsprogs",)),
+        ("usr/bin/mkfs.xfs", "file systems", "limited", ("xfsprogs",)),
+        ("home/build/tickdisk-players", "players", "missing", ()),
+        ("home/src/tickdisk/_native.abi3.so", "native module", "missing", ()),
+        ("usr/bin/strace", "tracing", "limited", ("strace",)),
+        ("sys/kernel/btf/vmlinux", "tracing", "limited", ()),
+        ("usr/bin/go", "toolchains", "limited", ()),
+        ("usr/bin/qemu-system-x86_64", "other devices", "limited", ("qemu-system-x86",)),
+    ],
+)
+def test_what_is_lost_is_the_only_thing_reported(
+    machine: Machine, lost: str, name: str, state: str, packages: tuple[str, ...]
+) -> None:
+    (machine.root / lost).unlink()
+    troubled = [check for check in examine(machine) if check.state != "ok"]
+    assert [(check.name, check.state, check.packages) for check in troubled] == [(name, state, packages)]
+    screen = render(troubled)
+    assert ("cannot run here: " + name in screen) == (state == "missing")
+    assert not packages or f"apt-get install {' '.join(sorted(packages))}" in screen
+
+
+def test_a_person_who_is_not_root_is_told(machine: Machine) -> None:
+    other = Machine(root=machine.root, project=machine.project, user=1000, folders=machine.folders)
+    assert [check.name for check in examine(other) if check.state == "missing"] == ["root"]
+
+
+def test_a_file_that_is_not_executable_is_no_tool(machine: Machine) -> None:
+    (machine.root / "usr/bin/fio").chmod(0o644)
+    assert by_name(machine)["fio"].state == "missing"
+
+
+def test_file_systems_may_be_modules(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    (machine.root / "proc/filesystems").write_text("nodev\tproc\n\text4\n")
+    assert by_name(machine)["file systems"].detail == "ext4; without xfs (not in this kernel), btrfs (not in this kernel)"
+    folder = machine.root / "lib/modules/6.1.0-test"
+    folder.mkdir(parents=True)
+    (folder / "modules.dep").write_text(
+        "kernel/fs/xfs/xfs.ko.xz: kernel/lib/libcrc32c.ko.xz\nkernel/drivers/block/null_blk/null_blk.ko:\n"
+    )
+    monkeypatch.setattr("os.uname", lambda: type("Uname", (), {"release": "6.1.0-test"}))
+    assert by_name(machine)["file systems"].detail == "ext4, xfs; without btrfs (not in this kernel)"
+    assert "null_blk there" in by_name(machine)["other devices"].detail
+
+
+@pytest.mark.parametrize("count", [1, 12, 60])
+def test_the_screen_is_one_screen_and_keeps_what_is_missing(count: int) -> None:
+    fine = [Check(f"fine {number}", "ok", "word " * 60) for number in range(count)]
+    lost = [Check("lost", "missing", "word " * 60, ("b", "a")), Check("half", "limited", "x" * 300, ("b",))]
+    lines = render([*fine, *lost]).splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 100
+    assert sum(line.startswith(("MISSING  lost", "limited  half")) for line in lines) == 2
+    assert lines[-2:] == ["for the rest: apt-get install a b", "`make paper` cannot run here: lost"]
+
+
+def devices(folder: Path) -> Path:
+    path = folder / "devices.yaml"
+    keys = "{read_latency_ns: 1000, write_latency_ns: 1000, flush_latency_ns: 1000}"
+    path.write_text(f"fast: {keys}\nslow: {keys}\nnew: {keys}\n")
+    return path
+
+
+def test_tiers_come_from_the_calibration(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    assert [check.state for check in tier_checks(devices(tmp_path), path)] == ["limited"]
+    assert "not calibrated" in tier_checks(devices(tmp_path), path)[0].detail
+    common = {"model": {}, "latency_ns": 1000, "floor_ns": 20_000, "floor_passes": 1, "cpu_ns_per_request": 1.0, "jobs": []}
+    path.write_text(
+        json.dumps(
+            {
+                "schema_version": 1,
+                "machine": {},
+                "fio": "fio-3.33",
+                "seconds_per_job": 1,
+                "ramp_s": 1,
+                "started_unix_s": 0,
+                "wall_s": 1,
+                "limits": {},
+                "requests": "r.parquet",
+                "devices": [
+                    {
+                        "name": "fast",
+                        "p50_ns": 21_000,
+                        "floor_limited": True,
+                        "reasons": ["latency 1 us, reached 21 us"],
+                        **common,
+                    },
+                    {"name": "slow", "p50_ns": 6_000_000, "floor_limited": False, "reasons": [], **common},
+                ],
+            }
+        )
+    )
+    assert [(check.name, check.detail) for check in tier_checks(devices(tmp_path), path)] == [
+        ("tiers reached", "slow (6000 us); not calibrated: new"),
+        ("floor-limited", "fast: latency 1 us, reached 21 us"),
+    ]
+    path.write_text("{")
+    assert "not JSON" in tier_checks(devices(tmp_path), path)[0].detail
+
+
+def test_outside_a_project_the_command_fails_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = typer.Typer()
+    app.command()(doctor)
+    result = CliRunner().invoke(app)
+    assert result.exit_code == 1
+    assert "cd to the project's folder" in result.stdout
+    assert "native module" in result.stdout.splitlines()[-1]

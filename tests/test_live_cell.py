@@ -1,0 +1,192 @@
+"""The real thing, small: cells run end to end, every instrument agrees, and what was killed is cleaned up and runs again."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tickdisk import table
+from tickdisk.run import MANIFEST
+
+pytestmark = pytest.mark.live
+Start = Callable[..., "subprocess.Popen[str]"]
+_LIMIT_S = 240
+
+
+def _cells(project: Path, experiment: str) -> list[str]:
+    plan = json.loads((project / "results/plan.json").read_text())
+    return [cell["hash"] for cell in plan["cells"] if cell["experiment"] == experiment]
+
+
+def _manifest_path(project: Path, cell: str) -> Path:
+    return project / "results/runs" / cell / MANIFEST
+
+
+def _left() -> tuple[list[str], list[str], list[str]]:
+    """Mounts, loop devices and memory folders of this package, and its processes."""
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "tickdisk" in line]
+    loops = subprocess.run(
+        ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"], capture_output=True, text=True, check=True
+    ).stdout
+    return (
+        mounts,
+        [line for line in loops.splitlines() if "tickdisk" in line],
+        [str(path) for path in Path("/dev/shm").glob("tickdisk-*")],
+    )
+
+
+def _finish(process: "subprocess.Popen[str]") -> str:
+    output, _ = process.communicate(timeout=_LIMIT_S)
+    assert process.returncode == 0, output[-4000:]
+    return output
+
+
+@pytest.fixture(scope="module")
+def switchback(small_project: Path) -> Path:
+    """The small switchback cell, run by plain snakemake."""
+    cell = _cells(small_project, "switchback")[0]
+    bin_ = (
+        Path(os.environ.get("VIRTUAL_ENV", "")) / "bin"
+        if os.environ.get("VIRTUAL_ENV")
+        else Path(__import__("sys").executable).parent
+    )
+    done = subprocess.run(
+        [bin_ / "snakemake", "--cores", "16", str(_manifest_path(Path(), cell))],
+        cwd=small_project,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+        env={**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"},
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return small_project / "results/runs" / cell
+
+
+def _life(folder: Path, name: str) -> pd.DataFrame:
+    return table.read(name, folder / "life" / f"{name}.parquet")
+
+
+def test_the_cell_is_whole_and_valid(switchback: Path) -> None:
+    manifest = json.loads((switchback / MANIFEST).read_text())
+    assert manifest["lives"]["life"]["reasons"] == []
+    assert manifest["lives"]["life"]["server_problems"] == []
+    assert _left() == ([], [], [])
+
+
+def test_every_event_of_the_trace_has_one_action(switchback: Path) -> None:
+    trace = [json.loads(line) for line in (switchback / "life/players.jsonl").read_text().splitlines()]
+    actions = _life(switchback, "actions")
+    assert len(actions) == len(trace)
+    key = ["player", "action", "due"]
+    manifest = json.loads((switchback / MANIFEST).read_text())
+    wanted = pd.DataFrame([{"player": event["player"], "action": event["action"], "due": event["due_ns"]} for event in trace])
+    found = actions.assign(due=actions["due_ns"] - manifest["lives"]["life"]["started_ns"])[key]
+    assert sorted(map(tuple, wanted[key].to_numpy())) == sorted(map(tuple, found.to_numpy()))
+    assert (actions["outcome"] == "completed").mean() > 0.95
+
+
+def test_ticks_are_numbered_without_a_gap(switchback: Path) -> None:
+    ticks = _life(switchback, "ticks")
+    assert (ticks["tick"].diff().dropna() == 1).all()
+    assert ticks["players"].max() == 2
+    seconds = (ticks["start_ns"].iloc[-1] - ticks["start_ns"].iloc[0]) / 1e9
+    assert 0.3 * seconds / 0.09 < len(ticks) <= seconds / 0.09 + 2
+
+
+def test_the_device_changes_with_the_epochs(switchback: Path) -> None:
+    manifest = json.loads((switchback / MANIFEST).read_text())
+    epochs, requests = _life(switchback, "epochs"), _life(switchback, "device")
+    assert sorted(epochs["arm"]) == sorted(manifest["models"])
+    seen = 0
+    for epoch in epochs.itertuples():
+        model = manifest["models"][epoch.arm]
+        own = requests[
+            (requests["setting"] == epoch.setting) & (requests["op"] == "read") & (requests["arrival_ns"] >= epoch.start_ns)
+        ]
+        assert (own["arrival_ns"] <= epoch.end_ns + 35e9).all()
+        assert (own["nominal_ns"] - own["arrival_ns"] >= model["read_latency_ns"]).all()
+        seen += len(own)
+    assert seen > 0
+
+
+def test_clocks_of_probe_and_players_agree(switchback: Path) -> None:
+    """A ping is answered by a server step: between issue and completion the probe must have seen a step start."""
+    ticks, actions = _life(switchback, "ticks"), _life(switchback, "actions")
+    pings = actions[(actions["action"] == "ping") & (actions["outcome"] == "completed")]
+    starts = ticks["start_ns"].to_numpy()
+    millisecond = 1_000_000
+    hits = [
+        ((starts >= ping.issued_ns - 100 * millisecond) & (starts <= ping.completed_ns + millisecond)).any()
+        for ping in pings.itertuples()
+    ]
+    assert len(hits) > 3
+    assert all(hits)
+
+
+def _wait_for_server(project: Path, process: "subprocess.Popen[str]") -> dict[str, Any]:
+    """Waits until a live life has its clients, and returns the device's record."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()[0][-3000:]
+        for path in (project / "results/runs").glob(".*.partial/*/logs/players.json"):
+            life = path.parent
+            records = {record.stem: json.loads(record.read_text()) for record in life.glob("*.json")}
+            return {"records": records, "life": life.parent}
+        time.sleep(0.1)
+    raise AssertionError("no live life within 120 s")
+
+
+def _processes_of(folder: Path) -> list[int]:
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if str(folder).encode() in _command(path)]
+
+
+def _command(path: Path) -> bytes:
+    try:
+        return (path / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_kill_9_of_snakemake_then_plain_snakemake_finishes(small_project: Path, workflow: Start) -> None:
+    first, second = _cells(small_project, "join_burst")
+    _finish(workflow(str(_manifest_path(Path(), first))))
+    before = _manifest_path(small_project, first).stat().st_mtime_ns
+    running = workflow(str(_manifest_path(Path(), second)))
+    _wait_for_server(small_project, running)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait(10)
+    deadline = time.monotonic() + 30
+    while _left() != ([], [], []) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert _left() == ([], [], [])
+    assert not _manifest_path(small_project, second).exists()
+    _finish(workflow(str(_manifest_path(Path(), second)), str(_manifest_path(Path(), first))))
+    assert _manifest_path(small_project, second).exists()
+    assert _manifest_path(small_project, first).stat().st_mtime_ns == before
+    assert list((small_project / "results/runs").glob(".*.partial")) == []
+
+
+def test_kill_9_of_the_device_daemon_is_one_error_and_the_next_start_finishes(small_project: Path, workflow: Start) -> None:
+    second = _cells(small_project, "join_burst")[1]
+    path = _manifest_path(small_project, second)
+    path.unlink(missing_ok=True)
+    for left in sorted(path.parent.rglob("*"), reverse=True):
+        left.rmdir() if left.is_dir() else left.unlink()
+    running = workflow(str(_manifest_path(Path(), second)))
+    records = _wait_for_server(small_project, running)["records"]
+    daemon = next(record["pid"] for name, record in records.items() if "daemon" in name or "emulator" in name or "device" in name)
+    os.kill(daemon, signal.SIGKILL)
+    output, _ = running.communicate(timeout=90)
+    assert running.returncode != 0
+    assert "tickdisk: " in output
+    assert _left() == ([], [], [])
+    _finish(workflow(str(_manifest_path(Path(), second))))
+    assert path.exists()

@@ -1,0 +1,41 @@
+"""Notebooks are thin, stripped, and refuse parameters that they do not have."""
+
+from pathlib import Path
+
+import nbformat
+import papermill
+import pytest
+from papermill.exceptions import PapermillExecutionError
+
+from tickdisk.report.parameters import unknown_parameters
+
+NOTEBOOKS = sorted(Path("notebooks").glob("*.ipynb"))
+LONGEST_CELL = 6
+
+
+def test_there_are_notebooks() -> None:
+    assert {path.stem for path in NOTEBOOKS} >= {"calibration", "switchback", "join_burst"}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_stripped_and_thin(path: Path) -> None:
+    code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert all(not cell.outputs and cell.execution_count is None for cell in code)
+    parameters = [cell for cell in code if "parameters" in cell.metadata.get("tags", [])]
+    assert len(parameters) == 1
+    assert parameters[0].source.startswith("# parameters")
+    assert all(len(cell.source.splitlines()) <= LONGEST_CELL for cell in code if cell is not parameters[0])
+
+
+def test_injected_names_are_held_against_declared_ones() -> None:
+    cells = ["# parameters\nplan = 1\nmargin: float = 0.2", "# Parameters\nplan = 2\nmargn = 3"]
+    assert unknown_parameters(cells) == ({"margn"}, {"plan", "margin"})
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_an_unknown_papermill_parameter_is_an_error(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(PapermillExecutionError, match="unknown parameter no_such_name"):
+        papermill.execute_notebook(
+            path, tmp_path / "out.ipynb", parameters={"no_such_name": 1}, progress_bar=False, log_output=False
+        )

