@@ -27,10 +27,11 @@ lab: setup ## the notebooks in JupyterLab
 	@$(WITH_PATH) jupyter lab notebooks
 
 lock: setup ## new versions into the lock files (needs uv)
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header envs/go.in -o envs/go.txt
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/go.in -o envs/go.txt
 	$(WITH_PATH) cargo update --manifest-path src/native/Cargo.toml
-	cd src/players && $(WITH_PATH) go get -u ./... && go mod tidy
+	$(WITH_PATH) go -C src/players get -u ./...
+	$(WITH_PATH) go -C src/players mod tidy
 
 clean: ## what the set-up built; results/ stays
 	rm -rf .venv build src/native/target src/tickdisk/_native*.so .snakemake .mypy_cache .ruff_cache .pytest_cache .hypothesis

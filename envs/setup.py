@@ -252,7 +252,7 @@ def players() -> str:
 
 def native() -> str:
     """Builds the Rust module and installs the package, editable."""
-    wanted = digest(ROOT / "src/native", ROOT / "pyproject.toml", also=sys.version)
+    wanted = digest(ROOT / "src/native", ROOT / "pyproject.toml", also=str(sys.version_info[:2]))
     module = next((ROOT / "src/tickdisk").glob("_native*.so"), None)
     if stamps().get("native") == wanted and module and (VENV / "bin/tickdisk").exists():
         return "tickdisk is installed"

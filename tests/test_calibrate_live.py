@@ -30,13 +30,13 @@ def test_requests_made_are_requests_counted_in_every_layer(tmp_path: Path) -> No
     ]
     log = tmp_path / "device.log"
     with calibrate.bench(DISK, size_bytes=1 << 30, folder=tmp_path, limits={}, log_path=log) as bench:
-        bench.disk.set(DISK, floor_ns=0)
+        bench.set(DISK, floor_ns=0)
         offset, length = largest_extent(bench.disk.mount_point / "calibration-raw")
         measured, settings = [], []
         for job in made:
-            settings.append(bench.disk.set(DISK, floor_ns=0).number)
+            settings.append(bench.set(DISK, floor_ns=0).number)
             measured.append(bench.run(job))
-        synced_setting = bench.disk.set(DISK, floor_ns=0).number
+        synced_setting = bench.set(DISK, floor_ns=0).number
         synced = bench.run(Job("pwrite_fsync", "random", 4096, 1, requests=20))
     table = device.read_log(log).to_pandas()
     for job, each, setting in zip(made, measured, settings, strict=True):
@@ -86,4 +86,4 @@ def test_a_short_calibration(tmp_path: Path) -> None:
             assert job.bandwidth_bytes_per_s is not None
             assert 0.2 < job.bandwidth_bytes_per_s / 5e8 < 1.02
     assert len(calibrate.acceptance(made)) == 6
-    assert (tmp_path / "calibration" / "logs" / "read_random_4k_qd1.fio").exists()
+    assert (tmp_path / "calibration" / "logs" / "disk" / "read_random_4k_qd1.fio").exists()

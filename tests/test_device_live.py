@@ -35,8 +35,7 @@ def direct(path: Path) -> Iterator[tuple[int, mmap.mmap]]:
     """Yields a descriptor without a page cache and a buffer that fits it."""
     descriptor = os.open(path, os.O_RDWR | os.O_DIRECT)
     try:
-        with mmap.mmap(-1, 1 << 20) as buffer:
-            yield descriptor, buffer
+        yield descriptor, mmap.mmap(-1, 1 << 20)
     finally:
         os.close(descriptor)
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ import pytest
 
 from tickdisk import device
 from tickdisk.device.loop import Loop, detach, is_ours
-from tickdisk.device.record import STATE, Identity, Record
+from tickdisk.device import record as records
+from tickdisk.device.record import Identity, Record
 from tickdisk.errors import TickdiskError
 
 pytestmark = pytest.mark.live
@@ -47,6 +49,15 @@ with device.up(model.unlimited(), size_bytes=64 << 20, floor_ns=0, name=sys.argv
 """
 
 
+@pytest.fixture(autouse=True)
+def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nobody else's `recover` sees these devices."""
+    with tempfile.TemporaryDirectory(prefix="state-") as folder:
+        monkeypatch.setattr(records, "STATE", Path(folder))
+        monkeypatch.setenv("TICKDISK_STATE", folder)
+        yield
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Yields a process that reads `path` without a page cache until it gets an error, which is then its exit code."""
@@ -58,7 +69,7 @@ def reading(path: Path) -> Iterator[subprocess.Popen[str]]:
         yield user
     finally:
         user.kill()
-        user.wait()
+        user.communicate()
 
 
 @contextmanager
@@ -78,7 +89,7 @@ def nothing_left(name: str) -> bool:
     mark = f"tickdisk:{name}"
     mounts = Path("/proc/self/mountinfo").read_text()
     loops = [int(path.parent.name.removeprefix("loop")) for path in Path("/sys/block").glob("loop*/loop")]
-    return mark not in mounts and not any(is_ours(loop, mark) for loop in loops) and not list(STATE.glob(f"{name}*"))
+    return mark not in mounts and not any(is_ours(loop, mark) for loop in loops) and not list(records.STATE.glob(f"{name}*"))
 
 
 def test_an_exception_leaves_nothing() -> None:
@@ -133,11 +144,11 @@ def test_the_owner_is_killed(tmp_path: Path) -> None:
         assert device.recover() == []
         with reading(Path(block_device)) as user:
             owner.kill()
-            owner.wait()
+            owner.communicate()
             assert user.wait(LIMIT_S) != 0
         removed = device.recover()
         assert f"{name}: process {sleeper}, which used it" in removed
-        assert f"{name}: file system at {STATE / name / 'fs'}" in removed
+        assert f"{name}: file system at {records.STATE / name / 'fs'}" in removed
         assert nothing_left(name)
         assert Identity.of(int(daemon)) is None
         assert Identity.of(int(sleeper)) is None
@@ -177,7 +188,7 @@ def test_a_record_of_an_earlier_boot_is_only_a_record() -> None:
 
 
 def test_a_broken_record_is_named() -> None:
-    path = STATE / f"broken-{os.getpid()}.json"
+    path = records.STATE / f"broken-{os.getpid()}.json"
     path.write_text(json.dumps({"name": "broken"}))
     try:
         with pytest.raises(TickdiskError, match=str(path)):

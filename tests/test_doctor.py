@@ -1,12 +1,13 @@
 """The doctor looks at machines that a test describes in a folder."""
 
-import json
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from tickdisk import calibrate
+from tickdisk.calibrate import Calibration, DeviceResult
 from tickdisk.cli.doctor import doctor
 from tickdisk.doctor import Check, Machine, examine, render, tier_checks
 
@@ -134,42 +135,21 @@ def devices(folder: Path) -> Path:
     return path
 
 
-def test_tiers_come_from_the_calibration(tmp_path: Path) -> None:
+def test_tiers_come_from_the_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "calibration.json"
     assert [check.state for check in tier_checks(devices(tmp_path), path)] == ["limited"]
     assert "not calibrated" in tier_checks(devices(tmp_path), path)[0].detail
-    common = {"model": {}, "latency_ns": 1000, "floor_ns": 20_000, "floor_passes": 1, "cpu_ns_per_request": 1.0, "jobs": []}
-    path.write_text(
-        json.dumps(
-            {
-                "schema_version": 1,
-                "machine": {},
-                "fio": "fio-3.33",
-                "seconds_per_job": 1,
-                "ramp_s": 1,
-                "started_unix_s": 0,
-                "wall_s": 1,
-                "limits": {},
-                "requests": "r.parquet",
-                "devices": [
-                    {
-                        "name": "fast",
-                        "p50_ns": 21_000,
-                        "floor_limited": True,
-                        "reasons": ["latency 1 us, reached 21 us"],
-                        **common,
-                    },
-                    {"name": "slow", "p50_ns": 6_000_000, "floor_limited": False, "reasons": [], **common},
-                ],
-            }
-        )
-    )
+    path.write_text("{")
+    assert "not JSON" in tier_checks(devices(tmp_path), path)[0].detail
+    base = DeviceResult.model_construct(name="", p50_ns=21_000, floor_limited=False, reasons=[])
+    fast = base.model_copy(update={"name": "fast", "floor_limited": True, "reasons": ["latency 1 us, reached 21 us"]})
+    slow = base.model_copy(update={"name": "slow", "p50_ns": 6_000_000})
+    measured = Calibration.model_construct(devices=[fast, slow])
+    monkeypatch.setattr(calibrate, "load_calibration", lambda asked: {path: measured}[asked])
     assert [(check.name, check.detail) for check in tier_checks(devices(tmp_path), path)] == [
         ("tiers reached", "slow (6000 us); not calibrated: new"),
         ("floor-limited", "fast: latency 1 us, reached 21 us"),
     ]
-    path.write_text("{")
-    assert "not JSON" in tier_checks(devices(tmp_path), path)[0].detail
 
 
 def test_outside_a_project_the_command_fails_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

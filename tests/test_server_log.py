@@ -15,7 +15,7 @@ INDENTED = "2026-11-21 02:35:59: ERROR[Main]: \t[C]: in function 'error'"
 
 
 def test_errors_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "log").write_text("\n".join(("-------------", "  Separator", "", ACTION, WARNING, ERROR, INDENTED, ACTION)))
+    (tmp_path / "log").write_text(f"---\n  Separator\n\n{ACTION}\n{WARNING}\n{ERROR}\n{INDENTED}\n{ACTION}")
     problems = check_log(tmp_path / "log")
     assert problems == [
         "Main: ServerError: AsyncErr: Lua: Runtime error from mod 'tickdisk_probe'",

@@ -91,4 +91,5 @@ def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -
     shift = np.interp(
         (times - at[order][0]).astype(float), (at[order] - at[order][0]).astype(float), (offset - base).astype(float)
     )
-    return times + base + np.rint(shift).astype(np.int64)
+    converted: Nanoseconds = times + base + np.rint(shift).astype(np.int64)
+    return converted

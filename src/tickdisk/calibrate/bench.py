@@ -34,10 +34,16 @@ class Bench:
 
     def __init__(self, disk: device.MountedDevice, folder: Path, limits: Mapping[str, float], repeats: int = REPEATS) -> None:
         self.disk, self._folder, self._limits, self._repeats = disk, folder, dict(limits), repeats
+        self._model_folder = folder
         raw, self._sync_path = disk.mount_point / "calibration-raw", disk.mount_point / "calibration-sync"
         write_file(raw, RAW_BYTES)
         write_file(self._sync_path, SYNC_BYTES)
         self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES)
+
+    def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.Setting:
+        """Puts `model` in force; fio's files go to a folder of its name from now on."""
+        self._model_folder = self._folder / model.name
+        return self.disk.set(model, floor_ns=floor_ns)
 
     def run(self, job: Job) -> Measured:
         """Runs `job`, again while the machine was too loaded, at most `repeats` times; the last is kept and marked."""
@@ -45,7 +51,7 @@ class Bench:
         repeats = 0
         while True:
             meter, before = host.LoadMeter(), self.disk.status()
-            requests = run_job(job, target, self._folder, cores=host.split_cores().server)
+            requests = run_job(job, target, self._model_folder, cores=host.split_cores().server)
             load, after = meter.read(), self.disk.status()
             too_loaded = any(getattr(load, name) > limit for name, limit in self._limits.items())
             if not too_loaded or repeats == self._repeats:

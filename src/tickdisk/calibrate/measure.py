@@ -143,7 +143,7 @@ class _Session:
         look = Job("read_write", "random", _4K, 1, ramp_s(self._seconds) + max(_LOOK_S, _LOOK_REQUESTS * nominal_ns / 1e9))
         floor_ns, looks = 0, 0
         while True:
-            self._bench.disk.set(model, floor_ns=floor_ns)
+            self._bench.set(model, floor_ns=floor_ns)
             measured, looks = self._bench.run(look), looks + 1
             off_ns = float(np.mean(self._off_ns(model, [measured])))
             corrected_ns = min(max(0, floor_ns + round(off_ns)), nominal_ns)
@@ -151,7 +151,7 @@ class _Session:
                 return floor_ns, looks, measured
             floor_ns = corrected_ns
             if floor_ns == nominal_ns:  # below the floor: it cannot get any faster
-                self._bench.disk.set(model, floor_ns=floor_ns)
+                self._bench.set(model, floor_ns=floor_ns)
                 return floor_ns, looks, measured
 
     def _device(self, model: DeviceModel, floor_ns: int, looks: int, shallow: list[Measured]) -> DeviceResult:
@@ -235,8 +235,6 @@ def _sentence(device: DeviceResult) -> str:
 
 
 def _keep_words(folder: Path, kept: Path) -> None:
+    """Job files, answers, commands and outputs; the latency logs are in the table of requests."""
     shutil.rmtree(kept, ignore_errors=True)
-    kept.mkdir(parents=True)
-    for path in folder.iterdir():
-        if path.suffix in (".json", ".fio") or (path.suffix == ".log" and "_lat." not in path.name):
-            shutil.copy2(path, kept)
+    shutil.copytree(folder, kept, ignore=shutil.ignore_patterns("*_lat.*.log"))

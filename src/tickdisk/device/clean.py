@@ -17,7 +17,7 @@ from tickdisk.device.mounts import mount, mounts, unmount
 from tickdisk.device.record import Identity, Record, boot_id, pid_namespace, records
 from tickdisk.errors import TickdiskError
 
-_LIMIT_S, _DETACH_S = 5.0, 2.0
+_END_S, _UNMOUNT_S, _DETACH_S = 5.0, 1.0, 2.0
 _CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
@@ -63,7 +63,7 @@ def end(process: Identity) -> bool:
     if not process.alive():
         return False
     os.kill(process.pid, signal.SIGKILL)
-    deadline = time.monotonic() + _LIMIT_S
+    deadline = time.monotonic() + _END_S
     while process.alive() and time.monotonic() < deadline:
         time.sleep(0.01)
     return True
@@ -114,12 +114,14 @@ def _take_down(record: Record) -> list[str]:
         source = str(loop.device_path(record.loop))
         is_mounted = any(found.mount_point == record.mount_point and found.source == source for found in mounts())
         if is_mounted and loop.is_ours(record.loop, record.mark):
-            gone = unmount(record.mount_point, _LIMIT_S, lazily=True)
+            gone = unmount(record.mount_point, _UNMOUNT_S, lazily=True)
             (removed if gone else left).append(f"file system at {record.mount_point}")
         if loop.is_ours(record.loop, record.mark):
-            (removed if loop.detach(record.loop, record.mark, _DETACH_S) else left).append(f"loop device {source}")
+            # Another mount namespace may still have the file system; the kernel detaches when that goes, so there is no use in waiting.
+            limit_s = _DETACH_S if is_mounted else 0
+            (removed if loop.detach(record.loop, record.mark, limit_s) else left).append(f"loop device {source}")
     if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
-        (removed if unmount(record.fuse_mount, _LIMIT_S, lazily=True) else left).append(f"FUSE mount at {record.fuse_mount}")
+        (removed if unmount(record.fuse_mount, _UNMOUNT_S, lazily=True) else left).append(f"FUSE mount at {record.fuse_mount}")
     if left:
         users = ", ".join(str(pid) for pid in users_of(record)) or "unknown"
         raise TickdiskError(

@@ -68,8 +68,6 @@ def detach(number: int, mark: str, limit_s: float) -> bool:
     """Detaches a loop device that bears `mark` and waits until it is gone; returns whether it is, within `limit_s`."""
     deadline = time.monotonic() + limit_s
     while is_ours(number, mark):
-        if time.monotonic() > deadline:
-            return False
         descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.ioctl(descriptor, _LOOP_CLR_FD)
@@ -78,6 +76,8 @@ def detach(number: int, mark: str, limit_s: float) -> bool:
                 raise
         finally:
             os.close(descriptor)
+        if time.monotonic() > deadline:
+            return not is_ours(number, mark)
         time.sleep(0.02)
     return True
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
 
-STATE = Path("/run/tickdisk")
+STATE = Path(os.environ.get("TICKDISK_STATE", "/run/tickdisk"))
+"""Records and mounts. Processes with different ones do not see each other's devices."""
 _STARTED = 19
 """Position of starttime after the command in /proc/PID/stat, proc(5)."""
 

@@ -1,11 +1,12 @@
 """Players: behaviours become traces, and network clients act them out on a server."""
 
-from tickdisk.player.drive import ACTIONS, STATUS, binary, read_actions, read_status, start_players
+from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, read_status, start_players
 from tickdisk.player.trace import Event, join_burst, read_trace, roam, write_trace
 
 __all__ = [
     "ACTIONS",
     "STATUS",
+    "TIMEOUT_S",
     "Event",
     "binary",
     "join_burst",

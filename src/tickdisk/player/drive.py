@@ -14,6 +14,8 @@ from tickdisk.files import read_json
 from tickdisk.process import Child
 
 ACTIONS, STATUS = "actions.jsonl", "status.json"
+TIMEOUT_S = 20.0
+"""An action that takes longer has timed out, and enters quantiles as at least that."""
 BINARY_VARIABLE = "TICKDISK_PLAYERS"
 _BINARY = Path("build/tickdisk-players")
 _REPOSITORY = Path(__file__).parents[3]
@@ -42,7 +44,7 @@ def start_players(
     *,
     radius_blocks: int = 1,
     wanted_range_blocks: int = 1,
-    timeout_s: float = 20.0,
+    timeout_s: float = TIMEOUT_S,
     max_lag_ms: float = 20.0,
 ) -> Child:
     """Starts the clients on `server_address` (HOST:PORT) and returns their process; it ends by itself after the trace.

@@ -126,7 +126,7 @@ def read_trace(path: Path) -> list[Event]:
 
 
 def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator[Event]:
-    """Yields place and dig at the node of each of one player's stays, where it is air in every world; the dig before the next stay."""
+    """Yields place and dig at the node of each of a player's stays, which is air in every world; the dig before the next stay."""
     ends = [*(stay.due_ns for stay in stays[1:]), end_ns]
     for due in dues:
         stay, stay_end_ns = next((stay, end) for stay, end in zip(stays, ends, strict=True) if due < end)

@@ -24,7 +24,7 @@ def dose_response(
 ) -> Any:
     """Returns a dot per epoch or run over device latency (log axis), the additive fit with its band, the margin in grey.
 
-    `rows`: latency_ms (above 0) and the metric in ms; the margin lies around the fit at the lowest dose, or, without a fit, around
+    `rows`: latency_ms (above 0) and the metric in ms; the margin lies around the fit at the lowest dose, without one around
     the dots' median there. `title` names the metric.
     """
     points = checked(rows, ["latency_ms", metric], "dose-response").rename(columns={metric: "value"})

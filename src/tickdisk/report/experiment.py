@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import log
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -44,20 +45,17 @@ class Experiment(Study):
         self.baseline = runs.role("baseline")
         self.arms = [arm for arm in runs.arms if arm.role != "baseline"]
         self.contrasts = {(metric, arm.arm): self._contrast(metric, arm.arm) for metric in self.metrics for arm in self.arms}
-        self.controls = {
-            metric: stats.check_controls(
-                *(self.contrasts[metric, runs.role(role)] for role in ("positive", "null", "sham")),
-                self.control_plan,
-                invalid=runs.reasons(),
-            )
-            for metric in self.metrics
-        }
+        self.controls = {metric: self._check_controls(metric) for metric in self.metrics}
         self.verdicts = self._decide()
         self._state_effects()
 
     def _contrast(self, metric: str, arm: str) -> stats.Contrast:
         ratios = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)["log_ratio"].to_numpy(float)
         return stats.contrast(ratios[np.isfinite(ratios)], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
+
+    def _check_controls(self, metric: str) -> stats.Controls:
+        positive, null, sham = (self.contrasts[metric, self.data.role(role)] for role in ("positive", "null", "sham"))
+        return stats.check_controls(positive, null, sham, self.control_plan, invalid=self.data.reasons())
 
     def treatments(self) -> list[str]:
         """Returns the arms that claims are about: neither baseline nor control."""
@@ -139,10 +137,11 @@ class Experiment(Study):
     def power(self) -> pd.DataFrame:
         """Returns the simulated power of the planned number of pairs, and states it."""
         decision, rows = self.data.decision, []
-        for kind, effect, question in (
-            ("difference", log(1 + self.margin), f"an effect of {self.margin:.0%} is found"),
-            ("equivalence", 0.0, f"no effect is found equivalent within {self.margin:.0%}"),
-        ):
+        questions: dict[Literal["difference", "equivalence"], tuple[float, str]] = {
+            "difference": (log(1 + self.margin), f"an effect of {self.margin:.0%} is found"),
+            "equivalence": (0.0, f"no effect is found equivalent within {self.margin:.0%}"),
+        }
+        for kind, (effect, question) in questions.items():
             power = stats.simulate_power(
                 kind,
                 self.plan.n,

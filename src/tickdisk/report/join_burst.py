@@ -6,8 +6,8 @@ from IPython.display import SVG
 
 from tickdisk import plot, qos
 from tickdisk.report.experiment import Experiment
-from tickdisk.report.runs import Runs
-from tickdisk.report.switchback import METRICS
+from tickdisk.report.runs import Runs, epoch_rows
+from tickdisk.report.switchback import ALWAYS, METRICS
 from tickdisk.server import BUDGET_NS
 
 _SOURCES = {
@@ -35,17 +35,14 @@ class JoinBurst(Experiment):
         self._lives = list(data.lives())
         # A block takes the place of a life: its arms are paired with each other.
         table = pd.concat(
-            [
-                qos.epoch_table(life.ticks, life.actions, life.epochs, life=life.block, budget_ns=BUDGET_NS)
-                for life in self._lives
-            ],
+            [epoch_rows(life) for life in self._lives],
             ignore_index=True,
         )
         super().__init__(
             "join_burst",
             data,
             table,
-            {"join_p50_ms": "median join time", tick_metric: METRICS.get(tick_metric, tick_metric)},
+            {"join_p50_ms": "median join time", ALWAYS: METRICS[ALWAYS], tick_metric: METRICS.get(tick_metric, tick_metric)},
             output=output,
             planned=data.scale.join_burst.blocks,
             margin=margin,
@@ -71,7 +68,12 @@ class JoinBurst(Experiment):
 
     def joins(self) -> SVG:
         """Returns the median join time of every run, runs of a block joined by a line."""
-        return self.figure("joins", plot.paired_dots(self.table, "join_p50_ms", title=self.metrics["join_p50_ms"]))
+        return self.figure(
+            "joins",
+            plot.paired_dots(
+                self.table, "join_p50_ms", title=self.metrics["join_p50_ms"], order=[arm.arm for arm in self.data.arms]
+            ),
+        )
 
     def gap_tail(self) -> SVG:
         """Returns the share of gaps longer than x, by arm, over all runs."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import table
+from tickdisk import player, qos, server, table
 from tickdisk.config import Arm, Config, Decision, Scale, parse_config
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
@@ -24,6 +24,14 @@ class LifeTables:
     ticks: pd.DataFrame
     actions: pd.DataFrame
     epochs: pd.DataFrame
+
+
+def epoch_rows(life: LifeTables) -> pd.DataFrame:
+    """Returns one row an epoch of the life, with the metrics of its steady part; the block is the `life` of pairing."""
+    timeout_ns = round(player.TIMEOUT_S * 1e9)
+    return qos.epoch_table(
+        life.ticks, life.actions, life.epochs, life=life.block, budget_ns=server.BUDGET_NS, timeout_ns=timeout_ns
+    )
 
 
 class Runs:

@@ -96,7 +96,7 @@ class Study:
         if self._folder is not None:
             plot.save_svg(chart, self._folder / "figures" / f"{name}.svg")
         self.figures.append(name)
-        return SVG(data=svg)
+        return SVG(data=svg)  # type: ignore[no-untyped-call]
 
     def save(self) -> str:
         """Writes facts.json and claims.json and returns one line that says how many there are."""

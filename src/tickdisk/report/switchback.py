@@ -1,12 +1,13 @@
 """The switchback notebook: the device changes inside one server life."""
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import plot, qos, stats
 from tickdisk.report.experiment import OURS, Experiment
-from tickdisk.report.runs import Runs
+from tickdisk.report.runs import LifeTables, Runs, epoch_rows
 from tickdisk.server import BUDGET_NS
 
 METRICS = {
@@ -15,6 +16,8 @@ METRICS = {
     "gap_mean_ms": "mean tick gap",
     "gap_max_ms": "longest tick gap",
 }
+ALWAYS = "gap_mean_ms"
+"""Estimable in every epoch, however few ticks a stalled server makes: the controls of the smallest scale rest on it."""
 _POKESTO = "PokeSto, MF2 (no difference between HDD and memory)"
 _CURVE_POINTS = 60
 _ECDF_POINTS = 200
@@ -40,13 +43,14 @@ class Switchback(Experiment):
         self.action_metric = f"{action}_p50_ms"
         self._lives = list(data.lives())
         table = pd.concat(
-            [
-                qos.epoch_table(life.ticks, life.actions, life.epochs, life=life.block, budget_ns=BUDGET_NS)
-                for life in self._lives
-            ],
+            [epoch_rows(life) for life in self._lives],
             ignore_index=True,
         )
-        metrics = {tick_metric: METRICS.get(tick_metric, tick_metric), self.action_metric: f"median {action} latency"}
+        metrics = {
+            ALWAYS: METRICS[ALWAYS],
+            tick_metric: METRICS.get(tick_metric, tick_metric),
+            self.action_metric: f"median {action} latency",
+        }
         design = data.scale.switchback
         super().__init__(
             "switchback",
@@ -81,7 +85,8 @@ class Switchback(Experiment):
         self.state_control_claims(list(self.metrics))
         for arm in self.treatments():
             latency = self.data.latency_ms(arm)
-            for metric, source in ((self.tick_metric, _POKESTO), (self.action_metric, OURS)):
+            for metric in self.metrics:
+                source = OURS if metric == self.action_metric else _POKESTO
                 self.state_effect_claim(
                     f"{arm}.{self.fact_name(metric)}",
                     source,
@@ -93,52 +98,57 @@ class Switchback(Experiment):
         self._fits = {metric: self._dose(metric) for metric in self.metrics}
 
     def _dose(self, metric: str) -> stats.DoseResponse | None:
-        """Fits the arms without sham and A/A, states slopes and the claim; None when there are too few cycles for a fit."""
-        rows = self._dose_rows(metric)
-        name, source = self.fact_name(metric), f"{rows['cycle'].nunique()} cycles of switchback, OLS with an effect a cycle, HC3"
-        highest = float(rows["latency_ms"].max())
-        fit = stats.dose_response(
-            rows["latency_ms"],
-            rows[metric],
-            rows["cycle"],
-            at_ms=np.linspace(0.1, highest, _CURVE_POINTS),
-            rng=self.rng,
-            samples=self.samples,
-        )
-        slope = fit.per_ms
+        """Fits the arms without sham and A/A, states slopes and the claim; None where there are too few cycles for a fit."""
+        rows, name = self._dose_rows(metric), self.fact_name(metric)
+        fit = None
+        cycles = rows["cycle"].nunique()
+        if cycles > 1:
+            at_ms = np.geomspace(rows["latency_ms"].min(), rows["latency_ms"].max(), _CURVE_POINTS)
+            fit = stats.dose_response(
+                rows["latency_ms"], rows[metric], rows["cycle"], at_ms=at_ms, rng=self.rng, samples=self.samples
+            )
+        source = f"{cycles} cycles, OLS with an effect a cycle, HC3"
+        slope = None if fit is None else fit.per_ms
         self.fact(
             f"{name}_slope",
-            slope.value,
+            None if slope is None else slope.value,
             "ms per ms",
-            interval=(slope.low, slope.high),
-            n=fit.n,
+            interval=None if slope is None else (slope.low, slope.high),
+            n=len(rows),
             source=source,
             note=f"{self.metrics[metric]}: rise for each ms of device latency",
         )
         self.fact(
             f"{name}_good_enough",
-            stats.dose_for_margin(fit, self.data.latency_ms(self.baseline), self.margin),
+            None if fit is None else stats.dose_for_margin(fit, self.data.latency_ms(self.baseline), self.margin),
             "ms",
-            n=fit.n,
+            n=len(rows),
             source=source,
             note=f"device latency at which the {self.metrics[metric]} exceeds the baseline's by {self.margin:.0%}",
         )
-        controls, pairs = self.controls[metric], self.contrasts[metric, self.treatments()[0]].n
-        obstacles = [*self.data.reasons(), *controls.reasons]
-        if pairs < self.plan.minimum_n or pairs < self.plan.n:
-            obstacles.insert(0, f"{pairs} cycles, of {max(self.plan.n, self.plan.minimum_n)} that a verdict needs")
-        size = f"{slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms, p = {slope.p:.2g}"
-        word = "not valid" if obstacles else "different" if slope.p < self.plan.alpha and slope.value > 0 else "inconclusive"
+        self._claim_dose(metric, slope)
+        return fit
+
+    def _claim_dose(self, metric: str, slope: stats.Slope | None) -> None:
+        name, pairs = self.fact_name(metric), min(self.contrasts[metric, arm].n for arm in self.treatments())
+        obstacles = [*self.data.reasons(), *self.controls[metric].reasons]
+        needed = max(self.plan.n, self.plan.minimum_n)
+        if pairs < needed:
+            obstacles.insert(0, f"{pairs} cycles of the {needed} that a verdict needs")
+        if slope is None:
+            word, evidence = "not valid", "no fit"
+        else:
+            word = "different" if slope.p < self.plan.alpha and slope.value > 0 else "inconclusive"
+            evidence = f"{slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms, p = {slope.p:.2g}"
         self.claim(
             f"dose_{name}",
             source=OURS,
             statement=f"The {self.metrics[metric]} rises with the storage latency",
-            verdict=word,
-            evidence="; ".join(obstacles) or size,
+            verdict="not valid" if obstacles else word,
+            evidence="; ".join(obstacles) or evidence,
             facts=[f"{name}_slope", f"{name}_good_enough"],
             n=pairs,
         )
-        return fit
 
     def _dose_rows(self, metric: str) -> pd.DataFrame:
         controls = {self.data.role("null"), self.data.role("sham")}
@@ -151,32 +161,30 @@ class Switchback(Experiment):
     def timeline(self) -> SVG:
         """Returns the first server life: device latency above, tick gaps below."""
         life = self._lives[0]
+        epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(self.data.latency_ms))
+        order = [arm.arm for arm in self.data.arms]
         return self.figure(
-            "timeline",
-            plot.switchback_timeline(
-                life.epochs.assign(latency_ms=life.epochs["arm"].map(self.data.latency_ms)),
-                qos.gaps(life.ticks),
-                budget_ms=BUDGET_NS / 1e6,
-            ),
+            "timeline", plot.switchback_timeline(epochs, qos.gaps(life.ticks), budget_ms=BUDGET_NS / 1e6, order=order)
         )
 
     def gap_tail(self) -> SVG:
         """Returns the share of gaps longer than x, by arm, over all steady epochs."""
-        parts = {
-            arm.arm: np.concatenate(
-                [
-                    qos.gaps_ms(life.ticks, row.steady_ns, row.end_ns)
-                    for life in self._lives
-                    for row in life.epochs[life.epochs["arm"] == arm.arm].itertuples()
-                ]
-            )
-            for arm in self.data.arms
-        }
+        parts = {arm.arm: np.concatenate([self._gaps(life, arm.arm) for life in self._lives]) for arm in self.data.arms}
         return self.figure("gap_tail", plot.tails(parts, budget_ms=BUDGET_NS / 1e6))
+
+    @staticmethod
+    def _gaps(life: LifeTables, arm: str) -> npt.NDArray[np.float64]:
+        epochs = life.epochs[life.epochs["arm"] == arm]
+        ends = zip(epochs["steady_ns"].tolist(), epochs["end_ns"].tolist(), strict=True)
+        return np.concatenate([qos.gaps_ms(life.ticks, start, end) for start, end in ends])
 
     def dose_gap(self) -> SVG:
         """Returns the dose-response of the tick metric."""
         return self._dose_figure("dose_gap", self.tick_metric)
+
+    def dose_gap_mean(self) -> SVG:
+        """Returns the dose-response of the mean tick gap."""
+        return self._dose_figure("dose_gap_mean", ALWAYS)
 
     def dose_action(self) -> SVG:
         """Returns the dose-response of the action's latency."""
@@ -194,7 +202,7 @@ class Switchback(Experiment):
         """Returns what the epoch before and the place in the cycle do to each metric, and states the carry-over."""
         rows = []
         table = self.table.assign(block=self.table["life"].astype(str) + "." + self.table["cycle"].astype(str))
-        previous = table["previous_arm"].map(lambda arm: np.nan if arm is None else self.data.latency_ms(arm))
+        previous = table["previous_arm"].map({arm.arm: self.data.latency_ms(arm.arm) for arm in self.data.arms})
         for metric, title in self.metrics.items():
             effect = stats.order_effect(np.log(table[metric]), table["arm"], table["block"], table["position"], previous)
             self.fact(

@@ -22,8 +22,8 @@ Say = Callable[[str], None]
 def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, runs: Path, say: Say) -> Path:
     """Runs `cell` and returns its folder under `runs`.
 
-    The whole cell is repeated, at most as often as the scale allows, when steal or memory pressure was above the limit: the machine
-    decides that, never the outcome. The last attempt is kept and marked. TickdiskError when a life cannot be run.
+    The whole cell is repeated, at most as often as the scale allows, when steal or memory pressure was above the limit: the
+    machine decides that, never the outcome. The last attempt is kept and marked. TickdiskError when a life cannot be run.
     """
     for line in device.recover():
         say(f"left by an earlier run, removed: {line}")

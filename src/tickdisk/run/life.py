@@ -17,8 +17,8 @@ from tickdisk.config import Cell, Epoch, Life
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 from tickdisk.project import Project
-from tickdisk.run.record import CpuRecorder, compress, reasons_not_valid
-from tickdisk.run.trace import write_life_trace
+from tickdisk.run.record import CpuRecorder, clock_disagreement_ns, compress, reasons_not_valid
+from tickdisk.run.trace import TAIL_S, write_life_trace
 
 _LEAD_S = 1.0
 """From the start of the clients to the first due time, so that they are ready."""
@@ -75,10 +75,11 @@ def run_life(stage: Stage) -> dict[str, Any]:
             disk.add_user(running.pid)
             cpu.follow("server", running.pid)
             started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
-            players = player.start_players(f"127.0.0.1:{stage.project.config.port}", trace, started_ns, fast, logs, cores.others)
+            address, lag_ms = f"127.0.0.1:{stage.project.config.port}", stage.project.config.limits.client_lag_ms
+            players = player.start_players(address, trace, started_ns, fast, logs, cores.others, max_lag_ms=lag_ms)
             cpu.follow("players", players.pid)
             epochs = list(_switch(stage, disk, started_ns, players, running))
-            _finish(players, started_ns + round((stage.life.seconds + _DRAIN_S) * 1e9))
+            _finish(players, started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
             problems = running.stop(_STOP_S)
             status = disk.status()
         samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
@@ -97,22 +98,23 @@ def run_life(stage: Stage) -> dict[str, Any]:
             table.write(name, stage.folder / f"{name}.parquet", frame)
         for path in (running.tick_log, fast / player.ACTIONS, fast / "device.log", running.server_log):
             compress(path, raw)
-    return {
+    life = {
         "name": stage.life.name,
         "trace_events": events,
         "requests": len(requests),
         "started_ns": started_ns,
         "load": meter.read().as_dict(),
         "ticks": ticks.summary,
+        "rejects": list(ticks.rejects),
+        "markers": ticks.markers.to_dict("records"),
         "client": client,
         "device": status,
         "server": dict(running.facts),
         "server_problems": problems,
         "floors_ns": {arm: stage.floor_ns(arm) for arm in sorted({epoch.arm for epoch in stage.life.epochs})},
-        "markers": ticks.markers.to_dict("records"),
-        "rejects": list(ticks.rejects),
-        "reasons": reasons_not_valid(stage.project.config.limits, ticks.summary, client, problems, status, len(requests)),
+        "clock_disagreement_ns": clock_disagreement_ns(actions, ticks.markers, requests.to_pandas()),
     }
+    return life | {"reasons": reasons_not_valid(stage.project.config.limits, life)}
 
 
 def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:

@@ -2,9 +2,11 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pandas as pd
 import zstandard
 
@@ -60,25 +62,56 @@ def compress(path: Path, folder: Path) -> None:
         zstandard.ZstdCompressor(level=6).copy_stream(source, target)
 
 
-def reasons_not_valid(
-    limits: "Limits", ticks: dict[str, Any], client: dict[str, Any], problems: list[str], device: dict[str, Any], requests: int
-) -> list[str]:
-    """Returns why a life does not count, in words; empty when it does."""
-    reasons = []
+CLOCKS_AGREE_NS = 1_000_000
+"""A marker must be seen by players, probe and device in its causal order, within this."""
+
+
+def clock_disagreement_ns(actions: pd.DataFrame, markers: pd.DataFrame, requests: pd.DataFrame) -> int | None:
+    """Returns by how much the instruments' clocks contradict each other over the markers; None when one was not seen by all.
+
+    A player asks for a marker, the probe reads a file that nothing has read before, the device sees that read, the player hears the
+    answer. Each must lie inside the one around it; what sticks out is disagreement.
+    """
+    asked = actions[(actions["action"] == "marker") & (actions["outcome"] == "completed")].sort_values("due_ns")
+    reads = requests.loc[requests["op"] == "read", "arrival_ns"].to_numpy()
+    seen = markers[markers["name"].str.startswith("read")].sort_values("before_ns")
+    if len(asked) == 0 or len(asked) != len(seen) or len(reads) == 0:
+        return None
+    worst = 0
+    times = zip(
+        *(
+            frame[name].tolist()
+            for frame, name in ((asked, "issued_ns"), (seen, "before_ns"), (seen, "after_ns"), (asked, "completed_ns"))
+        ),
+        strict=True,
+    )
+    for issued, before, after, completed in times:
+        outside = np.maximum(before - reads, reads - after)
+        worst = max(worst, issued - before, after - completed, int(outside.min()))
+    return worst
+
+
+def reasons_not_valid(limits: "Limits", life: Mapping[str, Any]) -> list[str]:
+    """Returns why a life does not count, in words, from its part of the manifest; empty when it does."""
+    ticks, client, reasons = life["ticks"], life["client"], []
     if client["saturated"]:
         lag = client["schedule_lag"]
-        reasons.append(
-            f"client saturated: {lag['p99_ms'] or lag['max_ms']:.1f} ms behind its own schedule, over {limits.client_lag_ms:g} ms"
-        )
+        behind_ms = lag["p99_ms"] or lag["max_ms"]
+        reasons.append(f"client saturated: {behind_ms:.1f} ms behind its own schedule, over {limits.client_lag_ms:g} ms")
     expected = ticks["ticks"] + ticks["missing"]
     if expected == 0 or ticks["missing"] / expected > limits.missing_ticks_share:
         reasons.append(f"{ticks['missing']} of {expected} ticks missing")
     if ticks["blocks_generated"] > 0:
         reasons.append(f"{ticks['blocks_generated']} map blocks were generated: players left the stored terrain")
-    if problems:
-        reasons.append(f"the server reported {len(problems)} errors, the first: {problems[0]}")
-    if requests == 0:
+    if life["server_problems"]:
+        reasons.append(f"the server reported {len(life['server_problems'])} errors, the first: {life['server_problems'][0]}")
+    disagreement_ns = life["clock_disagreement_ns"]
+    if disagreement_ns is None:
+        reasons.append("a marker was not seen by players, probe and device alike")
+    elif disagreement_ns > CLOCKS_AGREE_NS:
+        reasons.append(f"the clocks of players, probe and device disagree by {disagreement_ns / 1e6:.2f} ms")
+    if life["requests"] == 0:
         reasons.append("the device saw no request")
-    if device["log_overflow"] > 0:
-        reasons.append(f"the device's log lost {device['log_overflow']} requests")
+    if life["device"]["log_overflow"] > 0:
+        reasons.append(f"the device's log lost {life['device']['log_overflow']} requests")
     return reasons

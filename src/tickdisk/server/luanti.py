@@ -1,11 +1,8 @@
 """Luanti (Minetest): world, start, stop; its SQLite map is read by the emerge thread and saved in the thread that ticks."""
 
-import hashlib
 import os
-import re
 import shutil
 import signal
-import socket
 import sqlite3
 import string
 import time
@@ -17,9 +14,11 @@ from typing import Any
 
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
-from tickdisk.process import Child, run
+from tickdisk.process import Child
 from tickdisk.server.contract import DataType, Owner
+from tickdisk.server.install import installed, sha256_of
 from tickdisk.server.log import check_log
+from tickdisk.server.ready import READY_S, free_port, last_words, require_free, wait_until_ready
 from tickdisk.server.world import WORLD_FILE, WorldSpec, shuffled, whole_folder
 
 SAVE_PERIOD_S = 5.3
@@ -29,8 +28,6 @@ RADIUS_BLOCKS = 2
 MARKERS = 64
 """Small files in every world that nothing reads but the probe's marker command, each once."""
 _SOURCES = Path("src/servers/luanti")
-_NAMES = ("minetestserver", "luantiserver")
-_FOLDERS = ("/usr/games", "/usr/local/games", "/usr/local/bin")
 _WORLD_MT = (
     "gameid = minetest\n"
     + "".join(f"{kind}backend = sqlite3\n" for kind in ("", "player_", "auth_", "mod_storage_"))
@@ -38,8 +35,6 @@ _WORLD_MT = (
 )
 _GENERATE = {"sqlite_synchronous": "0", "server_unload_unused_data_timeout": "5", "liquid_update": "1000000"}
 """While a world is made nobody waits for its storage, and liquids stay as generated: how far they flow would depend on timing."""
-_PROTOCOL_ID = bytes.fromhex("4f457403")
-_READY_S = 60.0
 
 
 def classify(path: Path | str) -> DataType:
@@ -75,7 +70,7 @@ class RunningLuanti:
 
     def last_words(self) -> str:
         """Returns the last lines of the server's log and output in one line."""
-        return _last_words(self.child, self.server_log)
+        return last_words(self.child, self.server_log)
 
     def stop(self, timeout_s: float) -> list[str]:
         """Sends SIGTERM, waits for the last save, and returns the problems in the log and an exit that was not clean."""
@@ -97,28 +92,14 @@ class Luanti:
 
     def check(self) -> dict[str, str]:
         """Returns binary, version and sha256 of the installed server; TickdiskError says what to install."""
-        binary = next((found for name in _NAMES if (found := _which(name))), None)
-        if binary is None:
-            raise TickdiskError(
-                "the Luanti server is not installed; install the packages minetest-server and minetest-data "
-                "(or put luantiserver into PATH)"
-            )
-        said = run([binary, "--version"], what="the Luanti server's --version")
-        version = re.search(r"^\S+ (\d+\.\d+\.\d+\S*)", said)
-        share = re.search(r'STATIC_SHAREDIR="([^"]*)"', said)
-        if version is None or share is None:
-            raise TickdiskError(f"{binary} --version says {said[:60]!r}, which is no Luanti server; install minetest-server")
-        game = Path(share[1]) / "games" / "minetest_game"
-        if not game.is_dir():
-            raise TickdiskError(f"Luanti {version[1]} has no {game}; install the package minetest-data, or minetest_game there")
-        return {"binary": str(binary), "version": version[1], "sha256": _sha256([binary])}
+        return installed()
 
     def checksums(self) -> dict[str, str]:
         """Returns the SHA-256 of the server's binary (`server`) and of the probe and settings (`probe`)."""
         files = sorted(path for path in self._sources.rglob("*") if path.is_file())
         if not files:
             raise TickdiskError(f"{self._sources} does not exist; run from the project's folder")
-        return {"server": self.check()["sha256"], "probe": _sha256(files)}
+        return {"server": self.check()["sha256"], "probe": sha256_of(files)}
 
     def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float = 900) -> dict[str, Any]:
         """Generates the world folder `world`, whole or not at all; returns the content of its world.json.
@@ -150,7 +131,7 @@ class Luanti:
                 generate=str(spec.edge_chunks),
                 seed=spec.seed,
                 mapgen=spec.mapgen,
-                port=_free_port(),
+                port=free_port(),
                 spawn="0,60,0",
             )
             log = scratch / "server.log"
@@ -160,7 +141,7 @@ class Luanti:
                 child.stop(10, signal.SIGKILL)
                 raise TickdiskError(f"the world was not generated within {timeout_s:g} s; lower edge_blocks or allow more time")
             if code != 0 or not result.exists():
-                raise TickdiskError(f"the world was not generated (exit code {code}); last words: {_last_words(child, log)}")
+                raise TickdiskError(f"the world was not generated (exit code {code}); last words: {last_words(child, log)}")
             if problems := check_log(log):
                 raise TickdiskError(f"the world was not generated cleanly: {problems[0]}; the whole log is {log}")
             described = _describe(content, spec, read_json(result), time.monotonic() - started)
@@ -185,14 +166,14 @@ class Luanti:
         """Starts the server on `world` and returns when it answers on 127.0.0.1:`port`.
 
         `folder` (in memory) takes settings, probe, tick log and server log, `logs` command and exit code; player pN spawns at the
-        world's place N. `settings` come after the project's own. `owner_of` (a device) learns of the process at once. TickdiskError:
-        port taken, no world, server that does not start.
+        world's place N. `settings` come after the project's own. `owner_of`, a device, learns of the process at
+        once. TickdiskError: port taken, no world, server that does not start.
         """
         binary = self.check()
         if not (world / WORLD_FILE).exists():
             raise TickdiskError(f"{world} holds no world ({WORLD_FILE} is missing); `tickdisk world` generates it")
         described = read_json(world / WORLD_FILE)
-        _require_free(port)
+        require_free(port)
         folder.mkdir(parents=True, exist_ok=True)
         tick_log, server_log, spawns = folder / "ticks.csv", folder / "server.log", folder / "spawns.txt"
         spawns.write_text("".join(f"({x},{y},{z})\n" for x, y, z in described["places"]), encoding="ascii")
@@ -217,7 +198,7 @@ class Luanti:
         if owner_of is not None:
             owner_of.add_user(child.pid)
         try:
-            _wait_until_ready(child, server_log, port, started + _READY_S)
+            wait_until_ready(child, server_log, port, started + READY_S)
         except BaseException:
             child.stop(5, signal.SIGKILL)
             raise
@@ -274,25 +255,6 @@ def _command(binary: str, conf: Path, world: Path, log: Path) -> list[str | Path
     ]
 
 
-def _which(name: str) -> Path | None:
-    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_FOLDERS]))
-    if found is None:
-        return None
-    path = Path(found).resolve()
-    with path.open("rb") as file:
-        script = file.read(4096)
-    # Debian's command is a script that ends in `exec SERVER`: the server itself is what a checksum must cover.
-    target = re.search(rb"^exec\s+(/\S+)", script, re.MULTILINE) if script.startswith(b"#!") else None
-    return Path(os.fsdecode(target[1])) if target else path
-
-
-def _sha256(files: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def _describe(world: Path, spec: WorldSpec, generated: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     map_path = world / "map.sqlite"
     with closing(sqlite3.connect(map_path)) as database:
@@ -305,65 +267,8 @@ def _describe(world: Path, spec: WorldSpec, generated: Mapping[str, Any], second
         "blocks_stored": stored,
         "block_bytes": block_bytes,
         "map_bytes": map_path.stat().st_size,
-        "map_sha256": _sha256([map_path]),
+        "map_sha256": sha256_of([map_path]),
         "seconds": round(seconds, 1),
         "radius_blocks": RADIUS_BLOCKS,
         "places": shuffled(places, spec.seed),
     }
-
-
-def _last_words(child: Child, log: Path, lines: int = 6) -> str:
-    text = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:] if log.exists() else []
-    return " | ".join(line.strip() for line in (text or child.tail(lines).splitlines()) if line.strip())
-
-
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _require_free(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise TickdiskError(
-                f"UDP port {port} on 127.0.0.1 cannot be used ({error.strerror}); end what holds it "
-                "or choose another port in workflow/config/config.yaml"
-            ) from error
-
-
-def _wait_until_ready(child: Child, log: Path, port: int, deadline: float) -> None:
-    while not (log.exists() and "listening on" in log.read_text(encoding="utf-8", errors="replace").lower()):
-        _still_starting(child, log, deadline)
-        time.sleep(0.02)
-    while not _answers(port):
-        _still_starting(child, log, deadline)
-
-
-def _still_starting(child: Child, log: Path, deadline: float) -> None:
-    if (code := child.poll()) is not None:
-        child.wait(1)
-        raise TickdiskError(f"the Luanti server ended at its start (exit code {code}); its last words: {_last_words(child, log)}")
-    if time.monotonic() > deadline:
-        raise TickdiskError(f"the Luanti server was not ready within {_READY_S:g} s; its last words: {_last_words(child, log)}")
-
-
-def _answers(port: int) -> bool:
-    """Connects as a client does (a reliable, empty message), and disconnects as the peer that the server makes of it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        client.settimeout(0.2)
-        client.sendto(_PROTOCOL_ID + bytes.fromhex("0000 00 03 ffdc 01 0000"), ("127.0.0.1", port))
-        until = time.monotonic() + 1
-        try:
-            while time.monotonic() < until:
-                answer = client.recv(2048)
-                # reliable, control, set peer id
-                if answer[:4] == _PROTOCOL_ID and answer[7:8] == b"\x03" and answer[10:12] == b"\x00\x01":
-                    peer = answer[12:14]
-                    client.sendto(_PROTOCOL_ID + peer + bytes.fromhex("00 00 03"), ("127.0.0.1", port))
-                    return True
-        except OSError:
-            return False
-    return False

@@ -21,8 +21,8 @@ _ROUNDING = 1e-12
 class Contrast:
     """What n paired log ratios say; every ratio is arm over baseline, NaN where n pairs cannot say it.
 
-    The intervals are Student's: at n = 3 to 12 they cover 94 to 96 % of simulated normal log ratios and 91 % or more of
-    heavy-tailed ones, where the percentile bootstrap covers 76 % (n = 3) and 83 % (n = 5) and the bootstrap-t gains nothing
+    The intervals are Student's: at n = 3 to 12 they cover 94 to 96 % of simulated normal log ratios and 94 % or more of
+    heavy-tailed ones, where the percentile bootstrap covers 76 % (n = 3) and 83 % (n = 5) and the bootstrap-t is wider
     (tests/test_stats_contrast.py).
     """
 

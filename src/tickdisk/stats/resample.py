@@ -126,7 +126,8 @@ def quantile_effect(
     """Returns the geometric mean over pairs of arm quantile / baseline quantile, values above 0, with its interval.
 
     From six pairs: the standard error of a bootstrap over pairs, then stationary blocks of ticks within each, with Student's
-    quantile (percentiles of that bootstrap cover too little at such n, pooled ticks far too little); below: Student's interval. TickdiskError for no pair or an epoch with fewer ticks than the quantile needs.
+    quantile (percentiles of that bootstrap cover too little at such n, pooled ticks far too little); below: Student's interval.
+    TickdiskError for no pair or an epoch with fewer ticks than the quantile needs.
     """
     resampled = _resample(pairs, np.array([q]), rng=rng, samples=samples, ratio=True)
     centre, low, high, method = _interval(resampled, alpha)

@@ -37,7 +37,7 @@ func (c Config) Check() error {
 // Completion says in words when each action counts as completed.
 func (c Config) Completion() string {
 	return fmt.Sprintf("join and teleport: all %d map blocks within %d (horizontally) and %d (vertically) of the player's block have "+
-		"arrived; place and dig: the server's update of the node or of its block shows the change; ping: the server's answer; walk: "+
+		"arrived; place and dig: the server's update of the node or of its block shows the change; ping and marker: the server's answer; walk: "+
 		"the first position update is sent; leave: the server has announced it to the players that stay",
 		c.Radius.Blocks(), c.Radius.Horizontal, c.Radius.Vertical)
 }

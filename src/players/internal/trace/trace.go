@@ -27,6 +27,7 @@ const (
 	Place    Kind = "place"
 	Dig      Kind = "dig"
 	Ping     Kind = "ping"
+	Marker   Kind = "marker"
 	Leave    Kind = "leave"
 )
 
@@ -38,6 +39,7 @@ var forms = map[Kind][][]string{
 	Place:    {{"x", "y", "z"}, {}},
 	Dig:      {{"x", "y", "z"}, {}},
 	Ping:     {{}},
+	Marker:   {{"number"}},
 	Leave:    {{}},
 }
 
@@ -137,7 +139,7 @@ func (a Action) check() error {
 	}
 	accepted, known := forms[a.Kind]
 	if !known {
-		return fmt.Errorf("unknown action %q; known are join, walk, teleport, place, dig, ping, leave", a.Kind)
+		return fmt.Errorf("unknown action %q; known are join, walk, teleport, place, dig, ping, marker, leave", a.Kind)
 	}
 	found := make([]string, 0, len(a.Parameters))
 	for key := range a.Parameters {
@@ -162,6 +164,10 @@ func (a Action) checkValues() error {
 		}
 		if a.Has("x") && a.Parameters["x"] == 0 && a.Parameters["z"] == 0 && a.Parameters["speed_nodes_per_s"] > 0 {
 			return errors.New("walk: x and z are both 0, which is no direction")
+		}
+	case Marker:
+		if number := a.Parameters["number"]; number < 0 || number != math.Trunc(number) {
+			return fmt.Errorf("marker: number = %g is not one of 0, 1, 2 ...", number)
 		}
 	case Teleport, Place, Dig:
 		for axis, value := range a.Parameters {

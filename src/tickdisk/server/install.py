@@ -1,0 +1,53 @@
+"""The installed Luanti server: where it is, what it is, and that it can run a game."""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tickdisk.errors import TickdiskError
+from tickdisk.process import run
+
+_NAMES = ("minetestserver", "luantiserver")
+_FOLDERS = ("/usr/games", "/usr/local/games", "/usr/local/bin")
+
+
+def installed() -> dict[str, str]:
+    """Returns binary, version and sha256 of the installed server; TickdiskError says what to install."""
+    binary = next((found for name in _NAMES if (found := _which(name))), None)
+    if binary is None:
+        raise TickdiskError(
+            "the Luanti server is not installed; install the packages minetest-server and minetest-data "
+            "(or put luantiserver into PATH)"
+        )
+    said = run([binary, "--version"], what="the Luanti server's --version")
+    version = re.search(r"^\S+ (\d+\.\d+\.\d+\S*)", said)
+    share = re.search(r'STATIC_SHAREDIR="([^"]*)"', said)
+    if version is None or share is None:
+        raise TickdiskError(f"{binary} --version says {said[:60]!r}, which is no Luanti server; install minetest-server")
+    game = Path(share[1]) / "games" / "minetest_game"
+    if not game.is_dir():
+        raise TickdiskError(f"Luanti {version[1]} has no {game}; install the package minetest-data, or minetest_game there")
+    return {"binary": str(binary), "version": version[1], "sha256": sha256_of([binary])}
+
+
+def _which(name: str) -> Path | None:
+    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_FOLDERS]))
+    if found is None:
+        return None
+    path = Path(found).resolve()
+    with path.open("rb") as file:
+        script = file.read(4096)
+    # Debian's command is a script that ends in `exec SERVER`: the server itself is what a checksum must cover.
+    target = re.search(rb"^exec\s+(/\S+)", script, re.MULTILINE) if script.startswith(b"#!") else None
+    return Path(os.fsdecode(target[1])) if target else path
+
+
+def sha256_of(files: Sequence[Path]) -> str:
+    """Returns the SHA-256 of the files' contents, one after another."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
