@@ -11,11 +11,16 @@ from tickdisk.report import analysis_digest
 configfile: "workflow/config/config.yaml"
 
 
-if workflow.is_main_process:
-    os.environ["TICKDISK_OWNER_PID"] = str(os.getpid())
+# Made from envs/Containerfile; read only with `--software-deployment-method apptainer`.
+container: "build/tickdisk.sif"
+
 
 PROJECT = project.Project.of(config)
 CELLS = PROJECT.cells
+
+if workflow.is_main_process:
+    os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
+    PROJECT.save()
 
 
 onstart:
@@ -24,6 +29,7 @@ onstart:
         print(f"left by an earlier run, removed: {line}")
 
 
+include: "workflow/rules/common.smk"
 include: "workflow/rules/prepare.smk"
 include: "workflow/rules/live.smk"
 include: "workflow/rules/notebooks.smk"
@@ -32,8 +38,8 @@ include: "workflow/rules/paper.smk"
 
 rule all:
     default_target: True
-    localrule: True
     input:
         "results/paper.pdf",
         "results/index.html",
         "results/checked.json",
+    localrule: True

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MARK = "TICKDISK_WORKFLOW"
 PATIENCE_S = 20.0
 _PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
 
 
 def marked(mark: str) -> list[int]:
@@ -67,14 +68,18 @@ def supervise(words: list[str], mark: str) -> int:
     """Runs the workflow, passes signals on to its process group, ends what it leaves; returns its exit code."""
     name, _, value = mark.partition("=")
     path = f"{ROOT / '.venv/bin'}:{os.environ.get('PATH', os.defpath)}"
-    # Started in the background, SIGINT would be ignored from here on down.
+
+    def begin() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored from here on down when make was started in the background
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # its jobs end when they see that it is gone
+
     workflow = subprocess.Popen(
         words,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
         env={**os.environ, name: value, "PATH": path},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - this process has one thread
+        preexec_fn=begin,  # noqa: PLW1509 - this process has one thread
     )
 
     def pass_on(number: int, _: FrameType | None) -> None:
@@ -106,7 +111,7 @@ def main(scale: str, blocks: str) -> int:
             print("make paper: mounting emulated devices needs root: run it as root, or install sudo", file=sys.stderr)
             return 1
         os.execv(sudo, [sudo, "--preserve-env=CI,SCALE", sys.executable, __file__, scale, blocks, "give-back"])  # noqa: S606
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # when make is killed, so is what it started
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # when make is killed, so is what it started
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build/.paper-lock").open("a+") as lock:
         try:

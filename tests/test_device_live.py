@@ -88,7 +88,7 @@ def test_the_log_has_a_row_for_every_request_that_was_made(tmp_path: Path) -> No
 
 def test_a_setting_holds_from_its_time_and_its_arithmetic_is_exact(tmp_path: Path) -> None:
     log = tmp_path / "device.log"
-    models = [model(3_000_000, bandwidth_bytes_per_s=10**9), model(200_000, write_latency_ns=5_000_000), model(1_000_000)]
+    models = [model(5_000_000, bandwidth_bytes_per_s=10**6), model(200_000, write_latency_ns=5_000_000), model(1_000_000)]
     settings, floor_ns = [], 100_000
     with (
         device.up(model(0), size_bytes=SIZE, file_system=None, floor_ns=0, log_path=log) as disk,
@@ -100,13 +100,13 @@ def test_a_setting_holds_from_its_time_and_its_arithmetic_is_exact(tmp_path: Pat
                 os.preadv(descriptor, [memoryview(buffer)[:4096]], number * 4096)
                 os.pwritev(descriptor, [memoryview(buffer)[:8192]], number * 8192)
         end = disk.set(model(0), floor_ns=0)
-    transfer = {"read": [4096, 0, 0], "write": [8192, 0, 0]}  # at 1 GB/s a byte takes a nanosecond
+    transfer = {"read": [4096 * 1000, 0, 0], "write": [8192 * 1000, 0, 0]}  # at 1 MB/s a byte takes a microsecond
     for i, (each, setting, following) in enumerate(zip(models, settings, [*settings[1:], end], strict=True)):
         seen = rows(log, setting.number)
         assert len(seen) == 20
         assert seen["arrival_ns"].between(setting.effective_ns, following.effective_ns).all()
         latency = dict(zip(device.OPS, each.latency_ns, strict=True))
-        expected = [latency[op] + transfer[op][i] for op in seen["op"]]
+        expected = [max(latency[op], transfer[op][i]) for op in seen["op"]]
         assert (seen["nominal_ns"] - seen["arrival_ns"]).tolist() == expected
         assert (seen["replied_ns"] >= seen["nominal_ns"] - floor_ns).all()
 
@@ -167,17 +167,16 @@ def test_the_sham_burns_cpu_for_each_request(tmp_path: Path) -> None:
     assert burned == pytest.approx(requests * burn_ns, rel=0.2)
 
 
-def test_the_floor_brings_the_realised_latency_to_the_model_s(tmp_path: Path) -> None:
+def test_the_floor_is_measured_and_above_the_model_it_limits() -> None:
     slow = model(2_000_000)
-    log = tmp_path / "device.log"
-    with device.up(slow, size_bytes=SIZE, file_system=None, log_path=log) as disk:
+    with device.up(slow, size_bytes=SIZE, file_system=None) as disk:
         floor_ns = disk.status()["floor_ns"]
         limited = disk.set(model(1), floor_ns=floor_ns)
     assert 0 < floor_ns < slow.read_latency_ns
     assert limited.floor_limited
 
 
-def test_other_file_systems(tmp_path: Path) -> None:
+def test_other_file_systems() -> None:
     with device.up(model(0), size_bytes=320 << 20, file_system="xfs", floor_ns=0) as disk:
         (disk.mount_point / "file").write_text("tick")
         disk.remount()

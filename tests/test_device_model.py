@@ -50,7 +50,8 @@ def test_the_shared_pipe_follows_its_closed_form(arrivals_ns: np.ndarray, latenc
     # Lindley: the pipe is free of request i at max over j <= i of arrival j plus the transfers of j..i.
     transfer = np.full(len(arrivals_ns), length)  # at 1 GB/s a byte takes a nanosecond
     before = np.cumsum(transfer) - transfer
-    expected = np.maximum.accumulate(arrivals_ns - before) + before + transfer + latency_ns
+    piped = np.maximum.accumulate(arrivals_ns - before) + before + transfer
+    expected = np.maximum(arrivals_ns + latency_ns, piped)
     assert simulate(arrivals_ns, latency_ns, bandwidth=10**9, length=length).tolist() == expected.tolist()
 
 
@@ -100,7 +101,8 @@ def test_a_wrong_description_names_file_device_and_key(tmp_path: Path, text: str
 
 def test_variants_of_a_device() -> None:
     model = DeviceModel(name="a", read_latency_ns=1, write_latency_ns=2, flush_latency_ns=3, bandwidth_bytes_per_s=10**9)
-    assert model.service_ns(4096) == 4097
+    assert model.service_ns(4096) == 4096
+    assert model.with_latency(5000).service_ns(4096) == 5000
     slow = model.with_latency(6_000_000)
     assert (slow.name, slow.latency_ns, slow.bandwidth_bytes_per_s) == ("a_6000us", (6_000_000,) * 3 + (0,), 10**9)
     assert model.with_burn(5).as_dict() == {**model.as_dict(), "burn_ns": 5}

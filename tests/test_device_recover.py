@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tickdisk import device
-from tickdisk.device.loop import Loop, detach, is_ours
 from tickdisk.device import record as records
+from tickdisk.device.loop import Loop, detach, is_ours
 from tickdisk.device.record import Identity, Record
 from tickdisk.errors import TickdiskError
 
@@ -35,13 +35,14 @@ except OSError as error:
     sys.exit(error.errno)
 """
 OWNER = """
-import subprocess, sys, time
+import signal, subprocess, sys, time
 from pathlib import Path
 from tickdisk import device
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as the command line does
 model = device.DeviceModel(name="slow", read_latency_ns=400_000_000, write_latency_ns=400_000_000, flush_latency_ns=400_000_000)
 with device.up(model.unlimited(), size_bytes=64 << 20, floor_ns=0, name=sys.argv[1], logs=Path(sys.argv[2])) as disk:
     (disk.mount_point / "file").write_bytes(bytes(1 << 20))
-    sleeper = subprocess.Popen(["sleep", "1000"], cwd=disk.mount_point)
+    sleeper = subprocess.Popen(["sleep", "1000"], cwd=disk.mount_point, stdout=subprocess.DEVNULL)
     disk.add_user(sleeper.pid)
     disk.set(model, floor_ns=0)
     print(disk.block_device, disk.daemon_pid, sleeper.pid, flush=True)
@@ -98,6 +99,19 @@ def test_an_exception_leaves_nothing() -> None:
     assert nothing_left(disk.name)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    name = f"signal-{os.getpid()}"
+    with subprocess.Popen([sys.executable, "-c", OWNER, name, tmp_path], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        _, daemon, sleeper = owner.stdout.readline().split()
+        owner.send_signal(number)
+        assert owner.wait(LIMIT_S) != 0
+    assert nothing_left(name)
+    assert Identity.of(int(daemon)) is None
+    assert Identity.of(int(sleeper)) is None
+
+
 def test_the_emulator_is_killed() -> None:
     with device.up(FAST, size_bytes=SIZE, floor_ns=0) as disk:
         (disk.mount_point / "file").write_bytes(bytes(1 << 20))
@@ -111,28 +125,35 @@ def test_the_emulator_is_killed() -> None:
 
 
 def test_the_emulator_hangs() -> None:
-    with device.up(FAST, size_bytes=SIZE, file_system=None, floor_ns=0) as disk:
-        with reading(disk.block_device) as user:
-            os.kill(disk.daemon_pid, signal.SIGSTOP)
-            started = time.monotonic()
-            disk.down()
-            assert user.wait(LIMIT_S) != 0
-            assert time.monotonic() - started < LIMIT_S
+    with device.up(FAST, size_bytes=SIZE, file_system=None, floor_ns=0) as disk, reading(disk.block_device) as user:
+        os.kill(disk.daemon_pid, signal.SIGSTOP)  # its requests are now in uninterruptible sleep
+        started = time.monotonic()
+        disk.down()
+        assert user.wait(LIMIT_S) != 0
+        assert time.monotonic() - started < LIMIT_S
     assert nothing_left(disk.name)
 
 
-def test_somebody_we_were_not_told_of_stays_on_the_device() -> None:
-    with device.up(FAST, size_bytes=SIZE, floor_ns=0) as disk:
-        name = disk.name
+def test_somebody_we_were_not_told_of_keeps_nothing_but_errors(capfd: pytest.CaptureFixture[str]) -> None:
+    log = records.STATE / "log"
+    with device.up(FAST, size_bytes=SIZE, floor_ns=0, log_path=log) as disk:
+        (disk.mount_point / "file").write_bytes(bytes(1 << 20))
+        os.sync()
+        seen = sum(disk.status()["requests"].values())
         stranger = subprocess.Popen(["sleep", "1000"], cwd=disk.mount_point)
-        try:
-            with pytest.raises(TickdiskError, match="still in use"):
-                disk.down()
-            assert stranger.poll() is None
-        finally:
-            stranger.kill()
-            stranger.wait()
-    assert nothing_left(name)
+    try:
+        assert f"still in use: loop device {disk.block_device} (processes: {stranger.pid})" in capfd.readouterr().err
+        assert stranger.poll() is None
+        assert device.read_log(log).num_rows >= seen
+        assert device.recover() == []
+    finally:
+        stranger.kill()
+        stranger.wait()
+    deadline = time.monotonic() + LIMIT_S
+    while not nothing_left(disk.name) and time.monotonic() < deadline:
+        device.recover()  # the kernel lets go of the loop device a moment after the stranger's end
+        time.sleep(0.1)
+    assert nothing_left(disk.name)
 
 
 def test_the_owner_is_killed(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tickdisk.server import check_log, classify
 # As Luanti 5.6.1 writes it.
 ACTION = "2026-11-21 02:43:33: ACTION[Server]: p000 joins game. List of players: p000"
 WARNING = "2026-11-21 02:43:33: WARNING[Main]: system-wide fonts will be used"
+SIGNAL = "2026-11-21 03:17:08: [Main]: INFO: signal_handler(): got SIGTERM, shutting down."
 ERROR = "2026-11-21 02:35:59: ERROR[Main]: ServerError: AsyncErr: Lua: Runtime error from mod 'tickdisk_probe'"
 INDENTED = "2026-11-21 02:35:59: ERROR[Main]: \t[C]: in function 'error'"
 
@@ -29,7 +30,7 @@ def test_a_clean_log(tmp_path: Path) -> None:
 
 
 def test_lines_that_continue_an_error_belong_to_it(tmp_path: Path) -> None:
-    (tmp_path / "log").write_text(f"{ERROR}\nmore of it\n{ACTION}\nnot of it\n")
+    (tmp_path / "log").write_text(f"{ERROR}\nmore of it\n{SIGNAL}\nnot of it\n")
     assert check_log(tmp_path / "log") == [
         "Main: ServerError: AsyncErr: Lua: Runtime error from mod 'tickdisk_probe' | more of it"
     ]

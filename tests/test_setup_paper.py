@@ -108,7 +108,7 @@ def test_a_second_one_is_refused_and_after_kill_9_the_next_cleans_up(project: Pr
     first.wait()
     assert first.stdout is not None
     first.stdout.close()
-    assert project.running("workflow.pid")
+    until(lambda: not project.running("workflow.pid"))
     assert project.running("escaped.pid")
     old = project.wait_for("workflow.pid"), project.wait_for("escaped.pid")
     project.workflow("true")

@@ -1,21 +1,11 @@
 # One notebook an experiment, rendered by papermill; its facts, claims and figures are outputs beside it.
 
 
-def cells_of(experiment):
-    return [
-        f"results/runs/{cell.hash}/manifest.json"
-        for cell in CELLS
-        if cell.experiment == experiment
-    ]
-
-
 EVIDENCE = {
     "calibration": ["results/calibration.json"],
-    "switchback": cells_of("switchback"),
-    "join_burst": cells_of("join_burst"),
+    "switchback": manifests_of("switchback"),
+    "join_burst": manifests_of("join_burst"),
 }
-
-
 SOURCES = {
     "calibration": "-p calibration results/calibration.json",
     "switchback": "-p plan results/plan.json",

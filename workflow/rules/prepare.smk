@@ -1,16 +1,4 @@
-# What every experiment needs: the plan, the world, the calibration of every device on this machine.
-
-
-rule plan:
-    output:
-        "results/plan.json",
-    log:
-        "results/logs/plan.log",
-    params:
-        config=json.dumps(config),
-        digest=PROJECT.plan_digest,
-    shell:
-        "tickdisk plan --config {params.config:q} --output {output} > {log} 2>&1"
+# What every experiment needs: the world, and the calibration of every device on this machine.
 
 
 rule world:
@@ -36,7 +24,9 @@ rule calibrate:
     threads: workflow.cores
     params:
         seconds=PROJECT.config.chosen.calibration.seconds_per_job,
-        models=json.dumps([model.as_dict() for model in PROJECT.models()], sort_keys=True),
+        models=json.dumps(
+            [model.as_dict() for model in PROJECT.models()], sort_keys=True
+        ),
         native=PROJECT.binaries["native"],
     shell:
         "tickdisk calibrate --plan {input.plan} 2>&1 | tee {log}"

@@ -1,8 +1,9 @@
 //! The device model: when is a request that arrives now completed? Pure arithmetic on nanoseconds, no clock and no
 //! I/O, so that the emulator uses it in real time and a simulation can use it in simulated time.
 //!
-//! A request waits for a free channel, then for the pipe that all channels share, is transferred at the pipe's
-//! bandwidth, and completes the operation's base latency after that; it holds its channel until then.
+//! A request waits for a free channel; from then on its base latency runs, and beside it the transfer over the pipe
+//! that all channels share. It is completed when both are over, and holds its channel until then. So an idle device
+//! answers small requests after its base latency, and a busy one delivers its bandwidth (as null_blk does).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -61,18 +62,18 @@ impl Model {
     /// Completion of `request` on `CLOCK_MONOTONIC` or any other clock; requests are given in the order of their arrival.
     pub fn completion_ns(&mut self, request: &Request) -> u64 {
         let channel = self.channel_free_ns.pop();
-        let mut at_ns = request.arrival_ns.max(channel.map_or(0, |Reverse(free_ns)| free_ns));
+        let start_ns = request.arrival_ns.max(channel.map_or(0, |Reverse(free_ns)| free_ns));
+        let mut done_ns = start_ns + self.parameters.latency_ns[request.op as usize];
         if let Some(bandwidth) = self.parameters.bandwidth_bytes_per_s
             && request.op.is_transferred()
         {
-            at_ns = at_ns.max(self.pipe_free_ns) + transfer_ns(request.length, bandwidth);
-            self.pipe_free_ns = at_ns;
+            self.pipe_free_ns = start_ns.max(self.pipe_free_ns) + transfer_ns(request.length, bandwidth);
+            done_ns = done_ns.max(self.pipe_free_ns);
         }
-        at_ns += self.parameters.latency_ns[request.op as usize];
         if channel.is_some() {
-            self.channel_free_ns.push(Reverse(at_ns));
+            self.channel_free_ns.push(Reverse(done_ns));
         }
-        at_ns
+        done_ns
     }
 }
 
@@ -110,11 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn the_pipe_is_shared_and_latency_overlaps() {
+    fn the_pipe_is_shared_and_latency_overlaps_the_transfer() {
         let mut model =
             Model::new(Parameters { latency_ns: [500; 4], bandwidth_bytes_per_s: Some(1_000_000_000), ..Parameters::default() });
         let completions = [0, 0, 10_000].map(|at| model.completion_ns(&read(at, 4096)));
-        assert_eq!(completions, [4596, 8692, 14_596]);
+        assert_eq!(model.completion_ns(&read(20_000, 100)), 20_500);
+        assert_eq!(completions, [4096, 8192, 14_096]);
     }
 
     #[test]

@@ -60,7 +60,8 @@ def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
     """Returns the latency of one request on the idle device; a mix of reads and writes counts as their mean."""
     each = {"read": model.read_latency_ns, "write": model.write_latency_ns}
     base = each.get(op, (model.read_latency_ns + model.write_latency_ns) // 2)
-    return base + (round(block_bytes * 1e9 / model.bandwidth_bytes_per_s) if model.bandwidth_bytes_per_s else 0)
+    transfer = round(block_bytes * 1e9 / model.bandwidth_bytes_per_s) if model.bandwidth_bytes_per_s else 0
+    return max(base, transfer)
 
 
 def latency_tolerance_ns(nominal_ns: int) -> int:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,22 +19,13 @@ from tickdisk.device.record import Identity, Record, boot_id, pid_namespace, rec
 from tickdisk.errors import TickdiskError
 
 _END_S, _UNMOUNT_S, _DETACH_S = 5.0, 1.0, 2.0
+_NOBODY = Identity(pid=0, started=0)
 _CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
 def recover() -> list[str]:
-    """Takes away what dead owners left; returns a line for each thing removed. Devices of living owners are not touched.
-
-    What somebody still uses keeps its record, is said on standard error, and is tried again by the next call.
-    """
-    removed = []
-    for record in records():
-        if not _owned(record):
-            try:
-                removed += [f"{record.name}: {line}" for line in clean(record)]
-            except TickdiskError as error:
-                print(f"tickdisk: {error}", file=sys.stderr)
-    return removed
+    """Takes away what dead owners left; returns a line for each thing removed. Devices of living owners are not touched."""
+    return [f"{record.name}: {line}" for record in records() if not _owned(record) for line in clean(record)]
 
 
 def _owned(record: Record) -> bool:
@@ -45,15 +37,29 @@ def _owned(record: Record) -> bool:
 
 
 def clean(record: Record) -> list[str]:
-    """Takes away everything that a record names; returns a line for each thing removed. TickdiskError when something stays."""
-    removed = []
+    """Takes away everything that a record names; returns a line for each thing removed.
+
+    What somebody else still has open, or in another mount namespace, gives only errors from now on, and goes when they let go;
+    this is said on standard error, and the record stays for the next `recover`.
+    """
+    removed: list[str] = []
+    left: list[str] = []
+    users: set[int] = set()
     if record.boot_id == boot_id():
         if record.pid_namespace == pid_namespace():
             removed += [f"emulator process {record.daemon.pid}"] if record.daemon and end(record.daemon) else []
         _abort(record)
         if record.pid_namespace == pid_namespace():
             removed += [f"process {user.pid}, which used it" for user in record.users if end(user)]
-        removed += _take_down(record)
+        users.update(users_of(record))
+        for what, gone in _take_down(record):
+            (removed if gone else left).append(what)
+    if left:
+        who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
+        print(f"tickdisk: device {record.name} is down, but still in use: {'; '.join(left)} (processes: {who})", file=sys.stderr)
+        record.owner = _NOBODY
+        record.save()
+        return removed
     record.remove()
     return removed or ["its record"]
 
@@ -107,25 +113,14 @@ def _abort(record: Record) -> None:
         abort.write_text("1", encoding="ascii")
 
 
-def _take_down(record: Record) -> list[str]:
-    removed: list[str] = []
-    left: list[str] = []
+def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
+    """Yields what was there, and whether it is gone."""
     if record.loop is not None:
         source = str(loop.device_path(record.loop))
         is_mounted = any(found.mount_point == record.mount_point and found.source == source for found in mounts())
         if is_mounted and loop.is_ours(record.loop, record.mark):
-            gone = unmount(record.mount_point, _UNMOUNT_S, lazily=True)
-            (removed if gone else left).append(f"file system at {record.mount_point}")
+            yield f"file system at {record.mount_point}", unmount(record.mount_point, _UNMOUNT_S, lazily=True)
         if loop.is_ours(record.loop, record.mark):
-            # Another mount namespace may still have the file system; the kernel detaches when that goes, so there is no use in waiting.
-            limit_s = _DETACH_S if is_mounted else 0
-            (removed if loop.detach(record.loop, record.mark, limit_s) else left).append(f"loop device {source}")
+            yield f"loop device {source}", loop.detach(record.loop, record.mark, _DETACH_S if is_mounted else 0)
     if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
-        (removed if unmount(record.fuse_mount, _UNMOUNT_S, lazily=True) else left).append(f"FUSE mount at {record.fuse_mount}")
-    if left:
-        users = ", ".join(str(pid) for pid in users_of(record)) or "unknown"
-        raise TickdiskError(
-            f"device {record.name}: still in use: {'; '.join(left)} (processes: {users}); end its users, "
-            "then `tickdisk device recover`"
-        )
-    return removed
+        yield f"FUSE mount at {record.fuse_mount}", unmount(record.fuse_mount, _UNMOUNT_S, lazily=True)

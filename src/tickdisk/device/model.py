@@ -13,8 +13,8 @@ from tickdisk.errors import TickdiskError
 class DeviceModel(BaseModel):
     """A storage device as the emulator knows it.
 
-    A request waits for a free channel, is transferred over the pipe that all channels share at `bandwidth_bytes_per_s`, and
-    completes the operation's latency after that. None is unlimited.
+    A request waits for a free channel; then its latency runs beside its transfer over the pipe that all channels share, and
+    it completes when both are over. None is unlimited.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -74,7 +74,7 @@ class DeviceModel(BaseModel):
     def service_ns(self, length: int) -> int:
         """Returns the time that an idle device takes for a read of `length` bytes."""
         transfer = 0 if self.bandwidth_bytes_per_s is None else round(length * 1e9 / self.bandwidth_bytes_per_s)
-        return self.read_latency_ns + transfer
+        return max(self.read_latency_ns, transfer)
 
 
 def load_devices(path: Path) -> dict[str, DeviceModel]:

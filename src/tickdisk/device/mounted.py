@@ -125,7 +125,10 @@ class MountedDevice:
         mount(str(self.block_device), self.mount_point, str(self._record.file_system))
 
     def down(self) -> None:
-        """Takes the device away, whatever state it is in; its log is complete then. TickdiskError when something stays."""
+        """Takes the device away, whatever state it is in; its log is complete then, unless the emulator was killed.
+
+        Who still uses it gets errors from now on, and is named on standard error.
+        """
         if not self._record.path.exists():
             return
         try:

@@ -58,9 +58,9 @@ def within(limit_s: float, call: Callable[[], None]) -> bool:
 
 
 def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
-    """Returns whether nothing is mounted at `mount_point` any more, within `limit_s`.
+    """Returns whether nothing is mounted at `mount_point` any more, within `limit_s`; while it is busy it is tried again.
 
-    While it is busy it is tried again; at the end, if `lazily`, it is taken out of the tree and goes when its last user does.
+    At the end, if `lazily`, it is taken out of the tree and goes when its last user does.
     """
     path, deadline, code = os.fsencode(mount_point), time.monotonic() + limit_s, [errno.EBUSY]
 

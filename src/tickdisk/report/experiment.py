@@ -91,6 +91,10 @@ class Experiment(Study):
         return metric.removesuffix("_ms")
 
     def _state_effects(self) -> None:
+        for row in self.data.arms:
+            self.fact(
+                f"latency.{row.arm}", self.data.latency_ms(row.arm), "ms", source="device models", note="nominal read latency"
+            )
         source = f"{len(self.data.manifests)} cells of {self.name}, paired log ratios"
         for (metric, arm), effect in self.contrasts.items():
             self.fact(

@@ -14,7 +14,7 @@ METRICS = {
     "gap_p50_ms": "median tick gap",
     "gap_p95_ms": "95th percentile of the tick gap",
     "gap_mean_ms": "mean tick gap",
-    "gap_max_ms": "longest tick gap",
+    "gap_max_ms": "longest tick gap of an epoch",
 }
 ALWAYS = "gap_mean_ms"
 """Estimable in every epoch, however few ticks a stalled server makes: the controls of the smallest scale rest on it."""

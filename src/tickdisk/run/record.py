@@ -69,8 +69,8 @@ CLOCKS_AGREE_NS = 1_000_000
 def clock_disagreement_ns(actions: pd.DataFrame, markers: pd.DataFrame, requests: pd.DataFrame) -> int | None:
     """Returns by how much the instruments' clocks contradict each other over the markers; None when one was not seen by all.
 
-    A player asks for a marker, the probe reads a file that nothing has read before, the device sees that read, the player hears the
-    answer. Each must lie inside the one around it; what sticks out is disagreement.
+    A player asks for a marker, the probe reads a file that nothing has read before, the device sees that read, the player hears
+    the answer. Each must lie inside the one around it; what sticks out is disagreement.
     """
     asked = actions[(actions["action"] == "marker") & (actions["outcome"] == "completed")].sort_values("due_ns")
     reads = requests.loc[requests["op"] == "read", "arrival_ns"].to_numpy()

@@ -1,6 +1,6 @@
 """Game servers: each is checked, given a world, started on it, recorded tick by tick and stopped; one module per server."""
 
-from tickdisk.server.contract import DataType, Owner, RunningServer, Server
+from tickdisk.server.contract import DataType, RunningServer, Server
 from tickdisk.server.log import check_log
 from tickdisk.server.luanti import RADIUS_BLOCKS, SAVE_PERIOD_S, Luanti, classify
 from tickdisk.server.ticks import BUDGET_NS, Ticks, read_ticks
@@ -13,7 +13,6 @@ __all__ = [
     "WORLD_FILE",
     "DataType",
     "Luanti",
-    "Owner",
     "RunningServer",
     "Server",
     "Ticks",

@@ -9,14 +9,6 @@ from tickdisk.server.world import WorldSpec
 DataType = Literal["terrain", "player", "npc", "other"]
 
 
-class Owner(Protocol):
-    """What a server's world lies on, and ends the server before it goes (a mounted device)."""
-
-    def add_user(self, pid: int) -> None:
-        """Says that a process uses it."""
-        ...
-
-
 class RunningServer(Protocol):
     """A server that accepts players."""
 
@@ -78,7 +70,6 @@ class Server(Protocol):
         cores: Sequence[int] | None,
         save_period_s: float,
         settings: Mapping[str, str] | None,
-        owner_of: Owner | None,
     ) -> RunningServer:
         """Starts the server on 127.0.0.1 and returns when it answers; `folder` lies in memory and takes what the probe writes."""
         ...

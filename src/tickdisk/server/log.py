@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tickdisk.errors import TickdiskError
 
-_LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: (?P<level>[A-Z]+)\[(?P<thread>[^\]]*)\]: (?P<text>.*)$")
+_LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: (?P<level>[A-Z]*)\[(?P<thread>[^\]]*)\]: (?P<text>.*)$")
 
 HARMLESS: dict[str, str] = {}
 """Patterns of errors that do not count, each with its reason."""

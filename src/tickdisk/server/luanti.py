@@ -15,7 +15,7 @@ from typing import Any
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
 from tickdisk.process import Child
-from tickdisk.server.contract import DataType, Owner
+from tickdisk.server.contract import DataType
 from tickdisk.server.install import installed, sha256_of
 from tickdisk.server.log import check_log
 from tickdisk.server.ready import READY_S, free_port, last_words, require_free, wait_until_ready
@@ -161,13 +161,12 @@ class Luanti:
         cores: Sequence[int] | None = None,
         save_period_s: float = SAVE_PERIOD_S,
         settings: Mapping[str, str] | None = None,
-        owner_of: Owner | None = None,
     ) -> RunningLuanti:
         """Starts the server on `world` and returns when it answers on 127.0.0.1:`port`.
 
         `folder` (in memory) takes settings, probe, tick log and server log, `logs` command and exit code; player pN spawns at the
-        world's place N. `settings` come after the project's own. `owner_of`, a device, learns of the process at
-        once. TickdiskError: port taken, no world, server that does not start.
+        world's place N. `settings` come after the project's own. TickdiskError: port taken, no world, server
+        that does not start.
         """
         binary = self.check()
         if not (world / WORLD_FILE).exists():
@@ -195,8 +194,6 @@ class Luanti:
         )
         started = time.monotonic()
         child = Child("luanti", _command(binary["binary"], conf, world, server_log), logs, environment=environment, cores=cores)
-        if owner_of is not None:
-            owner_of.add_user(child.pid)
         try:
             wait_until_ready(child, server_log, port, started + READY_S)
         except BaseException:
