@@ -2,9 +2,9 @@
 
 
 EVIDENCE = {
-    "calibration": ["results/calibration.json"],
     "switchback": manifests_of("switchback"),
     "join_burst": manifests_of("join_burst"),
+    "calibration": ["results/calibration.json"],
 }
 SOURCES = {
     "calibration": "-p calibration results/calibration.json",

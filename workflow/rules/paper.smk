@@ -13,9 +13,10 @@ rule collect:
         "results/logs/collect.log",
     params:
         plan=PROJECT.plan_digest,
+        folders=expand("results/notebooks/{notebook}", notebook=EVIDENCE),
     shell:
         "tickdisk collect --facts {output.facts} --claims {output.claims}"
-        " results/notebooks/*/ > {log} 2>&1"
+        " {params.folders} > {log} 2>&1"
 
 
 rule paper:

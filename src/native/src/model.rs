@@ -3,7 +3,7 @@
 //!
 //! A request waits for a free channel; from then on its base latency runs, and beside it the transfer over the pipe
 //! that all channels share. It is completed when both are over, and holds its channel until then. So an idle device
-//! answers small requests after its base latency, and a busy one delivers its bandwidth (as null_blk does).
+//! answers small requests after its base latency, and a busy one delivers its bandwidth (as `null_blk` does).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

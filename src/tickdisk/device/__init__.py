@@ -17,7 +17,7 @@ from tickdisk.device.up import DEFAULT_SIZE_BYTES, attach, bring_up, up
 
 def native_path() -> Path:
     """Returns the path of the native module, whose checksum is part of a run's identity."""
-    return Path(_native.__file__)
+    return Path(str(_native.__file__))
 
 
 __all__ = [

@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 _BLOCK = 4096
 _SECONDS = 1.0
 _MOST, _LEAST, _WARM_UP = 400, 40, 5
-_ROUNDS = 5
 
 
 def measure_floor(device: "MountedDevice", model: DeviceModel) -> int:
     """Returns the floor of `model` on a device in ns: the median by which 4 KiB O_DIRECT reads, one at a time, exceed the model.
 
-    It is the lowest of several rounds' medians: another process can only raise it. The wake-up of an idle core is part of it,
-    so it depends on the latency; it is measured a second time with the first result subtracted, because the emulator then sleeps
-    less. The model stays in force with the first result subtracted.
+    The wake-up of an idle core is part of it, so it depends on the latency; it is measured a second time with the first result
+    subtracted, because the emulator then sleeps less. The model stays in force with the first result subtracted.
     """
     device.set(model, floor_ns=0)
     first_ns = max(0, _excess_ns(device, model))
@@ -35,7 +33,7 @@ def measure_floor(device: "MountedDevice", model: DeviceModel) -> int:
 
 def _excess_ns(device: "MountedDevice", model: DeviceModel) -> int:
     nominal_ns, place = model.service_ns(_BLOCK), random.Random(1)  # noqa: S311 - offsets, not secrets
-    count = min(_MOST, max(_LEAST, int(_SECONDS * 1e9 / max(nominal_ns, 1)))) // _ROUNDS
+    count = min(_MOST, max(_LEAST, int(_SECONDS * 1e9 / max(nominal_ns, 1))))
     descriptor = os.open(device.block_device, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
 
     def read(buffer: mmap.mmap) -> int:
@@ -48,7 +46,7 @@ def _excess_ns(device: "MountedDevice", model: DeviceModel) -> int:
         with mmap.mmap(-1, _BLOCK) as buffer:
             for _ in range(_WARM_UP):
                 read(buffer)
-            medians = [statistics.median(read(buffer) for _ in range(count)) for _ in range(_ROUNDS)]
+            typical_ns = statistics.median(read(buffer) for _ in range(count))
     finally:
         os.close(descriptor)
-    return round(min(medians)) - nominal_ns
+    return round(typical_ns) - nominal_ns

@@ -15,6 +15,7 @@ from tickdisk.report.study import Study
 
 _POWER_SIMULATIONS = 4000
 OURS = "this project"
+CONTROLS = ("positive", "null", "sham")
 
 
 class Experiment(Study):
@@ -45,7 +46,7 @@ class Experiment(Study):
         self.baseline = runs.role("baseline")
         self.arms = [arm for arm in runs.arms if arm.role != "baseline"]
         self.contrasts = {(metric, arm.arm): self._contrast(metric, arm.arm) for metric in self.metrics for arm in self.arms}
-        self.controls = {metric: self._check_controls(metric) for metric in self.metrics}
+        self.controls = self._check_controls()
         self.verdicts = self._decide()
         self._state_effects()
 
@@ -53,37 +54,43 @@ class Experiment(Study):
         ratios = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)["log_ratio"].to_numpy(float)
         return stats.contrast(ratios[np.isfinite(ratios)], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
 
-    def _check_controls(self, metric: str) -> stats.Controls:
-        positive, null, sham = (self.contrasts[metric, self.data.role(role)] for role in ("positive", "null", "sham"))
-        return stats.check_controls(positive, null, sham, self.control_plan, invalid=self.data.reasons())
-
     def treatments(self) -> list[str]:
         """Returns the arms that claims are about: neither baseline nor control."""
         return [arm.arm for arm in self.arms if arm.role in ("dose", "treatment")]
 
+    def _adjusted(self, arms: Sequence[str], test: Literal["p", "p_equivalent"]) -> dict[tuple[str, str], float]:
+        """Returns p by Holm; a family is the given arms with all decided metrics."""
+        keys = [(metric, arm) for metric in self.metrics for arm in arms]
+        p = stats.adjusted([getattr(self.contrasts[key], test) for key in keys], "confirmatory")
+        return dict(zip(keys, p.tolist(), strict=True))
+
+    def _check_controls(self) -> dict[str, stats.Controls]:
+        arms = [self.data.role(role) for role in CONTROLS]
+        p = self._adjusted(arms, "p")
+        found = {}
+        for metric in self.metrics:
+            positive, null, sham = (self.contrasts[metric, arm] for arm in arms)
+            adjusted = [p[metric, arm] for arm in arms]
+            found[metric] = stats.check_controls(positive, null, sham, self.control_plan, invalid=self.data.reasons(), p=adjusted)
+        return found
+
     def _decide(self) -> dict[tuple[str, str], stats.Verdict]:
-        """One Holm family an experiment: all treatments, all decided metrics."""
-        family = {(metric, arm): self.contrasts[metric, arm] for metric in self.metrics for arm in self.treatments()}
-        raw = {key: effect.p for key, effect in family.items()}
-        p = dict(zip(family, stats.adjusted(list(raw.values()), "confirmatory"), strict=True))
-        equivalent = dict(
-            zip(family, stats.adjusted([effect.p_equivalent for effect in family.values()], "confirmatory"), strict=True)
-        )
+        """Two Holm families an experiment: its controls, and its treatments."""
+        arms = self.treatments()
+        p, equivalent = self._adjusted(arms, "p"), self._adjusted(arms, "p_equivalent")
         found = {
             key: stats.verdict(
-                effect,
+                self.contrasts[key],
                 self.plan,
                 controls=self.controls[key[0]],
                 invalid=self.data.reasons(),
-                p=float(p[key]),
-                p_equivalent=float(equivalent[key]),
+                p=p[key],
+                p_equivalent=equivalent[key],
             )
-            for key, effect in family.items()
+            for key in p
         }
         for metric, controls in self.controls.items():
-            for role, verdict in (("positive", controls.positive), ("null", controls.null), ("sham", controls.sham)):
-                assert verdict is not None
-                found[metric, self.data.role(role)] = verdict
+            found |= {(metric, self.data.role(role)): getattr(controls, role) for role in CONTROLS}
         return found
 
     def fact_name(self, metric: str) -> str:

@@ -11,8 +11,8 @@ from tickdisk.report.switchback import ALWAYS, METRICS
 from tickdisk.server import BUDGET_NS
 
 _SOURCES = {
-    "join_p50_ms": "PokeSto, MF2 (join time does not depend on the device)",
-    "tick": "PokeSto, MF1 (p99 tick after a join burst, HDD up to 3.5x memory)",
+    "join_p50_ms": "PokeSto, MF2: no difference",
+    "tick": "PokeSto, MF1: up to 3.5x",
 }
 
 

@@ -18,7 +18,7 @@ METRICS = {
 }
 ALWAYS = "gap_mean_ms"
 """Estimable in every epoch, however few ticks a stalled server makes: the controls of the smallest scale rest on it."""
-_POKESTO = "PokeSto, MF2 (no difference between HDD and memory)"
+_POKESTO = "PokeSto, MF2: no difference"
 _CURVE_POINTS = 60
 _ECDF_POINTS = 200
 

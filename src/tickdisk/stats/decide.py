@@ -131,15 +131,23 @@ def verdict(
 
 
 def check_controls(
-    positive: Contrast, null: Contrast, sham: Contrast | None, plan: Plan, *, invalid: Sequence[str] = ()
+    positive: Contrast,
+    null: Contrast,
+    sham: Contrast | None,
+    plan: Plan,
+    *,
+    invalid: Sequence[str] = (),
+    p: Sequence[float] | None = None,
 ) -> Controls:
-    """Returns the verdicts of the controls, each at the unadjusted level, and what follows for the treatments.
+    """Returns the verdicts of the controls, and what follows for the treatments.
 
-    The positive control must be different and slower; the null control (A/A) and the sham must not be different.
+    The positive control must be different and slower; the null control (A/A) and the sham must not be different. `p`, in this
+    order, replaces the contrasts' own when adjusted for a family, such as the controls of all metrics of an experiment.
     """
-    found = verdict(positive, plan, invalid=invalid)
-    null_found = verdict(null, plan, invalid=invalid)
-    sham_found = None if sham is None else verdict(sham, plan, invalid=invalid)
+    adjusted_p: Sequence[float | None] = (None, None, None) if p is None else p
+    found = verdict(positive, plan, invalid=invalid, p=adjusted_p[0])
+    null_found = verdict(null, plan, invalid=invalid, p=adjusted_p[1])
+    sham_found = None if sham is None else verdict(sham, plan, invalid=invalid, p=adjusted_p[2])
     reasons = []
     if found.word != "different" or positive.ratio <= 1:
         reasons.append(f"the positive control was not found slower ({found.word}: {found.reason})")
