@@ -39,7 +39,7 @@ def small(values: dict[str, Any]) -> dict[str, Any]:
 def small_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with the project's workflow and a small configuration; world and calibration are made."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("Snakefile", "workflow", "data", "notebooks", "src/servers"):
+    for name in ("Snakefile", "workflow", "profiles", "data", "notebooks", "src/servers"):
         source = ROOT / name
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)

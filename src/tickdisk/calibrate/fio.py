@@ -34,6 +34,10 @@ _RW = {
 }
 
 
+_LOG_ENTRIES = 1 << 20
+"""The most that fio takes."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What is asked of the device: `pwrite_fsync` through the file system's page cache, all else directly of the block device.
@@ -73,6 +77,8 @@ class Job:
             "disable_slat=1",
             "disable_clat=1",
             f"write_lat_log={log_prefix}",
+            # When its log is full fio grows it, and forgets the last few requests of a job that ends in that moment.
+            f"log_entries={_LOG_ENTRIES}",
         ]
         if self.op == "pwrite_fsync":
             # With fsync=1 fio logs the page cache's write and keeps the fsync in bins only. O_SYNC makes the kernel call the same

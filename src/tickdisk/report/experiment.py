@@ -9,7 +9,6 @@ import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import plot, qos, stats
-from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import Runs
 from tickdisk.report.study import Study
 
@@ -34,7 +33,6 @@ class Experiment(Study):
         bootstrap_samples: int | None,
         seed: int | None,
     ) -> None:
-        check_parameters()
         super().__init__(name, output)
         self.data, self.table, self.metrics = runs, table, dict(metrics)
         decision = runs.decision

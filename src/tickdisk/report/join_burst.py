@@ -6,6 +6,7 @@ from IPython.display import SVG
 
 from tickdisk import plot, qos
 from tickdisk.report.experiment import Experiment
+from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import Runs, epoch_rows
 from tickdisk.report.switchback import ALWAYS, METRICS
 from tickdisk.server import BUDGET_NS
@@ -30,6 +31,7 @@ class JoinBurst(Experiment):
         bootstrap_samples: int | None,
         seed: int | None,
     ) -> None:
+        check_parameters()
         data = Runs(plan, runs, "join_burst")
         self.tick_metric = tick_metric
         self._lives = list(data.lives())

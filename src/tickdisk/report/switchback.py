@@ -7,6 +7,7 @@ from IPython.display import SVG
 
 from tickdisk import plot, qos, stats
 from tickdisk.report.experiment import OURS, Experiment
+from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import LifeTables, Runs, epoch_rows
 from tickdisk.server import BUDGET_NS
 
@@ -38,6 +39,7 @@ class Switchback(Experiment):
         bootstrap_samples: int | None,
         seed: int | None,
     ) -> None:
+        check_parameters()
         data = Runs(plan, runs, "switchback")
         self.tick_metric, self.action = tick_metric, action
         self.action_metric = f"{action}_p50_ms"
