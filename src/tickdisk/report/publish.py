@@ -62,6 +62,16 @@ def write_page(template: Path, output: Path) -> None:
     )
 
 
+_LOADED = re.compile(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//[^"'\s>]+|@import\s+url\(["']?https?:[^)"']+""")
+_LINK = re.compile(r"<a\s[^>]*>")
+
+
+def other_host(html: str) -> str | None:
+    """Returns the first thing that a page would load from another host, None if there is none; links to follow do not count."""
+    found = _LOADED.search(_LINK.sub("", html))
+    return None if found is None else found.group(0)
+
+
 def _problems(notebooks: list[dict[str, Any]], claims: list[dict[str, Any]]) -> list[str]:
     problems = []
     for notebook in notebooks:
@@ -73,12 +83,9 @@ def _problems(notebooks: list[dict[str, Any]], claims: list[dict[str, Any]]) -> 
     if not (RESULTS / "paper.pdf").read_bytes().startswith(b"%PDF"):
         problems.append("results/paper.pdf is not a PDF")
     for page in (RESULTS / "index.html", *(RESULTS / notebook["html"] for notebook in notebooks)):
-        other = re.search(
-            r"""(?:src|href)\s*=\s*["']?((?:https?:)?//[^"'\s>]+)|@import\s+url\(["']?(https?:[^)"']+)""",
-            re.sub(r"<a\s[^>]*>", "", page.read_text(encoding="utf-8")),
-        )
-        if other:
-            problems.append(f"{page} asks another host: {other.group(0)[:80]}")
+        other = other_host(page.read_text(encoding="utf-8"))
+        if other is not None:
+            problems.append(f"{page} asks another host: {other[:80]}")
     return problems
 
 
