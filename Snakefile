@@ -20,11 +20,13 @@ CELLS = PROJECT.cells
 
 if workflow.is_main_process:
     os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
-    PROJECT.save()
+    if not project.PLAN_PATH.exists():
+        PROJECT.save()
 
 
 onstart:
     project.claim(Path("results"))
+    PROJECT.save()  # only now: another run may have been at work with its own plan
     for line in device.recover():
         print(f"left by an earlier run, removed: {line}")
 

@@ -5,6 +5,7 @@ Every process of the workflow inherits a mark in its environment. When the workf
 one may have been killed), processes that carry this project's mark are ended. Standard library only.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -18,7 +19,7 @@ from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "TICKDISK_WORKFLOW"
-PATIENCE_S = 20.0
+PATIENCE_S = 90.0  # a live run takes its device away first, each step with a limit of its own
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -83,7 +84,8 @@ def supervise(words: list[str], mark: str) -> int:
     )
 
     def pass_on(number: int, _: FrameType | None) -> None:
-        os.killpg(workflow.pid, number)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(workflow.pid, number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, pass_on)

@@ -173,8 +173,8 @@ def test_one_claim_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
 def test_load_is_measured_while_something_runs() -> None:
     meter = host.LoadMeter()
     before = host.cpu_ns(os.getpid())
-    end = time.monotonic() + 0.3
-    while time.monotonic() < end:
+    start, deadline = time.process_time(), time.monotonic() + 20
+    while time.process_time() - start < 0.3 and time.monotonic() < deadline:
         pass
     load = meter.read()
     after = host.cpu_ns(os.getpid())
@@ -182,4 +182,4 @@ def test_load_is_measured_while_something_runs() -> None:
     assert 0 <= load.steal_share <= 1
     assert before is not None
     assert after is not None
-    assert 0.1e9 < after - before < 1e9
+    assert 0.2e9 < after - before < 1e9

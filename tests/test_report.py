@@ -17,7 +17,13 @@ def test_a_fact_has_unit_interval_n_and_source(tmp_path: Path) -> None:
     study.fact("gap.arm", 1.5, "ratio", interval=(1.25, math.inf), n=4, source="table x")
     study.save()
     assert json.loads((tmp_path / "facts.json").read_text())["s.gap.arm"] == {
-        "value": 1.5, "unit": "ratio", "low": 1.25, "high": None, "n": 4, "source": "table x", "note": "",
+        "value": 1.5,
+        "unit": "ratio",
+        "low": 1.25,
+        "high": None,
+        "n": 4,
+        "source": "table x",
+        "note": "",
     }
 
 

@@ -39,8 +39,14 @@ def test_a_marker_that_was_not_answered_is_no_agreement() -> None:
 
 
 GOOD: dict[str, Any] = {
-    "ticks": {"ticks": 1000, "missing": 0, "blocks_generated": 0},
-    "client": {"saturated": False, "schedule_lag": {"p99_ms": 1.0, "max_ms": 2.0}},
+    "ticks": {"ticks": 1000, "missing": 0, "blocks_generated": 0, "complete": True, "rejected": 0, "backwards": 0},
+    "client": {
+        "saturated": False,
+        "interrupted": False,
+        "schedule_lag": {"p99_ms": 1.0, "max_ms": 2.0},
+        "actions": {"join": {"offered": 10, "failed": 0}, "ping": {"offered": 990, "failed": 10}},
+    },
+    "latest_switch_ns": 0,
     "server_problems": [],
     "clock_disagreement_ns": 0,
     "requests": 10,
@@ -55,9 +61,14 @@ def test_a_good_life_is_valid() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"client": {"saturated": True, "schedule_lag": {"p99_ms": 55.0, "max_ms": 60.0}}}, "client saturated: 55.0 ms"),
-        ({"ticks": {"ticks": 900, "missing": 100, "blocks_generated": 0}}, "100 of 1000 ticks missing"),
-        ({"ticks": {"ticks": 1000, "missing": 0, "blocks_generated": 7}}, "7 map blocks were generated"),
+        ({"client": GOOD["client"] | {"saturated": True}}, "client saturated: 1.0 ms"),
+        ({"client": GOOD["client"] | {"interrupted": True}}, "were interrupted"),
+        ({"client": GOOD["client"] | {"actions": {"join": {"offered": 500, "failed": 1}}}}, "of 500 actions failed: 1 join"),
+        ({"client": GOOD["client"] | {"actions": {"ping": {"offered": 500, "failed": 6}}}}, "of 500 actions failed: 6 ping"),
+        ({"ticks": GOOD["ticks"] | {"ticks": 900, "missing": 100}}, "100 of 1000 ticks missing"),
+        ({"ticks": GOOD["ticks"] | {"blocks_generated": 7}}, "7 map blocks were generated"),
+        ({"ticks": GOOD["ticks"] | {"complete": False}}, "the tick probe's file is damaged"),
+        ({"latest_switch_ns": 300 * MS}, "switched 300 ms late"),
         ({"server_problems": ["ERROR[Main]: broken"]}, "the server reported 1 errors"),
         ({"clock_disagreement_ns": 2 * MS}, "disagree by 2.00 ms"),
         ({"clock_disagreement_ns": None}, "a marker was not seen"),

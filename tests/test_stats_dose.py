@@ -6,7 +6,16 @@ import pytest
 import statsmodels.formula.api as smf
 
 from tickdisk.errors import TickdiskError
-from tickdisk.stats import block_contrast, blocks_differ_p, contrast, dose_for_margin, dose_response, order_effect, ratio_at
+from tickdisk.stats import (
+    block_contrast,
+    blocks_differ_p,
+    contrast,
+    dose_for_margin,
+    dose_for_margin_interval,
+    dose_response,
+    order_effect,
+    ratio_at,
+)
 
 DOSES = np.array([0.1, 1.0, 3.0, 6.0, 24.0])
 
@@ -140,3 +149,23 @@ def test_lives_that_differ_are_noticed_and_give_the_conservative_contrast():
     assert blocked.ratio == pytest.approx(pooled.ratio)
     assert blocked.high / blocked.low > pooled.high / pooled.low
     assert np.isnan(blocks_differ_p([0.1, 0.2], [0, 1]))
+
+
+def test_the_interval_of_the_good_enough_dose_closes_on_exact_data_and_opens_with_noise() -> None:
+    block = np.repeat(np.arange(8), 4)
+    dose = np.tile([0.1, 1.0, 3.0, 6.0], 8)
+    exact = 90 + 3 * dose
+    fit = dose_response(dose, exact, block, at_ms=[1.0], rng=np.random.default_rng(1))
+    wanted = dose_for_margin(fit, 0.1, 0.2)
+    assert wanted == pytest.approx(0.1 + 0.2 * (90 / 3 + 0.1))
+    low, high = dose_for_margin_interval(dose, exact, block, baseline_ms=0.1, margin=0.2, rng=np.random.default_rng(1))
+    assert (low, high) == (pytest.approx(wanted), pytest.approx(wanted))
+    noisy = exact + np.random.default_rng(2).normal(0, 2, dose.size)
+    low, high = dose_for_margin_interval(dose, noisy, block, baseline_ms=0.1, margin=0.2, rng=np.random.default_rng(1))
+    assert low < wanted < high
+
+
+def test_the_interval_is_not_given_for_few_blocks() -> None:
+    block, dose = np.repeat(np.arange(5), 2), np.tile([1.0, 6.0], 5)
+    ends = dose_for_margin_interval(dose, 90 + dose, block, baseline_ms=1.0, margin=0.2, rng=np.random.default_rng(1))
+    assert np.isnan(ends).all()

@@ -24,12 +24,13 @@ rule paper:
         facts="results/facts.json",
         claims="results/claims.json",
         template="workflow/paper/paper.typ",
+        layout="workflow/paper/layout.typ",
     output:
         "results/paper.pdf",
     log:
         "results/logs/paper.log",
     params:
-        template=lambda wildcards, input: file_digest(Path(input.template)),
+        template=lambda wildcards, input: [file_digest(Path(part)) for part in (input.template, input.layout)],
     shell:
         "tickdisk paper {input.template} --output {output} > {log} 2>&1"
 

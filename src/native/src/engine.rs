@@ -195,15 +195,15 @@ mod tests {
             engine.submit(Op::Read, 0, 4096, Tell(sender.clone()));
             (number, receiver.recv_timeout(Duration::from_secs(5)).unwrap() - effective_ns)
         };
-        let (first, slow_ns) = answered_after(Setting { parameters: latency(20_000_000), ..Setting::default() });
+        let (first, slow_ns) = answered_after(Setting { parameters: latency(2_000_000_000), ..Setting::default() });
         let (second, early_ns) =
-            answered_after(Setting { parameters: latency(20_000_000), floor_ns: 15_000_000, ..Setting::default() });
+            answered_after(Setting { parameters: latency(2_000_000_000), floor_ns: 1_500_000_000, ..Setting::default() });
         let (third, at_once_ns) =
-            answered_after(Setting { parameters: latency(1_000), floor_ns: 5_000_000, ..Setting::default() });
+            answered_after(Setting { parameters: latency(1_000), floor_ns: 500_000_000, ..Setting::default() });
         assert_eq!((first, second, third), (1, 2, 3));
-        assert!(slow_ns >= 20_000_000);
-        assert!((5_000_000..20_000_000).contains(&early_ns));
-        assert!(at_once_ns < 5_000_000);
+        assert!(slow_ns >= 2_000_000_000);
+        assert!((500_000_000..2_000_000_000).contains(&early_ns));
+        assert!(at_once_ns < 500_000_000);
         let status = engine.status();
         assert_eq!((status.requests, status.bytes, status.inflight), ([3, 0, 0, 0], [12_288, 0, 0, 0], 0));
         engine.stop();

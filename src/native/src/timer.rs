@@ -128,7 +128,7 @@ mod tests {
         let runner = Arc::clone(&timer);
         let thread = thread::spawn(move || runner.run(|item: (u64, u32)| sender.send((now_ns(), item)).unwrap()));
         let start = now_ns();
-        for (seq, after_us) in [3000, 1000, 2000, 10, 1000, 0].into_iter().enumerate() {
+        for (seq, after_us) in [300_000, 100_000, 200_000, 10, 100_000, 0].into_iter().enumerate() {
             let deadline = start + after_us * 1000;
             timer.schedule(deadline, seq as u64, (deadline, u32::try_from(seq).unwrap()));
         }

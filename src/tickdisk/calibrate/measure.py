@@ -1,7 +1,6 @@
 """Measures device models one after another on one emulated device: floor, CPU, and for the tiers every job."""
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tickdisk import host
+from tickdisk import host, memory
 from tickdisk.calibrate import fio, summary
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job, Op
@@ -85,18 +84,18 @@ def calibrate(
     beside = out_path.with_suffix("")
     with (
         whole(beside / "requests.parquet") as partial,
-        tempfile.TemporaryDirectory(prefix="tickdisk-fio-", dir="/dev/shm") as fast,
+        memory.folder() as fast,
     ):
         with (
             pq.ParquetWriter(partial, _REQUESTS, compression="zstd") as writer,
-            bench(models[0], size_bytes=size_bytes, folder=Path(fast), limits=limits, repeats=repeats) as table,
+            bench(models[0], size_bytes=size_bytes, folder=fast, limits=limits, repeats=repeats) as table,
         ):
             session = _Session(table, writer, seconds_per_job)
             devices = []
             for model in models:
                 devices.append(session.tier(model) if model.name in tiers else session.floor_only(model))
                 say(_sentence(devices[-1]))
-        _keep_words(Path(fast), beside / "logs")
+        _keep_words(fast, beside / "logs")
     result = Calibration(
         schema_version=SCHEMA_VERSION,
         machine=host.facts(),
@@ -220,8 +219,15 @@ def _with_ceiling(devices: list[DeviceResult]) -> list[DeviceResult]:
             nominal, realised = job.nominal_bandwidth_bytes_per_s, job.bandwidth_bytes_per_s
             if job.nominal_p50_ns is not None and not job.within_tolerance and device.floor_ns >= device.latency_ns:
                 reasons.append(f"{job.job}: nominal p50 {job.nominal_p50_ns / 1e3:.1f} us, realised {job.p50_ns / 1e3:.1f} us")
-            if job.pattern == "sequential" and nominal and realised and nominal > ceilings[job.op]:
+            if (
+                job.pattern == "sequential"
+                and nominal
+                and realised
+                and nominal * (1 - summary.BANDWIDTH_TOLERANCE) > ceilings[job.op]
+            ):
                 reasons.append(f"{job.job}: nominal {nominal / 1e9:.2f} GB/s, realised {realised / 1e9:.2f} GB/s")
+        if not device.jobs and device.floor_ns >= device.latency_ns:
+            reasons.append(f"nominal {device.latency_ns / 1e3:.1f} us, realised {device.p50_ns / 1e3:.1f} us")
         marked.append(device.model_copy(update={"floor_limited": bool(reasons), "reasons": reasons}))
     return marked
 

@@ -8,17 +8,20 @@ from tickdisk.cli.app import app
 from tickdisk.errors import TickdiskError
 
 _FAILED = 2
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _end(number: int, _: FrameType | None) -> None:
-    """A signal becomes an exception, so that every `with` on the way out cleans up."""
+    """A signal becomes an exception, so that every `with` on the way out cleans up; a second one must not cut that short."""
+    for other in _ENDING:
+        signal.signal(other, signal.SIG_IGN)
     raise SystemExit(128 + number)
 
 
 def main() -> None:
     """Runs the command line; a TickdiskError becomes one line on standard error and exit code 2."""
-    signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGHUP, _end)
+    for number in _ENDING:
+        signal.signal(number, _end)
     try:
         app()
     except TickdiskError as error:

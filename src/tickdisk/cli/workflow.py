@@ -50,12 +50,14 @@ def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibrati
 
     process.follow_owner()
     project = Project.load(plan)
+    limits = project.config.limits
     room.calibrate(
         project.models(),
         tiers=list(project.devices),
         seconds_per_job=project.config.chosen.calibration.seconds_per_job,
         out_path=output,
         say=_say,
+        limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
     )
 
 

@@ -24,8 +24,9 @@ def main() -> None:
     parser.add_argument("--log")
     parser.add_argument("--socket", required=True)
     arguments = parser.parse_args()
-    # Ctrl-C goes to the whole process group; who started us unmounts, and needs us for that.
+    # Signals go to whole process groups; who started us unmounts, and needs us for that.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     awake = _keep_cores_awake()
     disk = _native.Disk(arguments.mount_point, arguments.source, arguments.size_bytes, arguments.log)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:

@@ -5,6 +5,7 @@ import fcntl
 import os
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,12 @@ def detach(number: int, mark: str, limit_s: float) -> bool:
     """Detaches a loop device that bears `mark` and waits until it is gone; returns whether it is, within `limit_s`."""
     deadline = time.monotonic() + limit_s
     while is_ours(number, mark):
-        descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.ioctl(descriptor, _LOOP_CLR_FD)
-        except OSError as error:
-            if error.errno not in (errno.ENXIO, errno.EBUSY):
-                raise
-        finally:
-            os.close(descriptor)
+        with suppress(OSError):  # it went meanwhile, or is busy: look again
+            descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.ioctl(descriptor, _LOOP_CLR_FD)
+            finally:
+                os.close(descriptor)
         if time.monotonic() > deadline:
             return not is_ours(number, mark)
         time.sleep(0.02)

@@ -118,7 +118,7 @@ class MountedDevice:
 
     def remount(self) -> None:
         """Unmounts the file system and mounts it again: its page cache is cold. TickdiskError when somebody uses it."""
-        if not unmount(self.mount_point, _WRITE_BACK_S if not users_of(self._record) else _STEP_S, lazily=False):
+        if not unmount(self.mount_point, self._patience_s(), lazily=False):
             users = ", ".join(str(pid) for pid in users_of(self._record)) or "unknown"
             raise TickdiskError(f"{self.mount_point} is in use by process {users}; end it before the remount")
         if self._loop is None:  # the last user of the loop device was the file system; the kernel has detached it
@@ -134,7 +134,7 @@ class MountedDevice:
             return
         try:
             self._go_down()
-        except TickdiskError:
+        except (TickdiskError, OSError):
             with suppress(TickdiskError):
                 ask(self._record.socket, "quit", limit_s=1)  # completes the log, if it still can
             if self._loop is not None:
@@ -148,7 +148,7 @@ class MountedDevice:
         for user in record.users:
             end(user)
         ask(record.socket, "set", latency_ns=(0, 0, 0, 0), bandwidth_bytes_per_s=None, channels=None, floor_ns=0, burn_ns=0)
-        if record.file_system is not None and not unmount(record.mount_point, _STEP_S, lazily=False):
+        if record.file_system is not None and not unmount(record.mount_point, self._patience_s(), lazily=False):
             raise TickdiskError(f"{record.mount_point} is in use")
         if self._loop is not None:
             self._loop.close()
@@ -162,6 +162,14 @@ class MountedDevice:
         elif record.daemon is not None:
             end(record.daemon)
         record.remove()
+
+    def _patience_s(self) -> float:
+        """Without a user only what is yet to be written keeps an unmount waiting."""
+        return _STEP_S if users_of(self._record) else _WRITE_BACK_S
+
+    def alive(self) -> bool:
+        """Returns whether the emulator still runs."""
+        return self._record.daemon is not None and self._record.daemon.alive()
 
     def _attach(self) -> None:
         self._loop = Loop(self._record.fuse_mount / "disk", self._record.mark)

@@ -85,6 +85,7 @@ class Project:
         """Returns what the plan file holds."""
         return {
             "config": self.config.model_dump(mode="json"),
+            "chosen": self.config.chosen.model_dump(mode="json"),
             "arms": [arm.model_dump(mode="json") for arm in self.arms],
             "world": str(self.world),
             "binaries": dict(self.binaries),

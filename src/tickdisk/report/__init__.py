@@ -9,7 +9,7 @@ from tickdisk.report.publish import check_results, set_paper, write_page
 from tickdisk.report.study import VERDICTS, Claim, Fact, Study
 from tickdisk.report.switchback import Switchback as switchback  # noqa: N813
 
-_ANALYSIS = ("stats", "qos", "plot", "report")
+_ANALYSIS = ("stats", "qos", "plot", "report", "calibrate")
 
 
 def analysis_digest(notebook: str) -> str:

@@ -28,13 +28,14 @@ class Experiment(Study):
         metrics: Mapping[str, str],
         *,
         output: str | None,
+        invalid: list[str],
         planned: int,
         margin: float | None,
         bootstrap_samples: int | None,
         seed: int | None,
     ) -> None:
         super().__init__(name, output)
-        self.data, self.table, self.metrics = runs, table, dict(metrics)
+        self.data, self.table, self.metrics, self.invalid = runs, table, dict(metrics), invalid
         decision = runs.decision
         self.margin = decision.margin if margin is None else margin
         self.samples = decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples
@@ -64,16 +65,18 @@ class Experiment(Study):
 
     def _check_controls(self) -> dict[str, stats.Controls]:
         arms = [self.data.role(role) for role in CONTROLS]
-        p = self._adjusted(arms, "p")
+        p = self._adjusted(arms[:1], "p") | self._adjusted(arms[1:], "p")
         found = {}
         for metric in self.metrics:
             positive, null, sham = (self.contrasts[metric, arm] for arm in arms)
             adjusted = [p[metric, arm] for arm in arms]
-            found[metric] = stats.check_controls(positive, null, sham, self.control_plan, invalid=self.data.reasons(), p=adjusted)
+            found[metric] = stats.check_controls(
+                positive, null, sham, self.control_plan, null_plan=self.plan, invalid=self.invalid, p=adjusted
+            )
         return found
 
     def _decide(self) -> dict[tuple[str, str], stats.Verdict]:
-        """Two Holm families an experiment: its controls, and its treatments."""
+        """Three Holm families an experiment: positive controls, null and sham controls, treatments; each over all metrics."""
         arms = self.treatments()
         p, equivalent = self._adjusted(arms, "p"), self._adjusted(arms, "p_equivalent")
         found = {
@@ -81,7 +84,7 @@ class Experiment(Study):
                 self.contrasts[key],
                 self.plan,
                 controls=self.controls[key[0]],
-                invalid=self.data.reasons(),
+                invalid=self.invalid,
                 p=p[key],
                 p_equivalent=equivalent[key],
             )
@@ -129,8 +132,10 @@ class Experiment(Study):
                 "ratio",
                 n=self.controls[metric].null.n,
                 source=source,
-                note=f"{self.metrics[metric]}: the ratio that the A/A control would have found with 80 % power",
+                note=f"{self.metrics[metric]}: the A/A control would have found it with 80 % power (unadjusted level)",
             )
+        reasons = self.data.reasons()
+        self.fact("spoilt_lives", len(reasons), "lives", source="manifests", note="; ".join(reasons[:3]))
         self.fact(
             "pairs",
             max((effect.n for effect in self.contrasts.values()), default=0),
@@ -139,6 +144,42 @@ class Experiment(Study):
             note=f"pairs that ran, of {self.plan.n} planned",
         )
 
+    def by_life(self) -> pd.DataFrame:
+        """Returns whether the cycles of a life are alike: contrasts of the lives' means (the conservative reading), and the test.
+
+        Facts are stated for every contrast; with one cycle a life the reading is the same as by pairs, and the test is empty.
+        """
+        rows = []
+        for metric, arm in self.contrasts:
+            pairs = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)
+            effect = stats.block_contrast(
+                pairs["log_ratio"], pairs["life"], margin=self.margin, rng=self.rng, alpha=self.plan.alpha
+            )
+            differ = stats.blocks_differ_p(pairs["log_ratio"], pairs["life"])
+            name = f"{self.fact_name(metric)}_ratio_by_life.{arm}"
+            self.fact(
+                name,
+                effect.ratio,
+                "ratio",
+                interval=(effect.low, effect.high),
+                n=effect.n,
+                source="means of lives",
+                note=f"{self.metrics[metric]}: {arm} over {self.baseline}, a life counting once",
+            )
+            interval = f"{effect.low:.3g} to {effect.high:.3g}"
+            rows.append(
+                {
+                    "metric": self.metrics[metric],
+                    "arm": arm,
+                    "lives": effect.n,
+                    "ratio": effect.ratio,
+                    "95 % interval": interval,
+                    "p": effect.p,
+                    "p lives differ": differ,
+                }
+            )
+        return pd.DataFrame(rows).set_index(["metric", "arm"])
+
     def runs(self) -> pd.DataFrame:
         """Returns one row a cell: what ran, how loaded the machine was, what was counted."""
         return self.data.summary()
@@ -146,6 +187,8 @@ class Experiment(Study):
     def power(self) -> pd.DataFrame:
         """Returns the simulated power of the planned number of pairs, and states it."""
         decision, rows = self.data.decision, []
+        # The level of the least of the family's p values, the strictest that Holm asks for.
+        alpha = decision.alpha / max(1, len(self.treatments()) * len(self.metrics))
         questions: dict[Literal["difference", "equivalence"], tuple[float, str]] = {
             "difference": (log(1 + self.margin), f"an effect of {self.margin:.0%} is found"),
             "equivalence": (0.0, f"no effect is found equivalent within {self.margin:.0%}"),
@@ -159,7 +202,7 @@ class Experiment(Study):
                 rng=self.rng,
                 margin=self.margin,
                 effect=effect,
-                alpha=decision.alpha,
+                alpha=alpha,
                 simulations=_POWER_SIMULATIONS,
             )
             self.fact(
@@ -168,7 +211,7 @@ class Experiment(Study):
                 "probability",
                 n=self.plan.n,
                 source="simulation with the planned standard deviations",
-                note=f"probability that {question}, at {self.plan.n} pairs and a run SD of {decision.planned_run_sd} (log scale)",
+                note=f"that {question}: {self.plan.n} pairs, level {alpha:.2g}, run SD {decision.planned_run_sd} (log scale)",
             )
             rows.append(
                 {"question": question, "pairs": self.plan.n, "power": round(power, 3), "least pairs": self.plan.minimum_n}

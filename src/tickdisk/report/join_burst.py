@@ -34,7 +34,7 @@ class JoinBurst(Experiment):
         check_parameters()
         data = Runs(plan, runs, "join_burst")
         self.tick_metric = tick_metric
-        self._lives = list(data.lives())
+        self._lives, invalid = data.valid_lives()
         # A block takes the place of a life: its arms are paired with each other.
         table = pd.concat(
             [epoch_rows(life) for life in self._lives],
@@ -46,6 +46,7 @@ class JoinBurst(Experiment):
             table,
             {"join_p50_ms": "median join time", ALWAYS: METRICS[ALWAYS], tick_metric: METRICS.get(tick_metric, tick_metric)},
             output=output,
+            invalid=invalid,
             planned=data.scale.join_burst.blocks,
             margin=margin,
             bootstrap_samples=bootstrap_samples,

@@ -54,8 +54,8 @@ class Runs:
 
     @property
     def scale(self) -> Scale:
-        """The scale that the plan was made for."""
-        return self.config.chosen
+        """The scale as it was fixed beforehand: `blocks` may add to its runs, and does not change how many a verdict needs."""
+        return self.config.scales[self.config.scale]
 
     def role(self, role: str) -> str:
         """Returns the one arm with this role."""
@@ -77,6 +77,12 @@ class Runs:
                     manifest["lives"][life["name"]],
                     *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
                 )
+
+    def valid_lives(self) -> tuple[list[LifeTables], list[str]]:
+        """Returns the lives that count and no reasons; when none counts, all of them and why they do not."""
+        lives = list(self.lives())
+        valid = [life for life in lives if not life.manifest["reasons"]]
+        return (valid, []) if valid else (lives, self.reasons())
 
     def reasons(self) -> list[str]:
         """Returns why lives do not count, in words, with the block; empty when all do."""

@@ -1,5 +1,7 @@
 """The switchback notebook: the device changes inside one server life."""
 
+from math import nan
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -21,7 +23,7 @@ ALWAYS = "gap_mean_ms"
 """Estimable in every epoch, however few ticks a stalled server makes: the controls of the smallest scale rest on it."""
 _POKESTO = "PokeSto, MF2: no difference"
 _CURVE_POINTS = 60
-_ECDF_POINTS = 200
+_FEWEST_CYCLES = 2
 
 
 class Switchback(Experiment):
@@ -43,7 +45,7 @@ class Switchback(Experiment):
         data = Runs(plan, runs, "switchback")
         self.tick_metric, self.action = tick_metric, action
         self.action_metric = f"{action}_p50_ms"
-        self._lives = list(data.lives())
+        self._lives, invalid = data.valid_lives()
         table = pd.concat(
             [epoch_rows(life) for life in self._lives],
             ignore_index=True,
@@ -60,6 +62,7 @@ class Switchback(Experiment):
             table,
             metrics,
             output=output,
+            invalid=invalid,
             planned=design.lives * design.cycles,
             margin=margin,
             bootstrap_samples=bootstrap_samples,
@@ -97,51 +100,64 @@ class Switchback(Experiment):
                     f"{latency:g} ms of storage latency instead of {self.data.latency_ms(self.baseline):g} ms changes "
                     f"the {self.metrics[metric]}",
                 )
-        self._fits = {metric: self._dose(metric) for metric in self.metrics}
+        self._fits = {metric: self._fit(metric) for metric in self.metrics}
+        p = stats.adjusted([nan if fit is None else fit.per_ms.p for fit in self._fits.values()], "confirmatory")
+        for (metric, fit), adjusted in zip(self._fits.items(), p.tolist(), strict=True):
+            self._state_dose(metric, fit, adjusted)
 
-    def _dose(self, metric: str) -> stats.DoseResponse | None:
-        """Fits the arms without sham and A/A, states slopes and the claim; None where there are too few cycles for a fit."""
-        rows, name = self._dose_rows(metric), self.fact_name(metric)
-        fit = None
-        cycles = rows["cycle"].nunique()
-        if cycles > 1:
-            at_ms = np.geomspace(rows["latency_ms"].min(), rows["latency_ms"].max(), _CURVE_POINTS)
-            fit = stats.dose_response(
-                rows["latency_ms"], rows[metric], rows["cycle"], at_ms=at_ms, rng=self.rng, samples=self.samples
+    def _fit(self, metric: str) -> stats.DoseResponse | None:
+        """Fits the arms without sham and A/A; None where there are too few cycles."""
+        rows = self._dose_rows(metric)
+        if rows["cycle"].nunique() < _FEWEST_CYCLES:
+            return None
+        at_ms = np.geomspace(rows["latency_ms"].min(), rows["latency_ms"].max(), _CURVE_POINTS)
+        return stats.dose_response(
+            rows["latency_ms"], rows[metric], rows["cycle"], at_ms=at_ms, rng=self.rng, samples=self.samples
+        )
+
+    def _state_dose(self, metric: str, fit: stats.DoseResponse | None, p: float) -> None:
+        """States slope, good-enough latency and the claim; `p` is the slope's, adjusted over the metrics."""
+        name, rows, baseline_ms = self.fact_name(metric), self._dose_rows(metric), self.data.latency_ms(self.baseline)
+        pairs = min(self.contrasts[metric, arm].n for arm in self.treatments())
+        needed = max(self.plan.n, self.plan.minimum_n)
+        few = [f"{pairs} cycles of the {needed} that a verdict needs"] if pairs < needed else []
+        obstacles = [*few, *self.invalid, *self.controls[metric].reasons]
+        slope, enough, interval = None, None, None
+        word, evidence = "not valid", "too few cycles for a fit"
+        if fit is not None:
+            slope, enough = fit.per_ms, stats.dose_for_margin(fit, baseline_ms, self.margin)
+            interval = stats.dose_for_margin_interval(
+                rows["latency_ms"],
+                rows[metric],
+                rows["cycle"],
+                baseline_ms=baseline_ms,
+                margin=self.margin,
+                rng=self.rng,
+                samples=self.samples,
             )
-        source = f"{cycles} cycles, OLS with an effect a cycle, HC3"
-        slope = None if fit is None else fit.per_ms
+            word = "different" if p < self.plan.alpha and slope.value > 0 else "inconclusive"
+            evidence = (
+                f"{slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms (HC3), "
+                f"[{slope.blocks_low:.3g}, {slope.blocks_high:.3g}] by bootstrap over cycles, p = {p:.2g}"
+            )
         self.fact(
             f"{name}_slope",
             None if slope is None else slope.value,
             "ms per ms",
             interval=None if slope is None else (slope.low, slope.high),
             n=len(rows),
-            source=source,
+            source=f"{rows['cycle'].nunique()} cycles, OLS with an effect a cycle, HC3",
             note=f"{self.metrics[metric]}: rise for each ms of device latency",
         )
         self.fact(
             f"{name}_good_enough",
-            None if fit is None else stats.dose_for_margin(fit, self.data.latency_ms(self.baseline), self.margin),
+            enough,
             "ms",
+            interval=interval,
             n=len(rows),
-            source=source,
+            source="the same fit, bootstrap over cycles",
             note=f"device latency at which the {self.metrics[metric]} exceeds the baseline's by {self.margin:.0%}",
         )
-        self._claim_dose(metric, slope)
-        return fit
-
-    def _claim_dose(self, metric: str, slope: stats.Slope | None) -> None:
-        name, pairs = self.fact_name(metric), min(self.contrasts[metric, arm].n for arm in self.treatments())
-        obstacles = [*self.data.reasons(), *self.controls[metric].reasons]
-        needed = max(self.plan.n, self.plan.minimum_n)
-        if pairs < needed:
-            obstacles.insert(0, f"{pairs} cycles of the {needed} that a verdict needs")
-        if slope is None:
-            word, evidence = "not valid", "no fit"
-        else:
-            word = "different" if slope.p < self.plan.alpha and slope.value > 0 else "inconclusive"
-            evidence = f"{slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms, p = {slope.p:.2g}"
         self.claim(
             f"dose_{name}",
             source=OURS,

@@ -1,18 +1,15 @@
 """One server life on an emulated device: copy the world, start cold, let the players act, change the device on schedule, stop."""
 
-import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from tickdisk import calibrate, clock, device, host, player, process, server, table
+from tickdisk import calibrate, clock, device, host, memory, player, process, server, table
 from tickdisk.config import Cell, Epoch, Life
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
@@ -25,6 +22,7 @@ _LEAD_S = 1.0
 _DRAIN_S = 30.0
 """After the last due time, for actions that are still under way."""
 _STOP_S = 60.0
+_LOOK_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def run_life(stage: Stage) -> dict[str, Any]:
     trace = stage.folder / "players.jsonl"
     events = write_life_trace(trace, stage.cell, stage.life, read_json(stage.project.world / "world.json"))
     cores = host.split_cores()
-    with _tmpfs() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu:
+    with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu:
         model = stage.models[stage.life.first_arm]
         with device.up(
             model,
@@ -78,8 +76,9 @@ def run_life(stage: Stage) -> dict[str, Any]:
             address, lag_ms = f"127.0.0.1:{stage.project.config.port}", stage.project.config.limits.client_lag_ms
             players = player.start_players(address, trace, started_ns, fast, logs, cores.others, max_lag_ms=lag_ms)
             cpu.follow("players", players.pid)
-            epochs = list(_switch(stage, disk, started_ns, players, running))
-            _finish(players, started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
+            actors = _Actors(disk, running, players)
+            epochs = list(_switch(stage, actors, started_ns))
+            actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
             problems = running.stop(_STOP_S)
             status = disk.status()
         samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
@@ -112,6 +111,10 @@ def run_life(stage: Stage) -> dict[str, Any]:
         "server": dict(running.facts),
         "server_problems": problems,
         "floors_ns": {arm: stage.floor_ns(arm) for arm in sorted({epoch.arm for epoch in stage.life.epochs})},
+        "latest_switch_ns": max(
+            row["start_ns"] - started_ns - round(epoch.start_s * 1e9)
+            for row, epoch in zip(epochs, stage.life.epochs, strict=True)
+        ),
         "clock_disagreement_ns": clock_disagreement_ns(actions, ticks.markers, requests.to_pandas()),
     }
     return life | {"reasons": reasons_not_valid(stage.project.config.limits, life)}
@@ -125,23 +128,22 @@ def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
     try:
         shutil.copytree(stage.project.world, target)
     except OSError as error:
+        first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
         raise TickdiskError(
-            f"the world does not fit on the device ({error}); raise device_size_mib in workflow/config/config.yaml"
+            f"cannot copy the world to the device ({first}); if it is full, raise device_size_mib in workflow/config/config.yaml"
         ) from error
     disk.remount()
     disk.set(stage.models[arm], floor_ns=stage.floor_ns(arm))
     return target
 
 
-def _switch(
-    stage: Stage, disk: device.MountedDevice, started_ns: int, players: process.Child, running: server.RunningServer
-) -> Iterator[dict[str, Any]]:
+def _switch(stage: Stage, actors: "_Actors", started_ns: int) -> Iterator[dict[str, Any]]:
     """Sets each epoch's device at its time and yields the epochs as they were."""
     for number, epoch in enumerate(stage.life.epochs):
-        _wait_until(started_ns + round(epoch.start_s * 1e9), players, running)
-        setting = disk.set(stage.models[epoch.arm], floor_ns=stage.floor_ns(epoch.arm))
+        actors.wait_until(started_ns + round(epoch.start_s * 1e9))
+        setting = actors.disk.set(stage.models[epoch.arm], floor_ns=stage.floor_ns(epoch.arm))
         yield _epoch_row(number, epoch, stage, setting, started_ns)
-    _wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9), players, running)
+    actors.wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9))
 
 
 def _epoch_row(number: int, epoch: Epoch, stage: Stage, setting: device.Setting, started_ns: int) -> dict[str, Any]:
@@ -157,29 +159,34 @@ def _epoch_row(number: int, epoch: Epoch, stage: Stage, setting: device.Setting,
     }
 
 
-def _wait_until(at_ns: int, players: process.Child, running: server.RunningServer) -> None:
-    while (left_ns := at_ns - time.monotonic_ns()) > 0:
-        time.sleep(min(left_ns / 1e9, 0.5))
-        if not running.alive():
-            raise TickdiskError(f"the server ended in the middle of the run; its last words: {running.last_words()}")
-        if players.poll() not in (None, 0):
-            raise TickdiskError(f"the players ended with exit code {players.poll()}; their last words: {players.tail(3)}")
+@dataclass(frozen=True)
+class _Actors:
+    """Who must stay alive while a life is played."""
 
+    disk: device.MountedDevice
+    running: server.RunningServer
+    players: process.Child
 
-def _finish(players: process.Child, until_ns: int) -> None:
-    code = players.wait(max(1.0, (until_ns - time.monotonic_ns()) / 1e9))
-    if code is None:
-        code = players.stop(10)
-    if code != 0:
-        raise TickdiskError(f"the players ended with exit code {code}; their last words: {players.tail(3)}")
+    def check(self) -> None:
+        """Raises TickdiskError when one of them has ended, with its last words."""
+        if not self.disk.alive():
+            raise TickdiskError("the device's emulator ended in the middle of the run; run the same command again")
+        if not self.running.alive():
+            raise TickdiskError(f"the server ended in the middle of the run; its last words: {self.running.last_words()}")
+        if self.players.poll() not in (None, 0):
+            last = self.players.tail(3)
+            raise TickdiskError(f"the players ended with exit code {self.players.poll()}; their last words: {last}")
 
+    def wait_until(self, at_ns: int) -> None:
+        """Sleeps until `at_ns` (CLOCK_MONOTONIC), or until somebody ends."""
+        while (left_ns := at_ns - time.monotonic_ns()) > 0:
+            time.sleep(min(left_ns / 1e9, _LOOK_S))
+            self.check()
 
-@contextmanager
-def _tmpfs() -> Iterator[Path]:
-    """Yields a folder in memory for what must never touch the device under test; after a kill the next removes it."""
-    memory = Path("/dev/shm")  # noqa: S108 - tmpfs is the point
-    for left in memory.glob("tickdisk-run-*"):
-        if not Path(f"/proc/{left.name.split('-')[2]}").exists():
-            shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"tickdisk-run-{os.getpid()}-", dir=memory) as folder:
-        yield Path(folder)
+    def finish(self, until_ns: int) -> None:
+        """Waits for the players to end; those that are still busy at `until_ns` are interrupted, and account for every action."""
+        while self.players.wait(_LOOK_S) is None and time.monotonic_ns() < until_ns:
+            self.check()
+        if self.players.poll() is None:
+            self.players.stop(10)
+        self.check()

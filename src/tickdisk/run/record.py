@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -66,6 +66,11 @@ CLOCKS_AGREE_NS = 1_000_000
 """A marker must be seen by players, probe and device in its causal order, within this."""
 
 
+LATE_SWITCH_NS = 200_000_000
+FAILED_SHARE = 0.01
+"""Failed actions have no latency: above this share of all, what is left would flatter the slow arm."""
+
+
 def clock_disagreement_ns(actions: pd.DataFrame, markers: pd.DataFrame, requests: pd.DataFrame) -> int | None:
     """Returns by how much the instruments' clocks contradict each other over the markers; None when one was not seen by all.
 
@@ -93,25 +98,44 @@ def clock_disagreement_ns(actions: pd.DataFrame, markers: pd.DataFrame, requests
 
 def reasons_not_valid(limits: "Limits", life: Mapping[str, Any]) -> list[str]:
     """Returns why a life does not count, in words, from its part of the manifest; empty when it does."""
-    ticks, client, reasons = life["ticks"], life["client"], []
+    device = []
+    if life["latest_switch_ns"] > LATE_SWITCH_NS:
+        device.append(f"the device was switched {life['latest_switch_ns'] / 1e6:.0f} ms late")
+    if life["requests"] == 0:
+        device.append("the device saw no request")
+    if life["device"]["log_overflow"] > 0:
+        device.append(f"the device's log lost {life['device']['log_overflow']} requests")
+    return [*_of_clients(limits, life["client"]), *_of_ticks(limits, life), *_of_clocks(life["clock_disagreement_ns"]), *device]
+
+
+def _of_clients(limits: "Limits", client: Mapping[str, Any]) -> Iterator[str]:
     if client["saturated"]:
         lag = client["schedule_lag"]
         behind_ms = lag["p99_ms"] or lag["max_ms"]
-        reasons.append(f"client saturated: {behind_ms:.1f} ms behind its own schedule, over {limits.client_lag_ms:g} ms")
+        yield f"client saturated: {behind_ms:.1f} ms behind its own schedule, over {limits.client_lag_ms:g} ms"
+    if client["interrupted"]:
+        yield "the players were still busy long after the last due time, and were interrupted"
+    lost = {kind: count["failed"] for kind, count in client["actions"].items() if count["failed"]}
+    offered = sum(count["offered"] for count in client["actions"].values())
+    if "join" in lost or sum(lost.values()) > FAILED_SHARE * offered:
+        yield f"of {offered} actions failed: {', '.join(f'{n} {kind}' for kind, n in sorted(lost.items()))}"
+
+
+def _of_ticks(limits: "Limits", life: Mapping[str, Any]) -> Iterator[str]:
+    ticks, problems = life["ticks"], life["server_problems"]
+    if not ticks["complete"] or ticks["rejected"] or ticks["backwards"]:
+        yield f"the tick probe's file is damaged: {ticks['rejected']} lines rejected, {ticks['backwards']} ticks backwards"
     expected = ticks["ticks"] + ticks["missing"]
     if expected == 0 or ticks["missing"] / expected > limits.missing_ticks_share:
-        reasons.append(f"{ticks['missing']} of {expected} ticks missing")
+        yield f"{ticks['missing']} of {expected} ticks missing"
     if ticks["blocks_generated"] > 0:
-        reasons.append(f"{ticks['blocks_generated']} map blocks were generated: players left the stored terrain")
-    if life["server_problems"]:
-        reasons.append(f"the server reported {len(life['server_problems'])} errors, the first: {life['server_problems'][0]}")
-    disagreement_ns = life["clock_disagreement_ns"]
+        yield f"{ticks['blocks_generated']} map blocks were generated: players left the stored terrain"
+    if problems:
+        yield f"the server reported {len(problems)} errors, the first: {problems[0]}"
+
+
+def _of_clocks(disagreement_ns: int | None) -> Iterator[str]:
     if disagreement_ns is None:
-        reasons.append("a marker was not seen by players, probe and device alike")
+        yield "a marker was not seen by players, probe and device alike"
     elif disagreement_ns > CLOCKS_AGREE_NS:
-        reasons.append(f"the clocks of players, probe and device disagree by {disagreement_ns / 1e6:.2f} ms")
-    if life["requests"] == 0:
-        reasons.append("the device saw no request")
-    if life["device"]["log_overflow"] > 0:
-        reasons.append(f"the device's log lost {life['device']['log_overflow']} requests")
-    return reasons
+        yield f"the clocks of players, probe and device disagree by {disagreement_ns / 1e6:.2f} ms"

@@ -15,7 +15,8 @@ TAIL_S = 1.0
 def write_life_trace(path: Path, cell: Cell, life: Life, world: dict[str, Any]) -> int:
     """Writes the trace and returns how many events it has; the same cell and life give the same bytes.
 
-    Two markers, before the first and after the last epoch, let the run check that all instruments share one clock.
+    Markers, before the first and after the last epoch (a join burst has only the latter), let the run check that all instruments
+    share one clock.
     """
     design = cell.resolved["design"]
     if cell.experiment == "join_burst":

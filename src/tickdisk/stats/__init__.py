@@ -2,7 +2,7 @@
 
 from tickdisk.stats.contrast import Contrast, cliffs_delta, contrast, hodges_lehmann, sign_flip_p
 from tickdisk.stats.decide import Controls, Plan, Verdict, Word, adjusted, check_controls, verdict, verdicts
-from tickdisk.stats.dose import DoseResponse, Slope, dose_for_margin, dose_response, ratio_at
+from tickdisk.stats.dose import DoseResponse, Slope, dose_for_margin, dose_for_margin_interval, dose_response, ratio_at
 from tickdisk.stats.order import OrderEffect, block_contrast, blocks_differ_p, order_effect
 from tickdisk.stats.power import detectable_ratio, needed_n, paired_power, simulate_power
 from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interval, quantile
@@ -29,6 +29,7 @@ __all__ = [
     "contrast",
     "detectable_ratio",
     "dose_for_margin",
+    "dose_for_margin_interval",
     "dose_response",
     "ecdf",
     "hodges_lehmann",

@@ -136,18 +136,21 @@ def check_controls(
     sham: Contrast | None,
     plan: Plan,
     *,
+    null_plan: Plan | None = None,
     invalid: Sequence[str] = (),
     p: Sequence[float] | None = None,
 ) -> Controls:
     """Returns the verdicts of the controls, and what follows for the treatments.
 
-    The positive control must be different and slower; the null control (A/A) and the sham must not be different. `p`, in this
-    order, replaces the contrasts' own when adjusted for a family, such as the controls of all metrics of an experiment.
+    The positive control must be different and slower; the null control (A/A) and the sham must not be different. `null_plan`, for
+    these two, may ask for more pairs than `plan`: few find a large effect, and are no proof that there is none. `p`, in this
+    order, replaces the contrasts' own when adjusted for a family.
     """
+    null_plan = plan if null_plan is None else null_plan
     adjusted_p: Sequence[float | None] = (None, None, None) if p is None else p
     found = verdict(positive, plan, invalid=invalid, p=adjusted_p[0])
-    null_found = verdict(null, plan, invalid=invalid, p=adjusted_p[1])
-    sham_found = None if sham is None else verdict(sham, plan, invalid=invalid, p=adjusted_p[2])
+    null_found = verdict(null, null_plan, invalid=invalid, p=adjusted_p[1])
+    sham_found = None if sham is None else verdict(sham, null_plan, invalid=invalid, p=adjusted_p[2])
     reasons = []
     if found.word != "different" or positive.ratio <= 1:
         reasons.append(f"the positive control was not found slower ({found.word}: {found.reason})")

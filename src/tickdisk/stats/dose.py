@@ -1,7 +1,7 @@
 """Dose-response: what each further millisecond, and each tenfold, of storage latency does to a metric."""
 
 from dataclasses import dataclass
-from math import exp, nan
+from math import exp, inf, isnan, nan
 
 import numpy as np
 import statsmodels.api as sm
@@ -79,7 +79,7 @@ def _fit(
     covariance = np.asarray(fitted.cov_HC3)
     slope, error = float(fitted.params[1]), float(covariance[1, 1]) ** 0.5
     critical = float(stats.t.ppf(1 - alpha / 2, df))
-    p = 2 * float(stats.t.sf(abs(slope) / error, df)) if error > 0 else float(slope == 0)
+    p = 2 * float(stats.t.sf(abs(slope) / error, df)) if error > 0 else (nan if isnan(error) else float(slope == 0))
     low = high = nan
     if blocks >= _FEWEST_BLOCKS:
         drawn = rng.integers(blocks, size=(samples, blocks))
@@ -167,3 +167,35 @@ def dose_for_margin(response: DoseResponse, baseline_ms: float, margin: float) -
         return nan
     constant = response.fitted[0] - response.per_ms.value * response.at_ms[0]
     return baseline_ms + margin * float(constant / response.per_ms.value + baseline_ms)
+
+
+def dose_for_margin_interval(
+    dose_ms: ArrayLike,
+    response: ArrayLike,
+    block: ArrayLike,
+    *,
+    baseline_ms: float,
+    margin: float,
+    rng: np.random.Generator,
+    samples: int = 2000,
+    alpha: float = 0.05,
+) -> tuple[float, float]:
+    """Returns the interval of `dose_for_margin` by a bootstrap over blocks: each draw is fitted anew.
+
+    An end is infinite where draws have no upward slope; both are NaN below six blocks.
+    """
+    dose, metric = np.asarray(dose_ms, dtype=float), np.asarray(response, dtype=float)
+    labels, codes = np.unique(np.asarray(block), return_inverse=True)
+    if len(labels) < _FEWEST_BLOCKS:
+        return nan, nan
+    counts = np.bincount(codes)
+    mean_x, mean_y = np.bincount(codes, dose) / counts, np.bincount(codes, metric) / counts
+    x, y = dose - mean_x[codes], metric - mean_y[codes]
+    drawn = rng.integers(len(labels), size=(samples, len(labels)))
+    slope = np.bincount(codes, x * y)[drawn].sum(axis=1) / np.bincount(codes, x * x)[drawn].sum(axis=1)
+    constant = mean_y[drawn].mean(axis=1) - slope * mean_x[drawn].mean(axis=1)
+    upward = slope > 0
+    found = np.full(samples, inf)
+    found[upward] = baseline_ms + margin * (constant[upward] / slope[upward] + baseline_ms)
+    low, high = np.quantile(found, (alpha / 2, 1 - alpha / 2), method="inverted_cdf")
+    return float(low), float(high)
