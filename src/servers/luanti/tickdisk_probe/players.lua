@@ -14,6 +14,11 @@ return function(open, path)
 		if spawn then
 			player:set_pos(spawn)
 		end
-		player:get_inventory():set_stack("main", 1, "default:stone 99")
+		player:get_inventory():set_stack("main", 1, "default:stone")
+	end)
+
+	-- A stone that is placed is not taken: a long trace places more than any stack holds.
+	minetest.register_on_placenode(function()
+		return true
 	end)
 end
