@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tickdisk import player, server, table
+from tickdisk import server, table
 from tickdisk.errors import TickdiskError
 from tickdisk.player import drive
 
@@ -171,7 +171,3 @@ def test_a_player_on_a_real_server(tmp_path: Path, play: Callable[..., Any], lua
     assert status["actions"]["join"] == {"offered": 3, "completed": 3, "timed_out": 0, "failed": 0}
     assert status["network"]["blocks_received"] >= 4 * 27
     assert status["network"]["connection_errors"] == 0
-
-
-def test_public_names() -> None:
-    assert {"start_players", "read_actions", "read_status", "binary"} <= set(player.__all__)

@@ -30,7 +30,9 @@ rule paper:
     log:
         "results/logs/paper.log",
     params:
-        template=lambda wildcards, input: [file_digest(Path(part)) for part in (input.template, input.layout)],
+        template=lambda wildcards, input: [
+            file_digest(Path(part)) for part in (input.template, input.layout)
+        ],
     shell:
         "tickdisk paper {input.template} --output {output} > {log} 2>&1"
 

@@ -1,7 +1,7 @@
 """Players: behaviours become traces, and network clients act them out on a server."""
 
 from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, read_status, start_players
-from tickdisk.player.trace import Event, join_burst, read_trace, roam, write_trace
+from tickdisk.player.trace import Event, digest, join_burst, read_trace, roam, write_trace
 
 __all__ = [
     "ACTIONS",
@@ -9,6 +9,7 @@ __all__ = [
     "TIMEOUT_S",
     "Event",
     "binary",
+    "digest",
     "join_burst",
     "read_actions",
     "read_status",

@@ -39,6 +39,7 @@ class Project:
         binaries = {
             **server.Luanti().checksums(),
             "players": file_digest(player.binary()),
+            "traces": player.digest(),
             "native": file_digest(device.native_path()),
         }
         return cls(config, tuple(arms), devices, binaries)
