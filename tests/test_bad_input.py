@@ -56,7 +56,7 @@ def test_an_arm_on_an_unknown_device_is_named(project_folder: Path) -> None:
     table = project_folder / "workflow/config/experiments.tsv"
     before = table.read_text()
     try:
-        table.write_text(before.replace("\thdd\t", "\tfloppy\t"))
+        table.write_text(before.replace("treatment\thdd\t", "treatment\tfloppy\t"))
         assert "experiments.tsv, arm hdd: unknown device floppy" in one_sentence(run("tickdisk", "plan", cwd=project_folder))
     finally:
         table.write_text(before)

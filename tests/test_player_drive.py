@@ -144,7 +144,7 @@ def test_a_player_on_a_real_server(tmp_path: Path, play: Callable[..., Any], lua
         event(3.5, "p000", "dig", **here), event(4, "p000", "dig"), event(4.5, "p000", "place"), event(5, "p000", "leave"),
         event(6, "p000", "join"), event(9.5, "p001", "leave"),
     ]  # fmt: skip
-    start_ns, child = play(*events, timeout_s=15.0)
+    start_ns, child = play(*events, timeout_s=3.0)
     assert child.wait(40) == 0, child.tail()
     actions = drive.read_actions(tmp_path / drive.ACTIONS, expected=len(events))
     assert actions["due_ns"].tolist() == [start_ns + e["due_ns"] for e in events]
