@@ -13,10 +13,9 @@ use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters, Request};
 use crate::timer::Timer;
 
-/// What is in force from one `set` to the next.
+/// What is in force, beside the model, from one `set` to the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Setting {
-    pub parameters: Parameters,
     /// What the emulator itself adds; replies are sent earlier by this, though never before the arrival.
     pub floor_ns: u64,
     /// CPU time to burn for each request, after its reply.
@@ -81,7 +80,7 @@ impl<A: Answer> Engine<A> {
     /// A disk of `size` zero bytes that answers at once (setting 0), and the threads that serve it until `stop`.
     pub fn start(size: usize, log: Option<&Path>) -> io::Result<(Arc<Self>, Vec<JoinHandle<()>>)> {
         let setting = Setting::default();
-        let state = State { model: Model::new(setting.parameters), setting, number: 0, next_seq: 0, stalls: Vec::new() };
+        let state = State { model: Model::new(Parameters::default()), setting, number: 0, next_seq: 0, stalls: Vec::new() };
         let engine = Arc::new(Self {
             memory: Memory::new(size)?,
             state: Mutex::new(state),
@@ -108,7 +107,7 @@ impl<A: Answer> Engine<A> {
         let (deadline_ns, pending) = {
             let mut state = self.state.lock().expect("no thread panics with the lock");
             let arrival_ns = now_ns();
-            let request = Request { arrival_ns, op, offset, length, inflight };
+            let request = Request { arrival_ns, op, offset, length };
             let stalled_ns = state.model.stalled_until_ns();
             let nominal_ns = state.model.completion_ns(&request);
             let until_ns = state.model.stalled_until_ns();
@@ -117,7 +116,7 @@ impl<A: Answer> Engine<A> {
             }
             let (seq, setting) = (state.next_seq, state.number);
             state.next_seq += 1;
-            let record = Record { seq, request, nominal_ns, replied_ns: 0, setting };
+            let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
             let deadline_ns = nominal_ns.saturating_sub(state.setting.floor_ns).max(arrival_ns);
             (deadline_ns, Pending { record, burn_ns: state.setting.burn_ns, answer })
         };
@@ -136,11 +135,11 @@ impl<A: Answer> Engine<A> {
         self.burner.owe(pending.burn_ns);
     }
 
-    /// Puts `setting` in force for requests that arrive from now on, with idle channels and an idle pipe; returns its
-    /// number and the time.
-    pub fn set(&self, setting: Setting) -> (u32, u64) {
+    /// Puts a device at rest and `setting` in force for requests that arrive from now on; returns the setting's number and the time.
+    pub fn set(&self, parameters: Parameters, setting: Setting) -> (u32, u64) {
+        let model = Model::new(parameters);
         let mut state = self.state.lock().expect("no thread panics with the lock");
-        state.model = Model::new(setting.parameters);
+        state.model = model;
         state.setting = setting;
         state.number += 1;
         (state.number, now_ns())
@@ -191,6 +190,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::model::Latency;
 
     struct Tell(Sender<u64>);
     impl Answer for Tell {
@@ -200,23 +200,21 @@ mod tests {
     }
 
     fn latency(ns: u64) -> Parameters {
-        Parameters { latency_ns: [ns; 4], ..Parameters::default() }
+        Parameters { latency_ns: [ns; 4].map(Latency::Constant), ..Parameters::default() }
     }
 
     #[test]
     fn a_setting_is_for_requests_that_arrive_after_it() {
         let (engine, threads) = Engine::start(1 << 20, None).unwrap();
         let (sender, receiver) = channel();
-        let answered_after = |setting| {
-            let (number, effective_ns) = engine.set(setting);
+        let answered_after = |latency_ns, floor_ns| {
+            let (number, effective_ns) = engine.set(latency(latency_ns), Setting { floor_ns, burn_ns: 0 });
             engine.submit(Op::Read, 0, 4096, Tell(sender.clone()));
             (number, receiver.recv_timeout(Duration::from_secs(5)).unwrap() - effective_ns)
         };
-        let (first, slow_ns) = answered_after(Setting { parameters: latency(2_000_000_000), ..Setting::default() });
-        let (second, early_ns) =
-            answered_after(Setting { parameters: latency(2_000_000_000), floor_ns: 1_500_000_000, ..Setting::default() });
-        let (third, at_once_ns) =
-            answered_after(Setting { parameters: latency(1_000), floor_ns: 500_000_000, ..Setting::default() });
+        let (first, slow_ns) = answered_after(2_000_000_000, 0);
+        let (second, early_ns) = answered_after(2_000_000_000, 1_500_000_000);
+        let (third, at_once_ns) = answered_after(1_000, 500_000_000);
         assert_eq!((first, second, third), (1, 2, 3));
         assert!(slow_ns >= 2_000_000_000);
         assert!((500_000_000..2_000_000_000).contains(&early_ns));

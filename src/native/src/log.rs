@@ -20,6 +20,8 @@ const PERIOD: Duration = Duration::from_millis(20);
 pub struct Record {
     pub seq: u64,
     pub request: Request,
+    /// Requests in the device at arrival, this one included.
+    pub inflight: u32,
     pub nominal_ns: u64,
     pub replied_ns: u64,
     pub setting: u32,
@@ -27,11 +29,11 @@ pub struct Record {
 
 impl Record {
     fn append_to(&self, bytes: &mut Vec<u8>) {
-        let Request { arrival_ns, op, offset, length, inflight } = self.request;
+        let Request { arrival_ns, op, offset, length } = self.request;
         for word in [self.seq, offset, length, arrival_ns, self.nominal_ns, self.replied_ns] {
             bytes.extend(word.to_le_bytes());
         }
-        for word in [inflight, self.setting, op as u32, 0] {
+        for word in [self.inflight, self.setting, op as u32, 0] {
             bytes.extend(word.to_le_bytes());
         }
     }
@@ -124,8 +126,8 @@ mod tests {
     }
 
     fn record(seq: u64) -> Record {
-        let request = Request { arrival_ns: 1, op: Op::Flush, offset: 4096 * seq, length: 512, inflight: 4 };
-        Record { seq, request, nominal_ns: 2, replied_ns: 3, setting: 5 }
+        let request = Request { arrival_ns: 1, op: Op::Flush, offset: 4096 * seq, length: 512 };
+        Record { seq, request, inflight: 4, nominal_ns: 2, replied_ns: 3, setting: 5 }
     }
 
     #[test]

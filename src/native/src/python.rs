@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -33,17 +34,8 @@ impl Disk {
     }
 
     /// Puts a model in force; returns the setting's number and the `CLOCK_MONOTONIC` time from which it holds.
-    #[pyo3(signature = (latency_ns, bandwidth_bytes_per_s, channels, floor_ns, burn_ns))]
-    fn set(
-        &self,
-        latency_ns: [u64; 4],
-        bandwidth_bytes_per_s: Option<u64>,
-        channels: Option<u32>,
-        floor_ns: u64,
-        burn_ns: u64,
-    ) -> PyResult<(u32, u64)> {
-        let parameters = checked(latency_ns, bandwidth_bytes_per_s, channels)?;
-        Ok(self.engine.set(Setting { parameters, floor_ns, burn_ns }))
+    fn set(&self, parameters: Parameters, floor_ns: u64, burn_ns: u64) -> (u32, u64) {
+        self.engine.set(parameters, Setting { floor_ns, burn_ns })
     }
 
     /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.
@@ -83,37 +75,48 @@ impl Disk {
     }
 }
 
-/// Completions, in ns, that the model gives to requests in the order of their arrival; `ops` index read, write, flush, discard.
+/// Arrivals in ns, ops (index of read, write, flush, discard), offsets, lengths: a row a request, in the order of arrival.
+type Columns = (PyBuffer<i64>, PyBuffer<u8>, PyBuffer<i64>, PyBuffer<i64>);
+
+/// Writes the completions that the model gives to `requests` into `completions_ns`. Each of the `stalls` (time and duration, in
+/// order) begins with the first request from its time on.
 #[pyfunction]
-#[pyo3(signature = (latency_ns, bandwidth_bytes_per_s, channels, arrivals_ns, ops, lengths))]
 fn simulate(
     py: Python<'_>,
-    latency_ns: [u64; 4],
-    bandwidth_bytes_per_s: Option<u64>,
-    channels: Option<u32>,
-    arrivals_ns: Vec<u64>,
-    ops: Vec<usize>,
-    lengths: Vec<u64>,
-) -> PyResult<Vec<u64>> {
-    if arrivals_ns.len() != ops.len() || ops.len() != lengths.len() || ops.iter().any(|op| *op >= Op::ALL.len()) {
-        return Err(PyValueError::new_err("one arrival, one op of 0 to 3 and one length a request"));
+    parameters: Parameters,
+    requests: Columns,
+    completions_ns: PyBuffer<i64>,
+    stalls: Vec<[u64; 2]>,
+) -> PyResult<()> {
+    let (arrivals, ops, offsets, lengths) = requests;
+    let mut times_ns = arrivals.to_vec(py)?;
+    let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
+    if [ops.len(), offsets.len(), lengths.len()] != [times_ns.len(); 3] {
+        return Err(PyValueError::new_err("every column has a row for each request"));
     }
-    let mut model = Model::new(checked(latency_ns, bandwidth_bytes_per_s, channels)?);
-    let requests = arrivals_ns.into_iter().zip(ops).zip(lengths);
-    Ok(py.detach(|| {
-        requests
-            .map(|((arrival_ns, op), length)| {
-                model.completion_ns(&Request { arrival_ns, op: Op::ALL[op], offset: 0, length, inflight: 1 })
-            })
-            .collect()
-    }))
-}
-
-fn checked(latency_ns: [u64; 4], bandwidth_bytes_per_s: Option<u64>, channels: Option<u32>) -> PyResult<Parameters> {
-    if bandwidth_bytes_per_s == Some(0) || channels == Some(0) {
-        return Err(PyValueError::new_err("bandwidth and channels are positive, or None for unlimited"));
-    }
-    Ok(Parameters { latency_ns, bandwidth_bytes_per_s, channels })
+    let mut stalls = stalls.into_iter().peekable();
+    let simulated = py.detach(|| {
+        let (mut model, mut last_ns) = (Model::new(parameters), 0);
+        for (number, (((time_ns, op), offset), length)) in times_ns.iter_mut().zip(ops).zip(offsets).zip(lengths).enumerate() {
+            let (Ok(arrival_ns), Some(op), Ok(offset), Ok(length)) =
+                (u64::try_from(*time_ns), Op::ALL.get(usize::from(op)), offset.try_into(), length.try_into())
+            else {
+                return Err(format!("request {number}: times, offsets and lengths are not negative, ops 0 to 3"));
+            };
+            if arrival_ns < last_ns {
+                return Err(format!("request {number} arrives before the one that precedes it"));
+            }
+            last_ns = arrival_ns;
+            while let Some([_, duration_ns]) = stalls.next_if(|[from_ns, _]| *from_ns <= arrival_ns) {
+                model.stall_next(duration_ns);
+            }
+            let done_ns = model.completion_ns(&Request { arrival_ns, op: *op, offset, length });
+            *time_ns = i64::try_from(done_ns).unwrap_or(i64::MAX);
+        }
+        Ok(())
+    });
+    simulated.map_err(PyValueError::new_err)?;
+    completions_ns.copy_from_slice(py, &times_ns)
 }
 
 #[pymodule]

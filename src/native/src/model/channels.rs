@@ -1,0 +1,54 @@
+//! Places of service: each serves one request at a time, and the one that is free first takes the next request.
+
+/// When each channel is free, ascending from `first` on around the end; empty: there is always one.
+#[derive(Debug)]
+pub struct Channels {
+    free_ns: Box<[u64]>,
+    first: usize,
+}
+
+impl Channels {
+    pub fn new(channels: u32) -> Self {
+        Self { free_ns: (0..channels).map(|_| 0).collect(), first: 0 }
+    }
+
+    /// When the next request finds a channel.
+    pub fn free_ns(&self) -> u64 {
+        self.free_ns.get(self.first).copied().unwrap_or(0)
+    }
+
+    /// The request that found a channel holds it until `done_ns`.
+    pub fn hold(&mut self, done_ns: u64) {
+        // Later requests are mostly done later: its place is near the end, which is where the first one was.
+        let channels = self.free_ns.len();
+        let mut hole = self.first;
+        for _ in 1..channels {
+            let before = if hole == 0 { channels - 1 } else { hole - 1 };
+            if self.free_ns[before] <= done_ns {
+                break;
+            }
+            self.free_ns[hole] = self.free_ns[before];
+            hole = before;
+        }
+        if channels > 0 {
+            self.free_ns[hole] = done_ns;
+            self.first = if self.first + 1 == channels { 0 } else { self.first + 1 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_one_that_is_free_first_is_next() {
+        let mut channels = Channels::new(3);
+        let found = [50, 20, 40, 30, 90, 35, 60].map(|done_ns| {
+            let free_ns = channels.free_ns();
+            channels.hold(done_ns);
+            free_ns
+        });
+        assert_eq!(found, [0, 0, 0, 20, 30, 40, 35]);
+    }
+}

@@ -1,0 +1,109 @@
+//! Token buckets, as cloud volumes have them: a request waits until every bucket holds what it costs.
+
+use std::num::NonZeroU64;
+
+/// Tokens are counted in billionths, so that a rate per second is a whole number per nanosecond.
+const BILLION: i128 = 1_000_000_000;
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
+pub struct BucketParameters {
+    pub per_s: NonZeroU64,
+    /// What the bucket holds at most, and at first.
+    pub capacity: u64,
+    /// A request costs a token for each begun run of so many bytes; `None`: one for each byte.
+    pub request_bytes: Option<NonZeroU64>,
+}
+
+#[derive(Debug)]
+struct Bucket {
+    parameters: BucketParameters,
+    level: i128,
+}
+
+impl Bucket {
+    fn capacity(&self) -> i128 {
+        i128::from(self.parameters.capacity) * BILLION
+    }
+
+    fn cost(&self, length: u64) -> i128 {
+        i128::from(self.parameters.request_bytes.map_or(length, |bytes| length.div_ceil(bytes.get()).max(1))) * BILLION
+    }
+
+    fn fill(&mut self, ns: u64) {
+        let gained = i128::from(self.parameters.per_s.get()) * i128::from(ns);
+        self.level = self.level.saturating_add(gained).min(self.capacity());
+    }
+
+    /// How long from now until `length` bytes may pass; one that costs more than the bucket holds passes a full one.
+    fn wait_ns(&self, length: u64) -> u64 {
+        let lacking = self.cost(length).min(self.capacity()) - self.level;
+        if lacking <= 0 {
+            return 0;
+        }
+        let lacking = lacking.unsigned_abs();
+        u64::try_from(lacking.div_ceil(u128::from(self.parameters.per_s.get()))).unwrap_or(u64::MAX)
+    }
+}
+
+#[derive(Debug)]
+pub struct Credits {
+    buckets: Vec<Bucket>,
+    at_ns: u64,
+}
+
+impl Credits {
+    pub fn new(buckets: Vec<BucketParameters>) -> Self {
+        let full = |parameters: BucketParameters| Bucket { level: i128::from(parameters.capacity) * BILLION, parameters };
+        Self { buckets: buckets.into_iter().map(full).collect(), at_ns: 0 }
+    }
+
+    /// When a request that is ready at `ready_ns` may pass; it has paid then. Requests pass in their order.
+    pub fn pass(&mut self, ready_ns: u64, length: u64) -> u64 {
+        self.advance(ready_ns.max(self.at_ns));
+        let wait_ns = self.buckets.iter().map(|bucket| bucket.wait_ns(length)).max().unwrap_or(0);
+        self.advance(self.at_ns.saturating_add(wait_ns));
+        for bucket in &mut self.buckets {
+            bucket.level -= bucket.cost(length);
+        }
+        self.at_ns
+    }
+
+    fn advance(&mut self, to_ns: u64) {
+        for bucket in &mut self.buckets {
+            bucket.fill(to_ns - self.at_ns);
+        }
+        self.at_ns = to_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket(per_s: u64, capacity: u64, request_bytes: u64) -> BucketParameters {
+        BucketParameters { per_s: NonZeroU64::new(per_s).unwrap(), capacity, request_bytes: NonZeroU64::new(request_bytes) }
+    }
+
+    #[test]
+    fn a_burst_passes_at_once_and_then_the_rate_decides() {
+        let mut credits = Credits::new(vec![bucket(1000, 3, 1 << 18)]);
+        let passed = [0, 0, 0, 0, 0, 5_000_000, 5_000_000].map(|at| credits.pass(at, 4096));
+        assert_eq!(passed, [0, 0, 0, 1_000_000, 2_000_000, 5_000_000, 5_000_000]);
+    }
+
+    #[test]
+    fn long_requests_count_as_several_and_the_narrowest_bucket_decides() {
+        let mut credits = Credits::new(vec![bucket(1000, 4, 1 << 18), bucket(1 << 30, 1 << 20, 0)]);
+        assert_eq!(credits.pass(0, 1 << 20), 0, "four tokens, and all bytes");
+        assert_eq!(credits.pass(0, 1 << 19), 2_000_000, "two tokens in 2 ms; the bytes were there in 0.5 ms");
+        assert_eq!(credits.pass(0, (1 << 18) + 1), 4_000_000);
+    }
+
+    #[test]
+    fn what_never_fits_passes_a_full_bucket_and_leaves_a_debt() {
+        let mut credits = Credits::new(vec![bucket(1000, 2, 1)]);
+        assert_eq!([0, 0, 10_000_000].map(|at| credits.pass(at, 5)), [0, 5_000_000, 10_000_000]);
+        assert_eq!(credits.pass(10_000_000, 1), 14_000_000);
+    }
+}

@@ -1,0 +1,312 @@
+//! The device model: when is a request that arrives now completed? Pure arithmetic on nanoseconds, no clock and no
+//! I/O, so that the emulator uses it in real time and a simulation can use it in simulated time.
+//!
+//! A request passes the token buckets and waits for a free channel; from then on its latency runs, and beside it the
+//! transfer over the pipe that all channels share. It is completed when both are over, and holds its channel until then. So
+//! an idle device answers small requests after its latency, and a busy one delivers its bandwidth (as `null_blk` does). A
+//! write into a cache needs room there instead of a channel; a flush waits for the cache to drain; an arm has to get
+//! there first; while the device stalls nothing starts. Each part is a file; a part that is not there costs nothing.
+
+mod cache;
+mod channels;
+mod credits;
+mod draw;
+mod latency;
+mod line;
+mod load;
+mod pipe;
+mod seek;
+mod stall;
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+pub use cache::CacheParameters;
+pub use credits::BucketParameters;
+pub use latency::Latency;
+pub use seek::SeekParameters;
+pub use stall::StallParameters;
+
+use cache::Cache;
+use channels::Channels;
+use credits::Credits;
+use draw::Draws;
+use load::Load;
+use pipe::Pipe;
+use seek::Head;
+use stall::Stalls;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Op {
+    Read,
+    Write,
+    Flush,
+    Discard,
+}
+
+impl Op {
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Discard];
+
+    /// The bytes of a read or a write cross the pipe; a flush has none, and those of a discard stay where they are.
+    const fn is_transferred(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
+}
+
+/// What describes a device. `None` and empty: the device has no such part, or no such limit.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
+pub struct Parameters {
+    /// By operation, in the order of [`Op::ALL`].
+    pub latency_ns: [Latency; 4],
+    /// Shared by all channels.
+    pub bandwidth_bytes_per_s: Option<NonZeroU64>,
+    /// Requests in service at the same time.
+    pub channels: Option<NonZeroU32>,
+    /// By what latency is multiplied: requests in flight, ascending, and factor.
+    pub load: Vec<[f64; 2]>,
+    pub credits: Vec<BucketParameters>,
+    pub seek: Option<SeekParameters>,
+    pub stalls: Option<StallParameters>,
+    pub cache: Option<CacheParameters>,
+    pub seed: u64,
+}
+
+/// What a model looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub arrival_ns: u64,
+    pub op: Op,
+    pub offset: u64,
+    pub length: u64,
+}
+
+#[derive(Debug)]
+pub struct Model {
+    latency_ns: [Latency; 4],
+    /// Number `n` is for request `n`.
+    draws: Draws,
+    requests: u64,
+    channels: Channels,
+    pipe: Option<Pipe>,
+    load: Option<Load>,
+    credits: Option<Credits>,
+    head: Option<Head>,
+    stalls: Option<Stalls>,
+    cache: Option<Cache>,
+    armed_stall_ns: Option<u64>,
+    stalled_until_ns: u64,
+}
+
+impl Model {
+    pub fn new(parameters: Parameters) -> Self {
+        let Parameters { latency_ns, bandwidth_bytes_per_s, channels, load, credits, seek, stalls, cache, seed } = parameters;
+        let head = || seek.clone().map(|seek| Head::new(seek, bandwidth_bytes_per_s));
+        Self {
+            latency_ns,
+            draws: Draws::new(seed, 0),
+            requests: 0,
+            channels: Channels::new(channels.map_or(0, NonZeroU32::get)),
+            pipe: bandwidth_bytes_per_s.map(Pipe::new),
+            load: (!load.is_empty()).then(|| Load::new(load)),
+            credits: (!credits.is_empty()).then(|| Credits::new(credits)),
+            cache: cache.map(|cache| Cache::new(cache, head())),
+            head: head(),
+            stalls: stalls.map(|stalls| Stalls::new(stalls, seed)),
+            armed_stall_ns: None,
+            stalled_until_ns: 0,
+        }
+    }
+
+    /// Lets the next request begin a stall of `duration_ns`.
+    pub fn stall_next(&mut self, duration_ns: u64) {
+        self.armed_stall_ns = Some(duration_ns);
+    }
+
+    /// Until when the last stall that was ordered lasts; 0 before the first one.
+    pub fn stalled_until_ns(&self) -> u64 {
+        self.stalled_until_ns
+    }
+
+    /// Completion of `request` on `CLOCK_MONOTONIC` or any other clock; requests are given in the order of their arrival.
+    pub fn completion_ns(&mut self, request: &Request) -> u64 {
+        let Request { arrival_ns, op, offset, length } = *request;
+        if let Some(duration_ns) = self.armed_stall_ns.take() {
+            self.stalled_until_ns = arrival_ns + duration_ns;
+        }
+        let is_transferred = op.is_transferred();
+        let is_cached = op == Op::Write && self.cache.is_some();
+
+        let mut start_ns = arrival_ns.max(self.stalled_until_ns);
+        if is_transferred && let Some(credits) = &mut self.credits {
+            start_ns = credits.pass(start_ns, length);
+        }
+        start_ns = match &mut self.cache {
+            Some(cache) if is_cached => cache.admit(start_ns, length),
+            _ => start_ns.max(self.channels.free_ns()),
+        };
+        if let Some(stalls) = &mut self.stalls {
+            if op == Op::Write {
+                stalls.write(start_ns, length);
+            }
+            start_ns = stalls.over_ns(start_ns);
+        }
+
+        let latency = match &self.cache {
+            Some(cache) if is_cached => cache.latency(),
+            _ => &self.latency_ns[op as usize],
+        };
+        let mut latency_ns = latency.ns(|| self.draws.share(self.requests));
+        self.requests += 1;
+        if let Some(load) = &mut self.load {
+            latency_ns = times(latency_ns, load.factor(arrival_ns));
+        }
+
+        let mut ready_ns = start_ns;
+        let mut head = self.head.as_mut().filter(|_| is_transferred && !is_cached);
+        if let Some(head) = &mut head {
+            // What is read on has been read ahead.
+            ready_ns = head.reach(start_ns, offset, if op == Op::Read { 0 } else { arrival_ns });
+        }
+        if op == Op::Flush
+            && let Some(cache) = &self.cache
+        {
+            ready_ns = start_ns.max(cache.drained_ns());
+        }
+        let mut done_ns = ready_ns.saturating_add(latency_ns);
+        if is_transferred {
+            let crossed_ns = self.pipe.as_mut().map_or(ready_ns, |pipe| pipe.cross(ready_ns, length));
+            done_ns = done_ns.max(crossed_ns);
+            if let Some(head) = head {
+                head.leave(offset + length, crossed_ns);
+            }
+        }
+
+        match &mut self.cache {
+            Some(cache) if is_cached => cache.hold(done_ns, offset, length),
+            _ => self.channels.hold(done_ns),
+        }
+        if let Some(load) = &mut self.load {
+            load.add(done_ns);
+        }
+        done_ns
+    }
+}
+
+/// The nearest whole number, 0 if negative.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "that is what it says")]
+fn whole(ns: f64) -> u64 {
+    (ns + 0.5) as u64
+}
+
+#[allow(clippy::cast_precision_loss, reason = "latencies are far below 2^53 ns, 104 days")]
+fn times(ns: u64, factor: f64) -> u64 {
+    whole(ns as f64 * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(arrival_ns: u64, length: u64) -> Request {
+        Request { arrival_ns, op: Op::Read, offset: 0, length }
+    }
+
+    fn constant(latency_ns: u64) -> [Latency; 4] {
+        [latency_ns; 4].map(Latency::Constant)
+    }
+
+    #[test]
+    fn every_operation_has_its_own_latency() {
+        let mut model = Model::new(Parameters { latency_ns: [1, 2, 3, 4].map(Latency::Constant), ..Parameters::default() });
+        let completions = Op::ALL.map(|op| model.completion_ns(&Request { op, ..read(100, 4096) }));
+        assert_eq!(completions, [101, 102, 103, 104]);
+    }
+
+    #[test]
+    fn unlimited_channels_serve_at_once() {
+        let mut model = Model::new(Parameters { latency_ns: constant(1000), ..Parameters::default() });
+        assert!((0..100).all(|at| model.completion_ns(&read(at, 4096)) == at + 1000));
+    }
+
+    #[test]
+    fn channels_queue_first_come_first_served() {
+        let mut model =
+            Model::new(Parameters { latency_ns: constant(1000), channels: NonZeroU32::new(2), ..Parameters::default() });
+        let completions = [0, 0, 0, 10, 5000].map(|at| model.completion_ns(&read(at, 4096)));
+        assert_eq!(completions, [1000, 1000, 2000, 2000, 6000]);
+    }
+
+    #[test]
+    fn the_pipe_is_shared_and_latency_overlaps_the_transfer() {
+        let mut model = Model::new(Parameters {
+            latency_ns: constant(500),
+            bandwidth_bytes_per_s: NonZeroU64::new(1_000_000_000),
+            ..Parameters::default()
+        });
+        let completions = [0, 0, 10_000].map(|at| model.completion_ns(&read(at, 4096)));
+        assert_eq!(model.completion_ns(&read(20_000, 100)), 20_500);
+        assert_eq!(completions, [4096, 8192, 14_096]);
+    }
+
+    #[test]
+    fn discards_and_flushes_do_not_cross_the_pipe() {
+        let latency_ns = [0, 0, 7, 9].map(Latency::Constant);
+        let parameters = Parameters { latency_ns, bandwidth_bytes_per_s: NonZeroU64::new(1), ..Parameters::default() };
+        let mut model = Model::new(parameters);
+        assert_eq!(model.completion_ns(&Request { op: Op::Discard, ..read(0, 1 << 40) }), 9);
+        assert_eq!(model.completion_ns(&Request { op: Op::Flush, ..read(0, 0) }), 7);
+    }
+
+    #[test]
+    fn a_stall_begins_with_the_next_request_and_holds_all_until_its_end() {
+        let mut model = Model::new(Parameters { latency_ns: constant(1000), ..Parameters::default() });
+        assert_eq!(model.completion_ns(&read(0, 4096)), 1000);
+        model.stall_next(500_000);
+        let completions = [10_000, 200_000, 509_999, 510_000, 600_000].map(|at| model.completion_ns(&read(at, 4096)));
+        assert_eq!(completions, [511_000, 511_000, 511_000, 511_000, 601_000]);
+        assert_eq!(model.stalled_until_ns(), 510_000);
+    }
+
+    #[test]
+    fn saturated_bandwidth_is_exact_over_many_requests() {
+        let mut model = Model::new(Parameters { bandwidth_bytes_per_s: NonZeroU64::new(550_000_000), ..Parameters::default() });
+        let last = (0..1000).map(|_| model.completion_ns(&read(0, 1 << 20))).last().unwrap();
+        let expected = 1000 * (1u64 << 20) * 1_000_000_000 / 550_000_000;
+        assert!(last.abs_diff(expected) < 1000);
+    }
+
+    #[test]
+    fn a_cached_write_needs_no_channel_and_a_flush_waits_for_it() {
+        let rate = |bytes_per_s| NonZeroU64::new(bytes_per_s).unwrap();
+        let mut model = Model::new(Parameters {
+            latency_ns: [1000, 5000, 10, 0].map(Latency::Constant),
+            channels: NonZeroU32::new(1),
+            cache: Some(CacheParameters {
+                bytes: 1 << 20,
+                latency_ns: Latency::Constant(100),
+                destage_bytes_per_s: rate(1_000_000),
+            }),
+            ..Parameters::default()
+        });
+        let made = [Op::Read, Op::Write, Op::Write, Op::Flush, Op::Read];
+        let completions = made.map(|op| model.completion_ns(&Request { op, ..read(0, 4096) }));
+        assert_eq!(completions, [1000, 100, 100, 100 + 2 * 4_096_000 + 10, 100 + 2 * 4_096_000 + 10 + 1000]);
+    }
+
+    #[test]
+    fn each_request_has_its_own_draw() {
+        let drawn = Latency::Quantiles { quantiles: vec![[0.0, 0.0], [1.0, 1e6]] };
+        let mixed = Parameters {
+            latency_ns: [drawn.clone(), Latency::Constant(5), drawn, Latency::Constant(0)],
+            ..Parameters::default()
+        };
+        let run = |parameters: &Parameters, ops: [Op; 3]| {
+            let mut model = Model::new(parameters.clone());
+            ops.map(|op| model.completion_ns(&Request { op, ..read(0, 0) }))
+        };
+        let reads = run(&mixed, [Op::Read; 3]);
+        assert_eq!(run(&mixed, [Op::Read, Op::Write, Op::Flush]), [reads[0], 5, reads[2]]);
+        assert_ne!(run(&Parameters { seed: 1, ..mixed }, [Op::Read; 3]), reads);
+    }
+}

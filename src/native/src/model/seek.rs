@@ -1,0 +1,102 @@
+//! One arm over a turning platter: where the head has to go decides how long it takes.
+
+use std::num::NonZeroU64;
+
+use super::whole;
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
+pub struct SeekParameters {
+    /// Over no distance, and over `span_bytes`; it grows with the root of the distance (Ruemmler and Wilkes, 1994).
+    pub least_ns: u64,
+    pub most_ns: u64,
+    pub span_bytes: NonZeroU64,
+    /// 0: no platter.
+    pub revolution_ns: u64,
+}
+
+#[derive(Debug)]
+pub struct Head {
+    parameters: SeekParameters,
+    /// Under the head, at media speed.
+    ns_per_byte: f64,
+    offset: u64,
+    /// When the head was over `offset`; `None` before the first request.
+    left_ns: Option<u64>,
+}
+
+impl Head {
+    /// `bytes_per_s` pass under the head; a track is what passes in a revolution.
+    #[allow(clippy::cast_precision_loss, reason = "a rate")]
+    pub fn new(parameters: SeekParameters, bytes_per_s: Option<NonZeroU64>) -> Self {
+        Self { parameters, ns_per_byte: bytes_per_s.map_or(0.0, |rate| 1e9 / rate.get() as f64), offset: 0, left_ns: None }
+    }
+
+    /// When the head, free at `start_ns`, is over `offset`. What goes on where the last request ended needs no way if the
+    /// drive knew of it before (`known_ns`).
+    #[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
+    pub fn reach(&mut self, start_ns: u64, offset: u64, known_ns: u64) -> u64 {
+        let SeekParameters { least_ns, most_ns, span_bytes, revolution_ns } = self.parameters;
+        let left_ns = *self.left_ns.get_or_insert(start_ns);
+        let distance = offset.abs_diff(self.offset);
+        if distance == 0 && known_ns <= left_ns {
+            return start_ns;
+        }
+        let way = (distance as f64 / span_bytes.get() as f64).min(1.0).sqrt();
+        let seek_ns = if distance == 0 { 0 } else { least_ns + whole(way * (most_ns as f64 - least_ns as f64)) };
+        let there_ns = start_ns.saturating_add(seek_ns);
+        if revolution_ns == 0 {
+            return there_ns;
+        }
+        let ahead_ns = whole((distance as f64 * self.ns_per_byte) % revolution_ns as f64) % revolution_ns;
+        let ahead_ns = if offset < self.offset { revolution_ns - ahead_ns } else { ahead_ns };
+        let turned_ns = there_ns.saturating_sub(left_ns) % revolution_ns;
+        there_ns.saturating_add((ahead_ns + revolution_ns - turned_ns) % revolution_ns)
+    }
+
+    /// The last byte before `offset` passed under the head at `at_ns`.
+    pub fn leave(&mut self, offset: u64, at_ns: u64) {
+        self.offset = offset;
+        self.left_ns = Some(at_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A byte takes a nanosecond, a track is 8 ms long.
+    fn head(revolution_ns: u64) -> Head {
+        let span_bytes = NonZeroU64::new(400 * MIB).unwrap();
+        Head::new(SeekParameters { least_ns: 1_000, most_ns: 11_000, span_bytes, revolution_ns }, NonZeroU64::new(1_000_000_000))
+    }
+
+    #[test]
+    fn a_seek_grows_with_the_root_of_the_distance() {
+        for (offset, expected) in [(0, 0), (4 * MIB, 2_000), (100 * MIB, 6_000), (400 * MIB, 11_000), (900 * MIB, 11_000)] {
+            assert_eq!(head(0).reach(500, offset, 500) - 500, expected);
+        }
+    }
+
+    #[test]
+    fn the_platter_turns_on_while_the_head_moves() {
+        let mut head = head(8_000_000);
+        // From byte 0 at 100 to byte 2,000,000: 2 ms later it is there, after a seek of 1 us + 10 us * sqrt(0.00477).
+        assert_eq!(head.reach(100, 2_000_000, 100), 2_000_100);
+        head.leave(2_004_096, 2_004_196);
+        assert_eq!(head.reach(2_004_196, 4_096, 2_004_196), 2_004_196 + 6_000_000, "back by 2 ms is ahead by 6");
+        assert_eq!(head.reach(2_004_196, 8_004_096, 2_004_196), 2_004_196 + 6_000_000);
+        assert_eq!(head.reach(2_004_196, 2_004_096 + 16, 2_004_196), 2_004_196 + 16 + 8_000_000, "missed while it sought");
+    }
+
+    #[test]
+    fn what_goes_on_at_once_needs_no_way_and_what_comes_too_late_a_revolution() {
+        let mut head = head(8_000_000);
+        head.leave(4096, 1_000);
+        assert_eq!(head.reach(1_000, 4096, 900), 1_000);
+        assert_eq!(head.reach(1_500, 4096, 900), 1_500, "it was known before");
+        assert_eq!(head.reach(1_500, 4096, 1_500), 8_001_000);
+    }
+}

@@ -1,0 +1,106 @@
+//! Stalls that the device makes by itself, such as the garbage collection of flash: until one is over nothing starts.
+
+use std::num::NonZeroU64;
+
+use super::draw::Draws;
+use super::latency::Latency;
+use super::times;
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
+pub struct StallParameters {
+    /// One begins with the write that completes so many bytes.
+    pub every_bytes: Option<NonZeroU64>,
+    /// One in each period, counted from the first request.
+    pub period_ns: Option<NonZeroU64>,
+    /// At a drawn place in its period instead of at its end.
+    pub at_random: bool,
+    pub length_ns: Latency,
+}
+
+#[derive(Debug)]
+pub struct Stalls {
+    parameters: StallParameters,
+    first_ns: Option<u64>,
+    written_bytes: u64,
+    collections: u64,
+    collected_ns: u64,
+    collection_lengths: Draws,
+    period_lengths: Draws,
+    places: Draws,
+}
+
+impl Stalls {
+    pub fn new(parameters: StallParameters, seed: u64) -> Self {
+        let [collection_lengths, period_lengths, places] = [1, 2, 3].map(|stream| Draws::new(seed, stream));
+        let (first_ns, written_bytes, collections, collected_ns) = (None, 0, 0, 0);
+        Self { parameters, first_ns, written_bytes, collections, collected_ns, collection_lengths, period_lengths, places }
+    }
+
+    /// A write that could start at `start_ns`; the stall that it may bring holds it, too.
+    pub fn write(&mut self, start_ns: u64, length: u64) {
+        let Some(every_bytes) = self.parameters.every_bytes else { return };
+        self.written_bytes = self.written_bytes.saturating_add(length);
+        while self.written_bytes >= every_bytes.get() {
+            self.written_bytes -= every_bytes.get();
+            let length_ns = self.parameters.length_ns.ns(|| self.collection_lengths.share(self.collections));
+            self.collected_ns = start_ns.max(self.collected_ns).saturating_add(length_ns);
+            self.collections += 1;
+        }
+    }
+
+    /// When what could start at `start_ns` starts.
+    pub fn over_ns(&mut self, start_ns: u64) -> u64 {
+        let start_ns = start_ns.max(self.collected_ns);
+        let first_ns = *self.first_ns.get_or_insert(start_ns);
+        let Some(period_ns) = self.parameters.period_ns else { return start_ns };
+        let (number, into_ns) = ((start_ns - first_ns) / period_ns, (start_ns - first_ns) % period_ns);
+        let length_ns = self.parameters.length_ns.ns(|| self.period_lengths.share(number)).min(period_ns.get());
+        let latest_ns = period_ns.get() - length_ns;
+        let begin_ns = if self.parameters.at_random { times(latest_ns, self.places.share(number)) } else { latest_ns };
+        let held = (begin_ns..begin_ns + length_ns).contains(&into_ns);
+        start_ns + if held { begin_ns + length_ns - into_ns } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stalls(every_bytes: u64, period_ns: u64, at_random: bool) -> Stalls {
+        let [every_bytes, period_ns] = [every_bytes, period_ns].map(NonZeroU64::new);
+        Stalls::new(StallParameters { every_bytes, period_ns, at_random, length_ns: Latency::Constant(100) }, 1)
+    }
+
+    #[test]
+    fn the_write_that_completes_the_bytes_begins_a_stall() {
+        let mut stalls = stalls(10_000, 0, false);
+        let started = [(0, 4096), (10, 4096), (20, 4096), (50, 4096), (200, 4096), (230, 20_000)].map(|(at, length)| {
+            stalls.write(at, length);
+            stalls.over_ns(at)
+        });
+        assert_eq!(started, [0, 10, 120, 120, 300, 500], "the last write brings two, after the one under way");
+    }
+
+    #[test]
+    fn a_period_ends_with_its_stall() {
+        let mut stalls = stalls(0, 1000, false);
+        let started = [5000, 5899, 5900, 5999, 6000, 6950].map(|at| stalls.over_ns(at));
+        assert_eq!(started, [5000, 5899, 6000, 6000, 6000, 7000]);
+    }
+
+    #[test]
+    fn at_random_there_is_one_in_each_period() {
+        let mut stalls = stalls(0, 1000, true);
+        let mut begins = Vec::new();
+        for period in 0..50 {
+            let held: Vec<u64> = (0..1000).filter(|at| stalls.over_ns(period * 1000 + at) > period * 1000 + at).collect();
+            assert_eq!(held.len(), 100);
+            assert_eq!(held[99] - held[0], 99);
+            begins.push(held[0]);
+        }
+        begins.sort_unstable();
+        begins.dedup();
+        assert!(begins.len() > 40);
+    }
+}
