@@ -6,7 +6,7 @@ BLOCKS ?=
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test setup doctor lab lock clean
+.PHONY: help paper test setup doctor bench-model lab lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -22,6 +22,9 @@ setup: ## install what is missing, build what changed
 
 doctor: setup ## what this machine can do, and what to install for the rest
 	@$(WITH_PATH) tickdisk doctor
+
+bench-model: setup ## requests a second that the device model completes in simulated time
+	@$(WITH_PATH) python envs/bench_model.py
 
 lab: setup ## the notebooks in JupyterLab
 	@$(WITH_PATH) jupyter lab notebooks

@@ -147,7 +147,10 @@ def test_files_stay_through_set_and_remount_and_the_cache_is_cold_then(tmp_path:
 
 def test_a_stall_begins_with_a_request_and_holds_all_until_its_end(tmp_path: Path) -> None:
     log = tmp_path / "device.log"
-    with device.up(model(0), size_bytes=64 << 20, file_system=None, floor_ns=0, log_path=log) as disk, direct(disk.block_device) as io:
+    with (
+        device.up(model(0), size_bytes=64 << 20, file_system=None, floor_ns=0, log_path=log) as disk,
+        direct(disk.block_device) as io,
+    ):
         descriptor, page = io
         armed_ns = disk.stall(300_000_000)
         before_ns = time.monotonic_ns()

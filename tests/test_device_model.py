@@ -1,6 +1,5 @@
 """The device model and the file that describes devices."""
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tickdisk import _native, device
+from tickdisk import device
 from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 
@@ -26,9 +25,9 @@ THESIS = {  # shared/spec: the thesis's table of emulated devices, latency in us
 def simulate(
     arrivals_ns: np.ndarray, latency_ns: int, channels: int | None = None, bandwidth: int | None = None, length: int = 4096
 ) -> np.ndarray:
-    count = len(arrivals_ns)
-    done = _native.simulate([latency_ns] * 4, bandwidth, channels, arrivals_ns.tolist(), [0] * count, [length] * count)
-    return np.array(done)
+    latencies = {f"{op}_latency_ns": latency_ns for op in device.OPS}
+    model = DeviceModel(name="test", **latencies, channels=channels, bandwidth_bytes_per_s=bandwidth)
+    return device.simulate(model, arrivals_ns, 0, 0, length)
 
 
 arrivals = st.lists(st.integers(0, 2000), min_size=1, max_size=80).map(lambda gaps: np.cumsum(np.array(gaps, dtype=np.int64)))
@@ -55,19 +54,53 @@ def test_the_shared_pipe_follows_its_closed_form(arrivals_ns: np.ndarray, latenc
     assert simulate(arrivals_ns, latency_ns, bandwidth=10**9, length=length).tolist() == expected.tolist()
 
 
-def test_the_mean_wait_is_that_of_an_m_d_1_queue() -> None:
-    rng, service_ns, load = np.random.default_rng(7), 1000, 0.7
-    arrivals_ns = np.cumsum(rng.exponential(service_ns / load, 200_000)).astype(np.int64)
-    wait = simulate(arrivals_ns, service_ns, channels=1) - arrivals_ns - service_ns
-    assert math.isclose(wait.mean(), service_ns * load / (2 * (1 - load)), rel_tol=0.05)  # Pollaczek and Khinchine
-
-
 def test_the_tiers_are_the_thesis_s() -> None:
     devices = device.load_devices(ROOT / "data/devices.yaml")
-    found = {name: (model.read_latency_ns / 1000, model.bandwidth_bytes_per_s) for name, model in devices.items()}
-    assert found == THESIS
+    tiers = {name: model for name, model in devices.items() if model.tier}
+    assert {name: (model.latency_ns[0] / 1000, model.bandwidth_bytes_per_s) for name, model in tiers.items()} == THESIS
+    for name, model in tiers.items():
+        latencies = dict.fromkeys(("read_latency_ns", "write_latency_ns", "flush_latency_ns"), round(THESIS[name][0] * 1000))
+        assert model.as_dict() == DeviceModel(name=name, **latencies, bandwidth_bytes_per_s=model.bandwidth_bytes_per_s).as_dict()
+
+
+def throughput_per_s(model: DeviceModel, op: int, length: int, count: int, stride: int = 0) -> float:
+    """Requests a second when all are there from the start."""
+    done = device.simulate(model, np.zeros(count, dtype=np.int64), op, np.arange(count) * stride, length)
+    return count / done.max() * 1e9
+
+
+def test_the_others_do_what_is_published_of_them() -> None:
+    devices = device.load_devices(ROOT / "data/devices.yaml")
     assert all(model.source and model.description and model.name == name for name, model in devices.items())
-    assert all(model.read_latency_ns == model.write_latency_ns == model.flush_latency_ns for model in devices.values())
+    read_iops = {
+        "nvme_consumer": 600_000,
+        "nvme_datacenter": 490_000,
+        "sata_ssd_collecting": 72_000,
+        "gp3": 3000,
+        "io2_10000": 10_000,
+    }
+    for name, iops in read_iops.items():
+        assert throughput_per_s(devices[name], 0, 4096, 100_000) == pytest.approx(iops, rel=0.06), name
+    bytes_per_s = {
+        "nvme_consumer": 3.5e9,
+        "sata_ssd_collecting": 5e8,
+        "gp3": 125 << 20,
+        "hdd_7200rpm": 138e6,
+        "gp2_100gib": 128 << 20,
+    }
+    for name, bandwidth in bytes_per_s.items():
+        found = throughput_per_s(devices[name], 0, 1 << 20, 3000, stride=1 << 20) * (1 << 20)
+        assert found == pytest.approx(bandwidth, rel=0.02), name
+    burst = throughput_per_s(devices["gp2_100gib"], 1, 4096, 5_000_000)
+    assert burst == pytest.approx(3000, rel=1e-3)
+    assert throughput_per_s(devices["st1_1tib"], 0, 1 << 20, 500_000) == pytest.approx(250, rel=1e-3)
+    alone = np.arange(100_000) * 10**9
+    io2_ns = device.simulate(devices["io2_10000"], alone, 0, 0, 16_384) - alone
+    assert io2_ns.mean() < 500_000
+    assert np.mean(io2_ns > 800_000) == pytest.approx(0.01, rel=0.2)
+    places = np.random.default_rng(1).integers(0, 2 * 10**12 >> 12, 100_000) << 12
+    disk_ns = device.simulate(devices["hdd_7200rpm"], alone, 0, places, 4096) - alone
+    assert disk_ns.mean() == pytest.approx(8.5e6 + 8.333e6 / 2, rel=0.02)
 
 
 def test_an_unknown_device_lists_the_known_ones() -> None:
@@ -75,6 +108,7 @@ def test_an_unknown_device_lists_the_known_ones() -> None:
         device.find_device(device.load_devices(ROOT / "data/devices.yaml"), "floppy")
 
 
+ALL_ZERO = {"read_latency_ns": 0, "write_latency_ns": 0, "flush_latency_ns": 0}
 GOOD = "read_latency_ns: 1, write_latency_ns: 1, flush_latency_ns: 1"
 
 
@@ -86,6 +120,51 @@ GOOD = "read_latency_ns: 1, write_latency_ns: 1, flush_latency_ns: 1"
         ("a: {read_latency_ns: 1, flush_latency_ns: 1}", "device a, key write_latency_ns: missing"),
         (f"a: {{{GOOD}, bandwidth_bytes_per_s: 0}}", "key bandwidth_bytes_per_s"),
         (f"a: {{{GOOD}, channels: fast}}", "key channels: .*not 'fast'"),
+        (f"a: {{{GOOD}, channels: 1.5}}", "key channels: .*not 1.5"),
+        (f"a: {{{GOOD}, seed: -1}}", "key seed: .*not -1"),
+        (
+            f"a: {{{GOOD}, discard_latency_ns: {{median_ns: 5}}}}",
+            "key discard_latency_ns.sigma: missing; the keys are median_ns, sigma",
+        ),
+        (f"a: {{{GOOD}, discard_latency_ns: {{median_ns: -5, sigma: 1}}}}", "key discard_latency_ns.median_ns: .*not -5"),
+        (
+            f"a: {{{GOOD}, discard_latency_ns: {{median_ns: 5, p99_ns: 4}}}}",
+            "key discard_latency_ns: it needs median_ns, and beside",
+        ),
+        (f"a: {{{GOOD}, discard_latency_ns: {{median_ns: 5, sigma: 1, p99_ns: 9}}}}", "either sigma or p99_ns"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, 5], [1, 4]]}}}}", "key discard_latency_ns: latencies do not fall"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, 5]]}}}}", "key discard_latency_ns: it needs the shares 0 and 1"),
+        (
+            f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0.1, 5], [1, 6]]}}}}",
+            "key discard_latency_ns: shares rise from 0 to 1",
+        ),
+        (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, -5], [1, 6]]}}}}", "are not negative"),
+        (f"a: {{{GOOD}, load: [[1, 1], [1, 2]]}}", r"device a: load begins with \[1, 1\]"),
+        (f"a: {{{GOOD}, load: [[1, 1], [2, 0.5]]}}", "factors do not fall"),
+        (f"a: {{{GOOD}, load: [[1, .nan]]}}", "key load.0.1: .*finite"),
+        (
+            f"a: {{{GOOD}, credits: [{{per_s: 0, capacity: 1}}]}}",
+            "key credits.0.per_s: .*not 0; the keys are per_s, capacity, request_bytes",
+        ),
+        (f"a: {{{GOOD}, seek: {{least_ms: 1}}}}", "key seek.least_ns: missing; the keys are least_ns, most_ns, span_bytes"),
+        (
+            f"a: {{{GOOD}, seek: {{least_ns: 1, most_ns: 2, span_bytes: 1, revolution_ns: 1}}}}",
+            "device a: a device with seek has channels: 1",
+        ),
+        (f"a: {{{GOOD}, seek: {{least_ns: 3, most_ns: 2, span_bytes: 1, revolution_ns: 1}}}}", "key seek: most_ns is not below"),
+        (f"a: {{{GOOD}, stalls: {{length_ns: 5}}}}", "key stalls: it needs every_bytes or period_ns"),
+        (
+            f"a: {{{GOOD}, stalls: {{period_ns: 5, length_ns: {{median_ns: 1, sigm: 2}}}}}}",
+            "stalls.length_ns.sigma: missing; the keys are median",
+        ),
+        (
+            f"a: {{{GOOD}, cache: {{bytes: 5, latency_ns: -1, destage_bytes_per_s: 1}}}}",
+            "key cache.latency_ns: .*not -1; the keys are bytes",
+        ),
+        (
+            f"a: {{{GOOD}, cache: {{bytes: 5, latency_ns: 1, destage_bytes_per_s: 1, x: 1}}}}",
+            "key cache.x: unknown key; the keys are bytes",
+        ),
         ("a: {b: [}", "line 1: not YAML"),
         ("a:", "device a: no keys"),
         ("- a", "no devices"),
@@ -107,6 +186,28 @@ def test_variants_of_a_device() -> None:
     assert (slow.name, slow.latency_ns, slow.bandwidth_bytes_per_s) == ("a_6000us", (6_000_000,) * 3 + (0,), 10**9)
     assert model.with_burn(5).as_dict() == {**model.as_dict(), "burn_ns": 5}
     assert model.unlimited().service_ns(1 << 20) == 0
+    assert model.steady() == model
+
+
+def test_variants_of_a_device_that_varies() -> None:
+    disk = device.load_devices(ROOT / "data/devices.yaml")["hdd_7200rpm"]
+    assert disk.latency_ns == (5_166_666, 100_000, 0, 0)
+    assert (
+        disk.steady().as_dict()
+        == DeviceModel(
+            name="hdd_7200rpm",
+            read_latency_ns=5_166_666,
+            write_latency_ns=100_000,
+            flush_latency_ns=0,
+            channels=1,
+            bandwidth_bytes_per_s=138_000_000,
+        ).as_dict()
+    )
+    assert disk.with_latency(7_000).cache == device.Cache(bytes=64 << 20, latency_ns=7_000, destage_bytes_per_s=138_000_000)
+    assert disk.unlimited().parameters() == DeviceModel(name="x", **ALL_ZERO).parameters()
+    assert DeviceModel(**disk.as_dict()).as_dict() == disk.as_dict()
+    quantiles = device.Quantiles(quantiles=((0, 10), (0.4, 20), (0.6, 40), (1, 50)))
+    assert DeviceModel(name="x", **{**ALL_ZERO, "read_latency_ns": quantiles}).service_ns(1) == 30
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:

@@ -130,8 +130,9 @@ def test_the_screen_is_one_screen_and_keeps_what_is_missing(count: int) -> None:
 
 def devices(folder: Path) -> Path:
     path = folder / "devices.yaml"
-    keys = "{read_latency_ns: 1000, write_latency_ns: 1000, flush_latency_ns: 1000}"
-    path.write_text(f"fast: {keys}\nslow: {keys}\nnew: {keys}\n")
+    keys = "read_latency_ns: 1000, write_latency_ns: 1000, flush_latency_ns: 1000"
+    tiers = "".join(f"{name}: {{tier: true, {keys}}}\n" for name in ("fast", "slow", "new"))
+    path.write_text(f"{tiers}mine: {{{keys}}}\n")
     return path
 
 

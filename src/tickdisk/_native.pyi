@@ -1,20 +1,20 @@
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 class Disk:
     def __new__(cls, mount_point: str, source: str, size_bytes: int, log_path: str | None = None) -> Self: ...
-    def set(
-        self, latency_ns: list[int], bandwidth_bytes_per_s: int | None, channels: int | None, floor_ns: int, burn_ns: int
-    ) -> tuple[int, int]: ...
+    def set(self, parameters: Mapping[str, Any], floor_ns: int, burn_ns: int) -> tuple[int, int]: ...
     def stall(self, duration_ns: int) -> int: ...
     def status(self) -> dict[str, object]: ...
     def has_ended(self) -> bool: ...
     def close(self) -> None: ...
 
 def simulate(
-    latency_ns: list[int],
-    bandwidth_bytes_per_s: int | None,
-    channels: int | None,
-    arrivals_ns: list[int],
-    ops: list[int],
-    lengths: list[int],
-) -> list[int]: ...
+    parameters: Mapping[str, Any],
+    requests: Sequence[npt.NDArray[np.int64]],
+    completions_ns: npt.NDArray[np.int64],
+    stalls: Sequence[tuple[int, int]],
+) -> None: ...

@@ -75,20 +75,18 @@ impl Disk {
     }
 }
 
-/// Arrivals in ns, ops (index of read, write, flush, discard), offsets, lengths: a row a request, in the order of arrival.
-type Columns = (PyBuffer<i64>, PyBuffer<u8>, PyBuffer<i64>, PyBuffer<i64>);
-
-/// Writes the completions that the model gives to `requests` into `completions_ns`. Each of the `stalls` (time and duration, in
+/// Writes the completions that the model gives to requests, in the order of their arrival, into `completions_ns`. Columns:
+/// arrivals in ns, ops (indices of read, write, flush, discard), offsets, lengths. Each of the `stalls` (time and duration, in
 /// order) begins with the first request from its time on.
 #[pyfunction]
 fn simulate(
     py: Python<'_>,
     parameters: Parameters,
-    requests: Columns,
+    columns: [PyBuffer<i64>; 4],
     completions_ns: PyBuffer<i64>,
     stalls: Vec<[u64; 2]>,
 ) -> PyResult<()> {
-    let (arrivals, ops, offsets, lengths) = requests;
+    let [arrivals, ops, offsets, lengths] = columns;
     let mut times_ns = arrivals.to_vec(py)?;
     let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
     if [ops.len(), offsets.len(), lengths.len()] != [times_ns.len(); 3] {
@@ -98,8 +96,9 @@ fn simulate(
     let simulated = py.detach(|| {
         let (mut model, mut last_ns) = (Model::new(parameters), 0);
         for (number, (((time_ns, op), offset), length)) in times_ns.iter_mut().zip(ops).zip(offsets).zip(lengths).enumerate() {
+            let op = usize::try_from(op).ok().and_then(|op| Op::ALL.get(op));
             let (Ok(arrival_ns), Some(op), Ok(offset), Ok(length)) =
-                (u64::try_from(*time_ns), Op::ALL.get(usize::from(op)), offset.try_into(), length.try_into())
+                (u64::try_from(*time_ns), op, offset.try_into(), length.try_into())
             else {
                 return Err(format!("request {number}: times, offsets and lengths are not negative, ops 0 to 3"));
             };

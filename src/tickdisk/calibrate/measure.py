@@ -120,8 +120,9 @@ class _Session:
 
     def tier(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
-        floor_ns, looks, _ = self._settle(model)
-        measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model.read_latency_ns)]
+        floor_ns, looks, _ = self._settle(model.steady())
+        self._bench.set(model, floor_ns=floor_ns)
+        measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model.latency_ns[0])]
         for each in measured:
             self._keep(model, each)
         result = self._device(model, floor_ns, looks, measured[:2])
@@ -129,7 +130,7 @@ class _Session:
 
     def floor_only(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor; the last look at it gives p50 and CPU."""
-        floor_ns, looks, last = self._settle(model)
+        floor_ns, looks, last = self._settle(model.steady())
         self._keep(model, last)
         return self._device(model, floor_ns, looks, [last])
 

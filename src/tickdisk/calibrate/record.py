@@ -130,9 +130,9 @@ def load_calibration(path: Path) -> Calibration:
 def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
     """Returns the floor for `model`: measured if it was calibrated under its name and latency, interpolated otherwise."""
     for device in calibration.devices:
-        if device.name == model.name and device.model["read_latency_ns"] == model.read_latency_ns:
+        if device.name == model.name and device.model["read_latency_ns"] == model.as_dict()["read_latency_ns"]:
             return device.floor_ns
-    return interpolate_floor(calibration, model.read_latency_ns)
+    return interpolate_floor(calibration, model.latency_ns[0])
 
 
 def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:

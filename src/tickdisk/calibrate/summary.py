@@ -58,8 +58,8 @@ def nominal(model: DeviceModel, job: Job) -> Nominal:
 
 def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
     """Returns the latency of one request on the idle device; a mix of reads and writes counts as their mean."""
-    each = {"read": model.read_latency_ns, "write": model.write_latency_ns}
-    base = each.get(op, (model.read_latency_ns + model.write_latency_ns) // 2)
+    read_ns, write_ns, *_ = model.latency_ns
+    base = {"read": read_ns, "write": write_ns}.get(op, (read_ns + write_ns) // 2)
     transfer = round(block_bytes * 1e9 / model.bandwidth_bytes_per_s) if model.bandwidth_bytes_per_s else 0
     return max(base, transfer)
 
@@ -96,7 +96,7 @@ def job_result(model: DeviceModel, measured: Measured, ramp_ms: float) -> JobRes
     bandwidth = None if iops is None else iops * job.block_bytes
     expected = nominal(model, job)
     realised = {"p50_ns": p50_ns, "iops": iops, "bandwidth_bytes_per_s": bandwidth}.get(expected.compared or "")
-    ratio, holds = within(expected, realised, model.read_latency_ns)
+    ratio, holds = within(expected, realised, model.latency_ns[0])
     load = measured.load
     return JobResult(
         job=job.name,

@@ -71,8 +71,8 @@ def recover() -> None:
 
 
 def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:
-    if floor_ns > model.read_latency_ns:
-        print(f"floor-limited: the emulator takes {floor_ns / 1000:.0f} us, the device {model.read_latency_ns / 1000:g} us")
+    if floor_ns > model.latency_ns[0]:
+        print(f"floor-limited: the emulator takes {floor_ns / 1000:.0f} us, the device {model.latency_ns[0] / 1000:g} us")
 
 
 def _bytes(size: str) -> int:

@@ -45,7 +45,7 @@ def world(plan: _Plan = PLAN_PATH) -> None:
 
 
 def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibration.json")) -> None:
-    """Measures every device of the experiments by fio: the emulator's own latency first, then what is realised."""
+    """Measures tiers and devices of the experiments by fio: the emulator's own latency first, then what the tiers realise."""
     from tickdisk import calibrate as room
 
     process.follow_owner()
@@ -53,7 +53,7 @@ def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibrati
     limits = project.config.limits
     room.calibrate(
         project.models(),
-        tiers=list(project.devices),
+        tiers=[name for name, model in project.devices.items() if model.tier],
         seconds_per_job=project.config.chosen.calibration.seconds_per_job,
         out_path=output,
         say=_say,

@@ -12,6 +12,8 @@ from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
 from tickdisk.device.model import DeviceModel, find_device, load_devices
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
+from tickdisk.device.parts import Bucket, Cache, Lognormal, Quantiles, Seek, Stalls
+from tickdisk.device.simulate import simulate
 from tickdisk.device.up import DEFAULT_SIZE_BYTES, attach, bring_up, up
 
 
@@ -24,9 +26,15 @@ __all__ = [
     "DEFAULT_SIZE_BYTES",
     "MKFS",
     "OPS",
+    "Bucket",
+    "Cache",
     "DeviceModel",
+    "Lognormal",
     "MountedDevice",
+    "Quantiles",
+    "Seek",
     "Setting",
+    "Stalls",
     "attach",
     "bring_up",
     "find_device",
@@ -35,5 +43,6 @@ __all__ = [
     "native_path",
     "read_log",
     "recover",
+    "simulate",
     "up",
 ]

@@ -92,7 +92,7 @@ def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: 
                 return {}
             case _:
                 return {"error": f"unknown request {what}"}
-    except (TypeError, ValueError, OverflowError, OSError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
         return {"error": str(error)}
 
 

@@ -18,11 +18,13 @@ _MOST, _LEAST, _WARM_UP = 400, 40, 5
 
 
 def measure_floor(device: "MountedDevice", model: DeviceModel) -> int:
-    """Returns the floor of `model` on a device in ns: the median by which 4 KiB O_DIRECT reads, one at a time, exceed the model.
+    """Returns the floor of `model` on a device in ns: the median by which 4 KiB O_DIRECT reads, one at a time, exceed it.
 
     The wake-up of an idle core is part of it, so it depends on the latency; it is measured a second time with the first result
-    subtracted, because the emulator then sleeps less. The model stays in force with the first result subtracted.
+    subtracted, because the emulator then sleeps less. A device whose latency varies is held at its median meanwhile. That stays
+    in force with the first result subtracted.
     """
+    model = model.steady()
     device.set(model, floor_ns=0)
     first_ns = max(0, _excess_ns(device, model))
     if first_ns >= model.service_ns(_BLOCK):

@@ -1,54 +1,100 @@
-"""What a device is: latency per operation, bandwidth, parallelism."""
+"""What a device is: latency per operation, bandwidth, parallelism, and what else it is made of."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, Strict, ValidationError, model_validator
 
+from tickdisk.device.parts import (
+    CONSTANT,
+    KINDS,
+    Bucket,
+    Cache,
+    Count,
+    Latency,
+    Nanoseconds,
+    Part,
+    Points,
+    Seek,
+    Stalls,
+    median_ns,
+)
 from tickdisk.errors import TickdiskError
 
+_PARTS: Mapping[str, type[Part]] = {"credits": Bucket, "seek": Seek, "stalls": Stalls, "cache": Cache, **KINDS}
+_ABOUT = {"description", "source", "tier"}
 
-class DeviceModel(BaseModel):
-    """A storage device as the emulator knows it.
 
-    A request waits for a free channel; then its latency runs beside its transfer over the pipe that all channels share, and
-    it completes when both are over. None is unlimited.
+class DeviceModel(Part):
+    """A storage device as the emulator knows it; None and empty: it has no such part or limit.
+
+    A request passes the token buckets and waits for a free channel; then its latency runs beside its transfer over the pipe that
+    all channels share, and it completes when both are over. All are served in the order of their arrival.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str
     description: str = ""
     source: str = ""
     """Where the values are from."""
-    read_latency_ns: int = Field(ge=0)
-    write_latency_ns: int = Field(ge=0)
-    flush_latency_ns: int = Field(ge=0)
-    discard_latency_ns: int = Field(default=0, ge=0)
-    bandwidth_bytes_per_s: int | None = Field(default=None, gt=0)
-    channels: int | None = Field(default=None, gt=0)
-    burn_ns: int = Field(default=0, ge=0)
+    tier: bool = False
+    """Whether it is one of the paper's tiers, which are calibrated on every machine."""
+    read_latency_ns: Latency
+    write_latency_ns: Latency
+    flush_latency_ns: Latency
+    discard_latency_ns: Latency = 0
+    bandwidth_bytes_per_s: Count | None = None
+    channels: Annotated[int, Field(gt=0, le=1 << 20)] | None = None
+    load: Points = ()
+    """Factor of the latency over requests in flight, from [1, 1] on; linear in between, and on with the last slope."""
+    credits: Annotated[tuple[Bucket, ...], Strict(False)] = ()
+    seek: Seek | None = None
+    stalls: Stalls | None = None
+    cache: Cache | None = None
+    seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
+    """Of all that is drawn: the same arrivals have the same completions."""
+    burn_ns: Nanoseconds = 0
     """CPU time that the emulator burns for each request, after its reply (the sham control)."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        depths, factors = [depth for depth, _ in self.load], [factor for _, factor in self.load]
+        if self.load and ([depths[0], factors[0]] != [1, 1] or depths != sorted(set(depths)) or factors != sorted(factors)):
+            raise ValueError("load begins with [1, 1], its requests in flight rise, and its factors do not fall")
+        if self.seek is not None and (self.channels != 1 or self.bandwidth_bytes_per_s is None):
+            raise ValueError("a device with seek has channels: 1, and a bandwidth: one arm, and bytes that pass under it")
+        return self
 
     @property
     def latency_ns(self) -> tuple[int, int, int, int]:
-        """Latency of a read, a write, a flush and a discard."""
-        return self.read_latency_ns, self.write_latency_ns, self.flush_latency_ns, self.discard_latency_ns
+        """Latency of a read, a write, a flush and a discard on the idle device, the median; with a short seek, if it has to."""
+        seek_ns = 0 if self.seek is None else self.seek.least_ns + self.seek.revolution_ns // 2
+        write_ns = seek_ns + median_ns(self.write_latency_ns) if self.cache is None else median_ns(self.cache.latency_ns)
+        read_ns = seek_ns + median_ns(self.read_latency_ns)
+        return read_ns, write_ns, median_ns(self.flush_latency_ns), median_ns(self.discard_latency_ns)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the name and every parameter; not the description and the source, which change nothing."""
-        return self.model_dump(exclude={"description", "source"})
+        """Returns the name and every parameter, as JSON has them; not what is said about it, which changes nothing."""
+        return self.model_dump(mode="json", exclude=_ABOUT)
+
+    def parameters(self) -> dict[str, Any]:
+        """Returns what the native model takes; the names are those of its `Parameters`."""
+        values = self.model_dump(mode="json", exclude=_ABOUT | {"name", "burn_ns"})
+        return {"latency_ns": [values.pop(f"{op}_latency_ns") for op in ("read", "write", "flush", "discard")], **values}
 
     def with_latency(self, latency_ns: int) -> Self:
-        """Returns this device with another latency of reads, writes and flushes, named after it."""
+        """Returns this device with another, constant latency of reads, writes and flushes, named after it."""
+        cache = None if self.cache is None else self.cache.model_copy(update={"latency_ns": latency_ns})
         return self.model_copy(
             update={
                 "name": f"{self.name}_{latency_ns / 1000:g}us",
                 "read_latency_ns": latency_ns,
                 "write_latency_ns": latency_ns,
                 "flush_latency_ns": latency_ns,
+                "cache": cache,
             }
         )
 
@@ -56,25 +102,24 @@ class DeviceModel(BaseModel):
         """Returns this device, under the same name, burning `burn_ns` of CPU time for each request."""
         return self.model_copy(update={"burn_ns": burn_ns})
 
+    def steady(self) -> Self:
+        """Returns a device that always answers as this one does at the median while it is idle."""
+        ops = dict(zip(("read", "write", "flush", "discard"), self.latency_ns, strict=True))
+        update: dict[str, Any] = {f"{op}_latency_ns": latency_ns for op, latency_ns in ops.items()}
+        return self.model_copy(update=update | {"load": (), "credits": (), "seek": None, "stalls": None, "cache": None})
+
     def unlimited(self) -> Self:
         """Returns this device without any delay: what set-up and tear-down use."""
-        return self.model_copy(
-            update={
-                "name": f"{self.name}_unlimited",
-                "read_latency_ns": 0,
-                "write_latency_ns": 0,
-                "burn_ns": 0,
-                "flush_latency_ns": 0,
-                "discard_latency_ns": 0,
-                "bandwidth_bytes_per_s": None,
-                "channels": None,
-            }
-        )
+        about = {"name": f"{self.name}_unlimited", "description": self.description, "source": self.source}
+        return self.model_validate({**about, "read_latency_ns": 0, "write_latency_ns": 0, "flush_latency_ns": 0})
 
     def service_ns(self, length: int) -> int:
-        """Returns the time that an idle device takes for a read of `length` bytes."""
+        """Returns the time that an idle device takes for a read of `length` bytes, the median."""
         transfer = 0 if self.bandwidth_bytes_per_s is None else round(length * 1e9 / self.bandwidth_bytes_per_s)
-        return max(self.read_latency_ns, transfer)
+        return max(self.latency_ns[0], transfer)
+
+
+NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)
 
 
 def load_devices(path: Path) -> dict[str, DeviceModel]:
@@ -97,13 +142,25 @@ def _device(path: Path, name: str, values: object) -> DeviceModel:
     try:
         return DeviceModel(**{"name": name, **values})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        problem = "unknown key" if first["type"] == "extra_forbidden" else f"{first['msg']}, not {first['input']!r}"
-        if first["type"] == "missing":
+        raise TickdiskError(f"{path}, device {name}{_problem(error)}") from error
+
+
+def _problem(error: ValidationError) -> str:
+    """The first thing that is wrong: the key, what is wrong with it, and the keys that there are at its place."""
+    first = error.errors()[0]
+    place = first["loc"]
+    key = ".".join(str(part) for part in place if part not in {CONSTANT, *KINDS})
+    owner = next((_PARTS[str(part)] for part in reversed(place[:-1]) if str(part) in _PARTS), DeviceModel)
+    match first["type"]:
+        case "extra_forbidden":
+            problem = "unknown key"
+        case "missing":
             problem = "missing"
-        known = ", ".join(DeviceModel.model_fields)
-        raise TickdiskError(f"{path}, device {name}, key {key}: {problem}; the keys are {known}") from error
+        case "value_error":
+            return f"{key and f', key {key}'}: {first['msg'].removeprefix('Value error, ')}; correct it"
+        case _:
+            problem = f"{first['msg']}, not {first['input']!r}"
+    return f", key {key}: {problem}; the keys are {', '.join(owner.model_fields)}"
 
 
 def find_device(devices: Mapping[str, DeviceModel], name: str) -> DeviceModel:

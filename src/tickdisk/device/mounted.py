@@ -11,7 +11,7 @@ from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
 from tickdisk.device.emulator import start_emulator
 from tickdisk.device.loop import Loop, detach, device_path
-from tickdisk.device.model import DeviceModel
+from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
 from tickdisk.device.record import Identity, Record
 from tickdisk.errors import TickdiskError
@@ -92,13 +92,11 @@ class MountedDevice:
         reply = ask(
             self._record.socket,
             "set",
-            latency_ns=model.latency_ns,
-            bandwidth_bytes_per_s=model.bandwidth_bytes_per_s,
-            channels=model.channels,
+            parameters=model.parameters(),
             floor_ns=floor_ns,
             burn_ns=model.burn_ns,
         )
-        return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.read_latency_ns)
+        return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
 
     def stall(self, duration_ns: int) -> int:
         """Lets the next request begin a stall: for `duration_ns` the device starts nothing. Returns when it was armed.
@@ -111,8 +109,8 @@ class MountedDevice:
         """Returns what the device has done since it is up.
 
         requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
-        floor_ns, burn_owed_ns, stalls (begin and end in ns of each), cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep
-        idle cores from sleeping).
+        floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), cpu_ns of the emulator's threads in total
+        and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping).
         """
         return ask(self._record.socket, "status")
 
@@ -154,7 +152,7 @@ class MountedDevice:
         record = self._record
         for user in record.users:
             end(user)
-        ask(record.socket, "set", latency_ns=(0, 0, 0, 0), bandwidth_bytes_per_s=None, channels=None, floor_ns=0, burn_ns=0)
+        ask(record.socket, "set", parameters=NO_DELAY.parameters(), floor_ns=0, burn_ns=0)
         if record.file_system is not None and not unmount(record.mount_point, self._patience_s(), lazily=False):
             raise TickdiskError(f"{record.mount_point} is in use")
         if self._loop is not None:

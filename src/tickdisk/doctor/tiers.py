@@ -19,7 +19,7 @@ def tier_checks(devices: Path, calibration: Path) -> list[Check]:
         from tickdisk.device import load_devices  # noqa: PLC0415
     except ImportError as error:
         return [Check("device tiers", "missing", f"cannot be loaded ({error}): make setup")]
-    names = list(load_devices(devices))
+    names = [name for name, model in load_devices(devices).items() if model.tier]
     if not calibration.exists():
         advice = f"not calibrated; run `snakemake --cores all {calibration}`"
         return [Check("device tiers", "limited", f"{', '.join(names)}: {advice}")]

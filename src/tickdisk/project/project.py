@@ -78,8 +78,9 @@ class Project:
         return model if row.latency_us is None else model.with_latency(round(row.latency_us * 1000))
 
     def models(self) -> list[device.DeviceModel]:
-        """Returns every device model that the experiments and the calibration use, each once."""
-        found = {**self.devices, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in self.arms}}
+        """Returns every device model that is calibrated, each once: the tiers, and those of the experiments' arms."""
+        tiers = {name: model for name, model in self.devices.items() if model.tier}
+        found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in self.arms}}
         return list(found.values())
 
     def as_plan(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import player, qos, server, table
+from tickdisk import device, player, qos, server, table
 from tickdisk.config import Arm, Config, Decision, Scale, parse_config
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
@@ -63,7 +63,7 @@ class Runs:
 
     def latency_ms(self, arm: str) -> float:
         """Returns the read latency of an arm's device in ms."""
-        return float(self.manifests[0]["models"][arm]["read_latency_ns"]) / 1e6
+        return device.DeviceModel(**self.manifests[0]["models"][arm]).latency_ns[0] / 1e6
 
     def lives(self) -> Iterator[LifeTables]:
         """Yields the lives in plan order."""

@@ -75,7 +75,7 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
     arms = [arm for arm in project.arms if arm.experiment == cell.experiment]
     models = {arm.arm: project.model(cell.experiment, arm.arm) for arm in arms}
     sham = next(arm.arm for arm in arms if arm.role == "sham")
-    slowest = max(models.values(), key=lambda model: model.read_latency_ns)
+    slowest = max(models.values(), key=lambda model: model.latency_ns[0])
     models[sham] = models[sham].with_burn(calibrate.burn_ns(calibration, own=models[sham].name, other=slowest.name))
     return models
 
