@@ -93,10 +93,10 @@ class Arm:
                 start_ns += seek.least_ns + int(way * (seek.most_ns - seek.least_ns) + Decimal("0.5"))
         if seek.revolution_ns == 0:
             return start_ns
-        # The place passes the head at `left_ns` + its distance, and again with every revolution.
-        passes_ns = self.left_ns + Fraction((offset - self.offset) * 10**9, bandwidth)
-        assert passes_ns.denominator == 1, "give a bandwidth at which a byte takes whole nanoseconds"
-        return start_ns + (int(passes_ns) - start_ns) % seek.revolution_ns
+        # The place passes the head when its part of a track has passed after `left_ns`, and again with every revolution.
+        track_bytes = max(1, bandwidth * seek.revolution_ns // 10**9)
+        way_ns = nearest(Fraction(distance % track_bytes * 10**9, bandwidth)) * (1 if offset > self.offset else -1)
+        return start_ns + (self.left_ns + way_ns - start_ns) % seek.revolution_ns
 
 
 @dataclass

@@ -91,7 +91,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, dict[s
 def test_the_log_is_the_simulation_of_its_arrivals(runs: tuple[Any, ...], name: str) -> None:
     log, settings, stalls = runs
     seen = log[log["setting"] == settings[name].number]
-    assert len(seen) >= 280
+    assert len(seen) >= 240  # flushes of several threads can become one
     assert set(seen["op"]) >= {"read", "write", "flush"}
     assert seen["inflight"].max() > 1
     ops = pd.Categorical(seen["op"], categories=device.OPS).codes

@@ -17,32 +17,34 @@ pub struct BucketParameters {
 
 #[derive(Debug)]
 struct Bucket {
-    parameters: BucketParameters,
+    per_s: NonZeroU64,
+    request_bytes: Option<NonZeroU64>,
+    capacity: i128,
     level: i128,
 }
 
 impl Bucket {
-    fn capacity(&self) -> i128 {
-        i128::from(self.parameters.capacity) * BILLION
-    }
-
     fn cost(&self, length: u64) -> i128 {
-        i128::from(self.parameters.request_bytes.map_or(length, |bytes| length.div_ceil(bytes.get()).max(1))) * BILLION
+        let tokens = match self.request_bytes {
+            None => length,
+            Some(bytes) if length <= bytes.get() => 1,
+            Some(bytes) => length.div_ceil(bytes.get()),
+        };
+        i128::from(tokens) * BILLION
     }
 
     fn fill(&mut self, ns: u64) {
-        let gained = i128::from(self.parameters.per_s.get()) * i128::from(ns);
-        self.level = self.level.saturating_add(gained).min(self.capacity());
+        let gained = i128::from(self.per_s.get()) * i128::from(ns);
+        self.level = (self.level + gained).min(self.capacity);
     }
 
     /// How long from now until `length` bytes may pass; one that costs more than the bucket holds passes a full one.
     fn wait_ns(&self, length: u64) -> u64 {
-        let lacking = self.cost(length).min(self.capacity()) - self.level;
+        let lacking = self.cost(length).min(self.capacity) - self.level;
         if lacking <= 0 {
             return 0;
         }
-        let lacking = lacking.unsigned_abs();
-        u64::try_from(lacking.div_ceil(u128::from(self.parameters.per_s.get()))).unwrap_or(u64::MAX)
+        u64::try_from(lacking.unsigned_abs().div_ceil(u128::from(self.per_s.get()))).unwrap_or(u64::MAX)
     }
 }
 
@@ -54,26 +56,27 @@ pub struct Credits {
 
 impl Credits {
     pub fn new(buckets: Vec<BucketParameters>) -> Self {
-        let full = |parameters: BucketParameters| Bucket { level: i128::from(parameters.capacity) * BILLION, parameters };
+        let full = |BucketParameters { per_s, capacity, request_bytes }| {
+            let capacity = i128::from(capacity) * BILLION;
+            Bucket { per_s, request_bytes, capacity, level: capacity }
+        };
         Self { buckets: buckets.into_iter().map(full).collect(), at_ns: 0 }
     }
 
     /// When a request that is ready at `ready_ns` may pass; it has paid then. Requests pass in their order.
     pub fn pass(&mut self, ready_ns: u64, length: u64) -> u64 {
-        self.advance(ready_ns.max(self.at_ns));
-        let wait_ns = self.buckets.iter().map(|bucket| bucket.wait_ns(length)).max().unwrap_or(0);
-        self.advance(self.at_ns.saturating_add(wait_ns));
+        let ready_ns = ready_ns.max(self.at_ns);
+        let mut wait_ns = 0;
         for bucket in &mut self.buckets {
+            bucket.fill(ready_ns - self.at_ns);
+            wait_ns = bucket.wait_ns(length).max(wait_ns);
+        }
+        for bucket in &mut self.buckets {
+            bucket.fill(wait_ns);
             bucket.level -= bucket.cost(length);
         }
+        self.at_ns = ready_ns.saturating_add(wait_ns);
         self.at_ns
-    }
-
-    fn advance(&mut self, to_ns: u64) {
-        for bucket in &mut self.buckets {
-            bucket.fill(to_ns - self.at_ns);
-        }
-        self.at_ns = to_ns;
     }
 }
 

@@ -101,7 +101,8 @@ pub struct Model {
 impl Model {
     pub fn new(parameters: Parameters) -> Self {
         let Parameters { latency_ns, bandwidth_bytes_per_s, channels, load, credits, seek, stalls, cache, seed } = parameters;
-        let head = || seek.clone().map(|seek| Head::new(seek, bandwidth_bytes_per_s));
+        // Without a bandwidth no time passes under the head.
+        let head = || seek.clone().map(|seek| Head::new(seek, bandwidth_bytes_per_s.unwrap_or(NonZeroU64::MAX)));
         Self {
             latency_ns,
             draws: Draws::new(seed, 0),

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use super::pipe::transfer_ns;
 use super::whole;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +19,8 @@ pub struct SeekParameters {
 #[derive(Debug)]
 pub struct Head {
     parameters: SeekParameters,
-    /// Under the head, at media speed.
-    ns_per_byte: f64,
+    bytes_per_s: NonZeroU64,
+    track_bytes: u64,
     offset: u64,
     /// When the head was over `offset`; `None` before the first request.
     left_ns: Option<u64>,
@@ -27,9 +28,10 @@ pub struct Head {
 
 impl Head {
     /// `bytes_per_s` pass under the head; a track is what passes in a revolution.
-    #[allow(clippy::cast_precision_loss, reason = "a rate")]
-    pub fn new(parameters: SeekParameters, bytes_per_s: Option<NonZeroU64>) -> Self {
-        Self { parameters, ns_per_byte: bytes_per_s.map_or(0.0, |rate| 1e9 / rate.get() as f64), offset: 0, left_ns: None }
+    pub fn new(parameters: SeekParameters, bytes_per_s: NonZeroU64) -> Self {
+        let passing = u128::from(bytes_per_s.get()) * u128::from(parameters.revolution_ns) / 1_000_000_000;
+        let track_bytes = u64::try_from(passing).unwrap_or(u64::MAX).max(1);
+        Self { parameters, bytes_per_s, track_bytes, offset: 0, left_ns: None }
     }
 
     /// When the head, free at `start_ns`, is over `offset`. What goes on where the last request ended needs no way if the
@@ -48,8 +50,8 @@ impl Head {
         if revolution_ns == 0 {
             return there_ns;
         }
-        let ahead_ns = whole((distance as f64 * self.ns_per_byte) % revolution_ns as f64) % revolution_ns;
-        let ahead_ns = if offset < self.offset { revolution_ns - ahead_ns } else { ahead_ns };
+        let passed_ns = transfer_ns(distance % self.track_bytes, self.bytes_per_s) % revolution_ns;
+        let ahead_ns = if offset < self.offset { revolution_ns - passed_ns } else { passed_ns };
         let turned_ns = there_ns.saturating_sub(left_ns) % revolution_ns;
         there_ns.saturating_add((ahead_ns + revolution_ns - turned_ns) % revolution_ns)
     }
@@ -70,7 +72,8 @@ mod tests {
     /// A byte takes a nanosecond, a track is 8 ms long.
     fn head(revolution_ns: u64) -> Head {
         let span_bytes = NonZeroU64::new(400 * MIB).unwrap();
-        Head::new(SeekParameters { least_ns: 1_000, most_ns: 11_000, span_bytes, revolution_ns }, NonZeroU64::new(1_000_000_000))
+        let bytes_per_s = NonZeroU64::new(1_000_000_000).unwrap();
+        Head::new(SeekParameters { least_ns: 1_000, most_ns: 11_000, span_bytes, revolution_ns }, bytes_per_s)
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct StallParameters {
 pub struct Stalls {
     parameters: StallParameters,
     first_ns: Option<u64>,
+    /// The latest period that was looked at: its number, and begin and end of its stall.
+    period: (u64, u64, u64),
     written_bytes: u64,
     collections: u64,
     collected_ns: u64,
@@ -33,8 +35,17 @@ pub struct Stalls {
 impl Stalls {
     pub fn new(parameters: StallParameters, seed: u64) -> Self {
         let [collection_lengths, period_lengths, places] = [1, 2, 3].map(|stream| Draws::new(seed, stream));
-        let (first_ns, written_bytes, collections, collected_ns) = (None, 0, 0, 0);
-        Self { parameters, first_ns, written_bytes, collections, collected_ns, collection_lengths, period_lengths, places }
+        Self {
+            parameters,
+            first_ns: None,
+            period: (u64::MAX, 0, 0),
+            written_bytes: 0,
+            collections: 0,
+            collected_ns: 0,
+            collection_lengths,
+            period_lengths,
+            places,
+        }
     }
 
     /// A write that could start at `start_ns`; the stall that it may bring holds it, too.
@@ -54,12 +65,16 @@ impl Stalls {
         let start_ns = start_ns.max(self.collected_ns);
         let first_ns = *self.first_ns.get_or_insert(start_ns);
         let Some(period_ns) = self.parameters.period_ns else { return start_ns };
-        let (number, into_ns) = ((start_ns - first_ns) / period_ns, (start_ns - first_ns) % period_ns);
-        let length_ns = self.parameters.length_ns.ns(|| self.period_lengths.share(number)).min(period_ns.get());
-        let latest_ns = period_ns.get() - length_ns;
-        let begin_ns = if self.parameters.at_random { times(latest_ns, self.places.share(number)) } else { latest_ns };
-        let held = (begin_ns..begin_ns + length_ns).contains(&into_ns);
-        start_ns + if held { begin_ns + length_ns - into_ns } else { 0 }
+        let number = (start_ns - first_ns) / period_ns;
+        if number != self.period.0 {
+            let length_ns = self.parameters.length_ns.ns(|| self.period_lengths.share(number)).min(period_ns.get());
+            let latest_ns = period_ns.get() - length_ns;
+            let into_ns = if self.parameters.at_random { times(latest_ns, self.places.share(number)) } else { latest_ns };
+            let begin_ns = first_ns + number * period_ns.get() + into_ns;
+            self.period = (number, begin_ns, begin_ns + length_ns);
+        }
+        let (_, begin_ns, end_ns) = self.period;
+        if (begin_ns..end_ns).contains(&start_ns) { end_ns } else { start_ns }
     }
 }
 
