@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tickdisk import TickdiskError, _native
+from tickdisk import TickdiskError
 from tickdisk.calibrate import (
     Calibration,
     Job,
@@ -20,7 +20,7 @@ from tickdisk.calibrate import (
     percentile_ns,
 )
 from tickdisk.calibrate.summary import Nominal, nominal, within
-from tickdisk.device import DeviceModel
+from tickdisk.device import DeviceModel, simulate
 from tickdisk.files import write_json
 
 MODELS = [
@@ -71,9 +71,7 @@ def test_nominal_against_a_closed_loop_on_the_emulators_model(
     ready, arrivals, completions = [0] * job.queue_depth, list[int](), list[int]()
     for _ in range(n):
         arrivals.append(heapq.heappop(ready))
-        completions = _native.simulate(
-            [latency_ns] * 4, bandwidth, channels, arrivals, [0] * len(arrivals), [job.block_bytes] * len(arrivals)
-        )
+        completions = simulate(model, arrivals, 0, 0, job.block_bytes).tolist()
         heapq.heappush(ready, completions[-1])
     steady = sorted(completions)[n // 3 :]
     assert expected.iops == pytest.approx(2 * n / 3 / (steady[-1] - sorted(completions)[n // 3 - 1]) * 1e9, rel=0.03)
