@@ -145,6 +145,52 @@ def test_files_stay_through_set_and_remount_and_the_cache_is_cold_then(tmp_path:
     assert read[cold.number] >= len(content)
 
 
+def test_a_stall_begins_with_a_request_and_holds_all_until_its_end(tmp_path: Path) -> None:
+    log = tmp_path / "device.log"
+    with (
+        device.up(model(0), size_bytes=64 << 20, file_system=None, floor_ns=0, log_path=log) as disk,
+        direct(disk.block_device) as io,
+    ):
+        descriptor, page = io
+        armed_ns = disk.stall(300_000_000)
+        before_ns = time.monotonic_ns()
+        os.preadv(descriptor, [page], 0)
+        stalled_ns = time.monotonic_ns() - before_ns
+        os.preadv(descriptor, [page], 0)
+        after_ns = time.monotonic_ns() - before_ns - stalled_ns
+        [(begin_ns, end_ns)] = disk.status()["stalls"]
+    assert end_ns - begin_ns == 300_000_000
+    assert begin_ns > armed_ns
+    assert stalled_ns >= 290_000_000
+    assert after_ns < 100_000_000
+    held = device.read_log(log).to_pandas().query("nominal_ns == @end_ns")
+    assert held["arrival_ns"].min() == begin_ns
+
+
+def test_extents_are_where_the_device_has_the_bytes() -> None:
+    """The oracle: the file's bytes, read back from the block device at the places that the extents name."""
+    content = os.urandom(3 << 20)
+    with device.up(model(0), size_bytes=SIZE, floor_ns=0) as disk:
+        path = disk.mount_point / "file"
+        path.write_bytes(content)
+        os.sync()
+        extents = list(device.extents_of(path))
+        with disk.block_device.open("rb") as block:
+            for _, offset, physical, length in extents:
+                block.seek(physical)
+                assert block.read(length) == content[offset : offset + length]
+        with device.ExtentRecorder(disk.mount_point, period_s=0.05) as recorder:
+            passing = disk.mount_point / "journal"
+            passing.write_bytes(content[:8192])
+            with passing.open("rb") as file:
+                os.fsync(file.fileno())
+            time.sleep(0.3)
+            passing.unlink()
+        seen = recorder.table()
+    assert sum(length for *_, length in extents) == len(content)
+    assert set(seen["file"]) == {str(path), str(passing)}
+
+
 def burner_cpu_ns(disk: MountedDevice) -> int:
     return int(disk.status()["cpu_ns_by_thread"]["device-burner"])
 

@@ -33,6 +33,8 @@ struct State {
     setting: Setting,
     number: u32,
     next_seq: u64,
+    /// Stalls so far: begin and end.
+    stalls: Vec<(u64, u64)>,
 }
 
 struct Pending<A> {
@@ -50,7 +52,7 @@ struct Counters {
 }
 
 /// What the engine has done since it was made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Status {
     /// By operation, in the order of [`Op::ALL`].
     pub requests: [u64; 4],
@@ -62,6 +64,8 @@ pub struct Status {
     pub burn_owed_ns: u64,
     pub setting: Setting,
     pub number: u32,
+    /// Begin and end of every stall.
+    pub stalls: Vec<(u64, u64)>,
 }
 
 pub struct Engine<A> {
@@ -77,7 +81,7 @@ impl<A: Answer> Engine<A> {
     /// A disk of `size` zero bytes that answers at once (setting 0), and the threads that serve it until `stop`.
     pub fn start(size: usize, log: Option<&Path>) -> io::Result<(Arc<Self>, Vec<JoinHandle<()>>)> {
         let setting = Setting::default();
-        let state = State { model: Model::new(setting.parameters), setting, number: 0, next_seq: 0 };
+        let state = State { model: Model::new(setting.parameters), setting, number: 0, next_seq: 0, stalls: Vec::new() };
         let engine = Arc::new(Self {
             memory: Memory::new(size)?,
             state: Mutex::new(state),
@@ -105,7 +109,12 @@ impl<A: Answer> Engine<A> {
             let mut state = self.state.lock().expect("no thread panics with the lock");
             let arrival_ns = now_ns();
             let request = Request { arrival_ns, op, offset, length, inflight };
+            let stalled_ns = state.model.stalled_until_ns();
             let nominal_ns = state.model.completion_ns(&request);
+            let until_ns = state.model.stalled_until_ns();
+            if until_ns != stalled_ns {
+                state.stalls.push((arrival_ns, until_ns));
+            }
             let (seq, setting) = (state.next_seq, state.number);
             state.next_seq += 1;
             let record = Record { seq, request, nominal_ns, replied_ns: 0, setting };
@@ -137,10 +146,17 @@ impl<A: Answer> Engine<A> {
         (state.number, now_ns())
     }
 
+    /// Lets the next request begin a stall: the device starts nothing until `duration_ns` later. `set` ends it. Returns the time.
+    pub fn stall_next(&self, duration_ns: u64) -> u64 {
+        let mut state = self.state.lock().expect("no thread panics with the lock");
+        state.model.stall_next(duration_ns);
+        now_ns()
+    }
+
     pub fn status(&self) -> Status {
-        let (setting, number) = {
+        let (setting, number, stalls) = {
             let state = self.state.lock().expect("no thread panics with the lock");
-            (state.setting, state.number)
+            (state.setting, state.number, state.stalls.clone())
         };
         let read = |counters: &[AtomicU64; 4]| counters.each_ref().map(|counter| counter.load(Ordering::Relaxed));
         Status {
@@ -153,6 +169,7 @@ impl<A: Answer> Engine<A> {
             burn_owed_ns: self.burner.owed_ns(),
             setting,
             number,
+            stalls,
         }
     }
 

@@ -3,7 +3,8 @@
 //!
 //! A request waits for a free channel; from then on its base latency runs, and beside it the transfer over the pipe
 //! that all channels share. It is completed when both are over, and holds its channel until then. So an idle device
-//! answers small requests after its base latency, and a busy one delivers its bandwidth (as `null_blk` does).
+//! answers small requests after its base latency, and a busy one delivers its bandwidth (as `null_blk` does). A stall
+//! begins with a request: until it is over the device starts nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,18 +52,34 @@ pub struct Model {
     parameters: Parameters,
     channel_free_ns: BinaryHeap<Reverse<u64>>,
     pipe_free_ns: u64,
+    armed_stall_ns: Option<u64>,
+    stalled_until_ns: u64,
 }
 
 impl Model {
     pub fn new(parameters: Parameters) -> Self {
         let channels = parameters.channels.unwrap_or(0);
-        Self { parameters, channel_free_ns: (0..channels).map(|_| Reverse(0)).collect(), pipe_free_ns: 0 }
+        Self { parameters, channel_free_ns: (0..channels).map(|_| Reverse(0)).collect(), ..Self::default() }
+    }
+
+    /// Lets the next request begin a stall of `duration_ns`.
+    pub fn stall_next(&mut self, duration_ns: u64) {
+        self.armed_stall_ns = Some(duration_ns);
+    }
+
+    /// Until when the last stall lasts; 0 before the first one.
+    pub fn stalled_until_ns(&self) -> u64 {
+        self.stalled_until_ns
     }
 
     /// Completion of `request` on `CLOCK_MONOTONIC` or any other clock; requests are given in the order of their arrival.
     pub fn completion_ns(&mut self, request: &Request) -> u64 {
+        if let Some(duration_ns) = self.armed_stall_ns.take() {
+            self.stalled_until_ns = request.arrival_ns + duration_ns;
+        }
         let channel = self.channel_free_ns.pop();
-        let start_ns = request.arrival_ns.max(channel.map_or(0, |Reverse(free_ns)| free_ns));
+        let free_ns = channel.map_or(0, |Reverse(free_ns)| free_ns);
+        let start_ns = request.arrival_ns.max(free_ns).max(self.stalled_until_ns);
         let mut done_ns = start_ns + self.parameters.latency_ns[request.op as usize];
         if let Some(bandwidth) = self.parameters.bandwidth_bytes_per_s
             && request.op.is_transferred()
@@ -125,6 +142,16 @@ mod tests {
         let mut model = Model::new(parameters);
         assert_eq!(model.completion_ns(&Request { op: Op::Discard, ..read(0, 1 << 40) }), 9);
         assert_eq!(model.completion_ns(&Request { op: Op::Flush, ..read(0, 0) }), 7);
+    }
+
+    #[test]
+    fn a_stall_begins_with_the_next_request_and_holds_all_until_its_end() {
+        let mut model = Model::new(Parameters { latency_ns: [1000; 4], ..Parameters::default() });
+        assert_eq!(model.completion_ns(&read(0, 4096)), 1000);
+        model.stall_next(500_000);
+        let completions = [10_000, 200_000, 509_999, 510_000, 600_000].map(|at| model.completion_ns(&read(at, 4096)));
+        assert_eq!(completions, [511_000, 511_000, 511_000, 511_000, 601_000]);
+        assert_eq!(model.stalled_until_ns(), 510_000);
     }
 
     #[test]

@@ -46,6 +46,11 @@ impl Disk {
         Ok(self.engine.set(Setting { parameters, floor_ns, burn_ns }))
     }
 
+    /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.
+    fn stall(&self, duration_ns: u64) -> u64 {
+        self.engine.stall_next(duration_ns)
+    }
+
     /// What the device has done, by operation and in total.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let status = py.detach(|| self.engine.status());
@@ -63,6 +68,7 @@ impl Disk {
         dict.set_item("burn_owed_ns", status.burn_owed_ns)?;
         dict.set_item("floor_ns", status.setting.floor_ns)?;
         dict.set_item("setting", status.number)?;
+        dict.set_item("stalls", status.stalls)?;
         Ok(dict)
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tickdisk import _native
 from tickdisk.device.clean import recover
+from tickdisk.device.extents import ExtentRecorder, extents_of
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
 from tickdisk.device.model import DeviceModel, find_device, load_devices
@@ -25,10 +26,12 @@ __all__ = [
     "MKFS",
     "OPS",
     "DeviceModel",
+    "ExtentRecorder",
     "MountedDevice",
     "Setting",
     "attach",
     "bring_up",
+    "extents_of",
     "find_device",
     "load_devices",
     "measure_floor",

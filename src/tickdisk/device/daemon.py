@@ -82,6 +82,8 @@ def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: 
             case "set":
                 number, effective_ns = disk.set(**arguments)
                 return {"number": number, "effective_ns": effective_ns}
+            case "stall":
+                return {"armed_ns": disk.stall(**arguments)}
             case "status":
                 threads = _cpu_ns()
                 return {**disk.status(), "cpu_ns": sum(threads.values()), "cpu_ns_by_thread": threads, "cores_awake": awake}

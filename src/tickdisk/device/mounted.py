@@ -100,11 +100,18 @@ class MountedDevice:
         )
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.read_latency_ns)
 
+    def stall(self, duration_ns: int) -> int:
+        """Lets the next request begin a stall: for `duration_ns` the device starts nothing. Returns when it was armed.
+
+        What it was, begin and end, is then in `status()["stalls"]`; a `set` meanwhile ends it.
+        """
+        return int(ask(self._record.socket, "stall", duration_ns=duration_ns)["armed_ns"])
+
     def status(self) -> dict[str, Any]:
         """Returns what the device has done since it is up.
 
         requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
-        floor_ns, burn_owed_ns, cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep
+        floor_ns, burn_owed_ns, stalls (begin and end in ns of each), cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep
         idle cores from sleeping).
         """
         return ask(self._record.socket, "status")
