@@ -21,8 +21,8 @@ PLACES = {"/w/map.sqlite": 10 << 20, "/w/players.sqlite": 20 << 20, "/w/map.sqli
 FILE_BYTES, JOURNAL_AT = 4 << 20, 1 << 20
 MAP, PLAYERS = "/w/map.sqlite", "/w/players.sqlite"
 Op = tuple[object, ...]
-"""One of ("run", ns), ("sleep", ns), ("until", ns), ("acquire", lock), ("release", lock), ("read", file, offset), ("sync", file),
-("tick",)."""
+"""One of ("run", ns), ("burn", ns), ("sleep", ns), ("until", ns), ("acquire", lock), ("release", lock), ("read", file, offset),
+("sync", file), ("tick",)."""
 
 
 @dataclass
@@ -71,6 +71,7 @@ class Machine:
         self.requests: list[dict[str, object]] = []
         self.device: list[dict[str, object]] = []
         self.ticks: list[int] = []
+        self.burns: list[tuple[int, int]] = []
         for thread in self.threads:
             thread.enter("run_queue", self.now_ns)
             self._ready.append(thread)
@@ -114,6 +115,9 @@ class Machine:
                 case ("run", ns):
                     self._at(self.now_ns + ns, lambda: self._step(thread))
                     return
+                case ("burn", ns):
+                    self.burns.append((self.now_ns, self.now_ns + ns))
+                    thread.rest.appendleft(("run", ns))
                 case ("sleep", ns):
                     self._block(thread, "sleep", self.now_ns + ns)
                     return

@@ -10,8 +10,7 @@ from tickdisk.errors import TickdiskError
 
 
 def prepared(planned: replay.Plan, target: Path) -> Path:
-    paths = set(planned.requests["file"])
-    replay.prepare(replay.files_for_fio(planned), paths=paths, folders=planned.folders, target=target)
+    replay.prepare(planned, target, sizes=replay.files_for_fio(planned))
     return target
 
 

@@ -53,8 +53,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def prepared(planned: replay.Plan, target: Path, files: Path | None) -> Path:
-    paths = set(planned.requests["file"]) - planned.beginning.missing
-    replay.prepare(planned.beginning.sizes, paths=paths, folders=planned.folders, target=target, files=files)
+    replay.prepare(planned, target, files=files)
     return target
 
 

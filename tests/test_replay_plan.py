@@ -19,7 +19,7 @@ REFUSED = {
     "through a memory map": row(1, 1, "fault", "map", offset=0, length=4096),
     "of a kind that is not replayed": row(1, 1, "discard", "map"),
     "without a file": row(1, 1, "read", None, offset=0, length=10),
-    f"outside {ROOT}": row(1, 1, "read", "map") | {"file": "/usr/share/x"},
+    "outside the folder that is replayed": row(1, 1, "read", "map") | {"file": "/usr/share/x"},
     "without offset or length": row(1, 1, "read", "map", length=10),
     "without a length": row(1, 1, "truncate", "map"),
     "to a name that is not known": row(1, 1, "rename", "map"),
@@ -68,6 +68,18 @@ def test_the_first_seconds_are_from_the_first_request_that_is_made_again() -> No
 )
 def test_the_root_is_what_all_files_share(files: list[str], root: str) -> None:
     assert replay.plan(requests_table([KEPT | {"file": file} for file in files])).root == root
+
+
+def test_the_root_is_where_the_files_of_a_folder_were_found(tmp_path: Path) -> None:
+    (tmp_path / "players").mkdir()
+    for name in ("map", "players/a", "share"):
+        (tmp_path / name).touch()
+    captured = ["/usr/share", "/mnt/w/map", "/mnt/w/players/a", "/mnt/w/players/map"]
+    requests = requests_table([KEPT | {"file": file} for file in captured])
+    planned = replay.plan(requests, files=tmp_path)
+    assert (planned.root, dict(planned.refused)) == ("/mnt/w", {"outside the folder that is replayed": 1})
+    with pytest.raises(TickdiskError, match="none of the captured files is in"):
+        replay.plan(requests, files=tmp_path / "players" / "none")
 
 
 def test_what_must_be_there() -> None:

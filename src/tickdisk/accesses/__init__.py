@@ -3,7 +3,7 @@
 from tickdisk.accesses.effects import compare, effects
 from tickdisk.accesses.flush import cumulative, delayed, flushes, save_of, saves, unload_after_s
 from tickdisk.accesses.form import SIZES, form, sequential, size_class, sizes
-from tickdisk.accesses.life import ROUTINES, Life, counts, events, interactions
+from tickdisk.accesses.life import ROUTINES, UNLOADED, Life, counts, events, interactions, life_of
 from tickdisk.accesses.mean import Mean, over_lives
 from tickdisk.accesses.model import Coefficients, design, errors, errors_in_turn, estimate, fit, listed, predict
 from tickdisk.accesses.published import DIRECTIONS, Published, load_published
@@ -16,6 +16,7 @@ __all__ = [
     "DIRECTIONS",
     "ROUTINES",
     "SIZES",
+    "UNLOADED",
     "Accesses",
     "Coefficients",
     "Life",
@@ -36,6 +37,7 @@ __all__ = [
     "flushes",
     "form",
     "interactions",
+    "life_of",
     "line",
     "listed",
     "load_published",

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.accesses.life import INTERACTIONS, UNLOAD, Life, counts, interactions, kinds
+from tickdisk.accesses.life import INTERACTIONS, UNLOAD, UNLOADED, Life, counts, interactions, kinds
 from tickdisk.accesses.mean import over_lives
 from tickdisk.accesses.published import DIRECTIONS, Data, Published
 from tickdisk.stats import adjusted
 
-_NAMES = [*dict.fromkeys(INTERACTIONS.values()), UNLOAD]
+_NAMES = list(dict.fromkeys(INTERACTIONS.values()))
 _KEYS = ["interaction", "data", "op"]
 
 
@@ -23,8 +23,8 @@ def effects(lives: Sequence[Life], alpha: float = 0.05) -> pd.DataFrame:
     Windows end with saves, so that what is written later is in the window of its cause. per_event: requests in windows with this
     interaction alone beyond those of quiet windows at that time, over the number of interactions; a life gives one value, the
     interval is Student's over lives. p: one-sided, that there are none; adjusted by Benjamini and Hochberg (1995) over the whole
-    table. UNLOAD stands for a position change or leave whose effect comes when the place that was left is unloaded. What had no
-    window of its own in any life is not there.
+    table. UNLOAD stands for a position change or leave whose effect comes when the place that was left is unloaded: nothing else
+    causes those accesses, and they are left out of all other windows. What had no window of its own in any life is not there.
     """
     rows = [row for life in lives for row in _of_life(life)]
     found = pd.DataFrame(rows, columns=[*_KEYS, "per_event", "windows", "events"])
@@ -41,16 +41,18 @@ def effects(lives: Sequence[Life], alpha: float = 0.05) -> pd.DataFrame:
 def _of_life(life: Life) -> Iterator[tuple[str, str, str, float, int, float]]:
     """Yields interaction, data, op, excess of requests per event, windows and events of one life."""
     did, seen = interactions(life, life.edges_ns), counts(life.accesses, life.edges_ns)
+    quiet = (did[_NAMES] == 0).all(axis=1).to_numpy()
     for name, (data, op) in product(_NAMES, kinds(seen)):
-        # What is unloaded is terrain: it disturbs nothing else.
-        others = did.drop(columns=[name] if data == "terrain" or name == UNLOAD else [name, UNLOAD])
-        undisturbed = (others == 0).all(axis=1).to_numpy()
-        some = (did[name] > 0).to_numpy()
-        alone, quiet, events = undisturbed & some, undisturbed & ~some, float(did[name][undisturbed].sum())
-        if op != "sync" and events > 0 and quiet.any():
+        alone = ((did[name] > 0) & (did[_NAMES].drop(columns=name) == 0).all(axis=1)).to_numpy()
+        events = float(did.loc[alone, name].sum())
+        if op != "sync" and data != UNLOADED and events > 0 and quiet.any():
             of = seen[data, op].to_numpy()
             excess = float((of - _as_quiet(of, quiet, np.diff(life.edges_ns)))[alone].sum())
             yield name, data, op, excess / events, int(alone.sum()), events
+    events = float(did[UNLOAD].sum())
+    for data, op in kinds(seen):
+        if op != "sync" and data == UNLOADED and events > 0:
+            yield UNLOAD, "terrain", op, float(seen[data, op].sum()) / events, int((seen[data, op] > 0).sum()), events
 
 
 def _as_quiet(of: NDArray[np.float64], quiet: NDArray[np.bool_], length_ns: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -13,13 +13,16 @@ _SAVED_LAST = "env_meta.txt"
 _UNLOAD_CHECK_S, _ACTIVE_CHECK_S = 2.92, 2.0
 _SAME_SAVE_NS = 200_000_000
 """Writes of that file that are closer than this are of one save."""
+_MAP_JOURNAL, _HEADER_BYTES = "map.sqlite-journal", 512
+"""SQLite begins a journal, and with it a transaction, with a header of at least a sector at offset 0 (sqlite.org, fileformat)."""
 
 
 def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -> pd.DataFrame:
     """Returns start_ns, end_ns and thread of every save, in order: from the begin of its step to the end of its last write.
 
-    `steps_ns`: begins of the server's steps. The save as the server ends, in another thread, is none of them. TickdiskError when
-    there are fewer than two: nothing lies between them.
+    `steps_ns`: begins of the server's steps. Where terrain has been unloaded in the same step, the save begins with the last
+    transaction on the map. The save as the server ends, in another thread, is none of them. TickdiskError when there are fewer
+    than two: nothing lies between them.
     """
     last = accesses[(accesses["store"] == _SAVED_LAST) & (accesses["op"] == "write")]
     number = (last["at_ns"].diff() > _SAME_SAVE_NS).cumsum()
@@ -32,7 +35,13 @@ def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -
     steps = np.asarray(steps_ns, dtype="int64")
     step = np.searchsorted(steps, table["end_ns"].to_numpy(), side="right") - 1
     start_ns = np.where(step >= 0, steps[step.clip(min=0)], table["end_ns"])
-    return pd.DataFrame({"start_ns": start_ns, "end_ns": table["end_ns"], "thread": table["thread"]})
+    found = pd.DataFrame({"start_ns": start_ns, "end_ns": table["end_ns"], "thread": table["thread"]})
+    begun = accesses[accesses["file"].str.endswith(_MAP_JOURNAL) & (accesses["op"] == "write") & (accesses["offset"] == 0)]
+    begun = begun[begun["asked_bytes"] >= _HEADER_BYTES]
+    transactions = begun["at_ns"].groupby(save_of(begun, found)).agg(["size", "max"])
+    again = transactions.loc[transactions["size"] > 1, "max"]
+    found.loc[again.index.to_numpy(dtype="int64"), "start_ns"] = again.to_numpy(dtype="int64")
+    return found
 
 
 def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:

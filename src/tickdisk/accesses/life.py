@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tickdisk.accesses.flush import save_of, saves, unload_after_s
 from tickdisk.accesses.select import Granularity
 
 Times = NDArray[np.int64]
@@ -21,9 +22,11 @@ INTERACTIONS = {
 }
 """What players do here, in the published words."""
 UNLOAD = "region flush"
+UNLOADED = "terrain unloaded"
+"""Stands for `terrain` in counts where the access is part of unloading: nothing else causes those."""
 ROUTINES = {
     "region load": ("terrain",),
-    UNLOAD: ("terrain", "other sync"),
+    UNLOAD: (UNLOADED, "other sync"),
     "player load": ("player", "other sync"),
     "player update": ("player", "other sync"),
     "terrain modification": ("terrain", "other sync"),
@@ -44,7 +47,7 @@ class Life:
 
     name: str
     accesses: pd.DataFrame
-    """See Accesses."""
+    """See Accesses; and unloading (bool): part of writing terrain that is taken out of memory."""
     actions: pd.DataFrame
     """The actions table."""
     phases: pd.DataFrame
@@ -60,11 +63,34 @@ class Life:
         return self.saves["end_ns"].to_numpy(dtype="int64")
 
 
+def life_of(
+    name: str,
+    accesses: pd.DataFrame,
+    actions: pd.DataFrame,
+    phases: pd.DataFrame,
+    *,
+    steps_ns: Sequence[int] | Times,
+    unload_timeout_s: float,
+) -> Life:
+    """Returns a life with its saves found; `steps_ns` are the begins of the server's steps, `unload_timeout_s` is its setting.
+
+    The thread that ticks touches terrain in saves and when it unloads; all other terrain is read by threads of its own.
+    """
+    found = saves(accesses, steps_ns)
+    ticking = (accesses["data"] == "terrain") & (accesses["thread"] == found["thread"].iloc[0])
+    marked = accesses.assign(unloading=ticking & save_of(accesses, found).isna())
+    return Life(name, marked, actions, phases, found, unload_after_s(unload_timeout_s))
+
+
 def counts(accesses: pd.DataFrame, edges_ns: Sequence[int] | Times, of: Granularity = "requests") -> pd.DataFrame:
-    """Returns requests or bytes per window, shape (len(edges_ns) - 1, data x op); a window is [edge, next edge)."""
+    """Returns requests or bytes per window, shape (len(edges_ns) - 1, data x op); a window is [edge, next edge).
+
+    Data types are those of the accesses, but UNLOADED where they are part of unloading.
+    """
     windows = len(edges_ns) - 1
     at = np.searchsorted(np.asarray(edges_ns), accesses["at_ns"].to_numpy(), side="right") - 1
-    inside = accesses.assign(window=at, requests=1)[(at >= 0) & (at < windows)]
+    data = accesses["data"].mask(accesses["unloading"], UNLOADED)
+    inside = accesses.assign(window=at, requests=1, data=data)[(at >= 0) & (at < windows)]
     table = inside.pivot_table(index="window", columns=["data", "op"], values=of, aggfunc="sum", fill_value=0)
     return table.reindex(range(windows), fill_value=0).astype("float64")
 

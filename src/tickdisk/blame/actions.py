@@ -10,7 +10,7 @@ from tickdisk.errors import TickdiskError
 READERS = "Emerge"
 """How the names of Luanti's threads begin that read the map."""
 SLOW_ACTION = 2.0
-"""An action that takes so many times its kind's median is slow."""
+"""An action that takes so many times its kind's median is slow, if that is longer than a tick."""
 
 
 def blame_actions(blame: Blame, readers: str = READERS) -> pd.DataFrame:
@@ -43,5 +43,5 @@ def blame_actions(blame: Blame, readers: str = READERS) -> pd.DataFrame:
         tick=ticks["tick"].to_numpy()[longest],
     )
     usual = found.groupby("action")["latency_ns"].transform("median")
-    found.insert(5, "slow", found["latency_ns"] > SLOW_ACTION * usual)
+    found.insert(5, "slow", found["latency_ns"] > (SLOW_ACTION * usual).clip(lower=blame.budget_ns or 0))
     return found.reset_index(drop=True)

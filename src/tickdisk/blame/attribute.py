@@ -31,7 +31,7 @@ class Blame:
     """tick, start_ns, gap_ns, late_ns = max(0, gap - budget) (without a budget: gap - sleep), slow, the split of the gap into
     running_ns, io_ns, lock_ns, run_queue_ns and sleep_ns (also of who was waited for), lock_storage_ns (I/O behind the locks),
     storage_ns = io + lock_storage,
-    late_CAUSE_ns (sum to late_ns) and cause, the largest of these ("" for a tick in time)."""
+    late_CAUSE_ns (sum to late_ns) and cause, without which most of it would not have been ("" for a tick in time)."""
     links: pd.DataFrame
     """tick, and the columns of `links.describe`; `parent` is a row."""
     storage: Cover
@@ -131,17 +131,24 @@ def _share_lateness(ticks: pd.DataFrame) -> pd.DataFrame:
     """Shares the late time out: first to storage what would not have been without its waits, gap - max(budget, gap - storage).
 
     The rest goes to lock, cpu and run queue in proportion to their time, to none more than its time, and what is left to sleep.
+    The cause is what alone would have saved most of it; computing and waiting for a core are one thing there, since a thread that
+    computes is also put off its core.
     """
     late_ns = ticks["late_ns"].to_numpy()
-    shares = {"storage": np.minimum(late_ns, ticks["storage_ns"].to_numpy())}
+    storage_ns = ticks["storage_ns"].to_numpy()
     others = {
         "lock": (ticks["lock_ns"] - ticks["lock_storage_ns"]).to_numpy(),
         "cpu": ticks["running_ns"].to_numpy(),
         "run_queue": ticks["run_queue_ns"].to_numpy(),
     }
+    shares = {"storage": np.minimum(late_ns, storage_ns)}
     scale = np.minimum(1.0, (late_ns - shares["storage"]) / np.maximum(sum(others.values()), 1))
     shares |= {name: np.floor(ns * scale).astype(np.int64) for name, ns in others.items()}
     shares["sleep"] = late_ns - sum(shares.values())
-    largest = np.column_stack([shares[name] for name in CAUSES]).argmax(axis=1)
-    cause = np.where(late_ns > 0, np.array(CAUSES)[largest], "")
+    took_ns = np.column_stack([storage_ns, others["lock"], others["cpu"] + others["run_queue"], shares["sleep"]])
+    # Of those that would have saved all of it, the longest.
+    saved = np.minimum(took_ns, late_ns[:, None]) + took_ns * 1e-9
+    cause = np.array(["storage", "lock", "cpu", "sleep"], dtype=object)[saved.argmax(axis=1)]
+    cause = np.where((cause == "cpu") & (others["run_queue"] > others["cpu"]), "run_queue", cause)
+    cause = np.where(late_ns > 0, cause, "")
     return ticks.assign(**{f"late_{name}_ns": shares[name] for name in CAUSES}, cause=cause)

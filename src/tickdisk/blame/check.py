@@ -40,8 +40,9 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     kind, start_ns, end_ns; tick, gap_ns and cause of the slow tick that shares most time with it (NA, "" for none); stalled: the device's
     requests that were in service during it, stalled_files: theirs by their place, JOURNAL for no file; the longest wait for I/O in
     slow ticks during the stall: waited_ns, call, request, file, device; storage_ns: what the tick thread waited for storage during the
-    stall; named: a slow tick, and in its chain a request whose device request was stalled, of a file that was; blamed: the slow
-    tick's cause is storage. TickdiskError where there are no injections, or no device log.
+    stall; named: a slow tick, and in its chain a request whose device request was stalled, of a file that was; outweighed: the slow tick
+    waited for storage at other times than the stall, and longer than it; blamed: the slow tick's cause is storage, and the stall was not
+    outweighed. TickdiskError where there are no injections, or no device log.
     """
     evidence = blame.evidence
     if evidence.injections is None or evidence.device is None or evidence.extents is None:
@@ -52,7 +53,7 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     made = evidence.injections.sort_values("start_ns")
     made = made[(made["start_ns"] >= first) & (made["end_ns"] <= last)]
     rows = list(_checked(blame, files, made))
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["kind", "named", "blamed"])
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["kind", "tick", "named", "outweighed", "blamed"])
 
 
 def _checked(blame: Blame, files: FilesOnDevice, made: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -66,7 +67,8 @@ def _checked(blame: Blame, files: FilesOnDevice, made: pd.DataFrame) -> Iterator
         tick = slow.loc[shared.idxmax()] if (shared > 0).any() else None
         waited = _shared(io["start_ns"], io["end_ns"], start_ns, end_ns)
         link = io.loc[waited.idxmax()] if (waited > 0).any() else None
-        window = np.array([start_ns]), np.array([end_ns])
+        inside_ns = int(blame.storage.within(np.array([start_ns]), np.array([end_ns]))[0])
+        outweighed = tick is not None and tick["storage_ns"] - inside_ns > end_ns - start_ns
         yield {
             "kind": kind,
             "start_ns": start_ns,
@@ -79,9 +81,10 @@ def _checked(blame: Blame, files: FilesOnDevice, made: pd.DataFrame) -> Iterator
             "waited_ns": int(waited.max()) if link is not None else 0,
             **{name: "" if link is None else link[name] for name in ("call", "file")},
             **{name: pd.NA if link is None else link[name] for name in ("request", "device")},
-            "storage_ns": int(blame.storage.within(*window)[0]),
+            "storage_ns": inside_ns,
             "named": link is not None and _agrees(link, set(device["seq"].iloc[stalled]), stalled_files),
-            "blamed": tick is not None and tick["cause"] == "storage",
+            "outweighed": outweighed,
+            "blamed": tick is not None and tick["cause"] == "storage" and not outweighed,
         }
 
 

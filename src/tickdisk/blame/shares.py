@@ -28,7 +28,7 @@ def shares(
     """Returns one row a part: of (busy, late), by (all, cause, data, file, routine), name, share, low, high.
 
     busy: of gap - sleep; late: of the late time, the storage's part of a tick going to its I/O waits in proportion to their
-    length. Interval: a stationary block bootstrap over the ticks of each life, then over lives; from two lives studentised, of one
+    length; NaN of no time at all. Interval: a stationary block bootstrap over the ticks of each life, then over lives; from two lives studentised, of one
     life its percentiles, which say nothing about other lives (`note` says so). `without`: per life intervals (start_ns, end_ns) whose
     ticks do not count. TickdiskError when no tick is left.
     """
@@ -42,8 +42,10 @@ def shares(
     below = np.array([at[base, "", ""] for base, _, _ in columns])
     total = np.sum([life.sum(axis=0) for life in values], axis=0)
     means = _resampled(values, [at["late", "", ""], at["busy", "", ""]], rng, samples)
-    share, drawn = _ratio(total, below), _ratio(means, below)
-    low, high = _interval(share, drawn, len(values), alpha)
+    share, low, high = np.full((3, len(columns)), np.nan)
+    some = total[below] > 0
+    share[some], drawn = _ratio(total, below)[some], _ratio(means, below)[:, some]
+    low[some], high[some] = _interval(share[some], drawn, len(values), alpha)
     note = "" if len(values) >= FEWEST_LIVES else f"{len(values)} of the {FEWEST_LIVES} lives that an interval over lives needs"
     rows = [(*column, *numbers) for column, *numbers in zip(columns, share, low, high, strict=True) if column[1]]
     table = pd.DataFrame(rows, columns=["of", "by", "name", "share", "low", "high"])

@@ -12,8 +12,8 @@ from tickdisk.blame.lanes import Cover, Integers
 from tickdisk.blame.links import JOURNAL, SAVES
 from tickdisk.blame.requests import FilesOnDevice
 
-STATES = ("computing", "storage", "storage behind a lock", "lock", "waiting for a core", "asleep")
-_STATE_OF = {"io": "storage", "lock": "lock", "run_queue": "waiting for a core", "sleep": "asleep"}
+STATES = ("computing", "storage", "storage behind a lock", "waiting for a thread", "waiting for a core", "asleep")
+_STATE_OF = {"io": "storage", "lock": "waiting for a thread", "run_queue": "waiting for a core", "sleep": "asleep"}
 _COLUMNS = 600
 """A stretch is drawn in so many columns; in each a row shows what took most of it."""
 _MOST_THREADS, _MOST_FILES = 5, 5
@@ -112,14 +112,15 @@ def _cover(table: pd.DataFrame) -> Cover:
 
 
 def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str, Cover]:
-    """What a thread waited for; of the tick thread's locks, those with storage behind them apart."""
-    own = waits[waits["thread_name"] == name]
-    covers = {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
-    if name == blame.thread_name:
-        behind = blame.links[(blame.links["kind"] == "io") & (blame.links["depth"] > 0)]
-        covers["storage behind a lock"] = _cover(behind)
-        covers["lock"] = covers["lock"].without(covers["storage behind a lock"])
-    return covers
+    """What a thread waited for; what is behind the locks of the tick thread is told apart."""
+    if name != blame.thread_name:
+        own = waits[waits["thread_name"] == name]
+        return {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
+    links, own = blame.links, blame.links["depth"] == 0
+    covers = {state: _cover(links[(own | (kind == "sleep")) & (links["kind"] == kind)]) for kind, state in _STATE_OF.items()}
+    behind = _cover(links[~own & (links["kind"] == "io")])
+    locks = covers["waiting for a thread"].without(behind).without(covers["asleep"])
+    return covers | {"storage behind a lock": behind, "waiting for a thread": locks}
 
 
 def _threads(blame: Blame, waits: pd.DataFrame, requests: pd.DataFrame) -> list[str]:

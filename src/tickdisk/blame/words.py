@@ -20,6 +20,8 @@ _DOES = {"read": "read", "fault": "read", "mmap": "read", "write": "wrote", "syn
 _IS_DOING = {"running": "was computing", "run_queue": "waited for a core", "unknown": "was not captured"}
 _MOST = 0.8
 """One wait stands for several when it is this share of their time."""
+_WORTH_SAYING = 0.2
+"""Other parts of a tick are named from this share of it."""
 _FEW = 4
 
 
@@ -33,19 +35,27 @@ def _percent(share: float, low: float | None = None, high: float | None = None) 
 
 def explain(blame: Blame, tick: int) -> str:
     """Returns where the time of one tick went: by its cause, down to the file and the disk for storage."""
-    row = blame.ticks.set_index("tick").loc[tick]
-    name = f"tick {tick}" if blame.evidence.ticks is not None else f"second {tick}"
-    took = f"{name} took {_ms(row['gap_ns'])}" if blame.evidence.ticks is not None else name
+    row = blame.ticks.set_index("tick").loc[tick].to_dict()
+    took = f"tick {tick} took {_ms(row['gap_ns'])}" if blame.evidence.ticks is not None else f"second {tick}"
+    parts = {
+        "storage": row["storage_ns"],
+        "lock": row["lock_ns"] - row["lock_storage_ns"],
+        "cpu": row["running_ns"],
+        "run_queue": row["run_queue_ns"],
+    }
     match row["cause"]:
         case "storage":
-            return f"{took}, {_storage(blame, tick, int(row['storage_ns']))}"
+            main = _storage(blame, tick, int(row["storage_ns"]))
         case "lock":
-            return f"{took}, {_lock(blame, tick)}"
-        case "cpu":
-            return f"{took}, {_ms(row['running_ns'])} of it computing"
-        case "run_queue":
-            return f"{took}, {_ms(row['run_queue_ns'])} of it waiting for a core"
-    return f"{took}, {_ms(row['sleep_ns'])} of it asleep"
+            main = _lock(blame, tick)
+        case "cpu" | "run_queue" as cause:
+            main = f"{_ms(parts[cause])} of it {CAUSE_WORDS[cause]}"
+        case _:
+            main = f"{_ms(row['sleep_ns'])} of it asleep"
+    more = [
+        f"{CAUSE_WORDS[name]} {_ms(ns)}" for name, ns in parts.items() if name != row["cause"] and ns > _WORTH_SAYING * row["gap_ns"]
+    ]
+    return "; ".join([f"{took}, {main}", *more])
 
 
 def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
@@ -69,7 +79,7 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
         waits += at + (f" ({disk})" if disk else "")
     else:
         waits += f" ({len(own)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
-    return waits + (f"; storage took {_ms(storage_ns)} in all" if total_ns < _MOST * storage_ns else "")
+    return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _MOST * storage_ns else "")
 
 
 def _holders(links: pd.DataFrame, link: "pd.Series[int]") -> str:
@@ -105,7 +115,8 @@ def screen(
     for of, words in (("late", "late time"), ("busy", "time in which it was not asleep")):
         if of == "busy" or late == "late":
             row = share.loc[of, "all", "storage"]
-            yield f"storage explains {_percent(row['share'], row['low'], row['high'])} of the {words}"
+            share_words = _percent(row["share"], row["low"], row["high"])
+            yield f"storage explains {share_words} of the {words}" if row["share"] >= 0 else f"there was no {words}"
     if table["note"].iloc[0]:
         yield f"  (95 % interval over the ticks of {table['note'].iloc[0]})"
     for by, words in (("cause", "all causes"), ("routine", "routines"), ("data", "data"), ("file", "files")):

@@ -31,6 +31,7 @@ def blame(
     if not blames:
         raise TickdiskError(f"{run}: not valid, {'; '.join(reasons) or 'the capture is empty'}; run it again")
     actions = [room.blame_actions(one) for one in blames if one.evidence.actions is not None]
-    table = room.shares(blames, rng=np.random.default_rng(np.random.SeedSequence(0)))
+    injected = [one.evidence.injections for one in blames]
+    table = room.shares(blames, rng=np.random.default_rng(np.random.SeedSequence(0)), without=injected)
     for line in room.screen(blames, table, actions, top=top, reasons=reasons):
         print(line)

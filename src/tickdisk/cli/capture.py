@@ -5,6 +5,7 @@ import shutil
 import signal
 import time
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,9 +27,11 @@ def capture(
     *,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the capture; it must not exist.")],
     pid: Annotated[int | None, typer.Option(help="Process to capture instead, until it ends or Ctrl-C.")] = None,
-    tool: Annotated[Literal["auto", "bpftrace", "strace"], typer.Option(help="auto: bpftrace where it can, else strace.")] = "auto",
+    tool: Annotated[
+        Literal["auto", "bpftrace", "strace"], typer.Option(help="auto: bpftrace where it can, else strace.")
+    ] = "auto",
 ) -> None:
-    """Captures what a process asks of files, and with bpftrace what its threads wait for; Ctrl-C ends it and keeps the capture."""
+    """Captures what a process asks of files and, with bpftrace, what its threads wait for; Ctrl-C ends it, and it is kept."""
     if (command is None) == (pid is None):
         raise TickdiskError("what is to be captured? give either a command after -- or --pid")
     if output.exists():
@@ -84,7 +87,7 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
 
 
 def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
-    """Returns the command's exit code when it ends or, after SIGINT, has had its time to; None for a process, or if it still runs."""
+    """Waits for the end or SIGINT, after which a command has time to end; returns its exit code, None for a process."""
     interrupted: list[float] = []
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
     while True:
@@ -117,7 +120,8 @@ def _screen(captured: "trace.Capture") -> list[str]:
         lines.append(f"{op:10}{len(rows):10}{(rows['errno'] > 0).sum():8}{size:14}{times}")
     lines.append(f"{'requests':>10}{'total ms':>11}  file")
     files = requests.groupby("file")["latency_ns"].agg(["size", "sum"]).sort_values("sum", ascending=False)
-    lines += [f"{row.size:10}{row.sum / 1e6:11.1f}  {row.Index}" for row in files.head(_FILES_SHOWN).itertuples()]
+    shown = zip(files.index, files["size"], files["sum"] / 1e6, strict=True)
+    lines += [f"{count:10}{ms:11.1f}  {file}" for file, count, ms in islice(shown, _FILES_SHOWN)]
     if len(files) > _FILES_SHOWN:
         lines.append(f"{'':23}and {len(files) - _FILES_SHOWN} more files")
     if captured.waits is not None:

@@ -17,16 +17,15 @@ def replay(
     target: Annotated[Path, typer.Argument(help="New or empty folder on the device under test.")],
     *,
     files: Annotated[Path | None, typer.Option(help="Folder that the capture began with; empty: files are made up.")] = None,
-    root: Annotated[str | None, typer.Option(help="Captured folder that TARGET stands for; empty: what all files share.")] = None,
+    root: Annotated[str | None, typer.Option(help="Captured folder that TARGET stands for; empty: that of FILES.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Replay only so much from the first request on.", min=0.001)] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Parquet file for the times of every request.")] = None,
 ) -> None:
     """Makes the captured requests again, when they were made, and says how late they were issued and what the device cost."""
     from tickdisk import replay as room
 
-    planned = room.plan(room.load_capture(capture), root=root, seconds=seconds)
-    paths = set(planned.requests["file"]) - planned.beginning.missing
-    room.prepare(planned.beginning.sizes, paths=paths, folders=planned.folders, target=target, files=files)
+    planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
+    room.prepare(planned, target, files=files)
     replayed = room.issue(planned, target)
     if output is not None:
         room.write_timings(output, replayed.timings)

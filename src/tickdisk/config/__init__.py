@@ -1,5 +1,6 @@
 """Typed configuration, the table of experiments, and the plan of cells that follows from them."""
 
+from tickdisk.config.design import Epoch, Injection, Life
 from tickdisk.config.load import (
     CONFIG_PATH,
     EXPERIMENTS_PATH,
@@ -10,7 +11,6 @@ from tickdisk.config.load import (
     schema,
 )
 from tickdisk.config.model import Arm, Config, Decision, JoinBurst, Limits, Scale, Switchback, Tool, World
-from tickdisk.config.design import Epoch, Injection, Life
 from tickdisk.config.plan import Cell, digest, file_digest, plan, world_hash
 
 __all__ = [

@@ -63,13 +63,15 @@ def plan(
 ) -> list[Cell]:
     """Returns the cells of the chosen scale in the order in which they run.
 
-    `devices` are the resolved device models by name, `binaries` the checksums of server, probe, players and native module.
+    `devices` are the resolved device models by name, `binaries` the checksums of server, probe, players, native module and capture,
+    the last of which counts where an arm is captured.
     """
     scale = config.chosen
     cells = []
     for experiment in get_args(ExperimentName):
         design = getattr(scale, experiment)
         own = [arm for arm in arms if arm.experiment == experiment]
+        captured = any(arm.capture != "none" for arm in own)
         # The number of blocks is not part of a cell: more blocks add cells and leave the finished ones as they are.
         resolved = {
             "design": design.model_dump(exclude={"lives", "blocks"}),
@@ -78,7 +80,7 @@ def plan(
             "limits": config.limits.model_dump(),
             "repeats": scale.repeats,
             "world": scale.world.model_dump(),
-            "binaries": dict(binaries),
+            "binaries": {name: sha for name, sha in binaries.items() if name != "capture" or captured},
             "device_size_mib": config.device_size_mib,
             "seed": config.seed,
         }

@@ -6,18 +6,21 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from tickdisk.plot.theme import BAND, GRID, INK, PALETTE, WIDTH, checked, colour, finish
+from tickdisk.plot.theme import INK, PALETTE, WIDTH, checked, colour, finish
 from tickdisk.plot.theme import title as headed
 
 _WIDE = WIDTH + 200
-STATE_COLOURS = {
+_STATES = {
     "computing": PALETTE[0],
     "storage": PALETTE[1],
     "storage behind a lock": PALETTE[4],
-    "lock": PALETTE[3],
+    "waiting for a thread": PALETTE[3],
     "waiting for a core": PALETTE[5],
-    "asleep": GRID,
+    "asleep": "#EDEDED",
 }
+_FILES = ("#117733", "#332288", "#88CCEE", "#882255", "#DDCC77", "#AA4499", "#999999")
+"""Tol's muted colours (2021): files are no states."""
+_STALL = "#F0E442"
 _STALLS = {"device_stall": "disk stalled", "cpu_stall": "core kept busy"}
 _PARTS = (("states", "state", "Threads"), ("calls", "file", "Calls on files"), ("service", "file", "Disk"))
 
@@ -29,12 +32,12 @@ def tick_timeline(
     saves_s: Sequence[float],
     budget_ms: float | None,
     heading: str,
-    tick_thread: str,
+    notes: Sequence[str],
 ) -> Any:
     """Returns four rows on one time axis: tick gaps stacked by where the time went, threads, their calls by file, the disk.
 
     `tables`: ticks (start_s, end_s, state, low_ms, high_ms), states (row, state, start_s, end_s), calls and service (row, file,
-    start_s, end_s), at most 5,000 rows each, and stalls (kind, start_s, end_s), which are shaded; times in s. Triangles: saves.
+    start_s, end_s), at most 5,000 rows each, and stalls (kind, start_s, end_s), which are shaded; times in s. Triangles: saves. `notes`: subtitle.
     """
     stalls = tables["stalls"].assign(word=tables["stalls"]["kind"].map(_STALLS))
 
@@ -44,36 +47,32 @@ def tick_timeline(
         return alt.X(f"{column}:Q", scale=alt.Scale(domain=list(span_s), nice=False), title=title, axis=axis)
 
     def panel(layers: list[Any], height: int, *, last: bool = False) -> Any:
-        shade = alt.Chart(stalls).mark_rect(color=BAND, opacity=0.25).encode(x("start_s", last=last), x2="end_s:Q")
+        shade = alt.Chart(stalls).mark_rect(color=_STALL, opacity=0.35).encode(x("start_s", last=last), x2="end_s:Q")
         return alt.layer(shade, *layers).properties(width=_WIDE, height=height)
 
+    def tone(column: str, names: list[str], colours: Sequence[str], words: str, *, legend: bool) -> alt.Color:
+        scale = alt.Scale(domain=names, range=list(colours)[: len(names)])
+        box = alt.Legend(columns=3, symbolType="square", symbolOpacity=1) if legend else None
+        return alt.Color(f"{column}:N", scale=scale, title=words, legend=box)
+
+    def states(*, legend: bool) -> alt.Color:
+        return tone("state", list(_STATES), list(_STATES.values()), "Where the time of a tick and of a thread went", legend=legend)
+
     files = sorted({*tables["calls"]["file"], *tables["service"]["file"]})
-    state_tone, file_tone = (
-        alt.Color(
-            f"{column}:N",
-            scale=alt.Scale(domain=names, range=colours),
-            title=words,
-            legend=alt.Legend(columns=3, symbolType="square", symbolOpacity=1),
-        )
-        for column, words, names, colours in (
-            ("state", "Where the time went", list(STATE_COLOURS), list(STATE_COLOURS.values())),
-            ("file", "File", files, [PALETTE[number % len(PALETTE)] for number in range(len(files))]),
-        )
-    )
     bars = checked(tables["ticks"], ["start_s", "end_s", "state", "low_ms", "high_ms"], "tick timeline")
     bars = bars.assign(**{end: bars[end].clip(*span_s) for end in ("start_s", "end_s")})
-    top = float(bars["high_ms"].max()) * 1.15
+    top = float(bars["high_ms"].max()) * 1.3
     y = alt.Y("low_ms:Q", title="Tick gap (ms)", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(format=",~r"))
     edge = {"stroke": "white", "strokeWidth": 0.3}
     layers: list[Any] = [
-        alt.Chart(bars).mark_rect(**edge).encode(x("start_s"), y, x2="end_s:Q", y2="high_ms:Q", color=state_tone),
+        alt.Chart(bars).mark_rect(**edge).encode(x("start_s"), y, x2="end_s:Q", y2="high_ms:Q", color=states(legend=True)),
         alt.Chart(stalls.assign(low_ms=top))
         .mark_text(align="left", baseline="top", dx=3, dy=3, fontSize=10, color=INK)
         .encode(x("start_s"), y, text="word:N"),
     ]
     if budget_ms is not None:
         layers.append(alt.Chart(pd.DataFrame({"low_ms": [budget_ms]})).mark_rule(color=INK, strokeDash=[4, 3]).encode(y))
-    saves = pd.DataFrame({"at_s": list(saves_s), "low_ms": top * 0.9})
+    saves = pd.DataFrame({"at_s": list(saves_s), "low_ms": top * 0.85})
     layers.append(alt.Chart(saves).mark_point(shape="triangle-down", filled=True, size=45, color=INK).encode(x("at_s"), y))
     panels = [panel(layers, 150)]
     parts = [part for part in _PARTS if not tables[part[0]].empty]
@@ -82,15 +81,15 @@ def tick_timeline(
         names, last = list(dict.fromkeys(table["row"])), name == parts[-1][0]
         rows = alt.Y("row:N", sort=names, title=words, axis=alt.Axis(grid=False, labelLimit=120))
         drawn = alt.Chart(table).mark_bar(height={"band": 0.8})
-        tone = state_tone if column == "state" else file_tone
-        panels.append(panel([drawn.encode(x("start_s", last=last), rows, x2="end_s:Q", color=tone)], 26 * len(names), last=last))
+        channel = states(legend=False) if column == "state" else tone("file", files, _FILES, "File that was asked for", legend=last)
+        panels.append(panel([drawn.encode(x("start_s", last=last), rows, x2="end_s:Q", color=channel)], 26 * len(names), last=last))
     marks = [
         *([f"dashed: step of {budget_ms:g} ms"] if budget_ms is not None else []),
         *(["triangles: saves"] if saves_s else []),
         *(["shaded: injected stalls"] if not stalls.empty else []),
     ]
-    subtitle = [f"A bar is a tick, as wide and as high as its gap, by what the {tick_thread} thread did", "; ".join(marks)]
-    return finish(alt.vconcat(*panels, spacing=6).properties(title=headed(heading, [line for line in subtitle if line])))
+    subtitle = [*notes, "; ".join(["A bar of the first row is a tick, as wide and as high as its gap", *marks])]
+    return finish(alt.vconcat(*panels, spacing=6).resolve_scale(color="independent").properties(title=headed(heading, subtitle)))
 
 
 def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str]) -> Any:
@@ -131,31 +130,23 @@ def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str
     return finish(alt.vconcat(*panels, spacing=12).properties(title=headed("What explains late time", list(notes))))
 
 
-_VERDICTS = {
-    "named": (PALETTE[2], "square"),
-    "not named": (PALETTE[1], "cross"),
-    "not blamed on storage": (PALETTE[2], "square"),
-    "blamed on storage": (PALETTE[1], "cross"),
-}
-
-
 def stalls_found(rows: pd.DataFrame) -> Any:
     """Returns a mark per injected stall over time at the gap of its slow tick: whether blame said what it should.
 
-    `rows`: at_s, kind, gap_ms (NA: no tick was slow, drawn at 0), verdict (named, not named, not blamed on storage, blamed on
-    storage).
+    `rows`: at_s, kind (a panel each, in words that end with what blame should do), gap_ms (NA: no tick was slow, drawn at 0), right.
     """
-    table = checked(rows, ["at_s", "kind", "gap_ms", "verdict"], "stalls found")
+    table = checked(rows, ["at_s", "kind", "gap_ms", "right"], "stalls found")
     table["gap_ms"] = table["gap_ms"].astype("Float64").fillna(0).astype(float)
-    there = [name for name in _VERDICTS if name in set(table["verdict"])]
-    tone = alt.Color("verdict:N", title="Blame", scale=alt.Scale(domain=there, range=[_VERDICTS[name][0] for name in there]))
-    shape = alt.Shape("verdict:N", title="Blame", scale=alt.Scale(domain=there, range=[_VERDICTS[name][1] for name in there]))
-    kinds = list(dict.fromkeys(sorted(table["kind"])))
+    table["right"] = table["right"].astype(bool)
+    words = table.assign(verdict=table["right"].map({True: "yes", False: "no"}))
+    domain = ["yes", "no"]
+    tone = alt.Color("verdict:N", title="As it should be", scale=alt.Scale(domain=domain, range=[PALETTE[2], PALETTE[1]]))
+    shape = alt.Shape("verdict:N", title="As it should be", scale=alt.Scale(domain=domain, range=["square", "cross"]))
+    kinds = list(dict.fromkeys(table["kind"]))
     scale = alt.Scale(domain=[0, float(table["at_s"].max()) * 1.02], nice=False)
     panels = []
     for kind in kinds:
-        part, last = table[table["kind"] == kind], kind == kinds[-1]
-        right = int(part["verdict"].isin(("named", "not blamed on storage")).sum())
+        part, last = words[words["kind"] == kind], kind == kinds[-1]
         panels.append(
             alt.Chart(part)
             .mark_point(filled=True, size=90, opacity=0.9)
@@ -168,7 +159,7 @@ def stalls_found(rows: pd.DataFrame) -> Any:
             .properties(
                 width=_WIDE - 80,
                 height=110,
-                title=alt.TitleParams(f"{kind}: {right} of {len(part)} as they should be", fontSize=12, anchor="start", offset=4),
+                title=alt.TitleParams(f"{kind}: {part['right'].sum()} of {len(part)}", fontSize=12, anchor="start", offset=4),
             )
         )
     note = "The gap of the slow tick that each injected stall made; at 0: it made none"

@@ -1,12 +1,13 @@
 """Captured requests made again on any mounted device and file system: when they were made, as far as the device lets them."""
 
-from tickdisk.replay.beginning import Beginning, prepare
+from tickdisk.replay.beginning import Beginning
 from tickdisk.replay.experiment import FIO, OURS, Bench, experiment
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.iolog import read_iolog, requests_table, write_iolog
 from tickdisk.replay.issue import issue, payload
 from tickdisk.replay.log import Replayed, read_timings, write_timings
 from tickdisk.replay.plan import Plan, load_capture, plan
+from tickdisk.replay.prepare import prepare
 from tickdisk.replay.timing import behind_ns, lateness, summarise
 
 __all__ = [

@@ -1,17 +1,10 @@
-"""What must be in the target folder before the first request: followed through the trace, made of real data or copied."""
+"""What must be in the target folder before the first request: followed through the trace."""
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
-
-from tickdisk.errors import TickdiskError
-
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -121,39 +114,3 @@ def beginning(requests: pd.DataFrame, folders: frozenset[str]) -> Beginning:
     }
     sizes = {path: size for path, size in files.items() if path not in folders}
     return Beginning(sizes, dict(walk.handles), frozenset(walk.missing))
-
-
-def prepare(
-    sizes: Mapping[str, int], *, paths: set[str], folders: frozenset[str], target: Path, files: Path | None = None
-) -> dict[str, int]:
-    """Makes the beginning in `target`, an empty or new folder, flushed and out of the page cache; returns the bytes of each file.
-
-    Of `paths` those that are files in `files` are copied; `sizes` are then made up with noise, which is real, allocated data.
-    TickdiskError when the target is not empty or full. File system metadata stays in memory until a re-mount.
-    """
-    target.mkdir(parents=True, exist_ok=True)
-    if any(target.iterdir()):
-        raise TickdiskError(f"{target} is not empty; give a new folder on the device under test")
-    noise, made = os.urandom(_PIECE), {}
-    try:
-        for folder in {*folders, *(str(Path(path).parent) for path in paths)}:
-            (target / folder).mkdir(parents=True, exist_ok=True)
-        copied = {path for path in paths - folders if files is not None and (files / path).is_file()}
-        for path in sorted(copied | sizes.keys()):
-            if files is not None and path in copied:
-                shutil.copyfile(files / path, target / path)
-            made[path] = _fill(target / path, sizes.get(path, 0), noise)
-    except OSError as error:
-        raise TickdiskError(f"cannot make the initial files in {target} ({error.strerror}); make the device larger") from error
-    return made
-
-
-def _fill(path: Path, size: int, noise: bytes) -> int:
-    """Returns the file's size: it is written up to `size` where it is shorter."""
-    with path.open("ab") as file:
-        while (missing := size - file.tell()) > 0:
-            file.write(noise[: min(missing, _PIECE)])
-        file.flush()
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        return file.tell()

@@ -12,9 +12,9 @@ import pandas as pd
 
 from tickdisk import host, memory
 from tickdisk.process import Child
-from tickdisk.replay.beginning import prepare
 from tickdisk.replay.issue import issue
 from tickdisk.replay.plan import plan
+from tickdisk.replay.prepare import prepare
 from tickdisk.replay.timing import summarise
 
 _ROOT, _FILE_BYTES, _BLOCK = "/bench", 16 << 20, 4096
@@ -67,7 +67,7 @@ def main() -> None:
     planned = plan(random_reads(given.streams, given.seconds, given.requests_per_s, np.random.default_rng(1)))
     with memory.folder() as fast:
         target = given.folder or fast / "target"
-        prepare(planned.beginning.sizes, paths=set(), folders=planned.folders, target=target)
+        prepare(planned, target)
         meter = host.LoadMeter()
         with busy(given.busy, fast / "logs"):
             replayed = issue(planned, target)

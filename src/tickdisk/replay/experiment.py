@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tickdisk import device, host, memory
+from tickdisk import device, host
 from tickdisk.files import write_json
-from tickdisk.replay.beginning import prepare
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.issue import issue
 from tickdisk.replay.log import write_timings
-from tickdisk.replay.plan import Plan, common_folder, load_capture, plan
+from tickdisk.replay.plan import Plan, load_capture, plan
+from tickdisk.replay.prepare import prepare
 from tickdisk.replay.timing import summarise
 
 Say = Callable[[str], None]
@@ -40,9 +40,7 @@ def experiment(
     (`TOOL_DEVICE.parquet`) and at last `replay.json`: what was captured, replayed, refused and why, the streams, and for each
     replay tool, device, floor, load of the machine and the summary of its times.
     """
-    captured = load_capture(capture)
-    # The world's folder: what the server reads elsewhere is not on the device under test.
-    planned = plan(captured, root=common_folder(captured.loc[captured["data"] != "other", "file"].dropna()), seconds=seconds)
+    planned = plan(load_capture(capture), files=world, seconds=seconds)
     runs: list[dict[str, Any]] = []
     for bench in benches:
         for tool in bench.tools:
@@ -67,16 +65,16 @@ def experiment(
 def _replay(
     planned: Plan, world: Path | None, bench: Bench, tool: str, size_bytes: int, output: Path, *, is_real_time: bool = False
 ) -> dict[str, Any]:
-    sizes = planned.beginning.sizes if tool == OURS else files_for_fio(planned)
+    sizes = None if tool == OURS else files_for_fio(planned)
     cores = host.split_cores()
-    with memory.folder() as fast, _mounted(planned, world, bench, sizes, size_bytes, output / "logs") as disk:
+    name, logs = f"{tool}_{bench.model.name}", output / "logs"
+    with _mounted(planned, world, bench, sizes, size_bytes, logs) as disk:
         target, meter = disk.mount_point / _TARGET, host.LoadMeter()
         if tool == OURS:
             replayed = issue(planned, target, cores=cores.server)
         else:
-            replayed = replay_by_fio(planned, target, fast, cores=cores.server, is_real_time=is_real_time)
+            replayed = replay_by_fio(planned, target, logs / name, cores=cores.server, is_real_time=is_real_time)
         load, status = meter.read(), disk.status()
-    name = f"{tool}_{bench.model.name}"
     write_timings(output / f"{name}.parquet", replayed.timings)
     return {
         "name": name,
@@ -95,14 +93,13 @@ def _replay(
 
 @contextmanager
 def _mounted(
-    planned: Plan, world: Path | None, bench: Bench, sizes: Mapping[str, int], size_bytes: int, logs: Path
+    planned: Plan, world: Path | None, bench: Bench, sizes: Mapping[str, int] | None, size_bytes: int, logs: Path
 ) -> Iterator[device.MountedDevice]:
     """Yields the device with the initial files, copied at memory speed; it is mounted anew (cold cache) and the model is set."""
     with device.up(
         bench.model.unlimited(), size_bytes=size_bytes, floor_ns=0, logs=logs, cores=host.split_cores().others
     ) as disk:
-        paths = set(planned.requests["file"]) - planned.beginning.missing
-        prepare(sizes, paths=paths, folders=planned.folders, target=disk.mount_point / _TARGET, files=world)
+        prepare(planned, disk.mount_point / _TARGET, files=world, sizes=sizes)
         disk.remount()
         disk.set(bench.model, floor_ns=bench.floor_ns)
         yield disk

@@ -1,6 +1,7 @@
 """Which requests of a capture are made again, when each is due, and why the others are not."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,13 +65,14 @@ def load_capture(path: Path) -> pd.DataFrame:
     return table.read("requests", path)
 
 
-def plan(requests: pd.DataFrame, *, root: str | None = None, seconds: float | None = None) -> Plan:
+def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None = None, seconds: float | None = None) -> Plan:
     """Returns what is made again of a requests table: its first `seconds`, of files below `root`.
 
-    `root` None is the folder that all files have in common. TickdiskError when nothing remains.
+    `root` None is the captured folder that most files of `files` are found in, or, without that, the one that all files have in
+    common. TickdiskError when nothing remains.
     """
     ordered = requests.sort_values(["start_ns", "seq"], kind="stable", ignore_index=True)
-    root = common_folder(ordered["file"].dropna()) if root is None else root.rstrip("/") or "/"
+    root = _root(ordered["file"].dropna(), files) if root is None else root.rstrip("/") or "/"
     below = below_root(ordered["file"], root)
     reasons = _reasons(ordered, below, root)
     if not (reasons == "").any():
@@ -105,11 +107,16 @@ def plan(requests: pd.DataFrame, *, root: str | None = None, seconds: float | No
     return Plan(made, refused, root, folders, beginning(made, folders))
 
 
-def common_folder(files: pd.Series) -> str:
-    """Returns the deepest folder that all paths are in; a path that others lie below is a folder itself."""
-    distinct = [Path(path) for path in files.unique() if path.startswith("/")]
+def _root(captured: pd.Series, files: Path | None) -> str:
+    """The captured folder that most files of `files` are found in; without it the deepest that all are in."""
+    distinct = [Path(path) for path in captured.unique() if path.startswith("/")]
     if not distinct:
         raise TickdiskError("the capture names no file; capture with a tool that sees paths")
+    if files is not None:
+        found = Counter(parent for path in distinct for parent in path.parents if (files / path.relative_to(parent)).is_file())
+        if not found:
+            raise TickdiskError(f"none of the captured files is in {files}; give the captured folder that it stands for as root")
+        return str(found.most_common(1)[0][0])
     folders = {parent for path in distinct for parent in path.parents}
     return os.path.commonpath([path if path in folders else path.parent for path in distinct])
 
@@ -129,11 +136,11 @@ def _reasons(requests: pd.DataFrame, below: pd.Series, root: str) -> pd.Series:
     moves, whole = op.isin(["read", "write"]), call.isin(["sync"])
     found = {
         "not a system call": requests["level"] != "syscall",
+        "outside the folder that is replayed": requests["file"].notna() & below.isna(),
         "moves the position or copies a descriptor only": op.isin(_MOVES_NOTHING),
         "through a memory map": op.isin(_MAPS) | (call == "msync"),
         "of a kind that is not replayed": ~op.isin(_REPLAYED),
         "without a file": requests["file"].isna() & ~whole,
-        f"outside {root}": requests["file"].notna() & below.isna(),
         "without offset or length": moves & (requests["offset"].isna() | requests["length"].isna()),
         "without a length": (op == "truncate") & requests["length"].isna(),
         "to a name that is not known": (op == "rename") & _new_names(requests, root).isna(),

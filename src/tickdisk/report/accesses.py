@@ -117,7 +117,7 @@ class AccessStudy(Study):
         for unit, model in (("requests", self.model), ("bytes", self.model_bytes)):
             source = f"non-negative least squares over {model.windows} windows of {model.lives} lives"
             for row in accesses.listed(model).to_dict("records"):
-                name = f"model.{unit}.{row['routine'].replace(' ', '_')}.{row['data']}.{row['op']}"
+                name = f"model.{unit}.{row['routine']}.{row['data']}.{row['op']}".replace(" ", "_")
                 interval, note = (row["low"], row["high"]), f"of one {row['routine']}"
                 self.fact(name, row["value"], unit, interval=interval, n=model.lives, source=source, note=note)
 
@@ -314,13 +314,13 @@ def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
     started_ns, settings = tables.manifest["started_ns"], tables.manifest["server"]["settings"]
     phases = pd.DataFrame(tables.manifest["phases"])
     times = {f"{end}_ns": (started_ns + phases[f"{end}_s"] * 1e9).round().astype("int64") for end in ("start", "end")}
-    return accesses.Life(
+    return accesses.life_of(
         f"block {tables.block + 1}",
         rows,
         tables.actions,
         phases.assign(**times),
-        accesses.saves(rows, tables.ticks["start_ns"].to_numpy()),
-        accesses.unload_after_s(float(settings.get(_UNLOAD_TIMEOUT, _UNLOAD_DEFAULT_S))),
+        steps_ns=tables.ticks["start_ns"].to_numpy(),
+        unload_timeout_s=float(settings.get(_UNLOAD_TIMEOUT, _UNLOAD_DEFAULT_S)),
     )
 
 

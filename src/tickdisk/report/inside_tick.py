@@ -1,6 +1,7 @@
 """The inside the tick notebook: which request, in which file, behind which lock, made ticks late; held against injected stalls."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ STALLS = 20
 _NAMED_SHARE = 0.95
 """At least 19 of 20."""
 _AROUND_NS, _STRETCH_NS = 700_000_000, 12_000_000_000
+_LINE = 120
+"""Letters in a line of a figure's subtitle."""
 _BY = {"cause": "causes", "routine": "routines", "data": "data types", "file": "files"}
 
 
@@ -52,6 +55,8 @@ class InsideTick(Study):
         ticks = pd.concat([one.ticks for one in self.blames])
         source = f"{len(self.blames)} captured lives"
         self.fact("lives", len(self.blames), "lives", source=source)
+        latency_ms = self.data.latency_ms(self.data.role("baseline"))
+        self.fact("latency", latency_ms, "ms", source="device models", note="nominal read latency")
         self.fact("ticks", len(ticks), "ticks", source=source, note="whose whole gap was captured")
         self.fact("uncaptured_ticks", sum(one.uncaptured for one in self.blames), "ticks", source=source)
         self.fact("slow_ticks", int(ticks["slow"].sum()), "ticks", source=source, note=f"gap over {blame.SLOW:g} budgets")
@@ -102,13 +107,15 @@ class InsideTick(Study):
         explained = self.shares.set_index(["of", "by", "name"]).loc["late", "all", "storage"]
         enough = explained["lives"] >= blame.FEWEST_LIVES
         word = "not valid" if self.invalid else "different" if enough and explained["low"] > 0 else "inconclusive"
-        evidence = f"{explained['share']:.0%} [{explained['low']:.0%}, {explained['high']:.0%}] of the late time; {explained['note']}"
+        share, low, high = explained[["share", "low", "high"]]
+        evidence = f"{share:.0%} [{low:.0%}, {high:.0%}] of the late time" if share >= 0 else "no tick was late"
+        note = [explained["note"]] if explained["note"] else []
         self.claim(
             "explained",
             source=OURS,
-            statement=f"Waits for storage explain late time of ticks on the {self.data.arms[0].arm} tier",
+            statement=f"Waits for storage explain late time of ticks on a device of {self.facts['inside_tick.latency'].value:g} ms",
             verdict=word,
-            evidence="; ".join([*self.invalid, evidence]).rstrip("; "),
+            evidence="; ".join([*self.invalid, evidence, *note]),
             facts=["late.all.storage", "busy.all.storage"],
             n=int(explained["lives"]),
         )
@@ -119,7 +126,8 @@ class InsideTick(Study):
         counts = {
             "device_stalls.named": (kinds["device_stall"]["named"], "a slow tick whose chain names a request that was stalled"),
             "device_stalls.felt": (kinds["device_stall"]["tick"].notna(), "a tick was slow meanwhile"),
-            "cpu_stalls.blamed": (kinds["cpu_stall"]["blamed"], "the slow tick's cause is storage"),
+            "cpu_stalls.blamed": (kinds["cpu_stall"]["blamed"], "the slow tick's cause is storage, which took less than the stall"),
+            "cpu_stalls.outweighed": (kinds["cpu_stall"]["outweighed"], "storage took longer than the stall, in the same tick"),
             "cpu_stalls.felt": (kinds["cpu_stall"]["tick"].notna(), "a tick was slow meanwhile"),
         }
         found = {name: blame.count(table) for name, (table, _) in counts.items()}
@@ -142,7 +150,7 @@ class InsideTick(Study):
             "No injected stall of the processor is blamed on storage",
             blamed,
             holds=blamed.k == 0,
-            words=f"{blamed.k} of {blamed.n} blamed",
+            words=f"{blamed.k} of {blamed.n} blamed, {found['cpu_stalls.outweighed'].k} in ticks in which storage took longer",
         )
 
     def _stall_claim(self, name: str, statement: str, found: blame.Count, *, holds: bool, words: str) -> None:
@@ -192,13 +200,14 @@ class InsideTick(Study):
             **{f"{name} ms": (self.checks[f"{name}_ns"].astype("Float64") / 1e6).round() for name in ("gap", "waited")}
         )
         columns = ["kind", "tick", "gap ms", "cause", "stalled", "stalled_files", "call", "file", "request", "device", "waited ms"]
-        return table[[*columns, "named", "blamed"]]
+        return table[[*columns, "named", "outweighed", "blamed"]]
 
     def timeline(self) -> SVG:
         """Returns a stretch of the first life, with what each thread and the disk did."""
         one = self.blames[0]
         middle = int(one.ticks["start_ns"].iloc[len(one.ticks) // 2])
-        return self._timeline("timeline", one, middle, middle + _STRETCH_NS, "A stretch of one server life")
+        said = f"What the {one.thread_name} thread, those that it waits for and the disk did"
+        return self._timeline("timeline", one, middle, middle + _STRETCH_NS, "A stretch of one server life", said)
 
     def worst_tick(self) -> SVG:
         """Returns the time around the latest tick that no injected stall touched."""
@@ -216,10 +225,11 @@ class InsideTick(Study):
 
     def _around(self, name: str, one: blame.Blame, row: int, heading: str) -> SVG:
         tick = one.ticks.loc[row]
-        start_ns = int(tick["start_ns"]) - _AROUND_NS
-        return self._timeline(name, one, start_ns, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS, heading)
+        start_ns, end_ns = int(tick["start_ns"]) - _AROUND_NS, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS
+        said = blame.explain(one, int(tick["tick"]))
+        return self._timeline(name, one, start_ns, end_ns, heading, f"{said[:1].upper()}{said[1:]}")
 
-    def _timeline(self, name: str, one: blame.Blame, start_ns: int, end_ns: int, heading: str) -> SVG:
+    def _timeline(self, name: str, one: blame.Blame, start_ns: int, end_ns: int, heading: str, said: str) -> SVG:
         shown = blame.stretch(one, start_ns, end_ns)
         tables = {part: getattr(shown, part) for part in ("ticks", "states", "calls", "service", "stalls")}
         return self.figure(
@@ -230,7 +240,7 @@ class InsideTick(Study):
                 saves_s=shown.saves_s,
                 budget_ms=server.BUDGET_NS / 1e6,
                 heading=heading,
-                tick_thread=one.thread_name,
+                notes=textwrap.wrap(said, _LINE),
             ),
         )
 
@@ -240,7 +250,7 @@ class InsideTick(Study):
         rows = late.assign(
             group=late["by"].map(_BY), name=[blame.CAUSE_WORDS.get(name, Path(name).name) for name in late["name"]]
         )
-        note = f"n = {rows['ticks'].iloc[0]:,} ticks of {rows['lives'].iloc[0]} lives that no injected stall touched"
+        note = f"n = {rows['ticks'].iloc[0]:,} ticks that no injected stall touched, lives: {rows['lives'].iloc[0]}"
         more = rows["note"].iloc[0]
         return self.figure(
             "late_shares",
@@ -252,20 +262,15 @@ class InsideTick(Study):
         first = {number: int(one.ticks["start_ns"].iloc[0]) for number, one in enumerate(self.blames)}
         table = self.checks
         device = (table["kind"] == "device_stall").to_numpy()
-        verdicts = np.where(
-            device,
-            np.where(table["named"].astype(bool), "named", "not named"),
-            np.where(table["blamed"].astype(bool), "blamed on storage", "not blamed on storage"),
-        )
         rows = pd.DataFrame(
             {
                 "at_s": (table["start_ns"] - table["life"].map(first)) / 1e9,
-                "kind": np.where(device, "Device stalled", "Processor kept busy"),
+                "kind": np.where(device, "Disk stalled, and named with request and file", "Core kept busy, and storage not blamed"),
                 "gap_ms": table["gap_ns"].astype("Float64") / 1e6,
-                "verdict": verdicts,
+                "right": np.where(device, table["named"].astype(bool), ~table["blamed"].astype(bool)),
             }
         )
-        return self.figure("stalls", plot.stalls_found(rows))
+        return self.figure("stalls", plot.stalls_found(rows.sort_values("kind", ascending=False)))
 
     def verdicts_table(self) -> pd.DataFrame:
         """Returns the claims as a table."""

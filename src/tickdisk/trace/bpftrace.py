@@ -12,11 +12,13 @@ from typing import Any
 from tickdisk import process
 from tickdisk.errors import TickdiskError
 from tickdisk.trace.cgroup import hierarchy
-from tickdisk.trace.program import MAP_ENTRIES, TEXT_BYTES, fault_point, missing, program, wanted
+from tickdisk.trace.program import MAP_ENTRIES, NEEDED, TEXT_BYTES, fault_point, missing, points, program
 
 _ATTACH_S = 60.0
 _WRITE_S = 120.0
 _LOOK_S = 0.02
+_SAME_NS = 1_000_000
+"""Clocks that are read one after the other and differ by less are the same."""
 _BUFFER_BYTES = 64 << 20
 _PAGES = (64, 4096)
 _BEAT = re.compile(rb"^beat 0 0 (\d+) (\d+) 0 0 0$", re.MULTILINE)
@@ -38,9 +40,10 @@ def unavailable() -> str | None:
         return "this kernel does not describe its types (/sys/kernel/btf/vmlinux)"
     try:
         hierarchy()
-        return f"this kernel lacks the tracepoint {lacks[0]}" if (lacks := missing(_present())) else None
+        lacks = sorted(NEEDED - _present())
     except TickdiskError as error:
         return str(error)
+    return f"this kernel lacks the tracepoint {lacks[0]}" if lacks else None
 
 
 def version() -> str:
@@ -69,7 +72,7 @@ class Bpftrace:
             "BPFTRACE_MAP_KEYS_MAX": str(MAP_ENTRIES),
             "BPFTRACE_PERF_RB_PAGES": str(1 << (min(max(pages, _PAGES[0]), _PAGES[1]).bit_length() - 1)),
         }
-        command = ["setsid", *_PRIVATE, f'{_MOUNT}exec bpftrace "$1" >"$2"', "sh", script, raw]
+        command: list[str | Path] = ["setsid", *_PRIVATE, f'{_MOUNT}exec bpftrace "$1" >"$2"', "sh", script, raw]
         self._child = process.Child("bpftrace", command, logs, environment=environment, cores=cores)
         try:
             self._until(lambda: bool(self._beats), _ATTACH_S, "attach its probes")
@@ -83,7 +86,8 @@ class Bpftrace:
         Its time stamps are CLOCK_BOOTTIME, or CLOCK_MONOTONIC in old kernels: `clock_offset_ns` is to be subtracted from them.
         """
         boot, monotonic, last = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.monotonic_ns(), max(self._beats.values())
-        until, cores = boot if abs(boot - last) <= abs(monotonic - last) else monotonic, set(self._beats)
+        suspended_ns = boot - monotonic if abs(boot - last) < abs(monotonic - last) and boot - monotonic > _SAME_NS else 0
+        until, cores = monotonic + suspended_ns, set(self._beats)
         self._until(lambda: all(self._beats[core] > until for core in cores), _WRITE_S, "write its events")
         code = self._child.stop(_WRITE_S, signal.SIGINT)
         if code != 0:
@@ -91,7 +95,7 @@ class Bpftrace:
         log = self._child.log_path.read_text(encoding="utf-8", errors="replace")
         return {
             "version": version(),
-            "clock_offset_ns": until - monotonic,
+            "clock_offset_ns": suspended_ns,
             "lost_printed": sum(map(int, _LOST.findall(log))),
             "missing": self._missing,
             "faults": self._faults,
@@ -99,7 +103,7 @@ class Bpftrace:
 
     @property
     def pid(self) -> int:
-        """bpftrace's process: the words before it replace each other."""
+        """The process, which the words before bpftrace have handed over to each other."""
         return self._child.pid
 
     def kill(self) -> None:
@@ -129,7 +133,7 @@ class Bpftrace:
 
 def _present() -> set[str]:
     """Returns which of the tracepoints that we want this kernel has."""
-    words = " ".join(point.replace(":", "/") for point in wanted())
+    words = " ".join(point.replace(":", "/") for point in points())
     listed = process.run(
         [*_PRIVATE, f"{_MOUNT}cd /sys/kernel/tracing/events; ls -d {words} 2>/dev/null || true"], what="listing tracepoints"
     )

@@ -59,7 +59,7 @@ class _Change(NamedTuple):
 
 @dataclass
 class Followed:
-    """`opened` has an entry for each index in `of`, CLOSED where the descriptor was none of a file; `paths` are of calls by path."""
+    """`of` has for each call an index in `opened`, CLOSED if its descriptor was none of a file; `paths` are of calls by path."""
 
     opened: list[Opened]
     of: "pd.Series[int]"
@@ -109,7 +109,8 @@ def _numbers(reading: Reading, snapshots: list[dict[str, Any]], *, by_birth: boo
     if not by_birth:
         return {snapshot["pid"]: snapshot for snapshot in snapshots}
     started = {snapshot["started"]: snapshot for snapshot in snapshots}
-    found = {process: started[tick] for process, ns in reading.births.items() if (tick := ns // _TICK_NS) in started}
+    births = [(event.process, event.a // _TICK_NS) for event in reading.events if event.kind == "thread" and event.a]
+    found = {process: started[tick] for process, tick in births if tick in started}
     unseen = [snapshot for snapshot in snapshots if snapshot not in found.values()]
     born = {event.a for event in reading.events if event.kind == "newtask"} | {
         event.process for event in reading.events if event.kind == "exec"
@@ -121,10 +122,12 @@ def _numbers(reading: Reading, snapshots: list[dict[str, Any]], *, by_birth: boo
 
 
 def _steps(rare: pd.DataFrame, events: list[Event]) -> Iterator[tuple[int, Any]]:
+    row: Any
     for row in rare.itertuples():
         yield (row.start_ns if row.number in _AT_START else row.end_ns), row
     for event in events:
-        yield event.ns, event
+        if event.kind in ("newtask", "exec"):
+            yield event.ns, event
 
 
 class _Follower:
@@ -137,7 +140,7 @@ class _Follower:
         self._processes: dict[int, _Process] = {}
 
     def begin(self, process: int, snapshot: dict[str, Any], rare: pd.DataFrame) -> None:
-        """A process that runs; what was opened or closed between the first event and its snapshot is followed, not taken from it."""
+        """A process that runs; what was opened or closed after the first event is followed, not taken from its snapshot."""
         self.since[process] = 0
         state = self._processes[process] = _Process(snapshot["root"], snapshot["cwd"])
         before = rare[(rare["process"] == process) & (rare["end_ns"] < snapshot["at_ns"])]

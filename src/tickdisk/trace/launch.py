@@ -28,7 +28,7 @@ class Command:
 
 
 class Launched:
-    """A command, started by way of the words of a `tracer` or by none; stopped until `proceed`, ended at the end of the context."""
+    """A command, started by the words of a `tracer` or by none: stopped until `proceed`, ended with the context."""
 
     def __init__(self, command: Command, tracer: Sequence[str | Path]) -> None:
         words = [str(word) for word in command.words]

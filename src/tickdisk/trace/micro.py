@@ -1,4 +1,4 @@
-"""The cost of looking, on a workload that does nothing but ask: 4 KiB preads of a cached file, traced by each tool and by none."""
+"""The cost of looking on a workload that does nothing but ask: 4 KiB preads of a cached file, under each tool and under none."""
 
 import sys
 from pathlib import Path
@@ -20,10 +20,10 @@ TOOLS: tuple[Tool | None, ...] = (None, "bpftrace", "strace", "strace_positioned
 
 
 def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[Tool | None, ...] = TOOLS) -> pd.DataFrame:
-    """Returns a row for each round and tool: round, tool (`none` untraced), preads, ns_per_pread, events (preads captured), lost_events.
+    """Returns a row per round and tool: round, tool (or `none`), preads, ns_per_pread, events (preads captured), lost_events.
 
-    Every round runs the workload under each tool once, in random order, in a process of its own on the server's cores, with the tool on
-    the others. TickdiskError when the workload or a tool fails.
+    Every round runs the workload under each tool once, in random order, in a process of its own on the server's cores, with the
+    tool on the others. TickdiskError when the workload or a tool fails.
     """
     rng = np.random.default_rng(seed)
     cores = host.split_cores()

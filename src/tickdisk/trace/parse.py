@@ -32,14 +32,14 @@ def parse(
 ) -> Capture:
     """Returns the requests that began while the capture ran, and the waits that lie in it.
 
-    `clocks` are samples of the kernel's clocks (strace stamps CLOCK_REALTIME); `classify` gives the data type of files, of those below
-    `root` if there is one: all others are `other`.
+    `clocks` are samples of the kernel's clocks (strace stamps CLOCK_REALTIME); `classify` gives the data type of files, of those
+    below `root` if there is one: all others are `other`.
 
-    The summary: tool, version, started_ns, ended_ns, lines (of the raw text), events (of which lost_events did not
-    arrive), requests, rejected with the
-    `rejects`, unfinished (requests that had not ended), other_processes (requests of processes that only started the traced ones),
-    not_files (calls on sockets, pipes and the like), files_unknown, offsets_unknown, cut_paths, not_followed (calls by name that may
-    touch files unseen), missing (tracepoints that this kernel lacks) and faults (the tracepoint that tells page faults).
+    The summary: tool, version, started_ns, ended_ns, lines (of the raw text), requests, events (requests and waits that
+    arrived), lost_events (that did not), rejected with the `rejects` (lines that do not parse), unfinished (requests that had
+    not ended), cut_paths, not_files (calls on sockets, pipes and the like), other_processes (requests of processes that only
+    started the traced ones), offsets_unknown, files_unknown, not_followed (calls by name that may touch files unseen), missing
+    (tracepoints that this kernel lacks) and faults (the tracepoint that tells page faults).
     """
     facts = raw.facts
     bpf = facts["tool"] == "bpftrace"
@@ -52,13 +52,14 @@ def parse(
     window = started_ns, ended_ns = facts["started_ns"], facts["ended_ns"]
     sizes = None if bpf else facts["sizes"]
     requests, left_out = request_rows(reading, followed, sizes=sizes, faults=facts.get("faults"), window=window)
+    names = reading.of("thread")[["thread", "ns", "text"]]
     waits = wait_rows(reading, followed) if bpf else None
     if waits is not None:
         fill_fault_latency(requests, waits)
         waits["end_ns"] = waits["end_ns"].where(waits["end_ns"] > 0, ended_ns)
         waits = waits[(waits["start_ns"] >= started_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
-        waits["thread_name"] = _named(waits, reading.names)
-    requests["thread_name"] = _named(requests, reading.names)
+        waits["thread_name"] = _named(waits, names)
+    requests["thread_name"] = _named(requests, names)
     requests["level"], requests["data"] = "syscall", _classified(requests["file"], classify, root)
     requests = requests.sort_values("start_ns", kind="stable", ignore_index=True)
     requests["seq"] = requests.index
@@ -84,19 +85,18 @@ def parse(
 
 def _named(rows: pd.DataFrame, names: pd.DataFrame) -> "pd.Series[str]":
     """Returns the name of each row's thread when the row began; before its first name was seen, that one; empty if none was."""
-    ordered = names.sort_values("ns", kind="stable")[["thread", "ns", "name"]]
     found = pd.merge_asof(
         rows[["thread", "start_ns"]].assign(row=rows.index).sort_values("start_ns"),
-        ordered,
+        names,
         left_on="start_ns",
         right_on="ns",
         by="thread",
-    ).set_index("row")["name"]
-    first = ordered.drop_duplicates("thread").set_index("thread")["name"]
-    return found.reindex(rows.index).fillna(rows["thread"].map(first)).fillna("")
+    ).set_index("row")["text"]
+    first = names.drop_duplicates("thread").set_index("thread")["text"]
+    return found.reindex(rows.index).astype(object).fillna(rows["thread"].map(first).astype(object)).fillna("")
 
 
 def _classified(files: "pd.Series[str]", classify: Callable[[str], str] | None, root: Path | None) -> "pd.Series[str]":
     below = f"{root}/" if root is not None else ""
     data = {file: classify(file) for file in files.dropna().unique() if file.startswith(below)} if classify else {}
-    return files.map(data).fillna(OTHER)
+    return files.map(lambda file: data.get(file, OTHER))

@@ -15,8 +15,8 @@ _OPS = {"read", "write", "open", "seek", "truncate", "rename", "unlink"}
 def follow_positions(calls: pd.DataFrame, followed: Followed, sizes: dict[str, int]) -> "pd.Series[int]":
     """Returns the offset of each read and write at the position of its open file, null where it is not known.
 
-    With O_APPEND a write goes to the end of the file. Its size is known from the snapshot, from O_TRUNC, O_EXCL or a truncate, from a
-    seek to the end, or from the size when the capture ended (`sizes`) less what was appended meanwhile.
+    With O_APPEND a write goes to the end of the file. Its size is known from the snapshot, from O_TRUNC, O_EXCL or a truncate,
+    from a seek to the end, or from the size when the capture ended (`sizes`) less what was appended meanwhile.
     """
     follower = _Follower(followed)
     rows = calls.assign(opened=followed.of).sort_values("end_ns", kind="stable")
@@ -29,7 +29,7 @@ def follow_positions(calls: pd.DataFrame, followed: Followed, sizes: dict[str, i
 
 
 class _Follower:
-    """A file's size is absolute once it is known; before that, what was appended since it was first seen (`_since` has the rows)."""
+    """A file's size is absolute once it is known; before, what was appended since it was first seen (`_since` has the rows)."""
 
     def __init__(self, followed: Followed) -> None:
         self.offsets: dict[int, int] = {}
@@ -69,16 +69,16 @@ class _Follower:
             if row.y == SEEK_END:
                 self.know(path, row.result - row.z)
         elif not call.moves:
-            if call.op == "write":
+            if call.op == "write" and row.result:
                 self._extend(path, row.z + row.result)
-        elif call.op == "write" and self._appends(opened, row.start_ns):
+        elif call.op == "write" and row.result and self._appends(opened, row.start_ns):
             self._append(row, opened, path)
         else:
             position = self._position.get(opened, self._followed.opened[opened].position)
             if position is not None:
                 self.offsets[row.Index] = position
                 self._position[opened] = position + row.result
-            if call.op == "write":
+            if call.op == "write" and row.result:
                 self._extend(path, None if position is None else position + row.result)
 
     def _append(self, row: Any, opened: int, path: str) -> None:
@@ -96,7 +96,7 @@ class _Follower:
         return switched[-1] if switched else bool(self._followed.opened[opened].flags & O_APPEND)
 
     def _extend(self, path: str, end: int | None) -> None:
-        """A write that does not append may have made the file longer: of a file whose size is unknown, nobody knows by how much."""
+        """A write that does not append may make the file longer: where its size is unknown, nobody knows by how much."""
         size = self._known.get(path)
         if size is not None and end is not None:
             self._known[path] = max(size, end)

@@ -56,8 +56,7 @@ class _Reader:
         self._pending: dict[int, tuple[int, bytes, bytes]] = {}
         self._rows: list[tuple[int, ...]] = []
         self._paths: list[tuple[str | None, str | None]] = []
-        self._events: list[Event] = []
-        self._names: list[tuple[int, int, int, str]] = [(process, thread, 0, name) for process, thread, name in running]
+        self._events = [Event("thread", process, thread, 0, text=name) for process, thread, name in running]
         self._unfinished = 0
         # With one process at the start and no word of new ones (pread64 and pwrite64 only), all threads are its own.
         self._only = processes[0]["pid"] if len(processes) == 1 else None
@@ -76,8 +75,6 @@ class _Reader:
         return Reading(
             calls=calls.sort_values("start_ns", kind="stable", ignore_index=True),
             events=self._events,
-            names=pd.DataFrame(self._names, columns=["process", "thread", "ns", "name"]),
-            inodes=pd.DataFrame(columns=["process", "ns", "fd", "device", "inode"], dtype=np.int64),
             unfinished=self._unfinished + len(self._pending),
             rejects=rejects,
             lines=len(lines) - 1,
@@ -123,11 +120,11 @@ class _Reader:
         if name in _FORKS and result > 0:
             flags = CLONE_THREAD if b"CLONE_THREAD" in end[1] else 0
             self._process[result] = process if flags else result
-            self._events.append(Event("newtask", start_ns, process, thread, result, flags))
+            self._events.append(Event("newtask", process, thread, start_ns, result, flags))
             self._called(result, start_ns, self._name.get(thread, ""))
         elif name.startswith("exec") and result == 0:
             program = next((_string(word) for word in arguments if word.startswith(b'"')), "")
-            self._events.append(Event("exec", end_ns, process, thread, 0, 0, program))
+            self._events.append(Event("exec", process, thread, end_ns, text=program))
             self._called(thread, end_ns, PurePosixPath(program).name[:15])
         elif name == "prctl" and arguments[0] == b"PR_SET_NAME":
             self._called(thread, end_ns, _string(arguments[1])[:15])
@@ -135,7 +132,7 @@ class _Reader:
 
     def _called(self, thread: int, ns: int, name: str) -> None:
         self._name[thread] = name
-        self._names.append((self._process[thread], thread, ns, name))
+        self._events.append(Event("thread", self._process[thread], thread, ns, text=name))
 
     def _followed(self, call: Call, name: str, words: list[bytes], who: tuple[int, int, int, int, int]) -> bool:
         def at(index: int | None) -> int:

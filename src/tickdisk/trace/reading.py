@@ -1,7 +1,8 @@
-"""What the readers of both tools give: calls and the events that following descriptors needs, still in the tool's clock."""
+"""What the readers of both tools give: calls, waits, and the rare events without which descriptors and threads mean nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,35 +10,33 @@ import pandas as pd
 
 Integers = npt.NDArray[np.int64]
 CALL_COLUMNS = ("number", "process", "thread", "start_ns", "end_ns", "result", "x", "y", "z")
-"""The system call's number (FAULT: a page fault), who made it and when, what it returned, and its three arguments of `calls.Call`."""
+"""The system call's number (FAULT: a page fault), who made it and when, its result, and its three arguments of `calls.Call`."""
 WAIT_COLUMNS = ("thread", "start_ns", "end_ns", "woken_ns", "state", "number", "fd", "call_ns", "waker", "waker_number")
 """A time off the processor: woken_ns is 0 when nobody was seen waking it, call_ns 0 when no system call was under way."""
-_TIMES = {"ns", "start_ns", "end_ns", "woken_ns", "call_ns"}
+_TIMES = {"start_ns", "end_ns", "woken_ns", "call_ns"}
 
 
-@dataclass(frozen=True)
-class Event:
-    """Something rare that changes what descriptors mean: newtask (a child, b flags) or exec (a device, b inode, text path)."""
+class Event(NamedTuple):
+    """Something rare: thread (text: its name; a: start of its process since boot in ns, if told), newtask (a: child, b: flags),
+    exec (a: device, b: inode, text: path) or inode (a: descriptor, b: device, c: inode).
+    """
 
     kind: str
-    ns: int
     process: int
     thread: int
-    a: int
-    b: int
+    ns: int
+    a: int = 0
+    b: int = 0
+    c: int = 0
     text: str = ""
 
 
 @dataclass
 class Reading:
-    """Rows in the order of their start. `names` has process, thread, ns, name; `inodes` process, ns, fd, device, inode."""
+    """Calls, with path and to (the second path) as text or None, and waits, both in the order of their start."""
 
     calls: pd.DataFrame
     events: list[Event]
-    names: pd.DataFrame
-    inodes: pd.DataFrame
-    births: dict[int, int] = field(default_factory=dict)
-    """Start of a process since boot in ns, by which a process of the snapshot is found under the tracer's number for it."""
     waits: pd.DataFrame | None = None
     lost: int = 0
     unfinished: int = 0
@@ -49,12 +48,19 @@ class Reading:
 
     def convert(self, clock: Callable[[Integers], Integers]) -> None:
         """Takes all times over to another clock; 0, which stands for none, stays."""
-        for table in (self.calls, self.names, self.inodes, *([] if self.waits is None else [self.waits])):
+        for table in [self.calls] if self.waits is None else [self.calls, self.waits]:
             for column in _TIMES.intersection(table.columns):
                 times = table[column].to_numpy(np.int64)
                 table[column] = np.where(times > 0, clock(times), 0)
-        events = clock(np.array([event.ns for event in self.events], dtype=np.int64))
-        self.events = [replace(event, ns=int(ns)) for event, ns in zip(self.events, events, strict=True)]
+        times = np.array([event.ns for event in self.events], dtype=np.int64)
+        converted = np.where(times > 0, clock(times), 0).tolist()
+        self.events = [event._replace(ns=ns) for event, ns in zip(self.events, converted, strict=True)]
+
+    def of(self, kind: str) -> pd.DataFrame:
+        """Returns the events of a kind in the order of their times, a column for each field."""
+        found = [event for event in self.events if event.kind == kind]
+        table = pd.DataFrame(found, columns=list(Event._fields)).sort_values("ns", kind="stable", ignore_index=True)
+        return table.astype(dict.fromkeys(("process", "thread", "ns", "a", "b", "c"), np.int64))
 
 
 def frame(columns: tuple[str, ...], rows: Integers) -> pd.DataFrame:

@@ -101,9 +101,9 @@ class Recording:
 def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequence[int] | None = None) -> Recording:
     """Starts `tool` on a process, on the members of a cgroup, or on a command; returns when its probes are attached.
 
-    `folder` lies in memory and takes the raw output; `logs` takes the tool's messages; the tool runs on `cores`. bpftrace sees what is
-    in a cgroup v2: one of our own is made for the time, unless one is given. strace follows one command, or what runs at the start and
-    its children. TickdiskError when the tool cannot run.
+    `folder` lies in memory and takes the raw output, `logs` the tool's messages; the tool runs on `cores`. bpftrace sees what is
+    in a cgroup v2: one of our own is made for the time, unless one is given. strace follows a command, or what runs at the
+    start, and their children. TickdiskError when the tool cannot run.
     """
     folder.mkdir(parents=True, exist_ok=True)
     raw = folder / RAW

@@ -42,8 +42,8 @@ def request_rows(
     """Returns rows of the requests table, without seq, level, thread_name and data, of the requests that began in the window, and
     how many were left out, by reason.
 
-    `sizes` is given when positions have to be followed (strace); otherwise z is the position after the call. `faults` is the tracepoint
-    that page faults come from.
+    `sizes` is given when positions have to be followed (strace); otherwise z is the position after the call. `faults` is the
+    tracepoint that page faults come from. All times are the tool's.
     """
     calls = reading.calls
     kinds = _KINDS.loc[calls["number"]].set_index(calls.index)
@@ -99,8 +99,8 @@ def _inodes(reading: Reading, followed: Followed) -> dict[tuple[int, int], str]:
     for event in reading.events:
         if event.kind == "exec" and event.text.startswith("/"):
             found[event.a, event.b] = event.text
-    inodes = reading.inodes.sort_values("ns")
-    for device, inode, opened in zip(inodes["device"], inodes["inode"], followed.at(inodes, "fd", "ns"), strict=True):
+    inodes = reading.of("inode")
+    for device, inode, opened in zip(inodes["b"], inodes["c"], followed.at(inodes, "a", "ns"), strict=True):
         if opened != CLOSED:
             found[device, inode] = followed.opened[opened].path
     return found

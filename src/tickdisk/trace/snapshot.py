@@ -1,6 +1,5 @@
 """What a process has open, where it is and what it has mapped, at one moment, from /proc."""
 
-import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -25,8 +24,8 @@ def snapshot(pid: int) -> dict[str, Any]:
         return {
             "pid": pid,
             "started": started,
-            "root": os.readlink(proc / "root"),
-            "cwd": os.readlink(proc / "cwd"),
+            "root": str((proc / "root").readlink()),
+            "cwd": str((proc / "cwd").readlink()),
             "threads": dict(_threads(proc)),
             "files": dict(_files(proc)),
             "maps": _maps(proc),
@@ -50,7 +49,7 @@ def _files(proc: Path) -> list[tuple[str, list[Any]]]:
     files = []
     for link in (proc / "fd").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):
-            path = os.readlink(link)
+            path = str(link.readlink())
             if path.startswith("/"):
                 lines = (proc / "fdinfo" / link.name).read_text().splitlines()
                 info = dict(line.split(":\t", 1) for line in lines if ":\t" in line)

@@ -43,7 +43,7 @@ def words(tool: str, raw: Path) -> list[str | Path]:
 
 
 class Strace:
-    """strace, attached to `pids`, or of a command that it `started`; in a session of its own, so that Ctrl-C does not end it first."""
+    """Strace, attached to `pids`, or of a command that it `started`; in a session of its own: Ctrl-C ends us first."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Strace:
         started: bool,
     ) -> None:
         self._raw, self._pids = raw, pids
-        self._cwds = [os.readlink(f"/proc/{pid}/cwd") for pid in pids]
+        self._cwds = [Path(f"/proc/{pid}/cwd").readlink() for pid in pids]
         self._child = None if started else self._attach(words, logs, cores)
         self.pid = _tracer_of(pids[0]) if self._child is None else self._child.pid
         self._tracer = os.pidfd_open(self.pid)
@@ -101,7 +101,7 @@ class Strace:
         sizes = {}
         for name in set(_APPENDING.findall(self._raw.read_bytes())):
             for cwd in self._cwds:
-                path = Path(os.path.normpath(Path(cwd) / os.fsdecode(name)))
+                path = Path(os.path.normpath(cwd / os.fsdecode(name)))
                 if path.is_file():
                     sizes[str(path)] = path.stat().st_size
         return sizes

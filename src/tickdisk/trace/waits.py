@@ -19,9 +19,9 @@ _FAULT = "fault"
 def wait_rows(reading: Reading, followed: Followed) -> pd.DataFrame:
     """Returns the rows of the waits table without thread_name, in the tool's clock; a wait that did not end has end_ns 0.
 
-    Kinds: run_queue, the thread could have run, from the switch if it was preempted, else from its wake-up; io, it waits in a call on a
-    file, or in a page fault in state D; lock, it waits for another thread in futex, flock or fcntl, or for the address space, which
-    another thread changes; sleep, everything else: timers, sockets, pipes, children.
+    Kinds: `run_queue`, the thread could have run, from the switch if it was preempted, else from its wake-up; `io`, it waits
+    in a call on a file, or in a page fault in state D; `lock`, it waits for another thread in futex, flock or fcntl, or for the
+    address space, which another thread changes; `sleep`, everything else: timers, sockets, pipes, children.
     """
     if reading.waits is None:
         raise ValueError("only bpftrace tells waits")
@@ -59,8 +59,9 @@ def wait_rows(reading: Reading, followed: Followed) -> pd.DataFrame:
         }
     )
     second = first[woken].assign(
-        start_ns=waits["woken_ns"][woken], end_ns=waits["end_ns"][woken], kind="run_queue", waker=pd.NA, waker_name=None
+        start_ns=waits["woken_ns"][woken], end_ns=waits["end_ns"][woken], kind="run_queue", waker_name=None
     )
+    second["waker"] = pd.array([pd.NA] * len(second), dtype="Int64")
     return pd.concat([first, second]).sort_values(["start_ns", "end_ns"], kind="stable", ignore_index=True)
 
 
@@ -84,13 +85,12 @@ def fill_fault_latency(requests: pd.DataFrame, waits: pd.DataFrame) -> None:
 
 def _processes(reading: Reading, waits: pd.DataFrame) -> "pd.Series[int]":
     """The process of a thread is known from its calls, and from the line that names it."""
-    of = dict(zip(reading.calls["thread"], reading.calls["process"], strict=True)) | dict(
-        zip(reading.names["thread"], reading.names["process"], strict=True)
-    )
+    of = dict(zip(reading.calls["thread"], reading.calls["process"], strict=True))
+    of |= {event.thread: event.process for event in reading.events if event.kind == "thread"}
     return waits["thread"].map(of).fillna(0).astype(np.int64)
 
 
 def _under_way(calls: pd.DataFrame, waits: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether the last call that the thread had entered still ran: a captured one is not forgotten when it ends, but has its row."""
+    """Whether the last call that the thread had entered still ran: a captured one has its row when it has ended."""
     ended = calls.set_index(["thread", "start_ns"])["end_ns"].reindex(pd.MultiIndex.from_frame(waits[["thread", "call_ns"]]))
     return (waits["call_ns"] > 0) & ~(ended.to_numpy() < waits["start_ns"])
