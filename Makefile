@@ -6,7 +6,7 @@ BLOCKS ?=
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test setup doctor bench-model lab lock clean
+.PHONY: help paper test setup doctor lab bench-model bench-replay lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -24,10 +24,13 @@ doctor: setup ## what this machine can do, and what to install for the rest
 	@$(WITH_PATH) tickdisk doctor
 
 bench-model: setup ## requests a second that the device model completes in simulated time
-	@$(WITH_PATH) python envs/bench_model.py
+	@$(WITH_PATH) python -m tickdisk.device.bench
 
 lab: setup ## the notebooks in JupyterLab
 	@$(WITH_PATH) jupyter lab notebooks
+
+bench-replay: setup ## how exactly requests are issued, beside fio and a loop in Python, in one run
+	@$(WITH_PATH) python -m tickdisk.replay.bench
 
 lock: setup ## new versions into the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

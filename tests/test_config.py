@@ -49,15 +49,16 @@ def test_yaml_that_does_not_parse_names_the_line(tmp_path: Path) -> None:
         load_config(tmp_path / "c.yaml")
 
 
-HEADER = "experiment\tarm\trole\tdevice\tlatency_us\tdescription\n"
+HEADER = "experiment\tarm\trole\tdevice\tlatency_us\tcapture\tdescription\n"
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("switchback\ta\tbaseline\tsata_ssd\t-5\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
-        ("switchback\ta\tking\tsata_ssd\t\tx\n", r"e.tsv, line 2: role = 'king'"),
-        ("switchback\ta\tbaseline\tsata_ssd\t\tx\n", r"needs exactly one arm with role null"),
+        ("switchback\ta\tbaseline\tsata_ssd\t-5\t\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
+        ("switchback\ta\tking\tsata_ssd\t\t\tx\n", r"e.tsv, line 2: role = 'king'"),
+        ("switchback\ta\tbaseline\tsata_ssd\t\tdtrace\tx\n", r"e.tsv, line 2: capture = 'dtrace'"),
+        ("switchback\ta\tbaseline\tsata_ssd\t\t\tx\n", r"needs exactly one arm with role null"),
     ],
 )
 def test_a_bad_row_is_named(tmp_path: Path, row: str, message: str) -> None:
@@ -98,6 +99,20 @@ def test_every_arm_has_one_epoch_in_every_cycle_and_two_save_periods_are_analyse
         for epoch, after in pairwise(epochs):
             assert epoch.end_s == pytest.approx(after.start_s)
             assert epoch.end_s - epoch.steady_s >= 2 * config.chosen.switchback.save_period_s - 1e-9
+
+
+def test_every_injected_stall_has_its_slot_and_both_kinds_are_as_many(values: dict[str, Any]) -> None:
+    config = parse_config(values)
+    design = config.chosen.inside_tick
+    for cell in (cell for cell in plan(config, load_arms(), DEVICES, BINARIES) if cell.experiment == "inside_tick"):
+        life = cell.lives[0]
+        kinds = [injection.kind for injection in life.injections]
+        assert kinds.count("device_stall") == kinds.count("cpu_stall") == design.stalls
+        for slot, injection in enumerate(life.injections):
+            into_s = injection.due_s - design.warm_up_s - slot * design.stall_period_s
+            assert 0 <= into_s <= design.stall_period_s / 2
+            assert design.stall_period_s - into_s > 2 * design.stall_ms / 1000
+        assert life.injections[-1].due_s < life.epochs[-1].end_s
 
 
 def test_what_changes_the_outcome_changes_the_hash(values: dict[str, Any]) -> None:

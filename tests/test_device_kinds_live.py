@@ -37,7 +37,17 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+DEVICES = {
+    name: model
+    for name, model in device.load_devices(Path(__file__).parent.parent / "data/devices.yaml").items()
+    if not model.tier
+}
+NAMES = [*KINDS, *DEVICES]
+
+
 def kind(name: str) -> DeviceModel:
+    if name in DEVICES:
+        return DEVICES[name]
     constant = {f"{op}_latency_ns": 400_000 for op in ("read", "write", "flush")}
     return DeviceModel(name=name.replace(" ", "-"), **{**constant, **KINDS[name]})
 
@@ -76,7 +86,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, dict[s
     log, settings = tmp_path_factory.mktemp("kinds") / "device.log", {}
     rest = kind("constant").unlimited()
     with device.up(rest, size_bytes=SIZE, file_system=None, floor_ns=0, log_path=Path(log)) as disk:
-        for name in KINDS:
+        for name in NAMES:
             settings[name] = disk.set(kind(name), floor_ns=0)
             if name == "ordered stall":
                 disk.stall(30_000_000)
@@ -87,7 +97,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, dict[s
     return device.read_log(log).to_pandas(), settings, [(begin, end) for begin, end in stalls]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_log_is_the_simulation_of_its_arrivals(runs: tuple[Any, ...], name: str) -> None:
     log, settings, stalls = runs
     seen = log[log["setting"] == settings[name].number]
@@ -102,7 +112,7 @@ def test_the_log_is_the_simulation_of_its_arrivals(runs: tuple[Any, ...], name: 
     assert (plain != found).any() == (name != "constant"), "the part that the kind is named after must have done something"
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_device_answers_when_the_model_says(runs: tuple[Any, ...], name: str) -> None:
     log, settings, _ = runs
     seen = log[log["setting"] == settings[name].number]

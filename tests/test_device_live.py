@@ -167,10 +167,10 @@ def test_a_stall_begins_with_a_request_and_holds_all_until_its_end(tmp_path: Pat
     assert held["arrival_ns"].min() == begin_ns
 
 
-def test_extents_are_where_the_device_has_the_bytes(tmp_path: Path) -> None:
+def test_extents_are_where_the_device_has_the_bytes() -> None:
     """The oracle: the file's bytes, read back from the block device at the places that the extents name."""
     content = os.urandom(3 << 20)
-    with device.up(model(0), size_bytes=64 << 20, floor_ns=0) as disk:
+    with device.up(model(0), size_bytes=SIZE, floor_ns=0) as disk:
         path = disk.mount_point / "file"
         path.write_bytes(content)
         os.sync()

@@ -155,7 +155,7 @@ def test_no_window_spends_more_tokens_than_there_are(rows: Rows, values: dict[st
 NEUTRAL: dict[str, dict[str, Any]] = {
     "load": {"load": [[1, 1], [64, 1]]},
     "credits": {"credits": [{"per_s": 1, "capacity": 1 << 62}]},
-    "stalls": {"stalls": {"every_bytes": 1, "period_ns": 1000, "length_ns": 0}},
+    "stalls": {"stalls": {"every_bytes": 4096, "period_ns": 1000, "length_ns": 0}},
     "a cache for others": {"cache": {"bytes": 1 << 40, "latency_ns": 0, "destage_bytes_per_s": 1 << 40}},
     "channels": {"channels": 1 << 10},
     "bandwidth": {"bandwidth_bytes_per_s": 1 << 62},

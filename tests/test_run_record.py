@@ -50,6 +50,7 @@ GOOD: dict[str, Any] = {
     "server_problems": [],
     "clock_disagreement_ns": 0,
     "requests": 10,
+    "captures": [{"arm": "hdd", "requests": 5}],
     "device": {"log_overflow": 0},
 }
 
@@ -73,6 +74,7 @@ def test_a_good_life_is_valid() -> None:
         ({"clock_disagreement_ns": 2 * MS}, "disagree by 2.00 ms"),
         ({"clock_disagreement_ns": None}, "a marker was not seen"),
         ({"requests": 0}, "the device saw no request"),
+        ({"captures": [{"requests": 5}, {"requests": 0}]}, "the capture saw no request, and the device did"),
         ({"device": {"log_overflow": 3}}, "lost 3 requests"),
     ],
 )

@@ -11,10 +11,8 @@ from tickdisk.stats import (
     blocks_differ_p,
     contrast,
     dose_for_margin,
-    dose_for_margin_interval,
     dose_response,
     order_effect,
-    ratio_at,
 )
 
 DOSES = np.array([0.1, 1.0, 3.0, 6.0, 24.0])
@@ -53,13 +51,12 @@ def test_slopes_intervals_and_band_are_statsmodels():
     assert found.r_squared == pytest.approx(smf.ols("y ~ x - 1", within).fit().rsquared)
 
 
-def test_exact_line_and_its_margin():
+def test_an_exact_line_is_fitted_exactly():
     dose, response, block = experiment(np.random.default_rng(2), noise=0.0, block_sd=0.0)
     found = dose_response(dose, response, block, at_ms=[0.1, 24], rng=np.random.default_rng(0))
     assert found.per_ms.value == pytest.approx(2)
     assert found.r_squared == pytest.approx(1)
-    assert ratio_at(found, 24, 0.1) == pytest.approx((90 + 48) / 90.2)
-    assert dose_for_margin(found, 0.1, 0.2) == pytest.approx(0.1 + 0.2 * 90.2 / 2)
+    assert found.fitted == pytest.approx([90.2, 138])
 
 
 def test_intervals_cover_in_simulated_experiments():
@@ -151,21 +148,35 @@ def test_lives_that_differ_are_noticed_and_give_the_conservative_contrast():
     assert np.isnan(blocks_differ_p([0.1, 0.2], [0, 1]))
 
 
-def test_the_interval_of_the_good_enough_dose_closes_on_exact_data_and_opens_with_noise() -> None:
-    block = np.repeat(np.arange(8), 4)
-    dose = np.tile([0.1, 1.0, 3.0, 6.0], 8)
-    exact = 90 + 3 * dose
-    fit = dose_response(dose, exact, block, at_ms=[1.0], rng=np.random.default_rng(1))
-    wanted = dose_for_margin(fit, 0.1, 0.2)
-    assert wanted == pytest.approx(0.1 + 0.2 * (90 / 3 + 0.1))
-    low, high = dose_for_margin_interval(dose, exact, block, baseline_ms=0.1, margin=0.2, rng=np.random.default_rng(1))
-    assert (low, high) == (pytest.approx(wanted), pytest.approx(wanted))
-    noisy = exact + np.random.default_rng(2).normal(0, 2, dose.size)
-    low, high = dose_for_margin_interval(dose, noisy, block, baseline_ms=0.1, margin=0.2, rng=np.random.default_rng(1))
-    assert low < wanted < high
+def crossing(response, *, blocks=8, doses=(0.1, 1.0, 3.0, 6.0, 12.0), margin=0.2):
+    block, dose = np.repeat(np.arange(blocks), len(doses)), np.tile(doses, blocks)
+    rng = np.random.default_rng(1)
+    return dose_for_margin(dose, response(dose, block), block, margin=margin, rng=rng, samples=400)
+
+
+def test_the_good_enough_dose_of_a_line_is_on_it_whatever_the_blocks_levels() -> None:
+    found = crossing(lambda dose, block: (90 + 3 * dose) * 1.3**block)
+    wanted = ((90 + 0.3) * 1.2 - 90) / 3
+    assert (found.dose, found.low, found.high) == (pytest.approx(wanted), pytest.approx(wanted), pytest.approx(wanted))
+    noise = np.random.default_rng(2)
+    noisy = [crossing(lambda dose, _: 90 + 3 * dose + noise.normal(0, 2, dose.size), blocks=12) for _ in range(100)]
+    assert 0.85 <= np.mean([one.low <= wanted <= one.high for one in noisy]) <= 0.99
+
+
+def test_what_hides_in_the_slack_of_a_step_is_good_enough() -> None:
+    """A hinge: flat to 1 ms, doubled at 3 ms; a straight line through all doses would cross the margin far below 1 ms."""
+    found = crossing(lambda dose, _: np.interp(dose, [0.1, 1.0, 3.0, 6.0, 12.0], [100, 100, 200, 400, 800]))
+    assert found.dose == pytest.approx(1.4)
+
+
+def test_a_dip_is_made_monotone_and_a_margin_never_reached_is_infinite() -> None:
+    dipped = crossing(lambda dose, _: np.interp(dose, [0.1, 1.0, 3.0, 6.0, 12.0], [100, 130, 90, 150, 150]))
+    level = np.exp((np.log(1.3) + np.log(0.9)) / 2)
+    assert dipped.dose == pytest.approx(3 + 3 * (1.2 - level) / (1.5 - level))
+    assert crossing(lambda dose, _: 100 + dose).dose == np.inf
 
 
 def test_the_interval_is_not_given_for_few_blocks() -> None:
-    block, dose = np.repeat(np.arange(5), 2), np.tile([1.0, 6.0], 5)
-    ends = dose_for_margin_interval(dose, 90 + dose, block, baseline_ms=1.0, margin=0.2, rng=np.random.default_rng(1))
-    assert np.isnan(ends).all()
+    found = crossing(lambda dose, _: 90 + 3 * dose, blocks=5)
+    assert np.isnan([found.low, found.high]).all()
+    assert found.blocks == 5

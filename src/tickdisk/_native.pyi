@@ -14,7 +14,9 @@ class Disk:
 
 def simulate(
     parameters: Mapping[str, Any],
-    requests: Sequence[npt.NDArray[np.int64]],
+    columns: Sequence[npt.NDArray[np.int64]],
     completions_ns: npt.NDArray[np.int64],
     stalls: Sequence[tuple[int, int]],
 ) -> None: ...
+def replay(requests: bytes, files: list[tuple[str, bool, int]], noise: bytes, lead_ns: int) -> tuple[int, bool, bool, bytes]: ...
+def preads(path: str, count: int) -> int: ...

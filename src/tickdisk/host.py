@@ -86,6 +86,18 @@ def cpu_ns(pid: int) -> int | None:
     return (int(fields[11]) + int(fields[12])) * 1_000_000_000 // _TICKS_PER_S
 
 
+def thread_cpu_ns(pid: int, name: str) -> int | None:
+    """Returns the CPU time in ns of the threads of a process that are called `name` (schedstat); None when it is gone."""
+    used = None
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            if (task / "comm").read_text().strip() == name:
+                used = (used or 0) + int((task / "schedstat").read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return used
+
+
 @dataclass(frozen=True)
 class Cores:
     """Which cores belong to whom during a live run."""

@@ -1,7 +1,9 @@
 # Live cells: a real server on an emulated device under real clients. Each has the machine to itself.
 
 # Experiments run in the order of the plan, and so do the cells of each (`previous`), whatever the scheduler prefers.
-for rank, experiment in enumerate(["join_burst", "switchback"]):
+for rank, experiment in enumerate(
+    ["capture_cost", "accesses", "inside_tick", "join_burst", "switchback"]
+):
 
     rule:
         name:
@@ -21,3 +23,40 @@ for rank, experiment in enumerate(["join_burst", "switchback"]):
         threads: workflow.cores
         shell:
             "tickdisk run {wildcards.cell} --plan {input.plan} 2>&1 | tee {log}"
+
+
+rule micro:
+    input:
+        plan=ancient("results/plan.json"),
+    output:
+        "results/capture_micro.parquet",
+    log:
+        "results/logs/live/micro.log",
+    params:
+        rounds=PROJECT.config.chosen.capture_cost.micro_rounds,
+        native=PROJECT.binaries["native"],
+    priority: 0
+    threads: workflow.cores
+    shell:
+        "tickdisk micro --plan {input.plan} --output {output} 2>&1 | tee {log}"
+
+
+# The requests of the first captured life again, on other devices.
+rule replay:
+    input:
+        plan=ancient("results/plan.json"),
+        world=ancient(f"{PROJECT.world}/world.json"),
+        calibration=ancient("results/calibration.json"),
+        captured=manifests_of("accesses")[0],
+    output:
+        "results/replay/replay.json",
+    log:
+        "results/logs/live/replay.log",
+    params:
+        seconds=PROJECT.config.chosen.replay.seconds,
+        native=PROJECT.binaries["native"],
+    priority: 0
+    threads: workflow.cores
+    shell:
+        "tickdisk replay-study --plan {input.plan} --calibration {input.calibration}"
+        " --output {output} 2>&1 | tee {log}"

@@ -4,12 +4,20 @@
 EVIDENCE = {
     "switchback": manifests_of("switchback"),
     "join_burst": manifests_of("join_burst"),
+    "inside_tick": manifests_of("inside_tick"),
+    "accesses": manifests_of("accesses"),
+    "replay": ["results/replay/replay.json"],
+    "capture_cost": [*manifests_of("capture_cost"), "results/capture_micro.parquet"],
     "calibration": ["results/calibration.json"],
 }
 SOURCES = {
     "calibration": "-p calibration results/calibration.json",
     "switchback": "-p plan results/plan.json",
     "join_burst": "-p plan results/plan.json",
+    "inside_tick": "-p plan results/plan.json",
+    "accesses": "-p plan results/plan.json",
+    "replay": "-p replay results/replay/replay.json",
+    "capture_cost": "-p plan results/plan.json",
 }
 
 

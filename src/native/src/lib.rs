@@ -9,6 +9,8 @@ mod engine;
 mod log;
 mod memory;
 mod model;
+mod preads;
+mod replay;
 mod timer;
 
 #[cfg(feature = "python")]

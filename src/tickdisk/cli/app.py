@@ -2,7 +2,7 @@
 
 import typer
 
-from tickdisk.cli import device, doctor, workflow
+from tickdisk.cli import blame, capture, device, doctor, replay, workflow
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -12,4 +12,8 @@ app = typer.Typer(
 )
 app.command("doctor")(doctor.doctor)
 app.add_typer(device.app, name="device")
+app.command("capture", context_settings={"allow_interspersed_args": False})(capture.capture)
+app.command("blame")(blame.blame)
+app.command("replay")(replay.replay)
+app.command("replay-study")(replay.replay_study)
 workflow.register(app)

@@ -56,6 +56,14 @@ def status(*, name: _Name = None) -> None:
 
 
 @app.command()
+def stall(milliseconds: Annotated[int, typer.Argument(min=1, help="How long.")], *, name: _Name = None) -> None:
+    """Lets a mounted device start nothing for a while, from its next request on."""
+    disk = device.attach(name)
+    disk.stall(milliseconds * 1_000_000)
+    print(f"{disk.name}: its next request begins a stall of {milliseconds} ms")
+
+
+@app.command()
 def down(*, name: _Name = None) -> None:
     """Takes a device away; what was on it is gone."""
     disk = device.attach(name)

@@ -12,6 +12,7 @@ from tickdisk.project import PLAN_PATH, Project
 
 _Plan = Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
+_PREADS = 20_000
 
 
 def _say(line: str) -> None:
@@ -59,6 +60,18 @@ def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibrati
         say=_say,
         limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
     )
+
+
+def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro.parquet")) -> None:
+    """Measures what a capture costs a program that does nothing but read from memory."""
+    from tickdisk import table, trace
+
+    process.follow_owner()
+    project = Project.load(plan)
+    rounds = project.config.chosen.capture_cost.micro_rounds
+    _say(f"micro-workload: {rounds} rounds of {_PREADS} preads under each tool")
+    logs = output.parent / "logs" / "micro"
+    table.write("micro", output, trace.micro_cost(rounds=rounds, preads=_PREADS, seed=project.config.seed, logs=logs))
 
 
 def run(
@@ -121,5 +134,5 @@ def schema() -> None:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    for command in (plan, world, calibrate, run, collect, paper, page, check, schema):
+    for command in (plan, world, calibrate, micro, run, collect, paper, page, check, schema):
         app.command(command.__name__)(command)

@@ -1,5 +1,6 @@
 """Typed configuration, the table of experiments, and the plan of cells that follows from them."""
 
+from tickdisk.config.design import Epoch, Injection, Life
 from tickdisk.config.load import (
     CONFIG_PATH,
     EXPERIMENTS_PATH,
@@ -9,8 +10,8 @@ from tickdisk.config.load import (
     parse_config,
     schema,
 )
-from tickdisk.config.model import Arm, Config, Decision, JoinBurst, Limits, Scale, Switchback, World
-from tickdisk.config.plan import Cell, Epoch, Life, digest, file_digest, plan, world_hash
+from tickdisk.config.model import Arm, Config, Decision, JoinBurst, Limits, Scale, Switchback, Tool, World
+from tickdisk.config.plan import Cell, digest, file_digest, plan, world_hash
 
 __all__ = [
     "CONFIG_PATH",
@@ -21,11 +22,13 @@ __all__ = [
     "Config",
     "Decision",
     "Epoch",
+    "Injection",
     "JoinBurst",
     "Life",
     "Limits",
     "Scale",
     "Switchback",
+    "Tool",
     "World",
     "digest",
     "file_digest",

@@ -8,8 +8,9 @@ Seconds = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 ScaleName = Literal["smoke", "paper", "full"]
-ExperimentName = Literal["switchback", "join_burst"]
+ExperimentName = Literal["switchback", "join_burst", "inside_tick", "accesses", "capture_cost"]
 Role = Literal["baseline", "null", "sham", "dose", "treatment", "positive"]
+Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
 
 
 class _Strict(BaseModel):
@@ -34,17 +35,9 @@ class Calibration(_Strict):
     """Measured time of one fio job."""
 
 
-class Switchback(_Strict):
-    """One server life in which the device changes from epoch to epoch."""
+class _Roaming(_Strict):
+    """Players that roam, each on its own ground."""
 
-    lives: Count
-    """Server lives, each a block of its own. `blocks` on the command line replaces it."""
-    cycles: Count
-    """Cycles in a life; every arm has one epoch in a cycle, in an order drawn anew."""
-    warm_up_s: Seconds
-    """From the first join to the first epoch; fixed from a pilot, the same for all arms."""
-    epoch_save_periods: Annotated[float, Field(ge=3)]
-    """Length of an epoch in save periods of the server: the first is cut, at least two are analysed."""
     save_period_s: Seconds
     """Luanti's server_map_save_interval (5.3 s unless told otherwise)."""
     players: Count
@@ -55,6 +48,19 @@ class Switchback(_Strict):
     """Each player's time from one place-and-dig to the next."""
     ping_period_s: Seconds
     """Each player's time from one chat ping to the next."""
+
+
+class Switchback(_Roaming):
+    """One server life in which the device changes from epoch to epoch."""
+
+    lives: Count
+    """Server lives, each a block of its own. `blocks` on the command line replaces it."""
+    cycles: Count
+    """Cycles in a life; every arm has one epoch in a cycle, in an order drawn anew."""
+    warm_up_s: Seconds
+    """From the first join to the first epoch; fixed from a pilot, the same for all arms."""
+    epoch_save_periods: Annotated[float, Field(ge=3)]
+    """Length of an epoch in save periods of the server: the first is cut, at least two are analysed."""
 
 
 class JoinBurst(_Strict):
@@ -70,6 +76,62 @@ class JoinBurst(_Strict):
     """Time from the burst's end to the first leave."""
 
 
+class InsideTick(_Roaming):
+    """Captured server lives into which stalls of the device and of the processor are injected."""
+
+    lives: Count
+    """Server lives, each a block of its own. `blocks` on the command line replaces it."""
+    warm_up_s: Seconds
+    """From the first join to the first stall."""
+    stalls: Count
+    """Stalls of the device, and as many of the processor, in an order drawn anew, at random times."""
+    stall_ms: Count
+    """How long the device starts nothing, from the first request after the random time; how long the processor is kept busy."""
+    stall_period_s: Seconds
+    """Every stall has so much time of its own; it begins at a random time of its first half."""
+
+
+class Accesses(_Strict):
+    """Captured server lives whose players do one kind of thing after another."""
+
+    lives: Count
+    """Server lives, each a block of its own; the last third is held out. `blocks` on the command line replaces it."""
+    players: Count
+    """Connected players, each on its own ground."""
+    seconds: Seconds
+    """Length of a life, from the first join to the last leave."""
+    first_seconds: Seconds
+    """The same of the first life, which is the one that is replayed."""
+    save_period_s: Seconds
+    """Luanti's server_map_save_interval (5.3 s unless told otherwise)."""
+    emerge_threads: Count
+    """Luanti's num_emerge_threads: threads that read the map."""
+
+
+class Replay(_Strict):
+    """The requests of a captured life again, on other devices."""
+
+    seconds: Seconds
+    """How much of the capture is replayed."""
+
+
+class CaptureCost(_Roaming):
+    """One server life in which the capture changes from epoch to epoch, and a micro-workload."""
+
+    lives: Count
+    """Server lives, each a block of its own. `blocks` on the command line replaces it."""
+    cycles: Count
+    """Cycles in a life; every arm has one epoch in a cycle, in an order drawn anew."""
+    warm_up_s: Seconds
+    """From the first join to the first epoch."""
+    epoch_s: Seconds
+    """Length of an epoch."""
+    cut_s: Seconds
+    """What is cut at its beginning: the time in which a capture is started."""
+    micro_rounds: Count
+    """Rounds of the micro-workload; every tool has one turn in a round, in an order drawn anew."""
+
+
 class Scale(_Strict):
     """How much of everything."""
 
@@ -79,6 +141,10 @@ class Scale(_Strict):
     calibration: Calibration
     switchback: Switchback
     join_burst: JoinBurst
+    inside_tick: InsideTick
+    accesses: Accesses
+    replay: Replay
+    capture_cost: CaptureCost
     repeats: Annotated[int, Field(ge=0, le=2)]
     """How often a cell is repeated at the most when the machine was too loaded."""
 
@@ -144,11 +210,15 @@ class Config(_Strict):
         scale = self.scales[self.scale]
         if self.blocks is None:
             return scale
+        replaced = {
+            "switchback": "lives",
+            "join_burst": "blocks",
+            "inside_tick": "lives",
+            "accesses": "lives",
+            "capture_cost": "lives",
+        }
         return scale.model_copy(
-            update={
-                "switchback": scale.switchback.model_copy(update={"lives": self.blocks}),
-                "join_burst": scale.join_burst.model_copy(update={"blocks": self.blocks}),
-            }
+            update={name: getattr(scale, name).model_copy(update={key: self.blocks}) for name, key in replaced.items()}
         )
 
 
@@ -165,5 +235,7 @@ class Arm(_Strict):
     """A device of data/devices.yaml."""
     latency_us: Annotated[float, Field(ge=0)] | None = None
     """Latency of every operation instead of the device's own; empty: the device's own."""
+    capture: Tool = "none"
+    """What looks on: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
     description: str
     """What the arm is there for."""

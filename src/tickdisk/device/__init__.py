@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tickdisk import _native
 from tickdisk.device.clean import recover
+from tickdisk.device.extents import ExtentRecorder, extents_of
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
 from tickdisk.device.model import DeviceModel, find_device, load_devices
@@ -29,6 +30,7 @@ __all__ = [
     "Bucket",
     "Cache",
     "DeviceModel",
+    "ExtentRecorder",
     "Lognormal",
     "MountedDevice",
     "Quantiles",
@@ -37,6 +39,7 @@ __all__ = [
     "Stalls",
     "attach",
     "bring_up",
+    "extents_of",
     "find_device",
     "load_devices",
     "measure_floor",

@@ -14,7 +14,7 @@ import pandas as pd
 _FS_IOC_FIEMAP = 0xC020660B
 _REQUEST = struct.Struct("=2Q4I")
 _EXTENT = struct.Struct("=3Q2Q4I")
-_AT_ONCE = 256
+_AT_ONCE = 16
 _LAST, _UNKNOWN = 0x1, 0x2
 _END = (1 << 64) - 1
 Extent = tuple[str, int, int, int]

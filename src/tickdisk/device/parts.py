@@ -117,7 +117,7 @@ class Seek(Part):
 class Stalls(Part):
     """Times in which the device starts nothing, such as the garbage collection of flash."""
 
-    every_bytes: Count | None = None
+    every_bytes: Annotated[int, Field(ge=4096, lt=1 << 63)] | None = None
     """One begins with the write that completes so many bytes written."""
     period_ns: Annotated[int, Field(gt=0, le=_LONGEST_NS)] | None = None
     """One in each period, from the first request on."""

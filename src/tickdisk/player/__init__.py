@@ -1,7 +1,8 @@
 """Players: behaviours become traces, and network clients act them out on a server."""
 
 from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, read_status, start_players
-from tickdisk.player.trace import Event, digest, join_burst, read_trace, roam, write_trace
+from tickdisk.player.explore import explore
+from tickdisk.player.trace import Event, digest, join_burst, player_name, read_trace, roam, write_trace
 
 __all__ = [
     "ACTIONS",
@@ -10,7 +11,9 @@ __all__ = [
     "Event",
     "binary",
     "digest",
+    "explore",
     "join_burst",
+    "player_name",
     "read_actions",
     "read_status",
     "read_trace",

@@ -102,7 +102,8 @@ def join_burst(
 
 def digest() -> str:
     """Returns the SHA-256 of how traces are made, which is part of a run's identity."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
 def write_trace(path: Path, events: Iterable[Event]) -> int:

@@ -1,23 +1,37 @@
 """Figures from prepared tables, all in one theme; each function returns an Altair chart."""
 
+from tickdisk.plot.accesses import access_sizes, cumulative_accesses, offset_time, over_regions, predicted_observed
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
 from tickdisk.plot.distribution import latency_spread, shift_function, tails
 from tickdisk.plot.effects import dose_response, forest, paired_dots
+from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_timeline
+from tickdisk.plot.replay import lateness_over_time, lateness_tails, service_times
 from tickdisk.plot.theme import save_png, save_svg, to_svg
 from tickdisk.plot.timeline import switchback_timeline
 
 __all__ = [
+    "access_sizes",
     "bandwidth",
     "calibration_latency",
+    "cumulative_accesses",
     "dose_response",
     "forest",
     "iops_over_depth",
+    "late_shares",
     "latency_spread",
+    "lateness_over_time",
+    "lateness_tails",
+    "offset_time",
+    "over_regions",
     "paired_dots",
+    "predicted_observed",
     "save_png",
     "save_svg",
+    "service_times",
     "shift_function",
+    "stalls_found",
     "switchback_timeline",
     "tails",
+    "tick_timeline",
     "to_svg",
 ]

@@ -24,8 +24,8 @@ def dose_response(
 ) -> Any:
     """Returns a dot per epoch or run over device latency (log axis), the additive fit with its band, the margin in grey.
 
-    `rows`: latency_ms (above 0) and the metric in ms; the margin lies around the fit at the lowest dose, without one around
-    the dots' median there. `title` names the metric.
+    `rows`: latency_ms (above 0) and the metric in ms; the margin lies around the dots' median at the lowest dose. `title`
+    names the metric.
     """
     points = checked(rows, ["latency_ms", metric], "dose-response").rename(columns={metric: "value"})
     lowest = float(points["latency_ms"].min())
@@ -39,8 +39,6 @@ def dose_response(
     extent = [float(points["value"].min()), float(points["value"].max())]
     curve = pd.DataFrame()
     if fit is not None:
-        constant = float(fit.fitted[0] - fit.per_ms.value * fit.at_ms[0])
-        baseline = constant + fit.per_ms.value * lowest
         curve = pd.DataFrame({"at_ms": fit.at_ms, "fit": fit.fitted, "low": fit.low, "high": fit.high})
         curve = curve[(curve["at_ms"] >= x_end[0]) & (curve["at_ms"] <= x_end[1])]
         extent += [float(curve["low"].min()), float(curve["high"].max())]
@@ -150,11 +148,19 @@ def forest(rows: pd.DataFrame, *, margin: float, baseline: str, heading: str = "
 
 
 def paired_dots(
-    table: pd.DataFrame, metric: str, *, title: str, order: Sequence[str] | None = None, heading: str | None = None
+    table: pd.DataFrame,
+    metric: str,
+    *,
+    title: str,
+    order: Sequence[str] | None = None,
+    heading: str | None = None,
+    unit: str = "ms",
+    what: str = "runs",
+    within: str = "block",
 ) -> Any:
     """Returns a dot per run, by arm, with a line through the runs of a block and a stroke at the arm's geometric mean.
 
-    `table`: life (the block), arm and the metric in ms; rows whose metric is not estimable are left out and counted.
+    `table`: life (the block), arm and the metric in `unit`; rows whose metric is not estimable are left out and counted.
     """
     rows = checked(table, ["life", "arm", metric], "paired runs").rename(columns={metric: "value"})
     points = rows.dropna(subset=["value"]).astype({"life": str})
@@ -170,7 +176,7 @@ def paired_dots(
         scale = alt.Scale(domain=[float(points["value"].min()) - pad, float(points["value"].max()) + pad], zero=False, nice=False)
         axis = alt.Axis(format=",~r")
     x = alt.X("arm:N", sort=arms, title=None, axis=alt.Axis(labelAngle=0 if len(arms) <= 5 else -25, grid=False))  # noqa: PLR2004
-    y = alt.Y("value:Q", scale=scale, title=f"{_capital(title)} (ms)", axis=axis)
+    y = alt.Y("value:Q", scale=scale, title=f"{_capital(title)} ({unit})", axis=axis)
     base = alt.Chart(points)
     lines = base.mark_line(color=MUTED, opacity=0.35, strokeWidth=1).encode(x, y, detail="life:N")
     dots = base.mark_circle(size=60, opacity=0.9).encode(x, y, color=colour(arms, legend=False))
@@ -181,7 +187,7 @@ def paired_dots(
         .encode(x, y)
     )
     lost = len(rows) - len(points)
-    words = f"n = {points['life'].nunique()} blocks; lines join the runs of a block; stroke: geometric mean"
+    words = f"n = {points['life'].nunique()} {within}s; lines join the {what} of a {within}; stroke: geometric mean"
     return finish(
         alt.layer(lines, dots, strokes).properties(
             width=max(320, 110 * len(arms)),

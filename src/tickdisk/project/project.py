@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tickdisk import device, player, server
+from tickdisk import device, player, server, trace
 from tickdisk.config import Arm, Cell, Config, digest, file_digest, load_arms, parse_config, plan, world_hash
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
@@ -23,7 +23,7 @@ class Project:
     arms: tuple[Arm, ...]
     devices: Mapping[str, device.DeviceModel]
     binaries: Mapping[str, str]
-    """SHA-256 of the server, its probe, the players and the native module."""
+    """SHA-256 of the server, its probe, the players, the native module and of how captures are made."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Project":
@@ -41,6 +41,7 @@ class Project:
             "players": file_digest(player.binary()),
             "traces": player.digest(),
             "native": file_digest(device.native_path()),
+            "capture": digest([file_digest(path) for path in sorted(Path(trace.__path__[0]).glob("*.[pb][yt]"))]),
         }
         return cls(config, tuple(arms), devices, binaries)
 

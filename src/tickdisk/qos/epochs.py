@@ -52,7 +52,8 @@ def epoch_table(
         rows.append(row)
     table = pd.DataFrame(rows)
     metrics = [name for name in table.columns if name.endswith(("_ms", "_share", "_ratio")) or name == "tps"]
-    return table.astype(dict.fromkeys(metrics, "float64"))
+    # A copy, because the conversion leaves one memory block a column, which pandas warns of at every later change.
+    return table.astype(dict.fromkeys(metrics, "float64")).copy()
 
 
 def paired_log_ratios(table: pd.DataFrame, metric: str, *, arm: str, baseline: str) -> pd.DataFrame:

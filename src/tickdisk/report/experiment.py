@@ -1,7 +1,7 @@
 """What switchback and join burst have in common: contrasts with the baseline, planned power, controls, verdicts."""
 
 from collections.abc import Mapping, Sequence
-from math import log
+from math import log, nan
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,12 @@ CONTROLS = ("positive", "null", "sham")
 
 class Experiment(Study):
     """An experiment's table of epochs and the contrasts in it; `metrics` are the columns that are decided on."""
+
+    control_words: Mapping[str, str] = {
+        "positive": "A storage latency of {latency:g} ms makes the {metric} longer (positive control)",
+        "null": "The same device under two names changes the {metric} (A/A control)",
+        "sham": "The emulator's CPU time alone changes the {metric} (sham control)",
+    }
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class Experiment(Study):
         self.control_plan = stats.Plan(planned, decision.control_minimum_pairs, self.margin, decision.alpha)
         self.baseline = runs.role("baseline")
         self.arms = [arm for arm in runs.arms if arm.role != "baseline"]
+        self._roles = [role for role in CONTROLS if any(arm.role == role for arm in runs.arms)]
         self.contrasts = {(metric, arm.arm): self._contrast(metric, arm.arm) for metric in self.metrics for arm in self.arms}
         self.controls = self._check_controls()
         self.verdicts = self._decide()
@@ -64,14 +71,19 @@ class Experiment(Study):
         return dict(zip(keys, p.tolist(), strict=True))
 
     def _check_controls(self) -> dict[str, stats.Controls]:
-        arms = [self.data.role(role) for role in CONTROLS]
+        arms = [self.data.role(role) for role in self._roles]
         p = self._adjusted(arms[:1], "p") | self._adjusted(arms[1:], "p")
         found = {}
         for metric in self.metrics:
-            positive, null, sham = (self.contrasts[metric, arm] for arm in arms)
-            adjusted = [p[metric, arm] for arm in arms]
+            positive, null, *sham = (self.contrasts[metric, arm] for arm in arms)
             found[metric] = stats.check_controls(
-                positive, null, sham, self.control_plan, null_plan=self.plan, invalid=self.invalid, p=adjusted
+                positive,
+                null,
+                sham[0] if sham else None,
+                self.control_plan,
+                null_plan=self.plan,
+                invalid=self.invalid,
+                p=[p[metric, arm] for arm in arms] + [nan] * (not sham),
             )
         return found
 
@@ -91,7 +103,7 @@ class Experiment(Study):
             for key in p
         }
         for metric, controls in self.controls.items():
-            found |= {(metric, self.data.role(role)): getattr(controls, role) for role in CONTROLS}
+            found |= {(metric, self.data.role(role)): getattr(controls, role) for role in self._roles}
         return found
 
     def fact_name(self, metric: str) -> str:
@@ -259,14 +271,9 @@ class Experiment(Study):
 
     def state_control_claims(self, metrics: Sequence[str]) -> None:
         """States what the controls say, for each metric."""
-        words = {
-            "positive": "A storage latency of {latency:g} ms makes the {metric} longer (positive control)",
-            "null": "The same device under two names changes the {metric} (A/A control)",
-            "sham": "The emulator's CPU time alone changes the {metric} (sham control)",
-        }
         for metric in metrics:
-            for role, statement in words.items():
-                arm = self.data.role(role)
+            for role in self._roles:
+                arm, statement = self.data.role(role), self.control_words[role]
                 self._claim(
                     f"{role}.{self.fact_name(metric)}",
                     OURS,

@@ -117,23 +117,17 @@ class Switchback(Experiment):
 
     def _state_dose(self, metric: str, fit: stats.DoseResponse | None, p: float) -> None:
         """States slope, good-enough latency and the claim; `p` is the slope's, adjusted over the metrics."""
-        name, rows, baseline_ms = self.fact_name(metric), self._dose_rows(metric), self.data.latency_ms(self.baseline)
+        name, rows = self.fact_name(metric), self._dose_rows(metric)
         pairs = min(self.contrasts[metric, arm].n for arm in self.treatments())
         needed = max(self.plan.n, self.plan.minimum_n)
         few = [f"{pairs} cycles of the {needed} that a verdict needs"] if pairs < needed else []
         obstacles = [*few, *self.invalid, *self.controls[metric].reasons]
-        slope, enough, interval = None, None, None
+        slope, enough = None, None
         word, evidence = "not valid", "too few cycles for a fit"
         if fit is not None:
-            slope, enough = fit.per_ms, stats.dose_for_margin(fit, baseline_ms, self.margin)
-            interval = stats.dose_for_margin_interval(
-                rows["latency_ms"],
-                rows[metric],
-                rows["cycle"],
-                baseline_ms=baseline_ms,
-                margin=self.margin,
-                rng=self.rng,
-                samples=self.samples,
+            slope = fit.per_ms
+            enough = stats.dose_for_margin(
+                rows["latency_ms"], rows[metric], rows["cycle"], margin=self.margin, rng=self.rng, samples=self.samples
             )
             word = "different" if p < self.plan.alpha and slope.value > 0 else "inconclusive"
             evidence = (
@@ -151,11 +145,11 @@ class Switchback(Experiment):
         )
         self.fact(
             f"{name}_good_enough",
-            enough,
+            None if enough is None else enough.dose,
             "ms",
-            interval=interval,
-            n=len(rows),
-            source="the same fit, bootstrap over cycles",
+            interval=None if enough is None else (enough.low, enough.high),
+            n=None if enough is None else enough.blocks,
+            source="paired ratios made monotone, a line between doses, bootstrap over cycles",
             note=f"device latency at which the {self.metrics[metric]} exceeds the baseline's by {self.margin:.0%}",
         )
         self.claim(

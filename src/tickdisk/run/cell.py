@@ -71,12 +71,12 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
 
 
 def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration) -> dict[str, device.DeviceModel]:
-    """Returns the device model of every arm; the sham's burns what the slowest arm costs the emulator more."""
+    """Returns the device model of every arm; a sham's burns what the slowest arm costs the emulator more."""
     arms = [arm for arm in project.arms if arm.experiment == cell.experiment]
     models = {arm.arm: project.model(cell.experiment, arm.arm) for arm in arms}
-    sham = next(arm.arm for arm in arms if arm.role == "sham")
     slowest = max(models.values(), key=lambda model: model.latency_ns[0])
-    models[sham] = models[sham].with_burn(calibrate.burn_ns(calibration, own=models[sham].name, other=slowest.name))
+    for sham in (arm.arm for arm in arms if arm.role == "sham"):
+        models[sham] = models[sham].with_burn(calibrate.burn_ns(calibration, own=models[sham].name, other=slowest.name))
     return models
 
 

@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import calibrate, clock, device, host, memory, player, process, server, table
-from tickdisk.config import Cell, Epoch, Life
+from tickdisk.config import Cell, Epoch, Life, Tool
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 from tickdisk.project import Project
+from tickdisk.run.inject import injections_table
+from tickdisk.run.lookout import Lookout
 from tickdisk.run.record import CpuRecorder, clock_disagreement_ns, compress, reasons_not_valid
 from tickdisk.run.trace import TAIL_S, write_life_trace
 
@@ -40,6 +43,23 @@ class Stage:
         """The emulator's own latency, which is subtracted from the arm's."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """What looks on in each arm of the life."""
+        arms = {epoch.arm for epoch in self.life.epochs} | {self.life.first_arm}
+        return {arm["arm"]: arm["capture"] for arm in self.cell.resolved["arms"] if arm["arm"] in arms}
+
+    @property
+    def captured(self) -> bool:
+        """Whether a capture looks on all through the life."""
+        return set(self.tools.values()) == {"bpftrace"}
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Settings of the server that the experiment asks for."""
+        threads = self.cell.resolved["design"].get("emerge_threads")
+        return {} if threads is None else {"num_emerge_threads": str(threads)}
+
 
 def run_life(stage: Stage) -> dict[str, Any]:
     """Plays the life and returns its part of the manifest; its tables are then in the life's folder."""
@@ -48,42 +68,53 @@ def run_life(stage: Stage) -> dict[str, Any]:
     raw.mkdir()
     meter = host.LoadMeter()
     trace = stage.folder / "players.jsonl"
-    events = write_life_trace(trace, stage.cell, stage.life, read_json(stage.project.world / "world.json"))
+    played = write_life_trace(trace, stage.cell, stage.life, read_json(stage.project.world / "world.json"))
     cores = host.split_cores()
     with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu:
         model = stage.models[stage.life.first_arm]
-        with device.up(
-            model,
-            size_bytes=stage.project.config.device_size_mib << 20,
-            floor_ns=stage.floor_ns(stage.life.first_arm),
-            log_path=fast / "device.log",
-            logs=logs,
-            cores=cores.others,
-        ) as disk:
+        lookout = Lookout(stage.tools, fast, logs, cores.others, cpu)
+        with (
+            lookout,
+            device.up(
+                model,
+                size_bytes=stage.project.config.device_size_mib << 20,
+                floor_ns=stage.floor_ns(stage.life.first_arm),
+                log_path=fast / "device.log",
+                logs=logs,
+                cores=cores.others,
+            ) as disk,
+        ):
             world = _copy_world(stage, disk)
             cpu.follow("emulator", disk.daemon_pid)
-            running = server.Luanti().start(
-                world,
-                port=stage.project.config.port,
-                folder=fast,
-                logs=logs,
-                cores=cores.server,
-                save_period_s=stage.cell.resolved["design"].get("save_period_s", server.SAVE_PERIOD_S),
-            )
+            with lookout.around_start(stage.life.first_arm):
+                running = server.Luanti().start(
+                    world,
+                    port=stage.project.config.port,
+                    folder=fast,
+                    logs=logs,
+                    cores=cores.server,
+                    save_period_s=stage.cell.resolved["design"].get("save_period_s", server.SAVE_PERIOD_S),
+                    settings=stage.settings,
+                )
+            lookout.follow(running.pid)
             disk.add_user(running.pid)
             cpu.follow("server", running.pid)
+            cpu.follow("tick thread", running.pid, thread=server.TICK_THREAD)
             started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
             address, lag_ms = f"127.0.0.1:{stage.project.config.port}", stage.project.config.limits.client_lag_ms
             players = player.start_players(address, trace, started_ns, fast, logs, cores.others, max_lag_ms=lag_ms)
             cpu.follow("players", players.pid)
             actors = _Actors(disk, running, players)
-            epochs = list(_switch(stage, actors, started_ns))
-            actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
+            with ExitStack() as during:
+                extents = during.enter_context(device.ExtentRecorder(world)) if stage.captured else None
+                epochs = list(_switch(stage, actors, lookout, started_ns))
+                actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
             problems = running.stop(_STOP_S)
+            lookout.rest()
             status = disk.status()
         samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
         ticks = server.read_ticks(running.tick_log, lambda ns: clock.to_monotonic(ns, "monotonic_raw", samples))
-        actions = player.read_actions(fast / player.ACTIONS, expected=events)
+        actions = player.read_actions(fast / player.ACTIONS, expected=played.events)
         client = player.read_status(fast / player.STATUS)
         requests = device.read_log(fast / "device.log")
         for name, frame in (
@@ -95,11 +126,19 @@ def run_life(stage: Stage) -> dict[str, Any]:
             ("load", cpu.table()),
         ):
             table.write(name, stage.folder / f"{name}.parquet", frame)
+        captures = lookout.write(stage.folder, samples, root=world)
+        if extents is not None:
+            table.write("extents", stage.folder / "extents.parquet", extents.table())
+        if stage.life.injections:
+            made = injections_table(stage.life.injections, started_ns, status["stalls"], ticks.markers)
+            table.write("injections", stage.folder / "injections.parquet", made)
         for path in (running.tick_log, fast / player.ACTIONS, fast / "device.log", running.server_log):
             compress(path, raw)
     life = {
         "name": stage.life.name,
-        "trace_events": events,
+        "trace_events": played.events,
+        "phases": played.phases,
+        "captures": captures,
         "requests": len(requests),
         "started_ns": started_ns,
         "load": meter.read().as_dict(),
@@ -137,12 +176,17 @@ def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
     return target
 
 
-def _switch(stage: Stage, actors: "_Actors", started_ns: int) -> Iterator[dict[str, Any]]:
-    """Sets each epoch's device at its time and yields the epochs as they were."""
+def _switch(stage: Stage, actors: "_Actors", lookout: Lookout, started_ns: int) -> Iterator[dict[str, Any]]:
+    """Sets each epoch's device and capture at their time, injects the device's stalls, and yields the epochs as they were."""
+    stalls = [injection for injection in stage.life.injections if injection.kind == "device_stall"]
     for number, epoch in enumerate(stage.life.epochs):
         actors.wait_until(started_ns + round(epoch.start_s * 1e9))
         setting = actors.disk.set(stage.models[epoch.arm], floor_ns=stage.floor_ns(epoch.arm))
+        lookout.look(epoch.arm)
         yield _epoch_row(number, epoch, stage, setting, started_ns)
+        for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):
+            actors.wait_until(started_ns + round(stall.due_s * 1e9))
+            actors.disk.stall(stage.cell.resolved["design"]["stall_ms"] * 1_000_000)
     actors.wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9))
 
 

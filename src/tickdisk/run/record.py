@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,7 +24,7 @@ class CpuRecorder:
     """Samples the CPU time of followed processes every second; `table()` gives monotonic_ns, process, cpu_ns (cumulative)."""
 
     def __init__(self) -> None:
-        self._pids: dict[str, int] = {}
+        self._used: dict[str, Callable[[], int | None]] = {}
         self._rows: list[tuple[int, str, int]] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cpu", daemon=True)
@@ -36,9 +37,9 @@ class CpuRecorder:
         self._stop.set()
         self._thread.join()
 
-    def follow(self, process: str, pid: int) -> None:
-        """Starts to sample a process."""
-        self._pids[process] = pid
+    def follow(self, process: str, pid: int, *, thread: str | None = None) -> None:
+        """Starts to sample a process, or its threads that have the name `thread`."""
+        self._used[process] = partial(host.cpu_ns, pid) if thread is None else partial(host.thread_cpu_ns, pid, thread)
         self._sample()
 
     def table(self) -> pd.DataFrame:
@@ -50,15 +51,15 @@ class CpuRecorder:
             self._sample()
 
     def _sample(self) -> None:
-        for process, pid in list(self._pids.items()):
-            used = host.cpu_ns(pid)
+        for process, use in list(self._used.items()):
+            used = use()
             if used is not None:
                 self._rows.append((time.monotonic_ns(), process, used))
 
 
 def compress(path: Path, folder: Path) -> None:
     """Keeps a producer's file as it was written: `folder/NAME.zst`."""
-    with whole(folder / f"{path.name}.zst") as partial, path.open("rb") as source, partial.open("wb") as target:
+    with whole(folder / f"{path.name}.zst") as unfinished, path.open("rb") as source, unfinished.open("wb") as target:
         zstandard.ZstdCompressor(level=6).copy_stream(source, target)
 
 
@@ -105,6 +106,8 @@ def reasons_not_valid(limits: "Limits", life: Mapping[str, Any]) -> list[str]:
         device.append("the device saw no request")
     if life["device"]["log_overflow"] > 0:
         device.append(f"the device's log lost {life['device']['log_overflow']} requests")
+    if life["requests"] > 0 and any(capture["requests"] == 0 for capture in life["captures"]):
+        device.append("the capture saw no request, and the device did")
     return [*_of_clients(limits, life["client"]), *_of_ticks(limits, life), *_of_clocks(life["clock_disagreement_ns"]), *device]
 
 

@@ -2,7 +2,7 @@
 
 from tickdisk.server.contract import DataType, RunningServer, Server
 from tickdisk.server.log import check_log
-from tickdisk.server.luanti import RADIUS_BLOCKS, SAVE_PERIOD_S, Luanti, classify
+from tickdisk.server.luanti import RADIUS_BLOCKS, SAVE_PERIOD_S, TICK_THREAD, Luanti, classify
 from tickdisk.server.ticks import BUDGET_NS, Ticks, read_ticks
 from tickdisk.server.world import WORLD_FILE, WorldSpec
 
@@ -10,6 +10,7 @@ __all__ = [
     "BUDGET_NS",
     "RADIUS_BLOCKS",
     "SAVE_PERIOD_S",
+    "TICK_THREAD",
     "WORLD_FILE",
     "DataType",
     "Luanti",

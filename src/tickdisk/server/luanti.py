@@ -25,6 +25,8 @@ SAVE_PERIOD_S = 5.3
 """Luanti's default server_map_save_interval."""
 RADIUS_BLOCKS = 2
 """Map blocks around a player that are sent and active: what a chunk holds around its middle (Luanti's defaults are 12 and 4)."""
+TICK_THREAD = "Server"
+"""Name of the thread in which the server ticks."""
 MARKERS = 64
 """Small files in every world that nothing reads but the probe's marker command, each once."""
 _SOURCES = Path("src/servers/luanti")

@@ -1,8 +1,9 @@
 """Designs, intervals, tests, power and verdicts: arrays in, small dataclasses out; random state is always passed in."""
 
 from tickdisk.stats.contrast import Contrast, cliffs_delta, contrast, hodges_lehmann, sign_flip_p
+from tickdisk.stats.crossing import Crossing, dose_for_margin
 from tickdisk.stats.decide import Controls, Plan, Verdict, Word, adjusted, check_controls, verdict, verdicts
-from tickdisk.stats.dose import DoseResponse, Slope, dose_for_margin, dose_for_margin_interval, dose_response, ratio_at
+from tickdisk.stats.dose import DoseResponse, Slope, dose_response
 from tickdisk.stats.order import OrderEffect, block_contrast, blocks_differ_p, order_effect
 from tickdisk.stats.power import detectable_ratio, needed_n, paired_power, simulate_power
 from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interval, quantile
@@ -11,6 +12,7 @@ from tickdisk.stats.resample import QuantileEffect, Shift, block_length, quantil
 __all__ = [
     "Contrast",
     "Controls",
+    "Crossing",
     "DoseResponse",
     "OrderEffect",
     "Plan",
@@ -29,7 +31,6 @@ __all__ = [
     "contrast",
     "detectable_ratio",
     "dose_for_margin",
-    "dose_for_margin_interval",
     "dose_response",
     "ecdf",
     "hodges_lehmann",
@@ -40,7 +41,6 @@ __all__ = [
     "paired_power",
     "quantile",
     "quantile_effect",
-    "ratio_at",
     "shift_function",
     "sign_flip_p",
     "simulate_power",

@@ -1,7 +1,7 @@
 """Dose-response: what each further millisecond, and each tenfold, of storage latency does to a metric."""
 
 from dataclasses import dataclass
-from math import exp, inf, isnan, nan
+from math import exp, isnan, nan
 
 import numpy as np
 import statsmodels.api as sm
@@ -152,50 +152,3 @@ def dose_response(
         fitted - error,
         fitted + error,
     )
-
-
-def ratio_at(response: DoseResponse, dose_ms: float, baseline_ms: float) -> float:
-    """Returns the additive fit at `dose_ms` over the fit at `baseline_ms`, for the average block; NaN without a positive one."""
-    constant = response.fitted[0] - response.per_ms.value * response.at_ms[0]
-    baseline = constant + response.per_ms.value * baseline_ms
-    return float((constant + response.per_ms.value * dose_ms) / baseline) if baseline > 0 else nan
-
-
-def dose_for_margin(response: DoseResponse, baseline_ms: float, margin: float) -> float:
-    """Returns the latency in ms at which the fit exceeds its value at `baseline_ms` by `margin`; NaN when it does not rise."""
-    if response.per_ms.value <= 0:
-        return nan
-    constant = response.fitted[0] - response.per_ms.value * response.at_ms[0]
-    return baseline_ms + margin * float(constant / response.per_ms.value + baseline_ms)
-
-
-def dose_for_margin_interval(
-    dose_ms: ArrayLike,
-    response: ArrayLike,
-    block: ArrayLike,
-    *,
-    baseline_ms: float,
-    margin: float,
-    rng: np.random.Generator,
-    samples: int = 2000,
-    alpha: float = 0.05,
-) -> tuple[float, float]:
-    """Returns the interval of `dose_for_margin` by a bootstrap over blocks: each draw is fitted anew.
-
-    An end is infinite where draws have no upward slope; both are NaN below six blocks.
-    """
-    dose, metric = np.asarray(dose_ms, dtype=float), np.asarray(response, dtype=float)
-    labels, codes = np.unique(np.asarray(block), return_inverse=True)
-    if len(labels) < _FEWEST_BLOCKS:
-        return nan, nan
-    counts = np.bincount(codes)
-    mean_x, mean_y = np.bincount(codes, dose) / counts, np.bincount(codes, metric) / counts
-    x, y = dose - mean_x[codes], metric - mean_y[codes]
-    drawn = rng.integers(len(labels), size=(samples, len(labels)))
-    slope = np.bincount(codes, x * y)[drawn].sum(axis=1) / np.bincount(codes, x * x)[drawn].sum(axis=1)
-    constant = mean_y[drawn].mean(axis=1) - slope * mean_x[drawn].mean(axis=1)
-    upward = slope > 0
-    found = np.full(samples, inf)
-    found[upward] = baseline_ms + margin * (constant[upward] / slope[upward] + baseline_ms)
-    low, high = np.quantile(found, (alpha / 2, 1 - alpha / 2), method="inverted_cdf")
-    return float(low), float(high)

@@ -34,6 +34,10 @@ func (p *player) issue(action trace.Action, nowNS int64) {
 		number := int(action.Parameters["number"])
 		p.current.answer = fmt.Sprintf("marker %d ", number)
 		p.connection.Send(0, true, chatMessage(fmt.Sprintf("/tickdisk_marker %d", number)), nowNS)
+	case trace.Burn:
+		milliseconds := int(action.Parameters["milliseconds"])
+		p.current.answer = fmt.Sprintf("burnt %d", milliseconds)
+		p.connection.Send(0, true, chatMessage(fmt.Sprintf("/tickdisk_burn %d", milliseconds)), nowNS)
 	case trace.Place:
 		node := p.nodeOr(action, func() [3]int16 { return nodeAt([3]float64{p.position[0], p.position[1] - 1, p.position[2]}) })
 		p.current.node, p.lastPlaced = node, &node

@@ -176,9 +176,11 @@ func (p *player) heard(r *reader) {
 		return
 	}
 	switch kind := p.current.action.Kind; {
-	case kind == trace.Ping && text == p.current.answer, kind == trace.Marker && strings.HasPrefix(text, p.current.answer):
+	// Luanti adds to the answer of a command how long it took, where that was long.
+	case kind == trace.Ping && text == p.current.answer,
+		(kind == trace.Marker || kind == trace.Burn) && strings.HasPrefix(text, p.current.answer):
 		p.complete(p.receivedNS, "")
-	case (kind == trace.Ping || kind == trace.Marker || kind == trace.Teleport && !p.current.moved) && strings.HasPrefix(text, "-!-"):
+	case (kind == trace.Ping || kind == trace.Marker || kind == trace.Burn || kind == trace.Teleport && !p.current.moved) && strings.HasPrefix(text, "-!-"):
 		p.fail(p.receivedNS, "the server rejected the command: "+strings.TrimSpace(strings.TrimPrefix(text, "-!-")))
 	}
 }

@@ -36,7 +36,7 @@ type pending struct {
 	missing    int      // blocks that were missing when the wait began
 	moved      bool     // teleport: the server has moved the player
 	node       [3]int16 // place, dig
-	answer     string   // ping, marker: how the server's answer begins
+	answer     string   // ping, marker, burn: how the server's answer begins
 }
 
 // player runs one player's queue in one goroutine: packets, timers and actions one at a time.

@@ -28,6 +28,7 @@ const (
 	Dig      Kind = "dig"
 	Ping     Kind = "ping"
 	Marker   Kind = "marker"
+	Burn     Kind = "burn"
 	Leave    Kind = "leave"
 )
 
@@ -40,6 +41,7 @@ var forms = map[Kind][][]string{
 	Dig:      {{"x", "y", "z"}, {}},
 	Ping:     {{}},
 	Marker:   {{"number"}},
+	Burn:     {{"milliseconds"}},
 	Leave:    {{}},
 }
 
@@ -139,7 +141,7 @@ func (a Action) check() error {
 	}
 	accepted, known := forms[a.Kind]
 	if !known {
-		return fmt.Errorf("unknown action %q; known are join, walk, teleport, place, dig, ping, marker, leave", a.Kind)
+		return fmt.Errorf("unknown action %q; known are join, walk, teleport, place, dig, ping, marker, burn, leave", a.Kind)
 	}
 	found := make([]string, 0, len(a.Parameters))
 	for key := range a.Parameters {
@@ -165,9 +167,11 @@ func (a Action) checkValues() error {
 		if a.Has("x") && a.Parameters["x"] == 0 && a.Parameters["z"] == 0 && a.Parameters["speed_nodes_per_s"] > 0 {
 			return errors.New("walk: x and z are both 0, which is no direction")
 		}
-	case Marker:
-		if number := a.Parameters["number"]; number < 0 || number != math.Trunc(number) {
-			return fmt.Errorf("marker: number = %g is not one of 0, 1, 2 ...", number)
+	case Marker, Burn:
+		for name, value := range a.Parameters {
+			if value < 0 || value != math.Trunc(value) {
+				return fmt.Errorf("%s: %s = %g is not one of 0, 1, 2 ...", a.Kind, name, value)
+			}
 		}
 	case Teleport, Place, Dig:
 		for axis, value := range a.Parameters {

@@ -1,0 +1,102 @@
+//! Files below the target folder, and the handles that are open on them; results are as the system calls', or the negative errno.
+
+use std::ffi::{CString, c_int};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+pub struct File {
+    path: CString,
+    flags: c_int,
+    /// A handle that another stream still uses outlives its close, so that its number is not given to another file meanwhile.
+    handles: Mutex<Vec<Arc<OwnedFd>>>,
+}
+
+impl File {
+    /// Opens `handles` handles, for those that were open before the capture began.
+    pub fn new(path: CString, is_folder: bool, handles: usize) -> io::Result<Self> {
+        let flags = libc::O_CLOEXEC | if is_folder { libc::O_RDONLY | libc::O_DIRECTORY } else { libc::O_RDWR };
+        let file = Self { path, flags, handles: Mutex::default() };
+        for _ in 0..handles {
+            let handle = file.descriptor(0)?;
+            file.lock().push(handle);
+        }
+        Ok(file)
+    }
+
+    /// Makes the file where there is none.
+    pub fn open(&self) -> i64 {
+        self.hold(self.create())
+    }
+
+    /// Leaves nothing of a file that is there.
+    pub fn open_empty(&self) -> i64 {
+        self.hold(self.create() | libc::O_TRUNC)
+    }
+
+    /// Makes no file, and keeps no handle.
+    pub fn try_open(&self) -> i64 {
+        self.descriptor(0).map_or_else(|error| negative(&error), |_| 0)
+    }
+
+    pub fn close(&self) -> i64 {
+        let handle = self.lock().pop();
+        handle.map_or(-i64::from(libc::EBADF), |_| 0)
+    }
+
+    pub fn rename(&self, new: &Self) -> i64 {
+        // SAFETY: both paths end with a zero byte.
+        checked(unsafe { libc::rename(self.path.as_ptr(), new.path.as_ptr()) })
+    }
+
+    pub fn unlink(&self) -> i64 {
+        // SAFETY: the path ends with a zero byte.
+        checked(unsafe { libc::unlink(self.path.as_ptr()) })
+    }
+
+    /// Calls with the handle that was opened last; a stream that is ahead of the one that opens it opens one for itself.
+    pub fn with_handle<T: Into<i64>>(&self, call: impl FnOnce(c_int) -> T) -> i64 {
+        let last = self.lock().last().cloned();
+        let handle = last.map_or_else(|| self.descriptor(self.create()).inspect(|new| self.lock().push(Arc::clone(new))), Ok);
+        handle.map_or_else(|error| negative(&error), |handle| checked(call(handle.as_raw_fd())))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<OwnedFd>>> {
+        self.handles.lock().expect("no thread panics with the lock")
+    }
+
+    fn create(&self) -> c_int {
+        if self.flags & libc::O_DIRECTORY == 0 { libc::O_CREAT } else { 0 }
+    }
+
+    fn hold(&self, how: c_int) -> i64 {
+        self.descriptor(how).map_or_else(
+            |error| negative(&error),
+            |handle| {
+                self.lock().push(handle);
+                0
+            },
+        )
+    }
+
+    fn descriptor(&self, how: c_int) -> io::Result<Arc<OwnedFd>> {
+        // SAFETY: the path ends with a zero byte.
+        let descriptor = unsafe { libc::open(self.path.as_ptr(), self.flags | how, 0o644) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it was just opened, and belongs to nobody else.
+        Ok(Arc::new(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    }
+}
+
+fn negative(error: &io::Error) -> i64 {
+    -i64::from(error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+fn checked(result: impl Into<i64>) -> i64 {
+    match result.into() {
+        result if result < 0 => negative(&io::Error::last_os_error()),
+        result => result,
+    }
+}

@@ -1,0 +1,99 @@
+//! What a replay makes, and what comes of it, as Python packs and unpacks them.
+
+pub const REQUEST_BYTES: usize = 40;
+pub const OUTCOME_BYTES: usize = 24;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Makes the file where there is none.
+    Open,
+    /// An open that had failed: it makes no file.
+    TryOpen,
+    Close,
+    Read,
+    Write,
+    Sync,
+    DataSync,
+    SyncAll,
+    Truncate,
+    Rename,
+    Unlink,
+    /// An open that cuts the file to nothing.
+    OpenEmpty,
+}
+
+impl Op {
+    pub const ALL: [Self; 12] = [
+        Self::Open,
+        Self::TryOpen,
+        Self::Close,
+        Self::Read,
+        Self::Write,
+        Self::Sync,
+        Self::DataSync,
+        Self::SyncAll,
+        Self::Truncate,
+        Self::Rename,
+        Self::Unlink,
+        Self::OpenEmpty,
+    ];
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// From the start of the replay.
+    pub due_ns: u64,
+    pub offset: u64,
+    pub length: u64,
+    pub stream: u32,
+    pub op: Op,
+    /// Position in the list of files.
+    pub file: u32,
+    /// The new name of a rename, as a position in the list of files.
+    pub other: u32,
+}
+
+impl Request {
+    /// Three words of 8 bytes, four of 4, little-endian; `None` for an unknown op.
+    pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
+        let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let short = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let op = *Op::ALL.get(short(28) as usize)?;
+        let (due_ns, offset, length) = (long(0), long(8), long(16));
+        Some(Self { due_ns, offset, length, stream: short(24), op, file: short(32), other: short(36) })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    pub issued_ns: u64,
+    pub completed_ns: u64,
+    /// What the system call returned, or the negative errno; 0 for an open that succeeded.
+    pub result: i64,
+}
+
+impl Outcome {
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.issued_ns.to_le_bytes());
+        bytes.extend(self.completed_ns.to_le_bytes());
+        bytes.extend(self.result.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_parsed_as_they_are_packed() {
+        let words: [u64; 3] = [1, 2, 3];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend([4u32, 10, 5, 6].iter().flat_map(|word| word.to_le_bytes()));
+        let parse = |bytes: &[u8]| Request::parse(bytes.try_into().unwrap());
+        let found = parse(&bytes).unwrap();
+        assert_eq!((found.due_ns, found.offset, found.length), (1, 2, 3));
+        assert_eq!((found.stream, found.op, found.file, found.other), (4, Op::Unlink, 5, 6));
+        bytes[28] = 12;
+        assert!(parse(&bytes).is_none());
+    }
+}

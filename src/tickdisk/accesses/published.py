@@ -1,0 +1,63 @@
+"""Published findings about storage accesses, as printed, with their source."""
+
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tickdisk.errors import TickdiskError
+
+Data = Literal["terrain", "player", "npc"]
+Direction = Literal["R", "W"]
+DIRECTIONS: dict[str, Direction] = {"read": "R", "write": "W"}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class PublishedInteraction(_Strict):
+    """A row of the table of user interactions: which accesses it causes to which data."""
+
+    interaction: str
+    directions: list[Direction]
+    data: list[Data]
+
+
+class PublishedRoutine(_Strict):
+    """A row of the table of routines."""
+
+    routine: str
+    accesses: str
+    unique_files: str
+    timing: Literal["immediate", "delayed"]
+    directions: list[Direction]
+    data: list[Data]
+    note: str = ""
+
+
+class Published(_Strict):
+    """A published study of storage accesses."""
+
+    source: str
+    system: str
+    interactions: list[PublishedInteraction]
+    routines: list[PublishedRoutine]
+    findings: dict[str, str]
+    """Statements by short name."""
+
+
+def load_published(path: Path) -> Published:
+    """Returns the published findings in a YAML file; TickdiskError names the file and the key that is wrong."""
+    try:
+        return Published.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise TickdiskError(f"{path}, line {line}: not YAML ({error.problem}); correct it") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise TickdiskError(f"{path}, key {key}: {first['msg']}; correct it as the rows around it are written") from error

@@ -1,0 +1,88 @@
+"""Links of a chain in the field's words: who, in which call, for which bytes of which file, and what the disk did."""
+
+import numpy as np
+import pandas as pd
+
+from tickdisk.blame.evidence import Evidence
+from tickdisk.blame.lanes import NONE, Integers, Lanes
+from tickdisk.blame.requests import READS, FilesOnDevice, device_requests_of, requests_of
+
+JOURNAL = "journal or metadata"
+"""Of the file system: what lies in no file's extents."""
+SAVES = ("write", "sync", "truncate", "rename", "unlink")
+_TEXT = ("op", "file", "data", "device_op", "device_file")
+
+
+def describe(found: pd.DataFrame, lanes: Lanes, evidence: Evidence) -> pd.DataFrame:
+    """Returns the links of `chain.follow` with names instead of numbers, and with the requests that were waited for.
+
+    depth, parent, thread_name, kind, call, start_ns, end_ns, ns, request (seq), op, file, offset, length, data, device (seq),
+    device_op, device_file, device_offset, device_ns (arrival to reply), device_requests, routine; no text is "", no number NA.
+    """
+    waits = evidence.waits
+    wait, parent, lane = (found[name].to_numpy() for name in ("wait", "parent", "lane"))
+    row = np.append(lanes.rows, NONE)[wait]
+    names = waits.drop_duplicates("thread", keep="last").set_index("thread")["thread_name"].reindex(lanes.threads)
+    holder = np.append(waits["waker_name"].fillna("").to_numpy(), "")[np.append(row, NONE)[parent]]
+    links = found[["depth", "parent", "start_ns", "end_ns", "ns"]].copy()
+    links.insert(2, "thread_name", np.where(lane == NONE, holder, np.append(names.to_numpy(), "")[lane]))
+    links.insert(3, "kind", found["kind"])
+    links.insert(4, "call", np.append(waits["call"].to_numpy(), "")[row])
+    is_io = links["kind"].to_numpy() == "io"
+    io = np.unique(row[is_io])
+    at = np.where(is_io, np.searchsorted(io, row), NONE)
+    joined = _joined(waits.iloc[io].reset_index(drop=True), evidence).reindex(at).set_axis(links.index)
+    links = pd.concat([links, joined.assign(**{name: _text(joined[name]) for name in _TEXT})], axis=1)
+    what = np.select([links["op"].isin(READS), links["op"].isin(SAVES)], ["read", "save"], "other I/O")
+    where = np.where(links["depth"] == 0, " in the tick thread", " behind a lock")
+    links["routine"] = np.where(is_io, what.astype(object) + where.astype(object), "")
+    return links
+
+
+def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
+    """Returns one row a wait for I/O: its request and its device request."""
+    request = _taken(evidence.requests, requests_of(io, evidence.requests))
+    asked = pd.DataFrame(
+        {
+            "request": request["seq"],
+            **{name: _text(request[name]) for name in ("op", "file", "data")},
+            **{name: request[name] for name in ("offset", "length")},
+        }
+    )
+    device, extents = evidence.device, evidence.extents
+    if device is None or extents is None:
+        nothing = pd.array([pd.NA] * len(io), dtype="Int64")
+        numbers = dict.fromkeys(("device", "device_offset", "device_ns", "device_requests"), nothing)
+        return asked.assign(device_op="", device_file="", **numbers)
+    files = FilesOnDevice.of(device, extents)
+    windows = asked[["op", "file"]].join(io[["start_ns", "end_ns"]])
+    windows = windows.assign(**{name: asked[name].fillna(NONE).astype("int64") for name in ("offset", "length")})
+    row, count = device_requests_of(windows, device, files)
+    served = _taken(device, row)
+    return asked.assign(
+        device=served["seq"],
+        device_op=_text(served["op"]),
+        device_file=[
+            _named(files, at, own) if op in ("read", "write") else ""
+            for at, own, op in zip(row.tolist(), asked["file"], served["op"], strict=True)
+        ],
+        device_offset=served["offset"],
+        device_ns=served["replied_ns"] - served["arrival_ns"],
+        device_requests=pd.array(count, dtype="Int64"),
+    )
+
+
+def _named(files: FilesOnDevice, row: int, own: str) -> str:
+    """The file that a read or write of the device is of: of several the one that was asked for."""
+    found = files.files(row)
+    return own if own in found else min(found, default=JOURNAL)
+
+
+def _text(column: "pd.Series[str]") -> "pd.Series[str]":
+    return column.astype(object).where(column.notna(), "")
+
+
+def _taken(table: pd.DataFrame, rows: Integers) -> pd.DataFrame:
+    """Returns the rows, NA for -1; integers are Int64."""
+    numbers = table.select_dtypes("integer").columns
+    return table.astype(dict.fromkeys(numbers, "Int64")).reset_index(drop=True).reindex(rows).reset_index(drop=True)

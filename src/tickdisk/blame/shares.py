@@ -1,0 +1,114 @@
+"""How much of busy and of late time storage explains, over lives, with an interval."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats as distributions
+
+from tickdisk import stats
+from tickdisk.blame.attribute import CAUSES, Blame
+from tickdisk.blame.lanes import Integers
+from tickdisk.errors import TickdiskError
+
+FEWEST_LIVES = 6
+"""Below it, an interval says little about lives that were not run."""
+_PARTS = ("data", "file", "routine")
+
+
+def shares(
+    blames: Sequence[Blame],
+    *,
+    rng: np.random.Generator,
+    samples: int = 2000,
+    alpha: float = 0.05,
+    without: Sequence[pd.DataFrame | None] | None = None,
+) -> pd.DataFrame:
+    """Returns one row a part: of (busy, late), by (all, cause, data, file, routine), name, share, low, high.
+
+    busy: of gap - sleep; late: of the late time, the storage's part of a tick going to its I/O waits in proportion to their
+    length; NaN of no time at all. Interval: a stationary block bootstrap over the ticks of each life, then over lives; from two lives studentised, of one
+    life its percentiles, which say nothing about other lives (`note` says so). `without`: per life intervals (start_ns, end_ns) whose
+    ticks do not count. TickdiskError when no tick is left.
+    """
+    spared = [None] * len(blames) if without is None else without
+    lives = [_life(blame, table) for blame, table in zip(blames, spared, strict=True)]
+    columns = list(dict.fromkeys(column for life in lives for column in life))
+    values = [life.reindex(columns=columns, fill_value=0).to_numpy(float) for life in lives if len(life)]
+    if not values:
+        raise TickdiskError("no tick is left to explain; leave fewer intervals out")
+    at = {column: number for number, column in enumerate(columns)}
+    below = np.array([at[base, "", ""] for base, _, _ in columns])
+    total = np.sum([life.sum(axis=0) for life in values], axis=0)
+    means = _resampled(values, [at["late", "", ""], at["busy", "", ""]], rng, samples)
+    share, low, high = np.full((3, len(columns)), np.nan)
+    some = total[below] > 0
+    share[some], drawn = _ratio(total, below)[some], _ratio(means, below)[:, some]
+    low[some], high[some] = _interval(share[some], drawn, len(values), alpha)
+    note = "" if len(values) >= FEWEST_LIVES else f"{len(values)} of the {FEWEST_LIVES} lives that an interval over lives needs"
+    rows = [(*column, *numbers) for column, *numbers in zip(columns, share, low, high, strict=True) if column[1]]
+    table = pd.DataFrame(rows, columns=["of", "by", "name", "share", "low", "high"])
+    return table.assign(ticks=sum(map(len, values)), lives=len(values), note=note)
+
+
+def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
+    """Returns one row a tick, one column a (of, by, name), in ns; by "" is what the shares are of."""
+    ticks = blame.ticks
+    busy_ns, storage_ns = ticks["gap_ns"] - ticks["sleep_ns"], ticks["storage_ns"]
+    columns: dict[tuple[str, str, str], Integers] = {
+        ("busy", "", ""): busy_ns.to_numpy(),
+        ("late", "", ""): ticks["late_ns"].to_numpy(),
+        ("busy", "all", "storage"): storage_ns.to_numpy(),
+        ("late", "all", "storage"): ticks["late_storage_ns"].to_numpy(),
+        **{("late", "cause", cause): ticks[f"late_{cause}_ns"].to_numpy() for cause in CAUSES},
+    }
+    io = blame.links[blame.links["kind"] == "io"]
+    row = pd.Series(np.arange(len(ticks)), index=ticks["tick"])[io["tick"]].to_numpy()
+    scale = (ticks["late_storage_ns"] / storage_ns.where(storage_ns > 0, 1)).to_numpy()
+    for by in _PARTS:
+        for name, own in io.assign(row=row).groupby(io[by].where(io[by] != "", "unknown")):
+            ns = np.bincount(own["row"], weights=own["ns"], minlength=len(ticks))
+            columns["busy", by, str(name)], columns["late", by, str(name)] = ns, ns * scale
+    table = pd.DataFrame(columns)
+    table.columns = table.columns.to_flat_index()
+    return table[~overlapping(ticks, without)] if without is not None else table
+
+
+def overlapping(ticks: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
+    """Returns which ticks (start_ns, gap_ns) overlap any of the intervals (start_ns, end_ns)."""
+    start = ticks["start_ns"].to_numpy()[:, None]
+    end = start + ticks["gap_ns"].to_numpy()[:, None]
+    found: NDArray[np.bool_] = ((intervals["start_ns"].to_numpy() < end) & (intervals["end_ns"].to_numpy() > start)).any(axis=1)
+    return found
+
+
+def _resampled(
+    lives: Sequence[NDArray[np.float64]], series: Sequence[int], rng: np.random.Generator, samples: int
+) -> NDArray[np.float64]:
+    """Returns sums over resampled ticks of resampled lives, shape (samples, columns)."""
+    drawn = []
+    for life in lives:
+        length = max(stats.block_length(life[:, column]) for column in series)
+        index = stats.stationary_indices(len(life), length, samples, rng)
+        times = np.bincount((index + len(life) * np.arange(samples)[:, None]).ravel(), minlength=index.size).reshape(index.shape)
+        drawn.append(times @ life)
+    chosen = rng.integers(len(lives), size=(samples, len(lives)))
+    return np.stack(drawn)[chosen, np.arange(samples)[:, None]].sum(axis=1)
+
+
+def _ratio(sums: NDArray[np.float64], below: Integers) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return sums / sums[..., below]
+
+
+def _interval(
+    share: NDArray[np.float64], drawn: NDArray[np.float64], lives: int, alpha: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if lives == 1:
+        low, high = np.nanquantile(drawn, [alpha / 2, 1 - alpha / 2], axis=0)
+        return low, high
+    # As in tickdisk.stats: resampling n lives shrinks the variance by (n - 1) / n, and percentiles cover too little.
+    error = np.nanstd(drawn, axis=0, ddof=1) * (lives / (lives - 1)) ** 0.5
+    half = distributions.t.ppf(1 - alpha / 2, lives - 1) * error
+    return np.clip(share - half, 0, 1), np.clip(share + half, 0, 1)

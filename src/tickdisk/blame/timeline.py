@@ -1,0 +1,180 @@
+"""A stretch of time as a figure needs it: what each thread did, for which file, and what the disk did, in few rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tickdisk.blame.attribute import Blame
+from tickdisk.blame.lanes import Cover, Integers
+from tickdisk.blame.links import JOURNAL, SAVES
+from tickdisk.blame.requests import FilesOnDevice
+
+STATES = ("computing", "storage", "storage behind a lock", "waiting for a thread", "waiting for a core", "asleep")
+_STATE_OF = {"io": "storage", "lock": "waiting for a thread", "run_queue": "waiting for a core", "sleep": "asleep"}
+_COLUMNS = 600
+"""A stretch is drawn in so many columns; in each a row shows what took most of it."""
+_MOST_THREADS, _MOST_FILES = 5, 5
+OTHER_FILES = "other files"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Tables of a stretch; times in s since the first tick of the life."""
+
+    ticks: pd.DataFrame
+    """tick, start_s, end_s, state (of STATES), low_ms, high_ms: the split of the gap, stacked."""
+    states: pd.DataFrame
+    """row (thread), state, start_s, end_s."""
+    calls: pd.DataFrame
+    """row (thread), file, start_s, end_s: system calls on files under way."""
+    service: pd.DataFrame
+    """row (reads; writes, flushes), file, start_s, end_s: requests in the device."""
+    saves_s: tuple[float, ...]
+    """First sync of each tick that saved."""
+    stalls: pd.DataFrame
+    """kind, start_s, end_s: injected."""
+    span_s: tuple[float, float]
+
+
+def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
+    """Returns what happened in [start_ns, end_ns)."""
+    evidence = blame.evidence
+    zero = int(blame.ticks["start_ns"].iloc[0])
+    drawn = _Drawn(zero, start_ns, end_ns)
+    ticks = blame.ticks[(blame.ticks["start_ns"] < end_ns) & (blame.ticks["start_ns"] + blame.ticks["gap_ns"] > start_ns)]
+    requests = drawn.inside(evidence.requests.assign(end_ns=evidence.requests["start_ns"] + evidence.requests["latency_ns"]))
+    requests = requests[requests["file"].notna()]
+    waits = drawn.inside(evidence.waits)
+    threads = _threads(blame, waits, requests)
+    requests = requests[requests["thread_name"].isin(threads)]
+    device = _device(blame, drawn)
+    files = _most(pd.concat([requests, device]))
+    states = [drawn.rows(name, _covers(blame, waits, name), rest="computing") for name in threads]
+    calls = [drawn.rows(name, _by_file(requests[requests["thread_name"] == name], files)) for name in threads]
+    service = [drawn.rows(str(name), _by_file(own, files)) for name, own in device.groupby("row")]
+    synced = requests[(requests["op"] == "sync") & (requests["thread_name"] == blame.thread_name)]
+    which = np.searchsorted(ticks["start_ns"], synced["start_ns"], side="right")
+    stalls = pd.DataFrame(columns=["kind", "start_ns", "end_ns"]) if evidence.injections is None else evidence.injections
+    return Stretch(
+        _stacked(ticks, drawn),
+        pd.concat(states, ignore_index=True).rename(columns={"value": "state"}),
+        pd.concat(calls, ignore_index=True).rename(columns={"value": "file"}),
+        pd.concat([*service, drawn.rows("", {})], ignore_index=True).rename(columns={"value": "file"}),
+        tuple(drawn.seconds(synced.groupby(which)["start_ns"].min().to_numpy(np.int64)).tolist()),
+        drawn.clipped(drawn.inside(stalls))[["kind", "start_s", "end_s"]],
+        (float(drawn.seconds(start_ns)), float(drawn.seconds(end_ns))),
+    )
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A stretch cut into columns."""
+
+    zero_ns: int
+    start_ns: int
+    end_ns: int
+
+    def seconds(self, at_ns: Integers | int) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+        return (np.asarray(at_ns) - self.zero_ns) / 1e9
+
+    def inside(self, table: pd.DataFrame) -> pd.DataFrame:
+        return table[(table["start_ns"] < self.end_ns) & (table["end_ns"] > self.start_ns)]
+
+    def clipped(self, table: pd.DataFrame) -> pd.DataFrame:
+        start, end = table["start_ns"].clip(lower=self.start_ns), table["end_ns"].clip(upper=self.end_ns)
+        return table.assign(start_s=self.seconds(start.to_numpy(np.int64)), end_s=self.seconds(end.to_numpy(np.int64)))
+
+    def rows(self, row: str, covers: Mapping[str, Cover], rest: str | None = None) -> pd.DataFrame:
+        """Returns row, value, start_s, end_s: in each column what covers most of it; `rest` is what nothing covers, None: not drawn."""
+        edges = np.linspace(self.start_ns, self.end_ns, _COLUMNS + 1).astype(np.int64)
+        names = [*covers, rest]
+        shares = np.column_stack([np.zeros(_COLUMNS, np.int64), *(cover.within(edges[:-1], edges[1:]) for cover in covers.values())])
+        shares[:, 0] = np.diff(edges) - shares.sum(axis=1) if rest is not None else 0
+        value = np.where(shares.any(axis=1), shares.argmax(axis=1), 0) - 1
+        first = np.flatnonzero(np.concatenate([[True], np.diff(value) != 0]))
+        last = np.append(first[1:], _COLUMNS)
+        table = pd.DataFrame(
+            {
+                "row": row,
+                "value": [names[number] for number in value[first]],
+                "start_s": self.seconds(edges[first]),
+                "end_s": self.seconds(edges[last]),
+            }
+        )
+        return table.dropna(subset=["value"])
+
+
+def _cover(table: pd.DataFrame) -> Cover:
+    return Cover.of(table["start_ns"].to_numpy(np.int64), table["end_ns"].to_numpy(np.int64))
+
+
+def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str, Cover]:
+    """What a thread waited for; what is behind the locks of the tick thread is told apart."""
+    if name != blame.thread_name:
+        own = waits[waits["thread_name"] == name]
+        return {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
+    links, own = blame.links, blame.links["depth"] == 0
+    covers = {state: _cover(links[(own | (kind == "sleep")) & (links["kind"] == kind)]) for kind, state in _STATE_OF.items()}
+    behind = _cover(links[~own & (links["kind"] == "io")])
+    locks = covers["waiting for a thread"].without(behind).without(covers["asleep"])
+    return covers | {"storage behind a lock": behind, "waiting for a thread": locks}
+
+
+def _threads(blame: Blame, waits: pd.DataFrame, requests: pd.DataFrame) -> list[str]:
+    """The tick thread, then those that waited longest for storage or had the longest calls."""
+    io = waits[waits["kind"] == "io"]
+    longest = pd.concat([io, requests])[["thread_name", "start_ns", "end_ns"]]
+    total = (longest["end_ns"] - longest["start_ns"]).groupby(longest["thread_name"]).sum().drop(blame.thread_name, errors="ignore")
+    return [blame.thread_name, *sorted(total.nlargest(_MOST_THREADS - 1).index)]
+
+
+def _device(blame: Blame, drawn: _Drawn) -> pd.DataFrame:
+    """Returns row, file, start_ns, end_ns of the device's requests in the stretch."""
+    device, extents = blame.evidence.device, blame.evidence.extents
+    if device is None or extents is None:
+        return pd.DataFrame(columns=["row", "file", "start_ns", "end_ns"])
+    device = drawn.inside(device.rename(columns={"arrival_ns": "start_ns", "replied_ns": "end_ns"})).reset_index(drop=True)
+    files = FilesOnDevice.of(device, extents)
+    names = [min(files.files(row), default=JOURNAL) for row in range(len(device))]
+    rows = np.where(device["op"] == "read", "disk reads", "disk writes")
+    return device[["start_ns", "end_ns"]].assign(row=rows, file=names)
+
+
+def _most(table: pd.DataFrame) -> list[str]:
+    """The files that were asked for longest."""
+    total = (table["end_ns"] - table["start_ns"]).groupby(table["file"]).sum()
+    return [str(name) for name in total.astype("int64").nlargest(_MOST_FILES).index]
+
+
+def _by_file(table: pd.DataFrame, files: Sequence[str]) -> dict[str, Cover]:
+    shown = table["file"].where(table["file"].isin(files), OTHER_FILES).map(lambda path: Path(path).name)
+    return {str(name): _cover(own) for name, own in table.groupby(shown)}
+
+
+def _stacked(ticks: pd.DataFrame, drawn: _Drawn) -> pd.DataFrame:
+    """Returns the split of each gap, stacked in the order of STATES."""
+    parts = [
+        ticks["running_ns"],
+        ticks["io_ns"],
+        ticks["lock_storage_ns"],
+        ticks["lock_ns"] - ticks["lock_storage_ns"],
+        ticks["run_queue_ns"],
+        ticks["sleep_ns"],
+    ]
+    high = np.cumsum(np.column_stack(parts), axis=1)
+    low = high - np.column_stack(parts)
+    start = ticks["start_ns"].to_numpy(np.int64)
+    table = pd.DataFrame(
+        {
+            "tick": np.repeat(ticks["tick"], len(STATES)),
+            "start_s": np.repeat(drawn.seconds(start), len(STATES)),
+            "end_s": np.repeat(drawn.seconds(start + ticks["gap_ns"].to_numpy(np.int64)), len(STATES)),
+            "state": np.tile(STATES, len(ticks)),
+            "low_ms": low.ravel() / 1e6,
+            "high_ms": high.ravel() / 1e6,
+        }
+    )
+    return table[table["high_ms"] > table["low_ms"]].reset_index(drop=True)

@@ -1,0 +1,158 @@
+"""Blame in sentences that an operator understands."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from tickdisk.blame.attribute import CAUSES, Blame
+from tickdisk.blame.check import check_injections, count
+from tickdisk.blame.links import JOURNAL
+
+CAUSE_WORDS = {
+    "storage": "storage",
+    "lock": "locks without I/O",
+    "cpu": "computing",
+    "run_queue": "waiting for a core",
+    "sleep": "its own pace",
+}
+_DOES = {"read": "read", "fault": "read", "mmap": "read", "write": "wrote", "sync": "synced", "truncate": "truncated"}
+_IS_DOING = {"running": "was computing", "run_queue": "waited for a core", "unknown": "was not captured"}
+_MOST = 0.8
+"""One wait stands for several when it is this share of their time."""
+_WORTH_SAYING = 0.2
+"""Other parts of a tick are named from this share of it."""
+_FEW = 4
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:,.0f} ms" if ns >= 10e6 else f"{ns / 1e6:,.1f} ms"  # noqa: PLR2004 - two digits are enough
+
+
+def _percent(share: float, low: float | None = None, high: float | None = None) -> str:
+    return f"{share:.0%}" if low is None or high is None else f"{share:.0%} [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def explain(blame: Blame, tick: int) -> str:
+    """Returns where the time of one tick went: by its cause, down to the file and the disk for storage."""
+    row = blame.ticks.set_index("tick").loc[tick].to_dict()
+    took = f"tick {tick} took {_ms(row['gap_ns'])}" if blame.evidence.ticks is not None else f"second {tick}"
+    parts = {
+        "storage": row["storage_ns"],
+        "lock": row["lock_ns"] - row["lock_storage_ns"],
+        "cpu": row["running_ns"],
+        "run_queue": row["run_queue_ns"],
+    }
+    match row["cause"]:
+        case "storage":
+            main = _storage(blame, tick, int(row["storage_ns"]))
+        case "lock":
+            main = _lock(blame, tick)
+        case "cpu" | "run_queue" as cause:
+            main = f"{_ms(parts[cause])} of it {CAUSE_WORDS[cause]}"
+        case _:
+            main = f"{_ms(row['sleep_ns'])} of it asleep"
+    more = [
+        f"{CAUSE_WORDS[name]} {_ms(ns)}" for name, ns in parts.items() if name != row["cause"] and ns > _WORTH_SAYING * row["gap_ns"]
+    ]
+    return "; ".join([f"{took}, {main}", *more])
+
+
+def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
+    links = blame.links[blame.links["tick"] == tick]
+    io = links[links["kind"] == "io"]
+    group = io.groupby(["depth", "thread_name", "op", "call", "file"], sort=False)["ns"]
+    own = io[group.transform("sum") == group.sum().max()]
+    longest, total_ns = own.loc[own["ns"].idxmax()], int(own["ns"].sum())
+    file = Path(longest["file"]).name or "a file that was not captured"
+    waits = f"{_ms(total_ns)} of it "
+    if longest["depth"] == 0:
+        waits += f"in {longest['call'] or 'I/O'} of {file}"
+    else:
+        held = _holders(blame.links, longest)
+        waits += f"waiting for a lock held by {held} while it {_DOES.get(longest['op'], 'waited for I/O on')} {file}"
+    disk = "" if pd.isna(longest["device_ns"]) else f"the disk took {_ms(longest['device_ns'])}"
+    if longest["device_op"] == "flush" or longest["device_file"] == JOURNAL:
+        disk += f" for a {longest['device_op']}" + (f" of the file system's {JOURNAL}" if longest["device_file"] else "")
+    at = "" if pd.isna(longest["offset"]) else f" at {longest['offset']:,}"
+    if longest["ns"] >= _MOST * total_ns:
+        waits += at + (f" ({disk})" if disk else "")
+    else:
+        waits += f" ({len(own)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
+    return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _MOST * storage_ns else "")
+
+
+def _holders(links: pd.DataFrame, link: "pd.Series[int]") -> str:
+    """The holders from the one that the tick waited for to the one that the link is of."""
+    names = [str(link["thread_name"])]
+    while links.loc[link["parent"], "depth"] > 0:
+        link = links.loc[link["parent"]]
+        names.insert(0, str(link["thread_name"]))
+    return ", itself waiting for one held by ".join(names)
+
+
+def _lock(blame: Blame, tick: int) -> str:
+    links = blame.links[(blame.links["tick"] == tick) & blame.links["kind"].isin(tuple(_IS_DOING)) & (blame.links["depth"] > 0)]
+    group = links.groupby(["thread_name", "kind"])["ns"].sum()
+    (name, kind), total_ns = group.idxmax(), group.max()
+    return f"{_ms(total_ns)} of it waiting for a lock held by {name or 'an unknown thread'}, which {_IS_DOING[kind]}"
+
+
+def screen(
+    blames: Sequence[Blame], table: pd.DataFrame, actions: Sequence[pd.DataFrame], *, top: int, reasons: Sequence[str]
+) -> Iterator[str]:
+    """Yields the lines of one screen: the shares (of `shares.shares`), the worst ticks, the slow actions, the injected stalls."""
+    for reason in reasons:
+        yield f"NOT VALID: {reason}"
+    first = blames[0]
+    ticked = first.evidence.ticks is not None
+    late = "late" if first.budget_ns is not None else "busy"
+    spans = sum(int(blame.ticks["gap_ns"].sum()) for blame in blames) / 1e9
+    lost = sum(blame.evidence.lost_events for blame in blames)
+    counted = f"{table['ticks'].iloc[0]:,} {'ticks' if ticked else 'seconds'}"
+    yield f"{first.thread_name}: {counted}, {spans:,.0f} s captured in {len(blames)} {'life' if len(blames) == 1 else 'lives'}; {lost} events lost"
+    share = table.set_index(["of", "by", "name"])
+    for of, words in (("late", "late time"), ("busy", "time in which it was not asleep")):
+        if of == "busy" or late == "late":
+            row = share.loc[of, "all", "storage"]
+            share_words = _percent(row["share"], row["low"], row["high"])
+            yield f"storage explains {share_words} of the {words}" if row["share"] >= 0 else f"there was no {words}"
+    if table["note"].iloc[0]:
+        yield f"  (95 % interval over the ticks of {table['note'].iloc[0]})"
+    for by, words in (("cause", "all causes"), ("routine", "routines"), ("data", "data"), ("file", "files")):
+        part = table[(table["of"] == late) & (table["by"] == by) & (table["share"] > 0)]
+        ordered = part.sort_values("share", ascending=False).head(_FEW if by != "cause" else len(CAUSES))
+        named = [(CAUSE_WORDS.get(name, Path(name).name), value) for name, value in zip(ordered["name"], ordered["share"], strict=True)]
+        if named:
+            yield f"  {words}: {', '.join(f'{name} {_percent(value)}' for name, value in named)}"
+    yield f"the worst {'ticks' if ticked else 'seconds'}:"
+    worst = pd.concat([blame.ticks.assign(life=number) for number, blame in enumerate(blames)]).nlargest(top, "late_ns")
+    for number, tick in worst[["life", "tick"]].itertuples(index=False):
+        yield f"  {explain(blames[number], tick)}"
+    yield from _of_actions(actions)
+    yield from _of_injections(blames)
+
+
+def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
+    table = pd.concat(actions) if actions else pd.DataFrame(columns=["slow"])
+    slow = table[table["slow"].astype(bool)]
+    if slow.empty:
+        return
+    yield f"slow actions (over twice the median of their kind): {len(slow)} of {len(table)}"
+    for action, own in slow.groupby("action"):
+        worst = own.loc[own["latency_ns"].idxmax()] if own.index.is_unique else own.iloc[own["latency_ns"].to_numpy().argmax()]
+        share = own["storage_ns"].sum() / own["latency_ns"].sum()
+        yield (
+            f"  {action}: {len(own)}, during {_percent(share)} of their time the server waited for storage; the slowest took "
+            f"{_ms(worst['latency_ns'])}, {_ms(worst['storage_ns'])} of it with storage, in tick {worst['tick']}"
+        )
+
+
+def _of_injections(blames: Sequence[Blame]) -> Iterator[str]:
+    checked = [check_injections(blame) for blame in blames if blame.evidence.injections is not None]
+    if not checked:
+        return
+    table = pd.concat(checked)
+    device, cpu = (table[table["kind"] == kind] for kind in ("device_stall", "cpu_stall"))
+    named, blamed = count(device["named"]), count(cpu["blamed"])
+    yield f"of {named.n} injected device stalls {named.k} are named with request and file; of {blamed.n} of the processor {blamed.k} are blamed on storage"

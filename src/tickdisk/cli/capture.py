@@ -1,0 +1,130 @@
+"""`tickdisk capture`."""
+
+import os
+import shutil
+import signal
+import time
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tickdisk.errors import TickdiskError
+
+if TYPE_CHECKING:
+    from tickdisk import trace
+
+_LOOK_S = 0.1
+_OWN_END_S = 2.0
+"""After Ctrl-C, which a terminal sends to the command, too, for its own way out."""
+_FILES_SHOWN = 12
+
+
+def capture(
+    command: Annotated[list[str] | None, typer.Argument(help="Program to start and capture, after --.")] = None,
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the capture; it must not exist.")],
+    pid: Annotated[int | None, typer.Option(help="Process to capture instead, until it ends or Ctrl-C.")] = None,
+    tool: Annotated[
+        Literal["auto", "bpftrace", "strace"], typer.Option(help="auto: bpftrace where it can, else strace.")
+    ] = "auto",
+) -> None:
+    """Captures what a process asks of files and, with bpftrace, what its threads wait for; Ctrl-C ends it, and it is kept."""
+    if (command is None) == (pid is None):
+        raise TickdiskError("what is to be captured? give either a command after -- or --pid")
+    if output.exists():
+        raise TickdiskError(f"{output} exists; remove it or name another folder")
+    output.absolute().parent.mkdir(parents=True, exist_ok=True)
+    for left in output.absolute().parent.glob(f".{output.name}.*.partial"):
+        shutil.rmtree(left, ignore_errors=True)
+    partial = output.absolute().with_name(f".{output.name}.{os.getpid()}.partial")
+    try:
+        code = _capture(command, pid, _chosen(tool), partial)
+        partial.rename(output)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    raise typer.Exit(code)
+
+
+def _chosen(tool: str) -> "trace.Tool":
+    from tickdisk import trace
+
+    if tool == "strace":
+        return "strace"
+    reason = trace.unavailable()
+    if reason is not None and tool == "auto":
+        print(f"capture by strace, since bpftrace cannot: {reason}")
+        return "strace"
+    return "bpftrace"
+
+
+def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", folder: Path) -> int:
+    """Captures into `folder`, shows what was captured, and returns the command's exit code, 0 for a process."""
+    import pandas as pd
+
+    from tickdisk import clock, host, memory, server, table, trace
+    from tickdisk.files import write_json
+
+    target: trace.Target = trace.Command(command) if command is not None else (pid or 0)
+    with memory.folder() as fast, clock.Sampler() as clocks:
+        with trace.start(tool, target=target, folder=fast, logs=folder / "logs") as recording:
+            code = _watch(recording, pid)
+            raw = recording.stop()
+        samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
+        captured = trace.parse(raw, samples, classify=server.classify)
+        raw.keep(folder / "raw")
+    table.write("requests", folder / "requests.parquet", captured.requests)
+    table.write("clocks", folder / "clocks.parquet", samples)
+    if captured.waits is not None:
+        table.write("waits", folder / "waits.parquet", captured.waits)
+    about = {"command": command, "pid": pid, "exit_code": code, "host": host.facts()}
+    write_json(folder / "capture.json", {**about, **captured.summary})
+    for line in _screen(captured):
+        print(line)
+    return code or 0
+
+
+def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
+    """Waits for the end or SIGINT, after which a command has time to end; returns its exit code, None for a process."""
+    interrupted: list[float] = []
+    signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
+    while True:
+        if recording.command is not None:
+            code = recording.command.wait(_LOOK_S)
+            if code is not None or (interrupted and time.monotonic() > interrupted[0] + _OWN_END_S):
+                return code if code is not None else recording.command.end()
+        elif interrupted or not _runs(pid or 0):
+            return None
+        else:
+            time.sleep(_LOOK_S)
+
+
+def _runs(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[0] not in "ZX"
+    return False
+
+
+def _screen(captured: "trace.Capture") -> list[str]:
+    """Returns the capture in lines that fit a screen."""
+    summary, requests = captured.summary, captured.requests
+    seconds = (summary["ended_ns"] - summary["started_ns"]) / 1e9
+    lost = f"{summary['lost_events']} events lost, {summary['rejected']} lines not understood"
+    lines = [f"{len(requests)} requests in {seconds:.2f} s, {summary['tool']} {summary['version']}, {lost}"]
+    lines += [f"{'op':10}{'requests':>10}{'errors':>8}{'bytes':>14}{'total ms':>11}{'longest ms':>12}"]
+    for op, rows in sorted(requests.groupby("op"), key=lambda group: -group[1]["latency_ns"].sum()):
+        size = rows["result"].sum() if op in ("read", "write") else 0
+        times = f"{rows['latency_ns'].sum() / 1e6:11.1f}{rows['latency_ns'].max() / 1e6:12.2f}"
+        lines.append(f"{op:10}{len(rows):10}{(rows['errno'] > 0).sum():8}{size:14}{times}")
+    lines.append(f"{'requests':>10}{'total ms':>11}  file")
+    files = requests.groupby("file")["latency_ns"].agg(["size", "sum"]).sort_values("sum", ascending=False)
+    shown = zip(files.index, files["size"], files["sum"] / 1e6, strict=True)
+    lines += [f"{count:10}{ms:11.1f}  {file}" for file, count, ms in islice(shown, _FILES_SHOWN)]
+    if len(files) > _FILES_SHOWN:
+        lines.append(f"{'':23}and {len(files) - _FILES_SHOWN} more files")
+    if captured.waits is not None:
+        spent = captured.waits.assign(ns=captured.waits["end_ns"] - captured.waits["start_ns"]).groupby("kind")["ns"].sum()
+        lines.append("threads waited, in ms: " + ", ".join(f"{kind} {ns / 1e6:.1f}" for kind, ns in spent.items()))
+    return lines

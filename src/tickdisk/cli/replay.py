@@ -1,0 +1,87 @@
+"""`tickdisk replay` and `tickdisk replay-study`: captured requests again, on another device."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tickdisk import process
+from tickdisk.project import PLAN_PATH, Project
+
+_DEVICES = ("nvme_ssd", "hdd")
+
+
+def replay(
+    capture: Annotated[Path, typer.Argument(help="requests.parquet, the folder of a capture or of a life, or fio's .iolog.")],
+    target: Annotated[Path, typer.Argument(help="New or empty folder on the device under test.")],
+    *,
+    files: Annotated[Path | None, typer.Option(help="Folder that the capture began with; empty: files are made up.")] = None,
+    root: Annotated[str | None, typer.Option(help="Captured folder that TARGET stands for; empty: that of FILES.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Replay only so much from the first request on.", min=0.001)] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Parquet file for the times of every request.")] = None,
+) -> None:
+    """Makes the captured requests again, when they were made, and says how late they were issued and what the device cost."""
+    from tickdisk import replay as room
+
+    planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
+    room.prepare(planned, target, files=files)
+    replayed = room.issue(planned, target)
+    if output is not None:
+        room.write_timings(output, replayed.timings)
+    print(_screen(planned, replayed, room.summarise(replayed.timings)))
+
+
+def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any]) -> str:
+    """One screen: what was made again, what was not, how late, and how much of that was the device."""
+    streams = ", ".join(f"{row.thread_name} {row.requests}" for row in planned.streams.itertuples())
+    lost, behind_s = summary["lost_ns"], summary["behind_ns"] / 1e9
+    lines = [
+        f"streams     {summary['streams']}: {streams}",
+        f"requests    {planned.captured} captured = {summary['requests']} replayed + {sum(planned.refused.values())} refused",
+        *(f"  refused   {count} {reason}" for reason, count in planned.refused.items()),
+        f"lag         {_spread(summary['lag_ns'])}",
+        f"  first tenth {_spread(summary['lag_first_tenth_ns'])}",
+        f"  last tenth  {_spread(summary['lag_last_tenth_ns'])}",
+        f"time lost   to the device: {_spread(lost)}; {summary['delayed']} requests waited, streams were behind {behind_s:.3f} s",
+        f"results     {_results(summary['differing'])}",
+        f"took        {summary['seconds']:.1f} s, memory {'locked' if replayed.is_memory_locked else 'not locked'}",
+    ]
+    return "\n".join(lines)
+
+
+def _spread(values: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{name} {'not estimable' if ns is None else f'{ns / 1000:,.1f} us'}" for name, ns in values.items())
+
+
+def _results(differing: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in differing.items() if count) or "all as captured"
+
+
+def replay_study(
+    plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
+    calibration: Annotated[Path, typer.Option(help="What `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
+    runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs"),
+    output: Annotated[Path, typer.Option(help="File to write; tables go beside it.")] = Path("results/replay/replay.json"),
+) -> None:
+    """Replays the first life of the study of storage accesses: by ours and by fio on an NVMe SSD, by ours on a hard disk."""
+    from tickdisk import calibrate
+    from tickdisk import replay as room
+
+    process.follow_owner()
+    project = Project.load(plan)
+    known = calibrate.load_calibration(calibration)
+    fast, slow = (project.devices[name] for name in _DEVICES)
+    cell = next(cell for cell in project.cells if cell.experiment == "accesses")
+    room.experiment(
+        runs / cell.hash,
+        project.world,
+        [
+            room.Bench(fast, calibrate.floor_ns(known, fast), (room.OURS, room.FIO)),
+            room.Bench(slow, calibrate.floor_ns(known, slow)),
+        ],
+        seconds=project.config.chosen.replay.seconds,
+        size_bytes=project.config.device_size_mib << 20,
+        output=output.parent,
+        say=lambda line: print(line, flush=True),
+    )

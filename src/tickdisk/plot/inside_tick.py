@@ -1,0 +1,166 @@
+"""Inside the tick: a stretch of time thread by thread, what explains late time, and which injected stalls were found."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tickdisk.plot.theme import INK, PALETTE, WIDTH, checked, colour, finish
+from tickdisk.plot.theme import title as headed
+
+_WIDE = WIDTH + 200
+_STATES = {
+    "computing": PALETTE[0],
+    "storage": PALETTE[1],
+    "storage behind a lock": PALETTE[4],
+    "waiting for a thread": PALETTE[3],
+    "waiting for a core": PALETTE[5],
+    "asleep": "#EDEDED",
+}
+_FILES = ("#117733", "#332288", "#88CCEE", "#882255", "#DDCC77", "#AA4499", "#999999")
+"""Tol's muted colours (2021): files are no states."""
+_STALL = "#F0E442"
+_STALLS = {"device_stall": "disk stalled", "cpu_stall": "core kept busy"}
+_PARTS = (("states", "state", "Threads"), ("calls", "file", "Calls on files"), ("service", "file", "Disk"))
+
+
+def tick_timeline(
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    span_s: tuple[float, float],
+    saves_s: Sequence[float],
+    budget_ms: float | None,
+    heading: str,
+    notes: Sequence[str],
+) -> Any:
+    """Returns four rows on one time axis: tick gaps stacked by where the time went, threads, their calls by file, the disk.
+
+    `tables`: ticks (start_s, end_s, state, low_ms, high_ms), states (row, state, start_s, end_s), calls and service (row, file,
+    start_s, end_s), at most 5,000 rows each, and stalls (kind, start_s, end_s), which are shaded; times in s. Triangles: saves. `notes`: subtitle.
+    """
+    stalls = tables["stalls"].assign(word=tables["stalls"]["kind"].map(_STALLS))
+
+    def x(column: str, *, last: bool = False) -> alt.X:
+        axis = alt.Axis(grid=False, labels=last, ticks=last, format="~r")
+        title = "Time since the first tick (s)" if last else None
+        return alt.X(f"{column}:Q", scale=alt.Scale(domain=list(span_s), nice=False), title=title, axis=axis)
+
+    def panel(layers: list[Any], height: int, *, last: bool = False) -> Any:
+        shade = alt.Chart(stalls).mark_rect(color=_STALL, opacity=0.35).encode(x("start_s", last=last), x2="end_s:Q")
+        return alt.layer(shade, *layers).properties(width=_WIDE, height=height)
+
+    def tone(column: str, names: list[str], colours: Sequence[str], words: str, *, legend: bool) -> alt.Color:
+        scale = alt.Scale(domain=names, range=list(colours)[: len(names)])
+        box = alt.Legend(columns=3, symbolType="square", symbolOpacity=1) if legend else None
+        return alt.Color(f"{column}:N", scale=scale, title=words, legend=box)
+
+    def states(*, legend: bool) -> alt.Color:
+        return tone("state", list(_STATES), list(_STATES.values()), "Where the time of a tick and of a thread went", legend=legend)
+
+    files = sorted({*tables["calls"]["file"], *tables["service"]["file"]})
+    bars = checked(tables["ticks"], ["start_s", "end_s", "state", "low_ms", "high_ms"], "tick timeline")
+    bars = bars.assign(**{end: bars[end].clip(*span_s) for end in ("start_s", "end_s")})
+    top = float(bars["high_ms"].max()) * 1.3
+    y = alt.Y("low_ms:Q", title="Tick gap (ms)", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(format=",~r"))
+    edge = {"stroke": "white", "strokeWidth": 0.3}
+    layers: list[Any] = [
+        alt.Chart(bars).mark_rect(**edge).encode(x("start_s"), y, x2="end_s:Q", y2="high_ms:Q", color=states(legend=True)),
+        alt.Chart(stalls.assign(low_ms=top))
+        .mark_text(align="left", baseline="top", dx=3, dy=3, fontSize=10, color=INK)
+        .encode(x("start_s"), y, text="word:N"),
+    ]
+    if budget_ms is not None:
+        layers.append(alt.Chart(pd.DataFrame({"low_ms": [budget_ms]})).mark_rule(color=INK, strokeDash=[4, 3]).encode(y))
+    saves = pd.DataFrame({"at_s": list(saves_s), "low_ms": top * 0.85})
+    layers.append(alt.Chart(saves).mark_point(shape="triangle-down", filled=True, size=45, color=INK).encode(x("at_s"), y))
+    panels = [panel(layers, 150)]
+    parts = [part for part in _PARTS if not tables[part[0]].empty]
+    for name, column, words in parts:
+        table = checked(tables[name], ["row", column, "start_s", "end_s"], "tick timeline")
+        names, last = list(dict.fromkeys(table["row"])), name == parts[-1][0]
+        rows = alt.Y("row:N", sort=names, title=words, axis=alt.Axis(grid=False, labelLimit=120))
+        drawn = alt.Chart(table).mark_bar(height={"band": 0.8})
+        channel = states(legend=False) if column == "state" else tone("file", files, _FILES, "File that was asked for", legend=last)
+        panels.append(panel([drawn.encode(x("start_s", last=last), rows, x2="end_s:Q", color=channel)], 26 * len(names), last=last))
+    marks = [
+        *([f"dashed: step of {budget_ms:g} ms"] if budget_ms is not None else []),
+        *(["triangles: saves"] if saves_s else []),
+        *(["shaded: injected stalls"] if not stalls.empty else []),
+    ]
+    subtitle = [*notes, "; ".join(["A bar of the first row is a tick, as wide and as high as its gap", *marks])]
+    return finish(alt.vconcat(*panels, spacing=6).resolve_scale(color="independent").properties(title=headed(heading, subtitle)))
+
+
+def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str]) -> Any:
+    """Returns the causes of late time as one stacked bar, and below it every share with its interval, a panel a group.
+
+    `rows`: group (the first is stacked), name, share, low, high, shares of 0 to 1; `order`: the names of the first group.
+    """
+    table = checked(rows, ["group", "name", "share", "low", "high"], "late shares")
+    groups = list(dict.fromkeys(table["group"]))
+    causes = table[table["group"] == groups[0]]
+    causes = causes.assign(place=causes["name"].map(list(order).index)).sort_values("place")
+    causes = causes.assign(end=causes["share"].cumsum(), begin=causes["share"].cumsum() - causes["share"])
+    scale, axis = alt.Scale(domain=[0, 1]), alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1])
+    tone = colour(order, "name", "What made ticks late")
+    panels = [
+        alt.Chart(causes)
+        .mark_bar(height=28)
+        .encode(alt.X("begin:Q", scale=scale, title=None, axis=axis), x2="end:Q", color=tone)
+        .properties(width=_WIDE - 160, height=36)
+    ]
+    for group in groups:
+        part = table[table["group"] == group]
+        part = part if group == groups[0] else part.sort_values("share", ascending=False).head(6)
+        names = list(order) if group == groups[0] else list(part["name"])
+        y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(grid=False))
+        title = "Share of late time, 95 % interval" if group == groups[-1] else None
+        base = alt.Chart(part)
+        panels.append(
+            alt.layer(
+                base.mark_rule(strokeWidth=2.5, color=INK).encode(alt.X("low:Q", scale=scale, title=title, axis=axis), y, x2="high:Q"),
+                base.mark_point(filled=True, size=70, opacity=1, color=INK).encode(alt.X("share:Q", scale=scale, title=title), y),
+            ).properties(
+                width=_WIDE - 160,
+                height=22 * len(names),
+                title=alt.TitleParams(f"By {group}", fontSize=12, anchor="start", offset=4, frame="bounds"),
+            )
+        )
+    return finish(alt.vconcat(*panels, spacing=12).properties(title=headed("What explains late time", list(notes))))
+
+
+def stalls_found(rows: pd.DataFrame) -> Any:
+    """Returns a mark per injected stall over time at the gap of its slow tick: whether blame said what it should.
+
+    `rows`: at_s, kind (a panel each, in words that end with what blame should do), gap_ms (NA: no tick was slow, drawn at 0), right.
+    """
+    table = checked(rows, ["at_s", "kind", "gap_ms", "right"], "stalls found")
+    table["gap_ms"] = table["gap_ms"].astype("Float64").fillna(0).astype(float)
+    table["right"] = table["right"].astype(bool)
+    words = table.assign(verdict=table["right"].map({True: "yes", False: "no"}))
+    domain = ["yes", "no"]
+    tone = alt.Color("verdict:N", title="As it should be", scale=alt.Scale(domain=domain, range=[PALETTE[2], PALETTE[1]]))
+    shape = alt.Shape("verdict:N", title="As it should be", scale=alt.Scale(domain=domain, range=["square", "cross"]))
+    kinds = list(dict.fromkeys(table["kind"]))
+    scale = alt.Scale(domain=[0, float(table["at_s"].max()) * 1.02], nice=False)
+    panels = []
+    for kind in kinds:
+        part, last = words[words["kind"] == kind], kind == kinds[-1]
+        panels.append(
+            alt.Chart(part)
+            .mark_point(filled=True, size=90, opacity=0.9)
+            .encode(
+                alt.X("at_s:Q", scale=scale, title="Time since the first tick (s)" if last else None),
+                alt.Y("gap_ms:Q", title="Tick gap (ms)", scale=alt.Scale(zero=True)),
+                color=tone,
+                shape=shape,
+            )
+            .properties(
+                width=_WIDE - 80,
+                height=110,
+                title=alt.TitleParams(f"{kind}: {part['right'].sum()} of {len(part)}", fontSize=12, anchor="start", offset=4),
+            )
+        )
+    note = "The gap of the slow tick that each injected stall made; at 0: it made none"
+    return finish(alt.vconcat(*panels, spacing=14).properties(title=headed("Injected stalls, and what blame says", note)))

@@ -1,0 +1,115 @@
+"""A capture replayed on emulated devices, by ours and by fio, into a folder that the notebook reads."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tickdisk import device, host
+from tickdisk.files import write_json
+from tickdisk.replay.fio import files_for_fio, replay_by_fio
+from tickdisk.replay.issue import issue
+from tickdisk.replay.log import write_timings
+from tickdisk.replay.plan import Plan, load_capture, plan
+from tickdisk.replay.prepare import prepare
+from tickdisk.replay.timing import summarise
+
+Say = Callable[[str], None]
+OURS, FIO = "tickdisk", "fio"
+RESULT = "replay.json"
+_TARGET = "replay"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A device to replay on."""
+
+    model: device.DeviceModel
+    floor_ns: int
+    """The emulator's own latency, from calibration."""
+    tools: tuple[str, ...] = (OURS,)
+
+
+def experiment(
+    capture: Path, world: Path | None, benches: list[Bench], *, seconds: float, size_bytes: int, output: Path, say: Say = print
+) -> dict[str, Any]:
+    """Replays the first `seconds` of `capture` on each bench and returns what it wrote.
+
+    Each time the file system is new, with the files of `world` and cold caches. `output`, a folder, gets a table a replay
+    (`TOOL_DEVICE.parquet`) and at last `replay.json`: what was captured, replayed, refused and why, the streams, and for each
+    replay tool, device, floor, load of the machine and the summary of its times.
+    """
+    planned = plan(load_capture(capture), files=world, seconds=seconds)
+    runs: list[dict[str, Any]] = []
+    for bench in benches:
+        for tool in bench.tools:
+            say(f"replay of {len(planned.requests)} requests by {tool} on {bench.model.name}: {seconds:g} s and more")
+            hastened = bool(runs) and runs[-1]["is_real_time"]
+            runs.append(_replay(planned, world, bench, tool, size_bytes, output, is_real_time=hastened))
+            say(_sentence(runs[-1]))
+    result = {
+        "captured": planned.captured,
+        "replayed": len(planned.requests),
+        "refused": dict(planned.refused),
+        "seconds": seconds,
+        "streams": planned.streams.to_dict("records"),
+        "ops": {str(op): int(count) for op, count in planned.requests["op"].value_counts().items()},
+        "host": host.facts(),
+        "runs": runs,
+    }
+    write_json(output / RESULT, result)
+    return result
+
+
+def _replay(
+    planned: Plan, world: Path | None, bench: Bench, tool: str, size_bytes: int, output: Path, *, is_real_time: bool = False
+) -> dict[str, Any]:
+    sizes = None if tool == OURS else files_for_fio(planned)
+    cores = host.split_cores()
+    name, logs = f"{tool}_{bench.model.name}", output / "logs"
+    with _mounted(planned, world, bench, sizes, size_bytes, logs) as disk:
+        target, meter = disk.mount_point / _TARGET, host.LoadMeter()
+        if tool == OURS:
+            replayed = issue(planned, target, cores=cores.server)
+        else:
+            replayed = replay_by_fio(planned, target, logs / name, cores=cores.server, is_real_time=is_real_time)
+        load, status = meter.read(), disk.status()
+    write_timings(output / f"{name}.parquet", replayed.timings)
+    return {
+        "name": name,
+        "tool": tool,
+        "device": bench.model.as_dict(),
+        "floor_ns": bench.floor_ns,
+        "table": f"{name}.parquet",
+        "left_out": dict(replayed.left_out),
+        "is_real_time": replayed.is_real_time,
+        "is_memory_locked": replayed.is_memory_locked,
+        "device_requests": status["requests"],
+        "load": load.as_dict(),
+        **summarise(replayed.timings),
+    }
+
+
+@contextmanager
+def _mounted(
+    planned: Plan, world: Path | None, bench: Bench, sizes: Mapping[str, int] | None, size_bytes: int, logs: Path
+) -> Iterator[device.MountedDevice]:
+    """Yields the device with the initial files, copied at memory speed; it is mounted anew (cold cache) and the model is set."""
+    with device.up(
+        bench.model.unlimited(), size_bytes=size_bytes, floor_ns=0, logs=logs, cores=host.split_cores().others
+    ) as disk:
+        prepare(planned, disk.mount_point / _TARGET, files=world, sizes=sizes)
+        disk.remount()
+        disk.set(bench.model, floor_ns=bench.floor_ns)
+        yield disk
+
+
+def _sentence(run: Mapping[str, Any]) -> str:
+    lag, lost = run["lag_ns"], run["lost_ns"]
+    lags = ", ".join(f"{name} {_us(value)}" for name, value in lag.items())
+    return f"{run['name']}: lag {lags}; time lost p99 {_us(lost['p99'])}; {sum(run['differing'].values())} results differ"
+
+
+def _us(value_ns: float | None) -> str:
+    return "not estimable" if value_ns is None else f"{value_ns / 1000:,.0f} us"

@@ -1,0 +1,127 @@
+"""fio's trace file, version 3 (fio 3.31 and later): one stream a file, for exchange with fio.
+
+`timestamp filename action` and `timestamp filename action offset length`, timestamps in microseconds: "Trace file format v3" in
+fio's HOWTO, and `iolog.c` for the unit and for what the HOWTO leaves out. fio waits between the stamps of two lines, but not
+after a stamp of 0; it takes neither blanks nor more than 256 bytes in a file name, and a file must be open when it is used.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tickdisk.errors import TickdiskError
+from tickdisk.files import write_text
+
+HEADER = "fio version 3 iolog"
+SUFFIX = ".iolog"
+_HEAD_US, _FIRST_US = 1, 2
+_LONGEST_BYTES_OF_NAME, _LONGEST_REQUEST = 256, (1 << 32) - 1
+_CALLS = {
+    "read": ("read", "pread64"),
+    "write": ("write", "pwrite64"),
+    "sync": ("sync", "fsync"),
+    "datasync": ("sync", "fdatasync"),
+    "trim": ("discard", "trim"),
+    "open": ("open", "open"),
+    "close": ("close", "close"),
+}
+"""Op and call of an action."""
+_PLACED = ("read", "write", "discard")
+_ACTIONS = {call: action for action, (_, call) in _CALLS.items() if action.endswith(("sync", "trim"))}
+_LINE = re.compile(r"(\d+) (\S+) (?:(add|open|close)|(read|write|sync|datasync|trim) (\d+) (\d+))")
+_COLUMNS = ("op", "call", "file", "offset", "length", "due_ns", "expected")
+
+
+def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
+    """Writes one stream of a plan (op, call, file, offset, length, due_ns, expected); returns what was left out, by reason.
+
+    The head, at 1 us, opens the files that the stream uses before an open of its own; the first due time is 2 us. Times are cut
+    to microseconds.
+    """
+    reasons = unfit(stream)
+    left_out, fit = Counter(reasons[reasons != ""].tolist()), stream[reasons == ""]
+    following = fit.groupby("file")["op"].shift(-1)
+    lines, before, is_open = list[str](), dict[str, None](), set[str]()
+    columns = (fit[name] for name in ("op", "call", "file", "offset", "length", "due_ns"))
+    for op, call, file, offset, length, due_ns, follows in zip(*columns, following, strict=True):
+        if op == "open" and file in is_open:
+            left_out["an open of what the stream has open"] += 1
+            continue
+        if op == "close" and (file not in is_open or follows in (*_PLACED, "sync")):
+            left_out["a close of what the stream has not open, or uses on"] += 1
+            continue
+        if op not in ("open", "close") and file not in is_open:
+            before[file] = None
+        (is_open.discard if op == "close" else is_open.add)(file)
+        place = f" {offset} {length}" if op in _PLACED else " 0 0" if op == "sync" else ""
+        lines.append(f"{_FIRST_US + due_ns // 1000} {file} {_ACTIONS.get(call, op)}{place}")
+    named = dict.fromkeys(line.split(" ", 2)[1] for line in lines)
+    head = [f"{_HEAD_US} {file} add" for file in named] + [f"{_HEAD_US} {file} open" for file in before]
+    write_text(path, "\n".join([HEADER, *head, *lines]) + "\n")
+    return left_out
+
+
+def unfit(stream: pd.DataFrame) -> pd.Series:
+    """Why the format cannot hold a request; empty when it can."""
+    names = {
+        file: len(file.encode()) <= _LONGEST_BYTES_OF_NAME and not re.search(r"\s", file) for file in stream["file"].unique()
+    }
+    placed = stream["op"].isin(_PLACED)
+    found = {
+        "a truncation, a renaming or a removal": ~(placed | stream["op"].isin(["open", "close"]) | stream["call"].isin(_ACTIONS)),
+        "a request that failed": stream["expected"] < 0,
+        "a file name with blanks, or of more than 256 bytes": ~stream["file"].map(names),
+        "a request of 4 GiB or more": placed & (stream["length"] > _LONGEST_REQUEST),
+    }
+    chosen = np.select([np.asarray(which, dtype=bool) for which in found.values()], list(found), "")
+    return pd.Series(chosen, index=stream.index, dtype=object)
+
+
+def read_iolog(path: Path) -> pd.DataFrame:
+    """Returns one stream: op, call, file, offset, length, due_ns, expected (all that is asked for); a trim is a discard.
+
+    Opens at the head, up to 1 us, are no requests: the file was open before. TickdiskError names a line that does not fit.
+    """
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    if not lines or lines[0] != HEADER:
+        raise TickdiskError(f"{path}: the first line is not `{HEADER}`; write it with fio 3.31 or newer")
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise TickdiskError(f"{path}, line {number}: not `timestamp filename action [offset length]`; correct the line")
+        stamp_us, file, action = int(match[1]), match[2], match[3] or match[4]
+        if action != "add" and (action != "open" or stamp_us > _HEAD_US):
+            offset, length = (int(match[5]), int(match[6])) if _CALLS[action][0] in _PLACED else (0, 0)
+            rows.append((*_CALLS[action], file, offset, length, stamp_us * 1000, length))
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def requests_table(streams: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Returns streams by name as a requests table, threads numbered from 1; what it cannot know is 0."""
+    frames = [stream.assign(thread=thread, thread_name=name) for thread, (name, stream) in enumerate(streams.items(), start=1)]
+    rows = pd.concat(frames).sort_values("due_ns", kind="stable", ignore_index=True)
+    has_place = rows["op"].isin(_PLACED)
+    return pd.DataFrame(
+        {
+            "seq": np.arange(len(rows)),
+            "level": "syscall",
+            "op": rows["op"],
+            "call": rows["call"],
+            "start_ns": rows["due_ns"],
+            "latency_ns": 0,
+            "thread": rows["thread"],
+            "thread_name": rows["thread_name"],
+            "process": 0,
+            "file": rows["file"],
+            "offset": rows["offset"].astype("Int64").where(has_place),
+            "length": rows["length"].astype("Int64").where(has_place),
+            "result": rows["expected"],
+            "errno": 0,
+            "data": "other",
+        }
+    )

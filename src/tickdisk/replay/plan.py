@@ -1,0 +1,160 @@
+"""Which requests of a capture are made again, when each is due, and why the others are not."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import table
+from tickdisk.errors import TickdiskError
+from tickdisk.replay.beginning import Beginning, beginning
+from tickdisk.replay.iolog import SUFFIX, read_iolog, requests_table
+
+ROOT = "."
+SYNCS = ("fsync", "fdatasync", "sync", "syncfs")
+_MOVES_NOTHING = ("seek", "dup")
+_MAPS = ("mmap", "fault")
+_REPLAYED = ("open", "close", "read", "write", "sync", "truncate", "rename", "unlink")
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is made again of a capture: captured = replayed + refused."""
+
+    requests: pd.DataFrame
+    """In the order of due times: seq, thread, thread_name, op, call, file and other (the new name of a rename), both below the
+    root, offset, length, cuts (an open that leaves nothing of the file), due_ns (from the first request), expected (bytes of a
+    read or write, otherwise 0, or the negative errno), captured_ns (how long it took)."""
+    refused: Mapping[str, int]
+    """Requests that are not made again, by reason."""
+    root: str
+    """Folder of the capture that the target folder stands for."""
+    folders: frozenset[str]
+    """Files that are folders."""
+    beginning: Beginning
+    """What must be there before the first request."""
+
+    @property
+    def captured(self) -> int:
+        """Requests of the capture, in the seconds that are replayed."""
+        return len(self.requests) + sum(self.refused.values())
+
+    @property
+    def streams(self) -> pd.DataFrame:
+        """One row a stream: thread, thread_name, requests."""
+        found = self.requests.groupby("thread", sort=False)["thread_name"].agg(["last", "size"]).reset_index()
+        return found.set_axis(["thread", "thread_name", "requests"], axis=1)
+
+
+def load_capture(path: Path) -> pd.DataFrame:
+    """Returns a requests table: the file itself, that in a folder of a capture, life or cell (its first), or fio's trace files.
+
+    A folder of trace files has one stream a file. TickdiskError when there is none of these.
+    """
+    iologs = [path] if path.suffix == SUFFIX else sorted(path.glob(f"*{SUFFIX}"))
+    if iologs:
+        return requests_table({file.stem: read_iolog(file) for file in iologs})
+    if path.is_dir():
+        found = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]
+        path = next((file for file in found if file.exists()), found[0])
+    return table.read("requests", path)
+
+
+def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None = None, seconds: float | None = None) -> Plan:
+    """Returns what is made again of a requests table: its first `seconds`, of files below `root`.
+
+    `root` None is the captured folder that most files of `files` are found in, or, without that, the one that all files have in
+    common. TickdiskError when nothing remains.
+    """
+    ordered = requests.sort_values(["start_ns", "seq"], kind="stable", ignore_index=True)
+    root = _root(ordered["file"].dropna(), files) if root is None else root.rstrip("/") or "/"
+    below = below_root(ordered["file"], root)
+    reasons = _reasons(ordered, below, root)
+    if not (reasons == "").any():
+        raise TickdiskError(f"no request of the capture can be made again below {root}: {_counted(reasons)}; give another root")
+    first_ns = int(ordered.loc[reasons == "", "start_ns"].iloc[0])
+    if seconds is not None:
+        inside = ordered["start_ns"] < first_ns + seconds * _NS
+        ordered, below, reasons = ordered[inside], below[inside], reasons[inside]
+    kept = ordered[reasons == ""]
+    failed = kept["errno"] > 0
+    moved = kept["result"].where(kept["op"].isin(["read", "write"]), 0)
+    made = pd.DataFrame(
+        {
+            "seq": kept["seq"],
+            "thread": kept["thread"],
+            "thread_name": kept["thread_name"],
+            "op": kept["op"],
+            "call": kept["call"],
+            "file": below[reasons == ""].fillna(ROOT),
+            "other": _new_names(kept, root).fillna(ROOT),
+            "offset": kept["offset"].fillna(0).astype("int64"),
+            "length": kept["length"].fillna(0).astype("int64"),
+            "cuts": (kept["op"] == "open") & ((kept["call"] == "creat") | (kept["length"] == 0).fillna(value=False)),
+            "due_ns": kept["start_ns"] - first_ns,
+            "expected": np.where(failed, -kept["errno"], moved),
+            "captured_ns": kept["latency_ns"],
+        }
+    ).reset_index(drop=True)
+    refused = {str(reason): int(count) for reason, count in reasons[reasons != ""].value_counts().items()}
+    paths = {*made["file"], *made.loc[made["op"] == "rename", "other"]}
+    folders = frozenset({ROOT, *(str(parent) for path in paths for parent in Path(path).parents)})
+    return Plan(made, refused, root, folders, beginning(made, folders))
+
+
+def _root(captured: pd.Series, files: Path | None) -> str:
+    """The captured folder that most files of `files` are found in; without it the deepest that all are in."""
+    distinct = [Path(path) for path in captured.unique() if path.startswith("/")]
+    if not distinct:
+        raise TickdiskError("the capture names no file; capture with a tool that sees paths")
+    if files is not None:
+        found = Counter(parent for path in distinct for parent in path.parents if (files / path.relative_to(parent)).is_file())
+        if not found:
+            raise TickdiskError(f"none of the captured files is in {files}; give the captured folder that it stands for as root")
+        return str(found.most_common(1)[0][0])
+    folders = {parent for path in distinct for parent in path.parents}
+    return os.path.commonpath([path if path in folders else path.parent for path in distinct])
+
+
+def below_root(files: pd.Series, root: str) -> pd.Series:
+    """Returns paths relative to `root`, null for those that are not below it."""
+    distinct = {path: Path(path) for path in files.dropna().unique()}
+    relative = {
+        path: str(at.relative_to(root)) for path, at in distinct.items() if at.is_relative_to(root) and ".." not in at.parts
+    }
+    return files.map(relative).astype(object)
+
+
+def _reasons(requests: pd.DataFrame, below: pd.Series, root: str) -> pd.Series:
+    """Why a request is not made again; empty when it is."""
+    op, call = requests["op"], requests["call"]
+    moves, whole = op.isin(["read", "write"]), call.isin(["sync"])
+    found = {
+        "not a system call": requests["level"] != "syscall",
+        "outside the folder that is replayed": requests["file"].notna() & below.isna(),
+        "moves the position or copies a descriptor only": op.isin(_MOVES_NOTHING),
+        "through a memory map": op.isin(_MAPS) | (call == "msync"),
+        "of a kind that is not replayed": ~op.isin(_REPLAYED),
+        "without a file": requests["file"].isna() & ~whole,
+        "without offset or length": moves & (requests["offset"].isna() | requests["length"].isna()),
+        "without a length": (op == "truncate") & requests["length"].isna(),
+        "to a name that is not known": (op == "rename") & _new_names(requests, root).isna(),
+        "of a part of a file": (op == "sync") & ~call.isin(SYNCS),
+    }
+    return pd.Series(
+        np.select([np.asarray(which, dtype=bool) for which in found.values()], list(found), ""), index=requests.index
+    )
+
+
+def _counted(reasons: pd.Series) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in reasons[reasons != ""].value_counts().items())
+
+
+def _new_names(requests: pd.DataFrame, root: str) -> pd.Series:
+    """The new name of a rename, below the root; null where the capture does not have it."""
+    return below_root(requests["to"], root) if "to" in requests else pd.Series(None, index=requests.index, dtype=object)

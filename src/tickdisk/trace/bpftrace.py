@@ -1,0 +1,140 @@
+"""bpftrace: start it on a cgroup, know when its probes are attached, and end it when all events are written."""
+
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tickdisk import process
+from tickdisk.errors import TickdiskError
+from tickdisk.trace.cgroup import hierarchy
+from tickdisk.trace.program import MAP_ENTRIES, NEEDED, TEXT_BYTES, fault_point, missing, points, program
+
+_ATTACH_S = 60.0
+_WRITE_S = 120.0
+_LOOK_S = 0.02
+_SAME_NS = 1_000_000
+"""Clocks that are read one after the other and differ by less are the same."""
+_BUFFER_BYTES = 64 << 20
+_PAGES = (64, 4096)
+_BEAT = re.compile(rb"^beat 0 0 (\d+) (\d+) 0 0 0$", re.MULTILINE)
+_LOST = re.compile(r"Lost (\d+) events")
+# The kernel's list of tracepoints, mounted where only bpftrace and its children see it.
+_PRIVATE = ("unshare", "--mount", "sh", "-ec")
+_MOUNT = "[ -e /sys/kernel/tracing/events ] || mount -t tracefs tickdisk /sys/kernel/tracing; "
+
+
+def unavailable() -> str | None:
+    """Returns why bpftrace cannot capture here, None when it can."""
+    if os.uname().machine != "x86_64":
+        return "the system calls' numbers are known for x86_64 only"
+    if os.geteuid() != 0:
+        return "it needs root"
+    if shutil.which("bpftrace") is None:
+        return "bpftrace is not installed"
+    if not Path("/sys/kernel/btf/vmlinux").exists():
+        return "this kernel does not describe its types (/sys/kernel/btf/vmlinux)"
+    try:
+        hierarchy()
+        lacks = sorted(NEEDED - _present())
+    except TickdiskError as error:
+        return str(error)
+    return f"this kernel lacks the tracepoint {lacks[0]}" if lacks else None
+
+
+def version() -> str:
+    """Returns bpftrace's version, e.g. `0.17.0`."""
+    return process.run(["bpftrace", "--version"], timeout_s=10).strip().removeprefix("bpftrace v")
+
+
+class Bpftrace:
+    """bpftrace on the members of one cgroup, writing to `raw`; it is attached when this returns.
+
+    Its own session, so that Ctrl-C at a terminal ends the capture through us and loses nothing.
+    """
+
+    def __init__(self, cgroup: int, raw: Path, logs: Path, cores: Sequence[int] | None) -> None:
+        if reason := unavailable():
+            raise TickdiskError(f"bpftrace cannot capture: {reason}; capture with strace")
+        present = _present()
+        self._raw, self._read, self._rest, self._beats = raw, 0, b"", dict[int, int]()
+        self._missing, self._faults = missing(present), fault_point(present)
+        script = raw.with_suffix(".bt")
+        script.write_text(program(cgroup, present), encoding="ascii")
+        pages = _BUFFER_BYTES // os.sysconf("SC_PAGE_SIZE") // (os.cpu_count() or 1)
+        environment = {
+            **os.environ,
+            "BPFTRACE_STRLEN": str(TEXT_BYTES),
+            "BPFTRACE_MAP_KEYS_MAX": str(MAP_ENTRIES),
+            "BPFTRACE_PERF_RB_PAGES": str(1 << (min(max(pages, _PAGES[0]), _PAGES[1]).bit_length() - 1)),
+        }
+        command: list[str | Path] = ["setsid", *_PRIVATE, f'{_MOUNT}exec bpftrace "$1" >"$2"', "sh", script, raw]
+        self._child = process.Child("bpftrace", command, logs, environment=environment, cores=cores)
+        try:
+            self._until(lambda: bool(self._beats), _ATTACH_S, "attach its probes")
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> dict[str, Any]:
+        """Waits until every core's events up to now are written, ends bpftrace, and returns what reading its output needs.
+
+        Its time stamps are CLOCK_BOOTTIME, or CLOCK_MONOTONIC in old kernels: `clock_offset_ns` is to be subtracted from them.
+        """
+        boot, monotonic, last = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.monotonic_ns(), max(self._beats.values())
+        suspended_ns = boot - monotonic if abs(boot - last) < abs(monotonic - last) and boot - monotonic > _SAME_NS else 0
+        until, cores = monotonic + suspended_ns, set(self._beats)
+        self._until(lambda: all(self._beats[core] > until for core in cores), _WRITE_S, "write its events")
+        code = self._child.stop(_WRITE_S, signal.SIGINT)
+        if code != 0:
+            raise TickdiskError(f"bpftrace ended with exit code {code}; its last words: {self._child.tail(3)}")
+        log = self._child.log_path.read_text(encoding="utf-8", errors="replace")
+        return {
+            "version": version(),
+            "clock_offset_ns": suspended_ns,
+            "lost_printed": sum(map(int, _LOST.findall(log))),
+            "missing": self._missing,
+            "faults": self._faults,
+        }
+
+    @property
+    def pid(self) -> int:
+        """The process, which the words before bpftrace have handed over to each other."""
+        return self._child.pid
+
+    def kill(self) -> None:
+        """Ends it at once; nothing happens when it has ended."""
+        self._child.stop(5, signal.SIGKILL)
+
+    def _until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            if self._child.poll() is not None:
+                raise TickdiskError(f"bpftrace ended before it could {what}; its last words: {self._child.tail(3)}")
+            if time.monotonic() > deadline:
+                raise TickdiskError(f"bpftrace did not {what} within {timeout_s:g} s; is the machine overloaded?")
+            time.sleep(_LOOK_S)
+            self._look()
+
+    def _look(self) -> None:
+        """Reads what was written since the last look, for the beats of the cores."""
+        if self._raw.exists():
+            with self._raw.open("rb") as file:
+                file.seek(self._read)
+                text = self._rest + file.read()
+                self._read = file.tell()
+            whole, newline, self._rest = text.rpartition(b"\n")
+            self._beats |= {int(core): int(at) for at, core in _BEAT.findall(whole + newline)}
+
+
+def _present() -> set[str]:
+    """Returns which of the tracepoints that we want this kernel has."""
+    words = " ".join(point.replace(":", "/") for point in points())
+    listed = process.run(
+        [*_PRIVATE, f"{_MOUNT}cd /sys/kernel/tracing/events; ls -d {words} 2>/dev/null || true"], what="listing tracepoints"
+    )
+    return {line.replace("/", ":") for line in listed.split()}

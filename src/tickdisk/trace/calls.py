@@ -1,0 +1,163 @@
+"""The system calls that are captured, which of their arguments matter, and what a thread waits for in the others."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Op = Literal["read", "write", "sync", "truncate", "open", "close", "rename", "unlink", "mmap", "fault", "seek", "dup", ""]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A system call: its number on x86_64, what it asks for, and the positions of its arguments.
+
+    `fd` is a descriptor, or the folder that `path` is relative to. `length` and `offset` are what their columns get, or the
+    one or two numbers that following descriptors needs: flags, the other descriptor, an address.
+    """
+
+    number: int
+    op: Op = ""
+    fd: int | None = None
+    length: int | None = None
+    offset: int | None = None
+    path: int | None = None
+    to: int | None = None
+    """Second path, of a rename."""
+    vector: int | None = None
+    """Array of buffers; its lengths are summed."""
+    moves: bool = False
+    """Reads or writes at the position of the open file, and moves it."""
+
+
+CALLS: dict[str, Call] = {
+    "pread64": Call(17, "read", fd=0, length=2, offset=3),
+    "pwrite64": Call(18, "write", fd=0, length=2, offset=3),
+    "read": Call(0, "read", fd=0, length=2, moves=True),
+    "write": Call(1, "write", fd=0, length=2, moves=True),
+    "readv": Call(19, "read", fd=0, vector=1, moves=True),
+    "writev": Call(20, "write", fd=0, vector=1, moves=True),
+    "preadv": Call(295, "read", fd=0, vector=1, offset=3),
+    "pwritev": Call(296, "write", fd=0, vector=1, offset=3),
+    "preadv2": Call(327, "read", fd=0, vector=1, offset=3),
+    "pwritev2": Call(328, "write", fd=0, vector=1, offset=3),
+    "open": Call(2, "open", path=0, length=1),
+    "openat": Call(257, "open", fd=0, path=1, length=2),
+    "openat2": Call(437, "open", fd=0, path=1, length=2),
+    "creat": Call(85, "open", path=0),
+    "close": Call(3, "close", fd=0),
+    "close_range": Call(436, fd=0, length=1, offset=2),
+    "dup": Call(32, "dup", fd=0),
+    "dup2": Call(33, "dup", fd=0, length=1),
+    "dup3": Call(292, "dup", fd=0, length=1, offset=2),
+    "fcntl": Call(72, "dup", fd=0, length=1, offset=2),
+    "lseek": Call(8, "seek", fd=0, length=2, offset=1),
+    "fsync": Call(74, "sync", fd=0),
+    "fdatasync": Call(75, "sync", fd=0),
+    "sync_file_range": Call(277, "sync", fd=0, offset=1, length=2),
+    "syncfs": Call(306, "sync", fd=0),
+    "sync": Call(162, "sync"),
+    "msync": Call(26, "sync", offset=0, length=1),
+    "truncate": Call(76, "truncate", path=0, length=1),
+    "ftruncate": Call(77, "truncate", fd=0, length=1),
+    "rename": Call(82, "rename", path=0, to=1),
+    "renameat": Call(264, "rename", fd=0, path=1, to=3),
+    "renameat2": Call(316, "rename", fd=0, path=1, to=3),
+    "unlink": Call(87, "unlink", path=0),
+    "unlinkat": Call(263, "unlink", fd=0, path=1),
+    "mmap": Call(9, "mmap", fd=4, length=1, offset=5),
+    "chdir": Call(80, path=0),
+    "fchdir": Call(81, fd=0),
+}
+"""In the order in which the program in the kernel looks for them: the most frequent first."""
+
+NOT_FOLLOWED = {
+    "sendfile": 40,
+    "splice": 275,
+    "fallocate": 285,
+    "copy_file_range": 326,
+    "io_uring_enter": 426,
+}
+"""They may read or write a file in ways that no row shows; the summary counts them."""
+
+ONLY_FILES = frozenset(
+    {"pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "fsync", "fdatasync", "sync_file_range", "ftruncate"}
+)
+"""Sockets and pipes refuse these: where one succeeds on a descriptor whose opening was not seen, there is a file behind it."""
+
+O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_CLOEXEC = 0o100, 0o200, 0o1000, 0o2000, 0o2000000
+F_DUPFD, F_SETFD, F_SETFL, F_DUPFD_CLOEXEC = 0, 2, 4, 1030
+FCNTLS = (F_DUPFD, F_SETFD, F_SETFL, F_DUPFD_CLOEXEC)
+"""The commands of fcntl that change descriptors."""
+AT_FDCWD = -100
+CLOSE_RANGE_CLOEXEC = 4
+CLONE_THREAD = 0x10000
+SEEK_END = 2
+
+LOCKS = {"futex": 202, "futex_waitv": 449, "futex_wait": 455, "flock": 73, "fcntl": 72}
+"""A thread that sleeps in these waits for another one."""
+MEMORY_MAP = {"mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12, "mremap": 25, "madvise": 28, "clone": 56, "clone3": 435}
+"""They read no file, but wait for the kernel's lock of the address space, in state D."""
+_PATHS = {
+    "stat": 4,
+    "lstat": 6,
+    "access": 21,
+    "execve": 59,
+    "mkdir": 83,
+    "rmdir": 84,
+    "link": 86,
+    "symlink": 88,
+    "readlink": 89,
+    "statfs": 137,
+    "getdents64": 217,
+    "mkdirat": 258,
+    "newfstatat": 262,
+    "readlinkat": 267,
+    "faccessat": 269,
+    "execveat": 322,
+    "statx": 332,
+    "faccessat2": 439,
+}
+_SLEEPS = {
+    "poll": 7,
+    "ioctl": 16,
+    "select": 23,
+    "sched_yield": 24,
+    "pause": 34,
+    "nanosleep": 35,
+    "connect": 42,
+    "accept": 43,
+    "sendto": 44,
+    "recvfrom": 45,
+    "sendmsg": 46,
+    "recvmsg": 47,
+    "fork": 57,
+    "vfork": 58,
+    "exit": 60,
+    "wait4": 61,
+    "kill": 62,
+    "fstat": 5,
+    "rt_sigtimedwait": 128,
+    "rt_sigsuspend": 130,
+    "restart_syscall": 219,
+    "clock_nanosleep": 230,
+    "exit_group": 231,
+    "epoll_wait": 232,
+    "waitid": 247,
+    "pselect6": 270,
+    "ppoll": 271,
+    "epoll_pwait": 281,
+    "accept4": 288,
+    "recvmmsg": 299,
+    "sendmmsg": 307,
+    "getrandom": 318,
+    "epoll_pwait2": 441,
+}
+NAMES: dict[int, str] = {
+    **{number: name for group in (LOCKS, MEMORY_MAP, _PATHS, _SLEEPS, NOT_FOLLOWED) for name, number in group.items()},
+    **{call.number: name for name, call in CALLS.items()},
+}
+"""Names of the calls in which threads are found waiting; others are called by their number."""
+ON_FILES = frozenset({*_PATHS, *NOT_FOLLOWED, *(name for name, call in CALLS.items() if call.op or call.path is not None)}) - {
+    *LOCKS,
+    *MEMORY_MAP,
+}
+"""Calls that wait for storage, given that their descriptor, if they have one, is a file's."""

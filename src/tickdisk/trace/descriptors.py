@@ -1,0 +1,230 @@
+"""Which file a descriptor means: followed from what was open at the start through open, dup, close, fork and exec."""
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tickdisk.trace.calls import (
+    AT_FDCWD,
+    CALLS,
+    CLONE_THREAD,
+    CLOSE_RANGE_CLOEXEC,
+    F_DUPFD_CLOEXEC,
+    F_SETFD,
+    F_SETFL,
+    O_APPEND,
+    O_CLOEXEC,
+    Call,
+)
+from tickdisk.trace.reading import Event, Reading
+
+_TICK_NS = 10_000_000
+"""Clock ticks of /proc are always hundredths of a second for user space."""
+_BY_NUMBER = {call.number: name for name, call in CALLS.items()}
+_CHANGING = {CALLS[name].number for name in ("close", "close_range", "dup", "dup2", "dup3", "fcntl", "fchdir")}
+_AT_START = {CALLS[name].number for name in ("close", "close_range")}
+"""The number is free for others while the call still runs."""
+CLOSED = -1
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An open file (description), which several descriptors can share. `position` and `size` where a snapshot tells them."""
+
+    path: str
+    flags: int
+    since_ns: int
+    position: int = 0
+    size: int | None = None
+
+
+@dataclass
+class _Process:
+    root: str = "/"
+    cwd: str | None = None
+    table: dict[int, tuple[int, bool]] = field(default_factory=dict)
+    """Descriptor to open file and whether exec closes it."""
+
+
+class _Change(NamedTuple):
+    process: int
+    fd: int
+    ns: int
+    opened: int
+
+
+@dataclass
+class Followed:
+    """`of` has for each call an index in `opened`, CLOSED if its descriptor was none of a file; `paths` are of calls by path."""
+
+    opened: list[Opened]
+    of: "pd.Series[int]"
+    paths: "pd.Series[str]"
+    since: dict[int, int]
+    """From when on a process counts: those that only started the traced ones never do."""
+    changes: pd.DataFrame
+    append: dict[int, list[tuple[int, bool]]]
+    """When F_SETFL switched O_APPEND of an open file on or off."""
+    snapshots: dict[int, dict[str, Any]]
+    """By the tracer's number of the process."""
+
+    def at(self, frame: pd.DataFrame, fd: str, ns: str) -> "pd.Series[int]":
+        """Returns which open file each row's descriptor meant just before the row's time; `frame` is sorted by that time."""
+        keys = frame[["process", fd, ns]].rename(columns={fd: "fd", ns: "at"})
+        found = pd.merge_asof(keys, self.changes, left_on="at", right_on="ns", by=["process", "fd"], allow_exact_matches=False)
+        return pd.Series(found["opened"].fillna(CLOSED).astype(np.int64).to_numpy(), index=frame.index)
+
+
+def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: bool) -> Followed:
+    """Returns which open file every call is about. Snapshots are of processes as we number them; the tracer may number them in
+    another namespace, in which case they are found by their start (`by_birth`).
+    """
+    follower = _Follower()
+    numbers = _numbers(reading, list(snapshots), by_birth=by_birth)
+    calls = reading.calls
+    rare = calls[calls["number"].isin(_CHANGING) | calls["path"].notna()]
+    for process, snapshot in numbers.items():
+        follower.begin(process, snapshot, rare)
+    for _, step in sorted(_steps(rare, reading.events), key=lambda one: one[0]):
+        follower.event(step) if isinstance(step, Event) else follower.call(step)
+    changes = pd.DataFrame(follower.changes, columns=_Change._fields).astype(np.int64).sort_values("ns", kind="stable")
+    followed = Followed(
+        follower.opened,
+        pd.Series(CLOSED, index=calls.index, dtype=np.int64),
+        pd.Series(follower.paths, dtype=object).reindex(calls.index),
+        follower.since,
+        changes,
+        follower.append,
+        numbers,
+    )
+    followed.of = followed.at(calls, "x", "start_ns")
+    return followed
+
+
+def _numbers(reading: Reading, snapshots: list[dict[str, Any]], *, by_birth: bool) -> dict[int, dict[str, Any]]:
+    if not by_birth:
+        return {snapshot["pid"]: snapshot for snapshot in snapshots}
+    started = {snapshot["started"]: snapshot for snapshot in snapshots}
+    births = [(event.process, event.a // _TICK_NS) for event in reading.events if event.kind == "thread" and event.a]
+    found = {process: started[tick] for process, tick in births if tick in started}
+    unseen = [snapshot for snapshot in snapshots if snapshot not in found.values()]
+    born = {event.a for event in reading.events if event.kind == "newtask"} | {
+        event.process for event in reading.events if event.kind == "exec"
+    }
+    strangers = set(map(int, reading.calls["process"].unique())) - born - found.keys()
+    if len(unseen) == len(strangers) == 1:
+        found[strangers.pop()] = unseen[0]  # it never left its core, so bpftrace did not tell its start
+    return found
+
+
+def _steps(rare: pd.DataFrame, events: list[Event]) -> Iterator[tuple[int, Any]]:
+    row: Any
+    for row in rare.itertuples():
+        yield (row.start_ns if row.number in _AT_START else row.end_ns), row
+    for event in events:
+        if event.kind in ("newtask", "exec"):
+            yield event.ns, event
+
+
+class _Follower:
+    def __init__(self) -> None:
+        self.opened: list[Opened] = []
+        self.changes: list[_Change] = []
+        self.paths: dict[int, str] = {}
+        self.since: dict[int, int] = {}
+        self.append: dict[int, list[tuple[int, bool]]] = {}
+        self._processes: dict[int, _Process] = {}
+
+    def begin(self, process: int, snapshot: dict[str, Any], rare: pd.DataFrame) -> None:
+        """A process that runs; what was opened or closed after the first event is followed, not taken from its snapshot."""
+        self.since[process] = 0
+        state = self._processes[process] = _Process(snapshot["root"], snapshot["cwd"])
+        before = rare[(rare["process"] == process) & (rare["end_ns"] < snapshot["at_ns"])]
+        opening = before["number"].map(_BY_NUMBER).map(lambda name: CALLS[name].op in ("open", "dup"))
+        touched = set(before.loc[opening, "result"]) | set(before.loc[before["number"].isin(_AT_START), "x"])
+        for name, (path, flags, position, size) in snapshot["files"].items():
+            if int(name) not in touched:
+                opened = self._open(Opened(path, flags, snapshot["at_ns"], position, size))
+                self._set(process, state, int(name), 0, (opened, bool(flags & O_CLOEXEC)))
+
+    def event(self, event: Event) -> None:
+        """A new process has its parent's files; a new program loses those that exec closes."""
+        if event.kind == "newtask":
+            parent = self._processes.get(event.process)
+            if parent is not None and not event.b & CLONE_THREAD:
+                self.since[event.a] = event.ns
+                child = self._processes[event.a] = _Process(parent.root, parent.cwd)
+                for fd, entry in parent.table.items():
+                    self._set(event.a, child, fd, event.ns, entry)
+        elif event.process not in self._processes:
+            self.since[event.process] = event.ns
+            self._processes[event.process] = _Process()
+        else:
+            state = self._processes[event.process]
+            for fd in [fd for fd, (_, closes) in state.table.items() if closes]:
+                self._close(event.process, state, fd, event.ns)
+
+    def call(self, row: Any) -> None:
+        state = self._processes.get(row.process)
+        if state is None:
+            return
+        name = _BY_NUMBER[row.number]
+        call = CALLS[name]
+        if call.path is not None:
+            self._by_path(row, state, call, name)
+        elif name == "close":
+            self._close(row.process, state, row.x, row.start_ns)
+        elif name == "close_range" and row.result == 0:
+            for fd in [fd for fd in state.table if row.x <= fd <= row.y & 0xFFFFFFFF]:
+                if row.z & CLOSE_RANGE_CLOEXEC:
+                    state.table[fd] = (state.table[fd][0], True)
+                else:
+                    self._close(row.process, state, fd, row.start_ns)
+        elif name == "fchdir" and row.result == 0:
+            state.cwd = self._folder(state, row.x)
+        elif row.result >= 0 and row.x in state.table:
+            self._duplicate(row, state, name)
+
+    def _by_path(self, row: Any, state: _Process, call: Call, name: str) -> None:
+        base = state.cwd if call.fd is None or row.x == AT_FDCWD else self._folder(state, row.x)
+        if row.path.startswith("/"):
+            base = state.root
+        if base is None or not row.path:
+            return
+        path = posixpath.normpath(f"{base}/{row.path}").replace("//", "/", 1)
+        self.paths[row.Index] = path
+        if name == "chdir" and row.result == 0:
+            state.cwd = path
+        elif call.op == "open" and row.result >= 0:
+            flags = row.y if call.length is not None else 0
+            opened = self._open(Opened(path, flags, row.end_ns))
+            self._set(row.process, state, row.result, row.end_ns, (opened, bool(flags & O_CLOEXEC)))
+
+    def _duplicate(self, row: Any, state: _Process, name: str) -> None:
+        opened, closes = state.table[row.x]
+        if name == "fcntl" and row.y == F_SETFD:
+            state.table[row.x] = (opened, bool(row.z & 1))
+        elif name == "fcntl" and row.y == F_SETFL:
+            self.append.setdefault(opened, []).append((row.end_ns, bool(row.z & O_APPEND)))
+        elif row.result != row.x:
+            closes = (name == "dup3" and bool(row.z & O_CLOEXEC)) or (name == "fcntl" and row.y == F_DUPFD_CLOEXEC)
+            self._set(row.process, state, row.result, row.end_ns, (opened, closes))
+
+    def _folder(self, state: _Process, fd: int) -> str | None:
+        return self.opened[state.table[fd][0]].path if fd in state.table else None
+
+    def _open(self, opened: Opened) -> int:
+        self.opened.append(opened)
+        return len(self.opened) - 1
+
+    def _set(self, process: int, state: _Process, fd: int, ns: int, entry: tuple[int, bool]) -> None:
+        state.table[fd] = entry
+        self.changes.append(_Change(process, fd, ns, entry[0]))
+
+    def _close(self, process: int, state: _Process, fd: int, ns: int) -> None:
+        if state.table.pop(fd, None) is not None:
+            self.changes.append(_Change(process, fd, ns, CLOSED))

@@ -1,0 +1,65 @@
+"""The cost of looking on a workload that does nothing but ask: 4 KiB preads of a cached file, under each tool and under none."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import clock, host, memory
+from tickdisk.errors import TickdiskError
+from tickdisk.trace.launch import Command, Launched
+from tickdisk.trace.parse import parse
+from tickdisk.trace.record import Tool, start
+
+_FILE_BYTES = 1 << 20
+_BLOCK_BYTES = 4096
+_RUN_S = 300
+_WORKLOAD = "import sys; from tickdisk._native import preads; print(preads(sys.argv[1], int(sys.argv[2])))"
+TOOLS: tuple[Tool | None, ...] = (None, "bpftrace", "strace", "strace_positioned")
+
+
+def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[Tool | None, ...] = TOOLS) -> pd.DataFrame:
+    """Returns a row per round and tool: round, tool (or `none`), preads, ns_per_pread, events (preads captured), lost_events.
+
+    Every round runs the workload under each tool once, in random order, in a process of its own on the server's cores, with the
+    tool on the others. TickdiskError when the workload or a tool fails.
+    """
+    rng = np.random.default_rng(seed)
+    cores = host.split_cores()
+    rows = []
+    with memory.folder() as fast:
+        (fast / "file").write_bytes(bytes(_FILE_BYTES))
+        words = [sys.executable, "-c", _WORKLOAD, str(fast / "file"), str(preads)]
+        command = Command(words, output=fast / "elapsed", cores=cores.server)
+        for number in range(rounds):
+            for index in rng.permutation(len(tools)):
+                tool = tools[index]
+                if tool is None:
+                    with Launched(command, []) as untraced:
+                        untraced.proceed()
+                        _finish(untraced)
+                    captured, lost = 0, 0
+                else:
+                    captured, lost = _traced(tool, command, fast, logs, cores.others)
+                elapsed_ns = int((fast / "elapsed").read_text())
+                rows.append((number, tool or "none", preads, elapsed_ns / preads, captured, lost))
+    return pd.DataFrame(rows, columns=["round", "tool", "preads", "ns_per_pread", "events", "lost_events"])
+
+
+def _traced(tool: Tool, command: Command, fast: Path, logs: Path, cores: tuple[int, ...]) -> tuple[int, int]:
+    """Runs the command under a tool; returns how many of its preads of the file were captured, and how many events were lost."""
+    with clock.Sampler() as clocks, start(tool, target=command, folder=fast, logs=logs, cores=cores) as recording:
+        assert recording.command is not None
+        _finish(recording.command)
+        raw = recording.stop()
+    capture = parse(raw, clocks.table())
+    requests = capture.requests
+    seen = (requests["call"] == "pread64") & (requests["length"] == _BLOCK_BYTES)
+    return int(seen.sum()), capture.summary["lost_events"]
+
+
+def _finish(launched: Launched) -> None:
+    code = launched.wait(_RUN_S)
+    if code != 0:
+        raise TickdiskError(f"the workload of preads {'did not end' if code is None else f'failed with exit code {code}'}")

@@ -1,0 +1,129 @@
+"""The program that bpftrace runs in the kernel: `capture.bt`, filled in for a cgroup and for the tracepoints that there are."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from tickdisk.trace.calls import CALLS, FCNTLS, NOT_FOLLOWED, Call
+
+TEXT_BYTES = 200
+"""Most that bpftrace 0.17 copies of a path; longer ones arrive cut."""
+MAP_ENTRIES = 1 << 16
+FAULT = -1
+"""In place of a system call's number, for a page fault on a file."""
+FAULT_POINTS = ("filemap:mm_filemap_fault", "filemap:mm_filemap_add_to_page_cache")
+"""Every fault on a file; where the kernel is older than that, those that bring a page into the page cache."""
+NEEDED = frozenset({"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "sched:sched_switch"})
+"""Tracepoints without which there is nothing to capture."""
+_TEMPLATE = Path(__file__).with_name("capture.bt")
+_POINT = re.compile(r"^tracepoint:(\w+:\w+),?$", re.MULTILINE)
+_HEAD = re.compile(r"(?:^tracepoint:\w+:\w+,?\n)+", re.MULTILINE)
+_KEEP = re.compile(r"KEEP\((\w), ([^,]+), ([^,]+), (.*)\)$", re.MULTILINE)
+_ARGUMENT = 2
+"""Position of a call's first argument in `@call[tid]`, after its start and its number."""
+_MAP_ANONYMOUS = 0x20
+_ONLY = {
+    "mmap": f"(int32)$c.6 >= 0 && ($c.5 & {_MAP_ANONYMOUS}) == 0",
+    "fcntl": "(" + " || ".join(f"$c.3 == {command}" for command in FCNTLS) + ")",
+}
+"""Which calls of that name matter: mmap of files, fcntl that changes descriptors."""
+_FILE = "$f = (struct file *)*(uint64 *)((uint64)((struct task_struct *)curtask)->files->fdt->fd + 8 * (uint64)$x);"
+_INODE = (
+    f'{_FILE} $n = $f->f_inode; printf("inode %d %d %lld %lld %d %lld 0\\n", pid, tid, $c.0, $x, $n->i_sb->s_dev, $n->i_ino);'
+)
+_VECTOR = (
+    "$y = (int64)0; $i = (uint64)0; $p = $c.3 + 8; "
+    "unroll(8) { if ($i < $c.4) { $y = $y + *(int64 *)uptr($p); $p = $p + 16; $i = $i + 1; } } "
+    "if ($c.4 > 8) { $y = (int64)-1; }"
+)
+
+
+def points() -> list[str]:
+    """Returns the tracepoints that the program uses, where there are all of them."""
+    return _POINT.findall(_filled(0))
+
+
+def fault_point(present: Iterable[str]) -> str | None:
+    """Returns the tracepoint from which page faults on files are told."""
+    there = set(present)
+    return next((point for point in FAULT_POINTS if point in there), None)
+
+
+def missing(present: Iterable[str]) -> list[str]:
+    """Returns the tracepoints that the kernel should have and has not: the capture lacks what they tell."""
+    there = set(present)
+    either = set(FAULT_POINTS) if there & set(FAULT_POINTS) else set(FAULT_POINTS[1:])
+    return [point for point in dict.fromkeys(points()) if point not in there | either]
+
+
+def program(cgroup: int, present: Iterable[str]) -> str:
+    """Returns the program for the members of `cgroup`, given the tracepoints that are `present`."""
+    there = set(present) - (set(FAULT_POINTS) - {fault_point(present)})
+    blocks = []
+    for block in _filled(cgroup).split("\n\n"):
+        attached = ",\n".join(f"tracepoint:{point}" for point in _POINT.findall(block) if point in there)
+        if attached or not _POINT.search(block):
+            blocks.append(_HEAD.sub(f"{attached}\n", block))
+    return "\n\n".join(blocks)
+
+
+def _filled(cgroup: int) -> str:
+    text = _TEMPLATE.read_text(encoding="ascii")
+    for word, value in (
+        ("CGROUP", str(cgroup)),
+        ("POINTERS", _pointers()),
+        ("CALLS", _calls()),
+        ("PATH_POINTS", _exits("path")),
+        ("TO_POINTS", _exits("to")),
+    ):
+        text = re.sub(rf"\b{word}\b", value.replace("\\", r"\\"), text)
+    return _KEEP.sub(r"if (@half) { @\g<1>1[\2, \3] = (\4); } else { @\g<1>0[\2, \3] = (\4); } @events = count();", text)
+
+
+def _exits(position: str) -> str:
+    names = [name for name, call in CALLS.items() if getattr(call, position) is not None]
+    return ",\n".join(f"tracepoint:syscalls:sys_exit_{name}" for name in names)
+
+
+def _pointers() -> str:
+    """Where paths are is known when the call begins."""
+    lines = []
+    for name in ("path", "to"):
+        for index in sorted({getattr(call, name) for call in CALLS.values()} - {None}):
+            numbers = [call.number for call in CALLS.values() if getattr(call, name) == index]
+            lines.append(f"if ({_is('args->id', numbers)}) {{ @{name}[tid] = args->args[{index}]; }}")
+    return "\n  ".join(lines)
+
+
+def _calls() -> str:
+    """One branch for all calls whose arguments are alike."""
+    alike: dict[tuple[str, str], list[int]] = {}
+    for name, call in CALLS.items():
+        alike.setdefault((_ONLY.get(name, ""), _arguments(name, call)), []).append(call.number)
+    alike["", ""] = [*alike.get(("", ""), []), *NOT_FOLLOWED.values()]
+    return "\n  ".join(
+        f"if (({_is('$id', numbers)}){f' && {only}' if only else ''}) {{ $keep = 1;{arguments} }}"
+        for (only, arguments), numbers in alike.items()
+    )
+
+
+def _arguments(name: str, call: Call) -> str:
+    parts = [""]
+    if call.fd is not None:
+        parts.append(f"$x = (int64)(int32)$c.{call.fd + _ARGUMENT};")
+    if call.length is not None:
+        value = f"$c.{call.length + _ARGUMENT}"
+        parts.append(f"$y = (int64){f'*(uint64 *)uptr({value})' if name == 'openat2' else value};")
+    if call.offset is not None:
+        parts.append(f"$z = (int64)$c.{call.offset + _ARGUMENT};")
+    if call.vector is not None:
+        parts.append(_VECTOR)
+    if call.moves:
+        parts.append(f"{_FILE} $z = (int64)$f->f_pos;")
+    if call.op == "mmap":
+        parts.append(_INODE)
+    return " ".join(parts)
+
+
+def _is(what: str, numbers: Iterable[int]) -> str:
+    return " || ".join(f"{what} == {number}" for number in numbers)

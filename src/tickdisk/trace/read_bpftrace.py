@@ -1,0 +1,92 @@
+"""bpftrace's output to calls, waits and events; `capture.bt` tells its lines."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tickdisk.trace.program import TEXT_BYTES
+from tickdisk.trace.reading import CALL_COLUMNS, WAIT_COLUMNS, Event, Integers, Reading, frame, text
+
+_REQUEST = re.compile(rb"^@r[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){6})\)$", re.MULTILINE)
+_WAIT = re.compile(rb"^@w[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){7}), (.*)\)$", re.MULTILINE)
+_EVENT = re.compile(
+    rb"^(path|to|thread|newtask|exec|inode|beat) (\d+) (\d+) (\d+) (-?\d+) (-?\d+) (-?\d+) 0(?: (.*))?$", re.MULTILINE
+)
+_UNDER_WAY = re.compile(rb"^@call\[(\d+)\]: \((\d+)(?:, \d+){7}\)$", re.MULTILINE)
+_OFF = re.compile(rb"^@off\[(\d+)\]: \((-?\d+(?:, -?\d+){4})\)$", re.MULTILINE)
+_EVENTS = re.compile(rb"^@events: (\d+)$", re.MULTILINE)
+_OTHER = re.compile(rb"@(?:woken|known|path|to|busy)\[.*\]: .*|@(?:half|turned): \d+|Attaching \d+ probes\.\.\.|")
+_FREQUENT = (b"@r0[", b"@r1[", b"@w0[", b"@w1[")
+
+
+def read_bpftrace(raw: bytes) -> Reading:
+    """Returns what bpftrace wrote; lines that are none of the program's are in `rejects`."""
+    found_requests, found_waits = _REQUEST.findall(raw), _WAIT.findall(raw)
+    # key: thread, start; value: number, process, end, result, x, y, z
+    requests = _rows([key + b"," + value for key, value in found_requests], 9)
+    calls = frame(CALL_COLUMNS, requests[:, [2, 3, 0, 1, 4, 5, 6, 7, 8]])
+    calls = calls.drop_duplicates(["thread", "start_ns"]).sort_values("start_ns", kind="stable", ignore_index=True)
+    waits = _waits(found_waits, _OFF.findall(raw))
+    events = [_event(*groups) for groups in _EVENT.findall(raw) if groups[0] != b"beat"]
+    reading = Reading(
+        calls=calls,
+        events=events,
+        waits=waits,
+        lost=max(0, sum(map(int, _EVENTS.findall(raw))) - len(calls) - int((waits["end_ns"] > 0).sum())),
+        unfinished=len(set(map(_pair, _UNDER_WAY.findall(raw))) - set(zip(calls["thread"], calls["start_ns"], strict=True))),
+        rejects=_rejects(raw, len(found_requests) + len(found_waits)),
+        lines=raw.count(b"\n"),
+        cut_paths=sum(len(event.text.encode()) >= TEXT_BYTES - 1 for event in events),
+    )
+    for name in ("path", "to"):
+        calls[name] = _texts(calls, reading.of(name))
+    return reading
+
+
+def _rows(lines: list[bytes], columns: int) -> Integers:
+    return np.fromstring(b",".join(lines), dtype=np.int64, sep=",").reshape(-1, columns)
+
+
+def _pair(words: tuple[bytes, bytes]) -> tuple[int, int]:
+    return int(words[0]), int(words[1])
+
+
+def _event(kind: bytes, process: bytes, thread: bytes, ns: bytes, a: bytes, b: bytes, c: bytes, name: bytes) -> Event:
+    return Event(kind.decode(), int(process), int(thread), int(ns), int(a), int(b), int(c), text(name))
+
+
+def _waits(found: list[tuple[bytes, bytes, bytes]], off: list[tuple[bytes, bytes]]) -> pd.DataFrame:
+    """Waits that were under way at the end have end_ns 0."""
+    # key: thread, out; value: in, woken, state, number, fd, call, waker, waker's number
+    ended = _rows([key + b"," + value for key, value, _ in found], 10)
+    # value: out, state, number, fd, call
+    rest = _rows([thread + b"," + value for thread, value in off], 6)
+    zero = np.zeros(len(rest), dtype=np.int64)
+    open_ended = np.column_stack([rest[:, 0], rest[:, 1], zero, zero, rest[:, 2], rest[:, 3], rest[:, 4], rest[:, 5], zero, zero])
+    waits = frame(WAIT_COLUMNS, np.concatenate([ended, open_ended]))
+    waits["waker_name"] = [text(name) for _, _, name in found] + [""] * len(rest)
+    return waits.drop_duplicates(["thread", "start_ns"]).sort_values("start_ns", kind="stable", ignore_index=True)
+
+
+def _texts(calls: pd.DataFrame, lines: pd.DataFrame) -> "pd.Series[str]":
+    """The text that was printed when a call ended, None for calls without: it is the last call's that began before."""
+    begun = calls[["thread", "start_ns"]].assign(row=calls.index)
+    of = pd.merge_asof(
+        lines[["thread", "ns", "text"]], begun, left_on="ns", right_on="start_ns", by="thread", allow_exact_matches=False
+    ).dropna(subset=["row"])
+    return (
+        pd.Series(of["text"].to_numpy(), index=of["row"].astype(np.int64), dtype=object)
+        .groupby(level=0)
+        .last()
+        .reindex(calls.index)
+    )
+
+
+def _rejects(raw: bytes, read: int) -> list[str]:
+    """The lines that nothing read; those of the maps are looked through only if `read`, their number, is not that of all."""
+    lines = raw.split(b"\n")
+    frequent = [line for line in lines if line.startswith(_FREQUENT)]
+    doubtful = [line for line in lines if not line.startswith(_FREQUENT)] + (frequent if len(frequent) != read else [])
+    patterns = (_EVENT, _UNDER_WAY, _OFF, _EVENTS, _OTHER, _REQUEST, _WAIT)
+    return [text(line) for line in doubtful if not any(pattern.fullmatch(line) for pattern in patterns)]

@@ -1,0 +1,142 @@
+"""The requests table from calls and the files that they are about."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, NOT_FOLLOWED, ONLY_FILES
+from tickdisk.trace.descriptors import CLOSED, Followed
+from tickdisk.trace.positions import follow_positions
+from tickdisk.trace.program import FAULT, FAULT_POINTS
+from tickdisk.trace.reading import Reading
+
+PAGE_BYTES = 4096
+_MINOR_BITS = 20
+"""The kernel's device number is major << 20 | minor."""
+_LOCATED = {"read", "write", "sync", "mmap"}
+"""Ops whose offset, if the call has one, is a place in the file."""
+_KINDS = pd.DataFrame(
+    [
+        (
+            call.number,
+            name,
+            call.op,
+            call.op in _LOCATED and call.offset is not None,
+            call.op in {*_LOCATED, "truncate"} and (call.length is not None or call.vector is not None),
+            call.fd is not None and call.path is None,
+            call.moves,
+            name in ONLY_FILES,
+        )
+        for name, call in CALLS.items()
+    ]
+    + [(number, name, "", False, False, False, False, False) for name, number in NOT_FOLLOWED.items()]
+    + [(FAULT, "fault", "fault", True, False, False, False, False)],
+    columns=["number", "call", "op", "located", "sized", "by_fd", "moves", "only_files"],
+).set_index("number")
+
+
+def request_rows(
+    reading: Reading, followed: Followed, *, sizes: dict[str, int] | None, faults: str | None, window: tuple[int, int]
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Returns rows of the requests table, without seq, level, thread_name and data, of the requests that began in the window, and
+    how many were left out, by reason.
+
+    `sizes` is given when positions have to be followed (strace); otherwise z is the position after the call. `faults` is the
+    tracepoint that page faults come from. All times are the tool's.
+    """
+    calls = reading.calls
+    kinds = _KINDS.loc[calls["number"]].set_index(calls.index)
+    paths = np.array([*(opened.path for opened in followed.opened), None], dtype=object)
+    file = followed.paths.where(followed.paths.notna(), pd.Series(paths[followed.of], index=calls.index))
+    rows = pd.DataFrame(
+        {
+            "op": kinds["op"],
+            "call": kinds["call"],
+            "start_ns": calls["start_ns"],
+            "latency_ns": calls["end_ns"] - calls["start_ns"],
+            "thread": calls["thread"],
+            "process": calls["process"],
+            "file": file,
+            "offset": _offsets(calls, kinds, follow_positions(calls, followed, sizes) if sizes is not None else None),
+            "length": calls["y"].astype("Int64").where(kinds["sized"] & (calls["y"] >= 0)),
+            "result": calls["result"].clip(lower=0),
+            "errno": (-calls["result"]).clip(lower=0),
+        }
+    )
+    _fill_faults(rows, calls, _inodes(reading, followed), every=faults == FAULT_POINTS[0])
+    _fill_msync(rows, calls, followed)
+    since = calls["process"].map(followed.since)
+    known = since.notna() & (calls["start_ns"] >= since.fillna(0))
+    inside = calls["start_ns"].between(*window)
+    request = inside & (rows["op"] != "") & ((kinds["call"] != "fcntl") | calls["y"].isin([F_DUPFD, F_DUPFD_CLOEXEC]))
+    no_file = kinds["by_fd"] & (followed.of == CLOSED) & ~(kinds["only_files"] & (calls["result"] >= 0))
+    kept = rows[known & request & ~no_file]
+    apart = kinds.loc[known & inside & kinds["call"].isin(NOT_FOLLOWED), "call"].value_counts()
+    return kept, {
+        "not_files": int((known & request & no_file).sum()),
+        "other_processes": int((~known & request).sum()),
+        "offsets_unknown": int((kept["op"].isin(["read", "write"]) & kept["offset"].isna() & (kept["errno"] == 0)).sum()),
+        "files_unknown": int((kept["file"].isna() & (kept["call"] != "sync")).sum()),
+        "not_followed": {str(name): int(count) for name, count in apart.items()},
+    }
+
+
+def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame, followed: "pd.Series[int] | None") -> "pd.Series[int]":
+    """Where a call took place: its argument, or for those without one the position that it began at; a seek's is where it led."""
+    offset = calls["z"].astype("Int64").where(kinds["located"] & (calls["z"] >= 0))
+    before = calls["z"].astype("Int64") - calls["result"].clip(lower=0) if followed is None else followed
+    return offset.where(~kinds["moves"], before).where(kinds["op"] != "seek", calls["result"].astype("Int64"))
+
+
+def _inodes(reading: Reading, followed: Followed) -> dict[tuple[int, int], str]:
+    """Returns the files that can be mapped, by device and inode."""
+    found = {}
+    for snapshot in followed.snapshots.values():
+        for _, _, _, device, inode, path in snapshot["maps"]:
+            major, minor = map(int, device.split(":"))
+            found[major << _MINOR_BITS | minor, inode] = path
+    for event in reading.events:
+        if event.kind == "exec" and event.text.startswith("/"):
+            found[event.a, event.b] = event.text
+    inodes = reading.of("inode")
+    for device, inode, opened in zip(inodes["b"], inodes["c"], followed.at(inodes, "a", "ns"), strict=True):
+        if opened != CLOSED:
+            found[device, inode] = followed.opened[opened].path
+    return found
+
+
+def _fill_faults(rows: pd.DataFrame, calls: pd.DataFrame, inodes: dict[tuple[int, int], str], *, every: bool) -> None:
+    """Page faults have device, inode and offset, and the start of the last call in place of a result.
+
+    Where only pages new to the cache are told (not `every` fault), those that a call brought in are that call's, and no faults.
+    """
+    faults = calls[calls["number"] == FAULT]
+    rows.loc[faults.index, "file"] = [inodes.get(key) for key in zip(faults["x"], faults["y"], strict=True)]
+    rows.loc[faults.index, "length"] = PAGE_BYTES
+    rows.loc[faults.index, "result"] = 0
+    if not every:
+        ended = calls.set_index(["thread", "start_ns"])["end_ns"]
+        last = ended.reindex(pd.MultiIndex.from_arrays([faults["thread"], faults["result"]])).to_numpy()
+        inside = (faults["result"].to_numpy() > 0) & ~(last < faults["start_ns"].to_numpy())
+        rows.loc[faults.index[inside], "op"] = ""
+
+
+def _fill_msync(rows: pd.DataFrame, calls: pd.DataFrame, followed: Followed) -> None:
+    """An address means the file that was mapped there last."""
+    mapped = [
+        (process, 0, start, end, offset, path)
+        for process, snapshot in followed.snapshots.items()
+        for start, end, offset, _, _, path in snapshot["maps"]
+    ]
+    maps = calls[(calls["number"] == CALLS["mmap"].number) & (calls["result"] > 0)].assign(file=rows["file"])
+    order = maps.sort_values("end_ns")[["process", "end_ns", "result", "y", "z", "file"]].itertuples(index=False)
+    mapped += [(process, ns, start, start + length, offset, path) for process, ns, start, length, offset, path in order]
+    synced = calls[calls["number"] == CALLS["msync"].number]
+    found: list[tuple[str | None, int | None]] = []
+    for process, ns, address in zip(synced["process"], synced["start_ns"], synced["z"], strict=True):
+        regions = (one for one in reversed(mapped) if one[0] == process and one[1] < ns and one[2] <= address < one[3])
+        _, _, start, _, offset, path = next(regions, (0, 0, 0, 0, None, None))
+        found.append((path, None if offset is None else offset + address - start))
+    rows.loc[synced.index, "file"] = [path for path, _ in found]
+    rows.loc[synced.index, "offset"] = pd.array([offset for _, offset in found], dtype="Int64")

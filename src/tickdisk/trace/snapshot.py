@@ -1,0 +1,69 @@
+"""What a process has open, where it is and what it has mapped, at one moment, from /proc."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tickdisk.errors import TickdiskError
+
+_STARTED = 19
+"""Position of starttime after the command in /proc/PID/stat, proc(5)."""
+_DELETED = " (deleted)"
+
+
+def snapshot(pid: int) -> dict[str, Any]:
+    """Returns, as JSON values: pid, at_ns, started (clock ticks since boot), root, cwd, threads, files and maps of a process.
+
+    `threads` maps thread to name, `files` descriptor to [path, flags, position, size]; `maps` lists [start, end, offset, device
+    as major:minor, inode, path] of mapped files. Sockets, pipes and the like have no path, and are left out.
+    """
+    proc = Path(f"/proc/{pid}")
+    try:
+        started = int((proc / "stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[_STARTED])
+        return {
+            "pid": pid,
+            "started": started,
+            "root": str((proc / "root").readlink()),
+            "cwd": str((proc / "cwd").readlink()),
+            "threads": dict(_threads(proc)),
+            "files": dict(_files(proc)),
+            "maps": _maps(proc),
+            "at_ns": time.monotonic_ns(),
+        }
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise TickdiskError(f"process {pid} does not run (any more); start it first") from error
+    except PermissionError as error:
+        raise TickdiskError(f"process {pid} is not ours to look into; run as root") from error
+
+
+def _threads(proc: Path) -> list[tuple[str, str]]:
+    names = []
+    for task in (proc / "task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            names.append((task.name, (task / "comm").read_text(encoding="utf-8", errors="replace").rstrip("\n")))
+    return names
+
+
+def _files(proc: Path) -> list[tuple[str, list[Any]]]:
+    files = []
+    for link in (proc / "fd").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            path = str(link.readlink())
+            if path.startswith("/"):
+                lines = (proc / "fdinfo" / link.name).read_text().splitlines()
+                info = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+                size = link.stat().st_size
+                files.append((link.name, [path.removesuffix(_DELETED), int(info["flags"], 8), int(info["pos"]), size]))
+    return files
+
+
+def _maps(proc: Path) -> list[list[Any]]:
+    maps = []
+    for line in (proc / "maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        span, _, offset, device, inode, *path = line.split(maxsplit=5)
+        if path and path[0].startswith("/"):
+            start, end = (int(address, 16) for address in span.split("-"))
+            major, minor = (int(part, 16) for part in device.split(":"))
+            maps.append([start, end, int(offset, 16), f"{major}:{minor}", int(inode), path[0].removesuffix(_DELETED)])
+    return maps

@@ -1,0 +1,115 @@
+"""strace: attach it to running processes, or start a command under it, where its filter in the kernel spares other calls."""
+
+import os
+import re
+import select
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tickdisk import process
+from tickdisk.errors import TickdiskError
+from tickdisk.trace.calls import CALLS, NOT_FOLLOWED
+from tickdisk.trace.read_strace import EXTRA
+
+POSITIONED = ("pread64", "pwrite64")
+_ATTACH_S = 30.0
+_WRITE_S = 60.0
+_LAST_S = 2.0
+_LOOK_S = 0.01
+_APPENDING = re.compile(rb'"((?:[^"\\]|\\.)*)", [^"()]*O_APPEND')
+STARTS = ("-DDD", "--seccomp-bpf", "-q", "--")
+"""Words that come before a command: strace is its grandchild, and its filter in the kernel spares other calls."""
+_ATTACHED = re.compile(r"Process (\d+) attached")
+
+
+def version() -> str:
+    """Returns strace's version, e.g. `6.1`."""
+    return process.run(["strace", "-V"], timeout_s=10).splitlines()[0].rsplit(" ", 1)[-1]
+
+
+def words(tool: str, raw: Path) -> list[str | Path]:
+    """Returns strace's options for a tool: `strace_positioned` is pread64 and pwrite64 only."""
+    if shutil.which("strace") is None:
+        raise TickdiskError("strace is not installed; `tickdisk doctor` says what to install")
+    names = POSITIONED if tool == "strace_positioned" else (*CALLS, *NOT_FOLLOWED, *EXTRA)
+    trace = ",".join(f"?{name}" for name in names)
+    stamps = ("--absolute-timestamps=format:unix,precision:ns", "--syscall-times=ns")
+    return ["strace", "-f", *stamps, "-s", "16", "-e", "signal=none", "-e", f"trace={trace}", "-o", raw]
+
+
+class Strace:
+    """Strace, attached to `pids`, or of a command that it `started`; in a session of its own: Ctrl-C ends us first."""
+
+    def __init__(
+        self,
+        words: Sequence[str | Path],
+        pids: Sequence[int],
+        raw: Path,
+        logs: Path,
+        cores: Sequence[int] | None,
+        *,
+        started: bool,
+    ) -> None:
+        self._raw, self._pids = raw, pids
+        self._cwds = [Path(f"/proc/{pid}/cwd").readlink() for pid in pids]
+        self._child = None if started else self._attach(words, logs, cores)
+        self.pid = _tracer_of(pids[0]) if self._child is None else self._child.pid
+        self._tracer = os.pidfd_open(self.pid)
+        if cores is not None:
+            os.sched_setaffinity(self.pid, cores)
+
+    def stop(self) -> dict[str, Any]:
+        """Detaches, and returns its version and the sizes of the files that were appended to.
+
+        A tracer of a command has nothing left to trace, unless the command left processes running: those it lets go.
+        """
+        if self._child is not None or not self._ended(_LAST_S):
+            signal.pidfd_send_signal(self._tracer, signal.SIGINT if self._child is not None else signal.SIGTERM)
+        if not self._ended(_WRITE_S):
+            raise TickdiskError(f"strace did not end within {_WRITE_S:g} s; is a traced process stuck in the kernel?")
+        if self._child is not None:
+            self._child.wait(_LAST_S)
+        return {"version": version(), "sizes": self._sizes()}
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._tracer, signal.SIGKILL)
+        self._ended(_LAST_S)
+        os.close(self._tracer)
+
+    def _attach(self, words: Sequence[str | Path], logs: Path, cores: Sequence[int] | None) -> process.Child:
+        attach = [word for pid in self._pids for word in ("-p", str(pid))]
+        child = process.Child("strace", ["setsid", *words, *attach], logs, cores=cores)
+        deadline = time.monotonic() + _ATTACH_S
+        while not set(self._pids) <= set(map(int, _ATTACHED.findall(child.log_path.read_text("utf-8", "replace")))):
+            if child.poll() is not None or time.monotonic() > deadline:
+                child.stop(5, signal.SIGKILL)
+                raise TickdiskError(f"strace cannot attach: {child.tail(1)}; run as root, and without another tracer")
+            time.sleep(_LOOK_S)
+        return child
+
+    def _ended(self, timeout_s: float) -> bool:
+        return bool(select.select([self._tracer], [], [], timeout_s)[0])
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = {}
+        for name in set(_APPENDING.findall(self._raw.read_bytes())):
+            for cwd in self._cwds:
+                path = Path(os.path.normpath(cwd / os.fsdecode(name)))
+                if path.is_file():
+                    sizes[str(path)] = path.stat().st_size
+        return sizes
+
+
+def _tracer_of(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    tracer = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("TracerPid:"))
+    if tracer == 0:
+        raise TickdiskError("strace could not trace the command; run as root, and without another tracer")
+    return tracer

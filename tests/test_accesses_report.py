@@ -1,0 +1,179 @@
+"""The study as the notebook calls it, on lives of the simulated server in run folders as the run room writes them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from IPython.display import SVG
+from test_accesses_simulated import COSTS, START_NS, play
+
+from tickdisk import TickdiskError, accesses, report, table
+from tickdisk.config import load_arms, load_config
+from tickdisk.report.accesses import _finite_logs
+
+PUBLISHED = "data/published.yaml"
+TABLES = ("files", "interactions", "form", "delayed", "routines", "predictions", "verdicts_table", "runs")
+FIGURES = ("cumulative", "sizes", "offsets", "regions", "held_out_windows")
+
+
+def write_run(runs: Path, block: int, *, seconds: float, reasons: tuple[str, ...] = ()) -> dict:
+    """Writes a cell with one life of the simulated server; returns the cell's line of the plan."""
+    requests, actions, phases, steps = play(block, seconds=seconds)
+    cell = f"cell{block}"
+    folder = runs / cell / "life"
+    epochs = {"epoch": 0, "cycle": 0, "arm": "x", "device": "d", "setting": 1}
+    epochs |= {"start_ns": START_NS, "steady_ns": START_NS, "end_ns": START_NS + 1}
+    ticks = pd.DataFrame({"tick": range(len(steps)), "start_ns": steps, "end_ns": pd.array([None] * len(steps), dtype="Int64")})
+    tables = {"requests": requests, "actions": actions, "ticks": ticks.assign(players=1), "epochs": pd.DataFrame([epochs])}
+    for name, frame in tables.items():
+        table.write(name, folder / f"{name}.parquet", frame)
+    life = {
+        "reasons": list(reasons),
+        "ticks": {"ticks": len(steps), "missing": 0},
+        "trace_events": len(actions),
+        "requests": 1,
+        "started_ns": START_NS,
+        "phases": [vars(phase) for phase in phases],
+        "captures": [{"lost_events": 0}],
+        "server": {"settings": {"server_map_save_interval": "2"}},
+    }
+    attempt = {"load": {"steal_share": 0.0, "pressure_cpu_share": 0.0}}
+    manifest = {"hash": cell, "block": block, "plan": [{"name": "life"}], "attempts": [attempt], "marked": None}
+    (runs / cell / "manifest.json").write_text(json.dumps(manifest | {"lives": {"life": life}}))
+    return {"experiment": "accesses", "hash": cell}
+
+
+def plan_of(folder: Path, lives: int, **how) -> dict[str, str]:
+    config = load_config().model_dump(mode="json")
+    config["scales"][config["scale"]]["accesses"]["lives"] = lives
+    cells = [write_run(folder / "runs", block, **how) for block in range(lives)]
+    values = {"config": config, "arms": [arm.model_dump() for arm in load_arms()], "cells": cells}
+    (folder / "plan.json").write_text(json.dumps(values))
+    return {"plan": str(folder / "plan.json"), "runs": str(folder / "runs")}
+
+
+def study_of(where: dict[str, str], output: Path | None = None):
+    options = {"published": PUBLISHED, "margin": None, "bootstrap_samples": 50, "seed": None}
+    return report.accesses(**where, output=None if output is None else str(output), **options)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("accesses")
+    return study_of(plan_of(folder, 7, seconds=70.0), folder / "out")
+
+
+def test_facts_are_what_the_server_did(whole):
+    value = {name.removeprefix("accesses."): fact.value for name, fact in whole.facts.items()}
+    assert (value["lives"], value["held_out_lives"], value["lost_events"]) == (7, 2, 0)
+    assert value["reads"] == sum((life.accesses["op"] == "read").sum() for life in whole.lives)
+    assert value["teleports.per_region"] == pytest.approx(40, rel=0.01)
+    assert value["model.requests.player_update.player.write"] == pytest.approx(8, rel=0.1)
+    assert value["model.bytes.player_update.player.write"] == pytest.approx(8 * 4096, rel=0.1)
+    assert value["model.held_out_error"] < 0.05
+    assert value["save_period_s"] == pytest.approx(2, rel=0.01)
+    assert value["share_4_8_kib"] == 1
+
+
+def test_the_model_never_saw_the_lives_that_it_is_checked_on(whole):
+    assert [life.name for life in whole.held_out] == ["block 6", "block 7"]
+    expected = accesses.estimate(whole.lives[:5])
+    pd.testing.assert_frame_equal(whole.model.value, expected)
+    assert whole.errors["life"].tolist() == ["block 6", "block 7"]
+
+
+def test_verdicts_follow_from_what_the_server_did(whole):
+    verdicts = {claim.id.removeprefix("accesses."): claim.verdict for claim in whole.claims}
+    assert verdicts["linear.teleports"] == "equivalent"
+    assert verdicts["flush_interval"] == "equivalent"
+    assert verdicts["model"] == "equivalent"
+    assert verdicts["random.reads"] == verdicts["random.writes"] == "different"
+    assert verdicts["sizes"] == "different"
+    assert verdicts["interaction.server_join.terrain.read"] == "different"
+    assert verdicts["interaction.server_leave.player.write"] == "different"
+    assert verdicts["interaction.server_leave.terrain.write"] == "inconclusive"
+    assert not any(name.startswith(("interaction.player_attack", "interaction.player_kills")) for name in verdicts)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_are_there(whole, name):
+    found = getattr(whole, name)()
+    assert len(found) > 0
+    assert "nan" not in found.to_string().replace("NaN", "")
+
+
+def test_the_table_of_routines_stands_beside_the_published_one(whole):
+    routines = whole.routines()
+    assert set(routines.index.get_level_values("routine")) == set(COSTS) | {"npc update"}
+    assert routines.loc[("npc update", "", ""), "requests each"] == "no such event here"
+    assert routines.loc[("player load", "player", "read"), "published"] == "1 per player, immediate R"
+
+
+def test_what_was_published_and_what_was_found(whole):
+    rows = whole.interactions()
+    assert rows.loc[("server join", "terrain", "read"), "published"] == "yes"
+    assert rows.loc[("player attack", "player", "write"), "found"] == "not seen alone"
+    assert rows.loc[("position change", "player", "write"), "published"] == "no"
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_drawn(whole, name):
+    assert isinstance(getattr(whole, name)(), SVG)
+
+
+def test_saved_as_every_notebook_saves(whole):
+    assert "facts" in whole.save()
+    facts = json.loads((whole._folder / "facts.json").read_text())
+    assert all(fact["unit"] and fact["source"] for fact in facts.values())
+
+
+def test_few_lives_decide_nothing(tmp_path):
+    study = study_of(plan_of(tmp_path, 2, seconds=26.0))
+    assert {claim.verdict for claim in study.claims} == {"not valid"}
+    assert len(study.held_out) == 1
+    assert all(isinstance(getattr(study, name)(), SVG) for name in FIGURES)
+
+
+def test_one_life_is_described_and_predicts_nothing(tmp_path):
+    study = study_of(plan_of(tmp_path, 1, seconds=26.0))
+    assert (study.held_out, study.facts["accesses.model.held_out_error"].value) == ([], None)
+    assert isinstance(study.held_out_windows(), SVG)
+    assert len(study.predictions()) == 0
+
+
+def test_lives_that_do_not_count_decide_nothing(tmp_path):
+    study = study_of(plan_of(tmp_path, 6, seconds=26.0, reasons=("client saturated",)))
+    assert {claim.verdict for claim in study.claims} == {"not valid"}
+    assert all("client saturated" in claim.evidence for claim in study.claims)
+
+
+def test_published_findings_name_their_source():
+    published = accesses.load_published(Path(PUBLISHED))
+    assert "PokeSto" in published.source
+    assert {row.routine for row in published.routines} >= {"region load", "region flush", "player load", "player update"}
+    assert {row.interaction for row in published.interactions} >= {"server join", "server leave", "position change"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [", "line 1: not YAML"),
+        ("source: x", "key system: Field required"),
+        ("{source: x, system: y, interactions: [], routines: [], findings: {}, more: 1}", "key more: Extra inputs"),
+        ("{source: x, system: y, interactions: [{interaction: a, directions: [X], data: []}], routines: [], findings: {}}",
+         r"key interactions.0.directions.0: Input should be 'R' or 'W'"),
+    ],
+)  # fmt: skip
+def test_published_findings_that_are_wrong_are_named(tmp_path, text, message):
+    path = tmp_path / "published.yaml"
+    path.write_text(text)
+    with pytest.raises(TickdiskError, match=message):
+        accesses.load_published(path)
+    with pytest.raises(TickdiskError, match="does not exist"):
+        accesses.load_published(tmp_path / "none.yaml")
+
+
+def test_log_ratios_without_a_side_are_left_out():
+    assert _finite_logs(pd.Series([1.0, np.e, 0.0, np.inf, np.nan])).tolist() == [0.0, 1.0]

@@ -1,0 +1,57 @@
+"""fio's replay of a plan: it is given what it can make, its log is of just that, and its times are on the plan's schedule."""
+
+from pathlib import Path
+
+import pytest
+from replay_trace import made_by_hand, requests_table, row
+
+from tickdisk import replay
+from tickdisk.errors import TickdiskError
+
+
+def prepared(planned: replay.Plan, target: Path) -> Path:
+    replay.prepare(planned, target, sizes=replay.files_for_fio(planned))
+    return target
+
+
+def test_fio_replays_what_it_can_and_the_rest_is_counted(tmp_path: Path) -> None:
+    planned = replay.plan(made_by_hand(4, threads=3, each=300)[0])
+    replayed = replay.replay_by_fio(planned, prepared(planned, tmp_path / "target"), tmp_path / "fio")
+    requests = planned.requests
+    moved = requests[requests["op"].isin(["read", "write"]) & (requests["expected"] > 0)]
+    timings = replayed.timings
+    assert timings["seq"].tolist() == moved["seq"].tolist()
+    assert timings["result"].tolist() == moved["expected"].tolist()
+    assert timings["file"].tolist() == moved["file"].tolist()
+    syncs = (requests["op"] == "sync") & ~requests["file"].isin(planned.folders)
+    assert len(timings) + syncs.sum() + sum(replayed.left_out.values()) == len(requests)
+    assert set(replayed.left_out) == {"neither read, write nor sync of a file", "sync of a folder", "failed or moved nothing"}
+    assert timings["lag_ns"].isna().sum() > 0, "after a sync, which fio does not log"
+
+
+def test_fios_times_are_on_the_plans_schedule(tmp_path: Path) -> None:
+    """Ten reads, 100 ms apart, in each of two streams; the second begins at 500 ms."""
+    rows = [
+        row(thread, (thread - 1) * 500_000_000 + number * 100_000_000, "read", "shared", 4096, offset=4096 * number, length=4096)
+        for thread in (1, 2)
+        for number in range(10)
+    ]
+    planned = replay.plan(requests_table(sorted(rows, key=lambda request: int(str(request["start_ns"])))))
+    timings = replay.replay_by_fio(planned, prepared(planned, tmp_path / "target"), tmp_path / "fio").timings
+    late_ms = (timings["issued_ns"] - timings["due_ns"]) / 1e6
+    assert late_ms.between(-2, 60).all(), "fio logs whole milliseconds, and is late by some"
+    assert timings.groupby("thread")["issued_ns"].min().diff().iloc[1] == pytest.approx(500e6, abs=60e6)
+
+
+def test_a_plan_without_reads_and_writes_is_none_for_fio(tmp_path: Path) -> None:
+    planned = replay.plan(requests_table([row(1, 0, "sync", "shared", call="fsync")]))
+    with pytest.raises(TickdiskError, match="no read and no write"):
+        replay.replay_by_fio(planned, tmp_path / "target", tmp_path / "fio")
+
+
+def test_fio_fails_in_one_sentence(tmp_path: Path) -> None:
+    planned = replay.plan(requests_table([row(1, 0, "read", "shared", 4096, offset=0, length=4096)]))
+    target = prepared(planned, tmp_path / "target")
+    (target / "shared").write_bytes(b"")
+    with pytest.raises(TickdiskError, match="fio's replay failed"):
+        replay.replay_by_fio(planned, target, tmp_path / "fio")

@@ -1,0 +1,78 @@
+"""A hand-made capture replayed on emulated devices, by ours and by fio: what the issue promises, on a small scale."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from replay_trace import ROOT, made_by_hand
+
+from tickdisk import device, replay, table
+from tickdisk.report.replay import ReplayStudy
+
+pytestmark = pytest.mark.live
+TICKDISK = Path(sys.executable).parent / "tickdisk"
+
+
+def model(name: str, latency_ns: int) -> device.DeviceModel:
+    known = {"read_latency_ns": latency_ns, "write_latency_ns": latency_ns, "flush_latency_ns": latency_ns}
+    return device.DeviceModel(name=name, **known)
+
+
+@pytest.fixture
+def captured(tmp_path: Path) -> Path:
+    """A life's folder: the requests of four threads, stretched to some seconds; its world is beside it."""
+    requests, shared = made_by_hand(7, threads=4, each=400)
+    requests["start_ns"] *= 200
+    table.write("requests", tmp_path / "life" / "requests.parquet", requests)
+    (tmp_path / "world").mkdir()
+    (tmp_path / "world" / "shared").write_bytes(shared)
+    return tmp_path / "life"
+
+
+def test_the_experiment_from_capture_to_claims(captured: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    fast, slow = model("fast", 50_000), model("slow", 6_000_000)
+    benches = [replay.Bench(fast, 20_000, (replay.OURS, replay.FIO)), replay.Bench(slow, 100_000)]
+    result = replay.experiment(
+        captured, captured.parent / "world", benches, seconds=2, size_bytes=128 << 20, output=tmp_path / "out", say=said.append
+    )
+    assert [run["name"] for run in result["runs"]] == ["tickdisk_fast", "fio_fast", "tickdisk_slow"]
+    assert result["captured"] == result["replayed"] + sum(result["refused"].values())
+    ours, fio, on_slow = result["runs"]
+    assert ours["requests"] == on_slow["requests"] == result["replayed"]
+    assert sum(ours["differing"].values()) == 0
+    assert fio["requests"] + sum(fio["left_out"].values()) <= result["replayed"]
+    assert ours["device_requests"]["read"] > 0, "the caches were cold"
+    assert on_slow["service_ns"]["max"] >= 5_000_000
+    assert on_slow["behind_ns"] > ours["behind_ns"]
+    timings = replay.read_timings(tmp_path / "out" / "tickdisk_slow.parquet")
+    assert (timings["issued_ns"] - timings["due_ns"]).equals((timings["lag_ns"] + timings["lost_ns"]).astype("int64"))
+    assert len(said) == 6
+    study = ReplayStudy(str(tmp_path / "out" / "replay.json"), output=None)
+    verdicts = {claim.id: claim.verdict for claim in study.claims}
+    assert verdicts["replay.nothing_lost"] == "equivalent"
+    assert verdicts["replay.time_lost_to_the_device"] == "different"
+
+
+def test_by_hand(captured: Path, tmp_path: Path) -> None:
+    with device.up(model("fast", 50_000), size_bytes=128 << 20, floor_ns=20_000) as disk:
+        target = disk.mount_point / "replay"
+        words = [captured, target, "--files", captured.parent / "world", "--seconds", "1", "-o", tmp_path / "out.parquet"]
+        done = subprocess.run([TICKDISK, "replay", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        again = subprocess.run([TICKDISK, "replay", *words], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 24, "one screen"
+    assert lines[0].startswith("streams     4: ")
+    assert all(f"t{thread} " in lines[0] for thread in range(4))
+    assert "results     all as captured" in done.stdout
+    timings = replay.read_timings(tmp_path / "out.parquet")
+    counts = re.search(r"(\d+) captured = (\d+) replayed \+ (\d+) refused", done.stdout)
+    assert counts is not None
+    captured_there, replayed, refused = map(int, counts.groups())
+    assert captured_there == replayed + refused
+    assert replayed == len(timings)
+    assert (again.returncode, "is not empty" in again.stderr) == (2, True)
+    assert replay.plan(replay.load_capture(captured), seconds=1).root == ROOT

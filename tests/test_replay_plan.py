@@ -1,0 +1,150 @@
+"""What of a capture is made again, and what must be there before: hand-made cases, and traces of an imaginary file system."""
+
+import errno
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replay_trace import ROOT, requests_table, row
+
+from tickdisk import replay, table
+from tickdisk.errors import TickdiskError
+
+KEPT = row(1, 50, "read", "map", 10, offset=0, length=10)
+REFUSED = {
+    "not a system call": row(1, 1, "read", "map", level="block", offset=0, length=10),
+    "moves the position or copies a descriptor only": row(1, 1, "seek", "map"),
+    "through a memory map": row(1, 1, "fault", "map", offset=0, length=4096),
+    "of a kind that is not replayed": row(1, 1, "discard", "map"),
+    "without a file": row(1, 1, "read", None, offset=0, length=10),
+    "outside the folder that is replayed": row(1, 1, "read", "map") | {"file": "/usr/share/x"},
+    "without offset or length": row(1, 1, "read", "map", length=10),
+    "without a length": row(1, 1, "truncate", "map"),
+    "to a name that is not known": row(1, 1, "rename", "map"),
+    "of a part of a file": row(1, 1, "sync", "map", call="sync_file_range", offset=0, length=10),
+}
+
+
+@given(st.lists(st.sampled_from([*REFUSED, ""]), min_size=1, max_size=30))
+def test_nothing_is_lost(kinds: list[str]) -> None:
+    rows = [REFUSED.get(kind, KEPT) for kind in [*kinds, ""]]
+    planned = replay.plan(requests_table(rows), root=ROOT)
+    assert planned.captured == len(rows)
+    assert dict(planned.refused) == {kind: kinds.count(kind) for kind in set(kinds) - {""}}
+    assert len(planned.requests) == kinds.count("") + 1
+
+
+def test_every_reason_has_a_request_that_it_refuses() -> None:
+    planned = replay.plan(requests_table([*REFUSED.values(), KEPT]), root=ROOT)
+    assert planned.refused == dict.fromkeys(REFUSED, 1)
+    with pytest.raises(TickdiskError, match=r"no request of the capture can be made again below .*1 without a file"):
+        replay.plan(requests_table([*REFUSED.values()]), root=ROOT)
+
+
+def test_a_sync_of_all_files_needs_no_file() -> None:
+    planned = replay.plan(requests_table([row(1, 0, "sync", None), KEPT]), root=ROOT)
+    assert planned.requests["file"].tolist() == [".", "map"]
+
+
+def test_the_first_seconds_are_from_the_first_request_that_is_made_again() -> None:
+    before = row(1, 0, "seek", "map")
+    rows = [before, *(row(1, 2_000_000_000 + at, "sync", "map", call="fsync") for at in (0, 999_999_999, 1_000_000_000))]
+    planned = replay.plan(requests_table(rows), seconds=1)
+    assert planned.requests["due_ns"].tolist() == [0, 999_999_999]
+    assert (planned.captured, dict(planned.refused)) == (3, {"moves the position or copies a descriptor only": 1})
+
+
+@pytest.mark.parametrize(
+    ("files", "root"),
+    [
+        (["/w/map"], "/w"),
+        (["/w/map", "/w/players/a"], "/w"),
+        (["/w", "/w/map"], "/w"),
+        (["/w/a/x/c", "/w/a/y/c"], "/w/a"),
+        (["/w/a", "/v/b"], "/"),
+    ],
+)
+def test_the_root_is_what_all_files_share(files: list[str], root: str) -> None:
+    assert replay.plan(requests_table([KEPT | {"file": file} for file in files])).root == root
+
+
+def test_the_root_is_where_the_files_of_a_folder_were_found(tmp_path: Path) -> None:
+    (tmp_path / "players").mkdir()
+    for name in ("map", "players/a", "share"):
+        (tmp_path / name).touch()
+    captured = ["/usr/share", "/mnt/w/map", "/mnt/w/players/a", "/mnt/w/players/map"]
+    requests = requests_table([KEPT | {"file": file} for file in captured])
+    planned = replay.plan(requests, files=tmp_path)
+    assert (planned.root, dict(planned.refused)) == ("/mnt/w", {"outside the folder that is replayed": 1})
+    with pytest.raises(TickdiskError, match="none of the captured files is in"):
+        replay.plan(requests, files=tmp_path / "players" / "none")
+
+
+def test_what_must_be_there() -> None:
+    rows = [
+        row(1, 0, "open", "new", errno=errno.ENOENT),
+        row(1, 1, "open", "new"),
+        row(1, 2, "write", "new", 100, offset=0, length=100),
+        row(1, 3, "read", "new", 100, offset=0, length=100),
+        row(1, 4, "open", "old"),
+        row(1, 5, "write", "old", 100, offset=0, length=100),
+        row(1, 6, "read", "old", 60, offset=80, length=60),
+        row(1, 7, "read", "before", 10, offset=20, length=10),
+        row(1, 8, "truncate", "before", length=5),
+        row(1, 9, "write", "before", 5, offset=100, length=5),
+        row(1, 10, "read", "before", 105, offset=0, length=200),
+        row(1, 11, "rename", "moved", to=f"{ROOT}/there"),
+        row(1, 12, "open", "there"),
+        row(1, 13, "read", "there", 7, offset=0, length=10),
+        row(1, 14, "unlink", "gone"),
+        row(1, 15, "open", "gone"),
+        row(1, 16, "write", "gone", 9, offset=0, length=9),
+        row(1, 17, "sync", "", call="fdatasync"),
+        row(1, 18, "open", "perhaps"),
+        row(1, 19, "open", "cut", length=0),
+        row(1, 20, "read", "cut", 5, offset=0, length=5),
+    ]
+    planned = replay.plan(requests_table(rows), root=ROOT)
+    assert planned.beginning.sizes == {"old": 140, "before": 30, "moved": 7, "gone": 0}
+    assert planned.beginning.missing == {"new"}
+    assert planned.beginning.handles == {"before": 1, ".": 1}
+    assert planned.folders == {"."}
+
+
+def test_captures_are_found(tmp_path: Path) -> None:
+    frame = requests_table([KEPT])
+    for place in (tmp_path / "life", tmp_path / "cell" / "a", tmp_path / "cell" / "b"):
+        table.write("requests", place / "requests.parquet", frame.assign(thread=len(place.name)))
+    assert len(replay.load_capture(tmp_path / "life" / "requests.parquet")) == 1
+    assert replay.load_capture(tmp_path / "life")["thread"].tolist() == [4]
+    assert replay.load_capture(tmp_path / "cell")["thread"].tolist() == [1]
+    with pytest.raises(TickdiskError, match=r"none does not exist"):
+        replay.load_capture(tmp_path / "none")
+
+
+def _sizes(steps: list[tuple[str, int, int]], initial: int) -> pd.DataFrame:
+    """A trace of one file of `initial` bytes; results follow from its size."""
+    size, rows = initial, []
+    for at, (op, offset, length) in enumerate(steps):
+        if op == "write":
+            rows.append(row(1, at, op, "map", length, offset=offset, length=length))
+            size = max(size, offset + length)
+        elif op == "read":
+            rows.append(row(1, at, op, "map", max(0, min(length, size - offset)), offset=offset, length=length))
+        else:
+            rows.append(row(1, at, op, "map", length=offset))
+            size = offset
+    return requests_table(rows)
+
+
+_STEPS = st.lists(st.tuples(st.sampled_from(["read", "write", "truncate"]), st.integers(0, 99), st.integers(1, 50)), min_size=1)
+
+
+@given(_STEPS, st.integers(0, 150))
+def test_a_file_of_the_derived_size_gives_the_captured_results(steps: list[tuple[str, int, int]], initial: int) -> None:
+    captured = _sizes(steps, initial)
+    needed = replay.plan(captured, root=ROOT).beginning.sizes["map"]
+    assert needed <= initial
+    assert _sizes(steps, needed)["result"].tolist() == captured["result"].tolist()
