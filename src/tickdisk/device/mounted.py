@@ -111,8 +111,8 @@ class MountedDevice:
         """Returns what the device has done since it is up.
 
         requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
-        floor_ns, burn_owed_ns, stalls (begin and end in ns of each), cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep
-        idle cores from sleeping).
+        floor_ns, burn_owed_ns, stalls (begin and end in ns of each), cpu_ns of the emulator's threads in total and
+        cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping).
         """
         return ask(self._record.socket, "status")
 
