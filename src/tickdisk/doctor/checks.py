@@ -65,7 +65,7 @@ def _emulation(machine: Machine) -> Iterator[Check]:
     yield Check(
         "idle cores",
         "ok" if awake else "limited",
-        "kept awake while a device is up" if awake else "no /dev/cpu_dma_latency: the emulator's own latency is higher and varies",
+        "kept awake while a device is up" if awake else "no /dev/cpu_dma_latency: the emulator's latency is higher and varies",
     )
     found, absent, packages = [], [], []
     for system, package in (("ext4", "e2fsprogs"), ("xfs", "xfsprogs"), ("btrfs", "btrfs-progs")):
