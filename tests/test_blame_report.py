@@ -144,7 +144,7 @@ def _words(svg):
     [
         ("timeline", ["Tick gap (ms)", "Server", "Emerge-0", "disk reads", "disk writes", "map.sqlite", "storage behind a lock"]),
         ("worst_tick", ["Around the latest tick", "saves", "Time since the first tick (s)"]),
-        ("stalled_tick", ["disk stalled", "shaded: injected stalls", "held by Emerge-0"]),
+        ("stalled_tick", ["disk stalled", "shaded: injected stalls", "ms of it in fdatasync of map.sqlite"]),
         (
             "late_shares",
             ["What explains late time", "save in the tick thread", "read behind a lock", "Share of late time, 95 % interval"],
@@ -206,9 +206,9 @@ def test_the_screen_of_a_run_and_of_a_life(run, study):
         "of 20 injected device stalls 20 are named with request and file; of 20 of the processor 0 are blamed on storage"
         in screen
     )
-    assert re.search(
-        r"tick \d+ took \d+ ms, \d+ ms of it waiting for a lock held by Emerge-0 while it read map.sqlite at [\d,]+ \(the", screen
-    )
+    assert re.search(r"tick \d+ took \d+ ms, \d+ ms of it in fdatasync of map.sqlite \(\d waits, the longest", screen)
+    behind = r"tick \d+ took \d+ ms, \d+ ms of it waiting for a lock held by Emerge-0 while it read map.sqlite at [\d,]+ \(the"
+    assert re.search(behind, _blame(run, "--top", "100"))
     assert "slow actions" in screen
     assert _blame(run / "life") == screen == _blame(run, "--life", "life")
     assert len(screen.splitlines()) < 30

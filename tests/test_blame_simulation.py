@@ -250,6 +250,8 @@ class Machine:
             if kind == "lock":
                 held = self._asked[number, begin].held
                 for who, since, until in held:
+                    if max(since, low) >= min(until, high):
+                        continue
                     behind = self.truth(who, max(since, low), min(until, high))
                     found["storage"] += behind["storage"]
                     found["sleep"] += behind["sleep"]
