@@ -1,4 +1,4 @@
-"""Where the time of ticks goes: the split sums to the gap, locks are followed to what their holders did, as the simulated machine knows."""
+"""Where the time of ticks goes: the split sums to the gap, locks are followed to what their holders did, as simulated."""
 
 from dataclasses import replace
 
@@ -68,12 +68,14 @@ def test_links_are_trees_whose_branches_sum_to_their_lock_wait(machine):
     behind = links[links["depth"] > 0].groupby("parent")["ns"].sum()
     locks = links[links["kind"] == "lock"]
     assert behind.to_dict() == locks["ns"].to_dict()
-    assert (links.loc[links["depth"] > 0, "depth"] == links["depth"].loc[links.loc[links["depth"] > 0, "parent"]].to_numpy() + 1).all()
+    assert (
+        links.loc[links["depth"] > 0, "depth"] == links["depth"].loc[links.loc[links["depth"] > 0, "parent"]].to_numpy() + 1
+    ).all()
     storage = links[links["kind"] == "io"].groupby("tick")["ns"].sum().reindex(blame.ticks["tick"], fill_value=0)
     assert storage.tolist() == blame.ticks["storage_ns"].tolist()
-    assert blame.storage.within(blame.ticks["start_ns"].to_numpy(), (blame.ticks["start_ns"] + blame.ticks["gap_ns"]).to_numpy()).tolist() == (
-        storage.tolist()
-    )
+    assert blame.storage.within(
+        blame.ticks["start_ns"].to_numpy(), (blame.ticks["start_ns"] + blame.ticks["gap_ns"]).to_numpy()
+    ).tolist() == (storage.tolist())
 
 
 def _tick(*others, body=(), **more):
@@ -97,7 +99,8 @@ def test_a_read_behind_a_lock_is_storage_and_named():
     )  # fmt: skip
     assert (link["request"], link["device"], link["device_ns"], link["routine"]) == (1000, 5000, 200 * MS, "read behind a lock")
     assert explain(blame, tick["tick"]) == (
-        "tick 7 took 200 ms, 199 ms of it waiting for a lock held by Emerge-0 while it read map.sqlite at 8,192 (the disk took 200 ms)"
+        "tick 7 took 200 ms, 199 ms of it waiting for a lock held by Emerge-0 while it read map.sqlite at 8,192 "
+        "(the disk took 200 ms)"
     )
 
 
@@ -138,7 +141,9 @@ def test_own_io_own_computing_and_a_full_core_have_their_causes():
 
 
 def test_a_holder_that_was_not_captured_is_unknown_and_no_storage():
-    machine = Machine({"Server": ticking([("run", MS), *locked("outer")]), "Other": locked("outer", ("read", MAP, 0))}, read_ns=200 * MS)
+    machine = Machine(
+        {"Server": ticking([("run", MS), *locked("outer")]), "Other": locked("outer", ("read", MAP, 0))}, read_ns=200 * MS
+    )
     blame = attribute(machine.evidence(without=["Other"]), budget_ns=BUDGET, thread="Server")
     assert (blame.ticks["storage_ns"].iloc[0], blame.ticks["cause"].iloc[0]) == (0, "lock")
     unknown = blame.links[blame.links["kind"] == "unknown"].iloc[0]
@@ -169,7 +174,7 @@ def test_locks_are_followed_so_deep_and_no_deeper():
     links = follow(Lanes(_waits([*rows, (20, 0, 100, "io", None)])), 0, np.array([0]), np.array([100]))
     assert links["depth"].max() == DEEPEST + 1
     assert links[links["kind"] != "lock"][["kind", "ns"]].to_numpy().tolist() == [["unknown", 100]]
-    links = follow(Lanes(_waits([*rows[: DEEPEST], (DEEPEST + 1, 0, 100, "io", None)])), 0, np.array([0]), np.array([100]))
+    links = follow(Lanes(_waits([*rows[:DEEPEST], (DEEPEST + 1, 0, 100, "io", None)])), 0, np.array([0]), np.array([100]))
     assert links[links["kind"] != "lock"][["kind", "ns"]].to_numpy().tolist() == [["io", 100]]
 
 
@@ -191,7 +196,9 @@ def test_ticks_outside_the_capture_are_counted_and_not_explained():
 
 
 def test_a_capture_without_ticks_is_blamed_by_the_second_and_by_the_busiest_thread():
-    machine = Machine({"idle": [("sleep", 3000 * MS)], "worker": [("run", 10 * MS), ("sync", MAP), ("sleep", 2000 * MS)]}, read_ns=500 * MS)
+    machine = Machine(
+        {"idle": [("sleep", 3000 * MS)], "worker": [("run", 10 * MS), ("sync", MAP), ("sleep", 2000 * MS)]}, read_ns=500 * MS
+    )
     evidence = machine.evidence()
     blame = attribute(replace(evidence, ticks=None))
     assert blame.thread_name == "worker"

@@ -68,7 +68,9 @@ def test_a_chain_that_names_another_file_than_was_stalled_is_not_right():
 
 
 def test_a_stalled_save_is_named_through_the_journal():
-    blame = _blame({"Server": ticking([("sleep", MS), ("sync", MAP)], []), "Emerge-0": [("sleep", MS)]}, [("device_stall", 1, 300)])
+    blame = _blame(
+        {"Server": ticking([("sleep", MS), ("sync", MAP)], []), "Emerge-0": [("sleep", MS)]}, [("device_stall", 1, 300)]
+    )
     check = check_injections(blame).iloc[0]
     assert (check["named"], check["call"], check["file"]) == (True, "fdatasync", MAP)
     assert check["stalled_files"] == (MAP, JOURNAL)
@@ -83,7 +85,8 @@ def test_stalls_outside_the_captured_ticks_are_left_out_and_others_need_their_ta
 
 def test_counts_have_both_intervals():
     found = count(pd.Series([True] * 19 + [False]))
-    # Clopper and Pearson by the beta distribution; Wilson's for 19 of 20 is 0.7639 to 0.9911 (Brown, Cai and DasGupta 2001, formula 4).
+    # Clopper and Pearson by the beta distribution; Wilson's for 19 of 20 is 0.7639 to 0.9911 (Brown, Cai and DasGupta 2001,
+    # formula 4).
     assert found.exact == pytest.approx((beta.ppf(0.025, 19, 2), beta.ppf(0.975, 20, 1)))
     assert found.wilson == pytest.approx((0.7639, 0.9911), abs=1e-4)
     assert np.isnan(count(pd.Series([], dtype=bool)).exact).all()

@@ -47,7 +47,9 @@ def _write(machine: Machine, folder: Path, **more: object) -> Path:
     injections = [("device_stall", begin, begin, end) for begin, end in machine.stalls]
     injections += [("cpu_stall", begin, begin, end) for begin, end in machine.burns]
     every = np.arange(START_NS + 100 * MS, ends - 2000 * MS, 100 * MS)
-    actions = pd.DataFrame({"player": "p000", "action": "ping", "due_ns": every, "issued_ns": every, "outcome": "completed", "detail": ""})
+    actions = pd.DataFrame(
+        {"player": "p000", "action": "ping", "due_ns": every, "issued_ns": every, "outcome": "completed", "detail": ""}
+    )
     actions["completed_ns"] = every + np.where(np.arange(every.size) % 10 == 0, 900 * MS, 40 * MS)
     epochs = pd.DataFrame([{"epoch": 0, "cycle": 0, "arm": "hdd", "device": "hdd", "setting": 1, "start_ns": START_NS}])
     tables = {
@@ -87,7 +89,11 @@ def run(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def study(run: Path) -> inside_tick:
     arms = [arm.model_dump(mode="json") for arm in load_arms()]
-    plan = {"config": load_config().model_dump(mode="json"), "arms": arms, "cells": [{"experiment": "inside_tick", "hash": "abc"}]}
+    plan = {
+        "config": load_config().model_dump(mode="json"),
+        "arms": arms,
+        "cells": [{"experiment": "inside_tick", "hash": "abc"}],
+    }
     path = run.parent / "plan.json"
     path.write_text(json.dumps(plan))
     return inside_tick(str(path), runs=str(run.parent), output=str(run.parent / "out"), bootstrap_samples=200, seed=1)
@@ -114,7 +120,9 @@ def test_every_injected_stall_is_told_right(study):
 
 def test_what_is_stated_is_what_the_machine_did(study, machine):
     ticks = study.blames[0].ticks
-    truth = [machine.truth(100, start, start + gap)["storage"] for start, gap in zip(ticks["start_ns"], ticks["gap_ns"], strict=True)]
+    truth = [
+        machine.truth(100, start, start + gap)["storage"] for start, gap in zip(ticks["start_ns"], ticks["gap_ns"], strict=True)
+    ]
     assert ticks["storage_ns"].tolist() == truth
     assert study.facts["inside_tick.storage.own"].value + study.facts["inside_tick.storage.behind_one_lock"].value == (
         pytest.approx(sum(truth) / 1e9)
@@ -138,9 +146,15 @@ def _words(svg):
     [
         ("timeline", ["Tick gap (ms)", "Server", "Emerge-0", "disk reads", "disk writes", "map.sqlite", "storage behind a lock"]),
         ("worst_tick", ["Around the latest tick", "saves", "Time since the first tick (s)"]),
-        ("stalled_tick", ["disk stalled", "shaded: injected stalls", "held by Emerge-0"]),
-        ("late_shares", ["What explains late time", "save in the tick thread", "read behind a lock", "Share of late time, 95 % interval"]),
-        ("stalls", ["Disk stalled, and named with request and file: 20 of 20", "Core kept busy, and storage not blamed: 20 of 20"]),
+        ("stalled_tick", ["disk stalled", "shaded: injected stalls", "ms of it in fdatasync of map.sqlite"]),
+        (
+            "late_shares",
+            ["What explains late time", "save in the tick thread", "read behind a lock", "Share of late time, 95 % interval"],
+        ),
+        (
+            "stalls",
+            ["Disk stalled, and named with request and file: 20 of 20", "Core kept busy, and storage not blamed: 20 of 20"],
+        ),
     ],
 )
 def test_figures_say_what_they_show(study, name, words):
@@ -190,8 +204,13 @@ def test_the_screen_of_a_run_and_of_a_life(run, study):
     share = study.facts["inside_tick.late.all.storage"].value
     assert f"storage explains {share:.0%} [" in screen
     assert "3 events lost" in screen
-    assert "of 20 injected device stalls 20 are named with request and file; of 20 of the processor 0 are blamed on storage" in screen
-    assert re.search(r"tick \d+ took \d+ ms, \d+ ms of it waiting for a lock held by Emerge-0 while it read map.sqlite at [\d,]+ \(the", screen)
+    assert (
+        "of 20 injected device stalls 20 are named with request and file; of 20 of the processor 0 are blamed on storage"
+        in screen
+    )
+    assert re.search(r"tick \d+ took \d+ ms, \d+ ms of it in fdatasync of map.sqlite \(\d waits, the longest", screen)
+    behind = r"tick \d+ took \d+ ms, \d+ ms of it waiting for a lock held by Emerge-0 while it read map.sqlite at [\d,]+ \(the"
+    assert re.search(behind, _blame(run, "--top", "100"))
     assert "slow actions" in screen
     assert _blame(run / "life") == screen == _blame(run, "--life", "life")
     assert len(screen.splitlines()) < 30
@@ -225,7 +244,7 @@ def test_an_empty_capture_beside_a_busy_disk_is_not_valid(machine, tmp_path):
     assert "NOT VALID: life: the capture is empty and the device has requests" in _blame(half)
 
 
-def test_what_is_no_run_is_refused(tmp_path, run):
+def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(TickdiskError, match="is no run, no life and no capture"):
         _blame(tmp_path)
     (tmp_path / "manifest.json").write_text(json.dumps({"lives": {"life": {}}}))

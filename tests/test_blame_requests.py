@@ -54,7 +54,14 @@ def _device(rows):
 
 
 EXTENTS = _extents(
-    [("/a", 0, 1000, 100), ("/a", 0, 1000, 200), ("/a", 200, 5000, 100), ("/b", 0, 2000, 100), ("/c", 300, 1900, 150), ("/a", 50, 1050, 50)]
+    [
+        ("/a", 0, 1000, 100),
+        ("/a", 0, 1000, 200),
+        ("/a", 200, 5000, 100),
+        ("/b", 0, 2000, 100),
+        ("/c", 300, 1900, 150),
+        ("/a", 50, 1050, 50),
+    ]
 )
 
 
@@ -72,7 +79,9 @@ def test_bytes_of_the_device_belong_to_every_file_that_was_there():
     files = FilesOnDevice.of(device, EXTENTS)
     assert [files.files(row) for row in range(len(device))] == [{"/a"}, {"/a"}, {"/b", "/c"}, set(), set(), {"/a", "/b", "/c"}]
     assert files.owned(len(device)).tolist() == [True, True, True, False, False, True]
-    rows, file, offset, end = np.array([(0, 0, 100, 101), (0, 0, 0, 100), (0, 1, 0, 9), (1, 0, 205, 210), (5, 0, 200, 201), (3, -1, 0, 9)]).T
+    rows, file, offset, end = np.array(
+        [(0, 0, 100, 101), (0, 0, 0, 100), (0, 1, 0, 9), (1, 0, 205, 210), (5, 0, 200, 201), (3, -1, 0, 9)]
+    ).T
     own, exact = files.match(rows, file, offset, end)
     assert own.tolist() == [True, True, False, True, True, False]
     assert exact.tolist() == [True, False, False, True, True, False]

@@ -19,6 +19,7 @@ FILES = {
     "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
     "dev/fuse": "",
     "dev/loop-control": "",
+    "dev/cpu_dma_latency": "",
     "sys/kernel/btf/vmlinux": "",
     "sys/class/zram-control": "",
     "usr/share/games/minetest/games/minetest_game": "",

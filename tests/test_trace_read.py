@@ -253,6 +253,7 @@ def test_a_page_fault_has_its_file_and_lasts_as_long_as_its_wait(tmp_path: Path)
         f"@r0[{FIRST}, {T}]: (-1, {FIRST}, {T}, 0, {device}, 77, 8192)",  # cached: no wait before the next
         f"@r0[{FIRST}, {T + 100}]: (-1, {FIRST}, {T + 100}, 0, {device}, 78, 4096)",
         wait(T + 105, T + 500, T + 510, DISK, 0, 0, 0),
+        f"@r0[{FIRST}, {T + 520}]: (-1, {FIRST}, {T + 520}, 0, {device}, 78, 4096)",  # the same, tried again
         wait(T + 900, T + 950, T + 960, SLEEPS, FUTEX, 0, T + 890),
         f"inode {FIRST} {FIRST} {T - 50} 2 {device} 78 0",
     ]

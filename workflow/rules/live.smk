@@ -32,11 +32,11 @@ rule micro:
         "results/capture_micro.parquet",
     log:
         "results/logs/live/micro.log",
+    priority: 0
+    threads: workflow.cores
     params:
         rounds=PROJECT.config.chosen.capture_cost.micro_rounds,
         native=PROJECT.binaries["native"],
-    priority: 0
-    threads: workflow.cores
     shell:
         "tickdisk micro --plan {input.plan} --output {output} 2>&1 | tee {log}"
 
@@ -52,11 +52,11 @@ rule replay:
         "results/replay/replay.json",
     log:
         "results/logs/live/replay.log",
+    priority: 0
+    threads: workflow.cores
     params:
         seconds=PROJECT.config.chosen.replay.seconds,
         native=PROJECT.binaries["native"],
-    priority: 0
-    threads: workflow.cores
     shell:
         "tickdisk replay-study --plan {input.plan} --calibration {input.calibration}"
         " --output {output} 2>&1 | tee {log}"

@@ -11,6 +11,7 @@ from tickdisk.errors import TickdiskError
 _SAVED_LAST = "env_meta.txt"
 """Luanti ends every save with this file, whether or not anything else was changed (map, players, environment, in this order)."""
 _UNLOAD_CHECK_S, _ACTIVE_CHECK_S = 2.92, 2.0
+"""How often Luanti looks for blocks to unload, and for blocks that players have left."""
 _SAME_SAVE_NS = 200_000_000
 """Writes of that file that are closer than this are of one save."""
 _MAP_JOURNAL, _HEADER_BYTES = "map.sqlite-journal", 512

@@ -74,11 +74,13 @@ def life_of(
 ) -> Life:
     """Returns a life with its saves found; `steps_ns` are the begins of the server's steps, `unload_timeout_s` is its setting.
 
-    The thread that ticks touches terrain in saves and when it unloads; all other terrain is read by threads of its own.
+    It ends with its last save: what the server writes as it ends is left out. The thread that ticks touches terrain in saves and
+    when it unloads; all other terrain is read by threads of its own.
     """
     found = saves(accesses, steps_ns)
-    ticking = (accesses["data"] == "terrain") & (accesses["thread"] == found["thread"].iloc[0])
-    marked = accesses.assign(unloading=ticking & save_of(accesses, found).isna())
+    lived = accesses[accesses["at_ns"] < found["end_ns"].iloc[-1]]
+    ticking = (lived["data"] == "terrain") & (lived["thread"] == found["thread"].iloc[0])
+    marked = lived.assign(unloading=ticking & save_of(lived, found).isna())
     return Life(name, marked, actions, phases, found, unload_after_s(unload_timeout_s))
 
 

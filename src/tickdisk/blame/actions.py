@@ -17,8 +17,8 @@ def blame_actions(blame: Blame, readers: str = READERS) -> pd.DataFrame:
     """Returns one row a completed action that was issued and completed while ticks were captured.
 
     player, action, issued_ns, completed_ns, latency_ns (issued to completed), slow, tick_storage_ns (the tick thread's, locks
-    followed), reader_storage_ns (some thread whose name begins with `readers` waited for I/O), storage_ns (either), tick: of those
-    under way the one with the longest gap, whose chain explains it. TickdiskError when there is no actions table.
+    followed), reader_storage_ns (some thread whose name begins with `readers` waited for I/O), storage_ns (either), tick: of
+    those under way the one with the longest gap, whose chain explains it. TickdiskError when there is no actions table.
     """
     if blame.evidence.actions is None:
         raise TickdiskError(f"{blame.evidence.name} has no actions; only a server's life has them")
@@ -32,8 +32,10 @@ def blame_actions(blame: Blame, readers: str = READERS) -> pd.DataFrame:
     done = done[(done["issued_ns"] >= starts[0]) & (done["completed_ns"] <= ends[-1]) & (done["outcome"] == "completed")]
     issued, completed = (done[name].to_numpy(np.int64) for name in ("issued_ns", "completed_ns"))
     first, last = np.searchsorted(ends, issued, side="right"), np.searchsorted(starts, completed)
-    longest = [low + int(ticks["gap_ns"].iloc[low:high].argmax()) for low, high in zip(first, np.maximum(last, first + 1), strict=True)]
-    found = done[["player", "action"]].assign(
+    longest = [
+        low + int(ticks["gap_ns"].iloc[low:high].argmax()) for low, high in zip(first, np.maximum(last, first + 1), strict=True)
+    ]
+    found: pd.DataFrame = done[["player", "action"]].assign(
         issued_ns=issued,
         completed_ns=completed,
         latency_ns=completed - issued,

@@ -57,7 +57,9 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     tick, start_ns, end_ns = _gaps(evidence, lanes.seen_ns(lane))
     captured = (start_ns >= evidence.captured_ns[0]) & (end_ns <= evidence.captured_ns[1])
     if not captured.any():
-        raise TickdiskError(f"{evidence.name}: none of {start_ns.size} ticks lies within the capture of {name}; run the cell again")
+        raise TickdiskError(
+            f"{evidence.name}: none of {start_ns.size} ticks lies within the capture of {name}; run the cell again"
+        )
     tick, start_ns, end_ns = tick[captured], start_ns[captured], end_ns[captured]
     found = follow(lanes, lane, start_ns, end_ns)
     links = describe(found, lanes, evidence)
@@ -83,7 +85,8 @@ def _chosen(lanes: Lanes, evidence: Evidence, name: str | None) -> tuple[int, st
         there = ", ".join(sorted(waits["thread_name"].unique())) or "none"
         raise TickdiskError(f"{evidence.name}: no wait of {name or 'any thread'} was captured (threads: {there}); capture again")
     seen = chosen.assign(slept=(chosen["end_ns"] - chosen["start_ns"]).where(chosen["kind"] == "sleep", 0)).groupby("thread")
-    thread = int((seen["end_ns"].max() - seen["start_ns"].min() - seen["slept"].sum()).idxmax())
+    awake_ns = seen["end_ns"].max() - seen["start_ns"].min() - seen["slept"].sum()
+    thread = int(awake_ns.index[int(awake_ns.to_numpy().argmax())])
     return int(np.searchsorted(lanes.threads, thread)), str(chosen.loc[chosen["thread"] == thread, "thread_name"].iloc[-1])
 
 

@@ -22,7 +22,9 @@ class _Level:
     start_ns: Integers
     end_ns: Integers
 
-    def links(self, of: Integers, wait: Integers, kind: Integers, start_ns: Integers, end_ns: Integers, ns: Integers) -> pd.DataFrame:
+    def links(
+        self, of: Integers, wait: Integers, kind: Integers, start_ns: Integers, end_ns: Integers, ns: Integers
+    ) -> pd.DataFrame:
         """Returns links that explain the rows `of`."""
         columns = {"window": self.window[of], "parent": self.parent[of], "lane": self.paths[of, -1], "wait": wait, "kind": kind}
         depth = np.full(of.shape, self.paths.shape[1] - 1)
@@ -32,13 +34,14 @@ class _Level:
 def follow(lanes: Lanes, lane: int, start_ns: Integers, end_ns: Integers) -> pd.DataFrame:
     """Returns the links of every window [start_ns, end_ns) of a thread, as a tree: where each nanosecond of it went.
 
-    Columns: window (its number), depth (0: the thread itself), parent (row of the lock wait behind which the link lies, -1 at depth
-    0), lane (-1 unknown), kind (of KINDS), start_ns and end_ns (clipped to the parent; around all the running of a thread there),
-    ns, wait (of `lanes`, -1 for none). Links that are no lock waits sum to the window, those below a lock wait to that wait.
+    Columns: window (its number), depth (0: the thread itself), parent (row of the lock wait behind which the link lies, -1 at
+    depth 0), lane (-1 unknown), kind (of KINDS), start_ns and end_ns (clipped to the parent; around all the running of a thread
+    there), ns, wait (of `lanes`, -1 for none). Links that are no lock waits sum to the window, those below a lock wait to that
+    wait.
 
-    The holder is the thread that woke the waiter. Locks hand over in the order of arrival, so that whoever held it before was waited
-    for by the holder, too, and comes out one level deeper. A holder that was not captured, or that waits for its own waiter, is
-    `unknown`; so is what lies more than DEEPEST locks deep.
+    The holder is the thread that woke the waiter. Locks hand over in the order of arrival, so that whoever held it before was
+    waited for by the holder, too, and comes out one level deeper. A holder that was not captured, or that waits for its own
+    waiter, is `unknown`; so is what lies more than DEEPEST locks deep.
     """
     number = np.arange(start_ns.size)
     level = _Level(number, np.full(number.shape, NONE), np.full((number.size, 1), lane), start_ns, end_ns)

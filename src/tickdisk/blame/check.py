@@ -37,12 +37,12 @@ def count(found: "pd.Series[bool]") -> Count:
 def check_injections(blame: Blame) -> pd.DataFrame:
     """Returns one row a stall that was injected while ticks were captured, in order of time.
 
-    kind, start_ns, end_ns; tick, gap_ns and cause of the slow tick that shares most time with it (NA, "" for none); stalled: the device's
-    requests that were in service during it, stalled_files: theirs by their place, JOURNAL for no file; the longest wait for I/O in
-    slow ticks during the stall: waited_ns, call, request, file, device; storage_ns: what the tick thread waited for storage during the
-    stall; named: a slow tick, and in its chain a request whose device request was stalled, of a file that was; outweighed: the slow tick
-    waited for storage at other times than the stall, and longer than it; blamed: the slow tick's cause is storage, and the stall was not
-    outweighed. TickdiskError where there are no injections, or no device log.
+    kind, start_ns, end_ns; tick, gap_ns and cause of the slow tick that shares most time with it (NA, "" for none); stalled: the
+    device's requests that were in service during it, stalled_files: theirs by their place, JOURNAL for no file; the longest wait
+    for I/O in slow ticks during the stall: waited_ns, call, request, file, device; storage_ns: what the tick thread waited for
+    storage during the stall; named: a slow tick, and in its chain a request whose device request was stalled, of a file that was;
+    outweighed: the slow tick waited for storage at other times than the stall, and longer than it; blamed: the slow tick's cause
+    is storage, and the stall was not outweighed. TickdiskError where there are no injections, or no device log.
     """
     evidence = blame.evidence
     if evidence.injections is None or evidence.device is None or evidence.extents is None:
@@ -64,9 +64,9 @@ def _checked(blame: Blame, files: FilesOnDevice, made: pd.DataFrame) -> Iterator
         stalled = np.flatnonzero((device["arrival_ns"] < end_ns) & (device["replied_ns"] > start_ns))
         stalled_files = {name for row in stalled.tolist() for name in files.files(row) or {JOURNAL}}
         shared = _shared(slow["start_ns"], slow["start_ns"] + slow["gap_ns"], start_ns, end_ns)
-        tick = slow.loc[shared.idxmax()] if (shared > 0).any() else None
+        tick = slow.iloc[int(shared.to_numpy().argmax())] if (shared > 0).any() else None
         waited = _shared(io["start_ns"], io["end_ns"], start_ns, end_ns)
-        link = io.loc[waited.idxmax()] if (waited > 0).any() else None
+        link = io.iloc[int(waited.to_numpy().argmax())] if (waited > 0).any() else None
         inside_ns = int(blame.storage.within(np.array([start_ns]), np.array([end_ns]))[0])
         outweighed = tick is not None and tick["storage_ns"] - inside_ns > end_ns - start_ns
         yield {

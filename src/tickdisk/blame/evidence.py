@@ -44,7 +44,9 @@ def load_evidence(path: Path) -> list[Evidence]:
         manifest = read_json(path / _MANIFEST)
         captured = [name for name in manifest["lives"] if (path / name / "waits.parquet").exists()]
         if not captured:
-            raise TickdiskError(f"{path}: no life was captured by bpftrace; run an experiment whose arm captures, e.g. inside_tick")
+            raise TickdiskError(
+                f"{path}: no life was captured by bpftrace; run an experiment whose arm captures, e.g. inside_tick"
+            )
         return [load_life(path / name, manifest["lives"][name]) for name in captured]
     if (path.parent / _MANIFEST).exists() and (path / "ticks.parquet").exists():
         return [load_life(path, read_json(path.parent / _MANIFEST)["lives"][path.name])]

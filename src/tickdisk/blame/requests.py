@@ -77,7 +77,9 @@ class FilesOnDevice:
         """Returns for each of the device's `rows` requests whether it touches a file."""
         return np.bincount(self.keys // max(len(self.names), 1), minlength=rows) > 0
 
-    def match(self, row: Integers, file: Integers, offset: Integers, end: Integers) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def match(
+        self, row: Integers, file: Integers, offset: Integers, end: Integers
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Returns whether each device row touches the file (its number, -1: none), and whether it touches bytes [offset, end)."""
         key = row * max(len(self.names), 1) + file
         pair, place = spread(np.searchsorted(self.keys, key), np.searchsorted(self.keys, key, side="right"))
@@ -107,10 +109,10 @@ def _merged(extents: pd.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[int
 def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOnDevice) -> tuple[Integers, Integers]:
     """Returns, for every wait, the row of the device's request that it waited for (-1: none), and how many there were.
 
-    `waits`: start_ns, end_ns, op, file, offset, length of the request under way (offset or length -1: unknown). A read waits for reads
-    of its bytes, else of its file (read ahead), else of what is in no file (metadata); a sync for all writes and flushes, whoever
-    issued them, because it waits for the journal; any other call for what touches its file or no file. Of several the best match,
-    then the one that was longest in service during the wait.
+    `waits`: start_ns, end_ns, op, file, offset, length of the request under way (offset or length -1: unknown). A read waits for
+    reads of its bytes, else of its file (read ahead), else of what is in no file (metadata); a sync for all writes and flushes,
+    whoever issued them, because it waits for the journal; any other call for what touches its file or no file. Of several the
+    best match, then the one that was longest in service during the wait.
     """
     arrival, replied = (device[name].to_numpy(np.int64) for name in ("arrival_ns", "replied_ns"))
     order = np.argsort(arrival, kind="stable")

@@ -1,6 +1,7 @@
 """How much of busy and of late time storage explains, over lives, with an interval."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,13 +29,14 @@ def shares(
     """Returns one row a part: of (busy, late), by (all, cause, data, file, routine), name, share, low, high.
 
     busy: of gap - sleep; late: of the late time, the storage's part of a tick going to its I/O waits in proportion to their
-    length; NaN of no time at all. Interval: a stationary block bootstrap over the ticks of each life, then over lives; from two lives studentised, of one
-    life its percentiles, which say nothing about other lives (`note` says so). `without`: per life intervals (start_ns, end_ns) whose
-    ticks do not count. TickdiskError when no tick is left.
+    length; NaN of no time at all. Interval: a stationary block bootstrap over the ticks of each life, then over lives; from two
+    lives studentised, of one life its percentiles, which say nothing about other lives (`note` says so). `without`: per life
+    intervals (start_ns, end_ns) whose ticks do not count. TickdiskError when no tick is left.
     """
     spared = [None] * len(blames) if without is None else without
     lives = [_life(blame, table) for blame, table in zip(blames, spared, strict=True)]
-    columns = list(dict.fromkeys(column for life in lives for column in life))
+    named: list[Any] = [column for life in lives for column in life]
+    columns: list[tuple[str, str, str]] = list(dict.fromkeys(named))
     values = [life.reindex(columns=columns, fill_value=0).to_numpy(float) for life in lives if len(life)]
     if not values:
         raise TickdiskError("no tick is left to explain; leave fewer intervals out")
@@ -94,7 +96,8 @@ def _resampled(
         times = np.bincount((index + len(life) * np.arange(samples)[:, None]).ravel(), minlength=index.size).reshape(index.shape)
         drawn.append(times @ life)
     chosen = rng.integers(len(lives), size=(samples, len(lives)))
-    return np.stack(drawn)[chosen, np.arange(samples)[:, None]].sum(axis=1)
+    sums: NDArray[np.float64] = np.stack(drawn)[chosen, np.arange(samples)[:, None]].sum(axis=1)
+    return sums
 
 
 def _ratio(sums: NDArray[np.float64], below: Integers) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tickdisk.blame.attribute import Blame
 from tickdisk.blame.lanes import Cover, Integers
-from tickdisk.blame.links import JOURNAL, SAVES
+from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import FilesOnDevice
 
 STATES = ("computing", "storage", "storage behind a lock", "waiting for a thread", "waiting for a core", "asleep")
@@ -88,10 +88,12 @@ class _Drawn:
         return table.assign(start_s=self.seconds(start.to_numpy(np.int64)), end_s=self.seconds(end.to_numpy(np.int64)))
 
     def rows(self, row: str, covers: Mapping[str, Cover], rest: str | None = None) -> pd.DataFrame:
-        """Returns row, value, start_s, end_s: in each column what covers most of it; `rest` is what nothing covers, None: not drawn."""
+        """Returns row, value, start_s, end_s: what covers most of a column; `rest` (None: not drawn) where nothing does."""
         edges = np.linspace(self.start_ns, self.end_ns, _COLUMNS + 1).astype(np.int64)
         names = [*covers, rest]
-        shares = np.column_stack([np.zeros(_COLUMNS, np.int64), *(cover.within(edges[:-1], edges[1:]) for cover in covers.values())])
+        shares = np.column_stack(
+            [np.zeros(_COLUMNS, np.int64), *(cover.within(edges[:-1], edges[1:]) for cover in covers.values())]
+        )
         shares[:, 0] = np.diff(edges) - shares.sum(axis=1) if rest is not None else 0
         value = np.where(shares.any(axis=1), shares.argmax(axis=1), 0) - 1
         first = np.flatnonzero(np.concatenate([[True], np.diff(value) != 0]))
@@ -116,9 +118,9 @@ def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str, Cover]:
     if name != blame.thread_name:
         own = waits[waits["thread_name"] == name]
         return {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
-    links, own = blame.links, blame.links["depth"] == 0
-    covers = {state: _cover(links[(own | (kind == "sleep")) & (links["kind"] == kind)]) for kind, state in _STATE_OF.items()}
-    behind = _cover(links[~own & (links["kind"] == "io")])
+    links, direct = blame.links, blame.links["depth"] == 0
+    covers = {state: _cover(links[(direct | (kind == "sleep")) & (links["kind"] == kind)]) for kind, state in _STATE_OF.items()}
+    behind = _cover(links[~direct & (links["kind"] == "io")])
     locks = covers["waiting for a thread"].without(behind).without(covers["asleep"])
     return covers | {"storage behind a lock": behind, "waiting for a thread": locks}
 
@@ -127,7 +129,9 @@ def _threads(blame: Blame, waits: pd.DataFrame, requests: pd.DataFrame) -> list[
     """The tick thread, then those that waited longest for storage or had the longest calls."""
     io = waits[waits["kind"] == "io"]
     longest = pd.concat([io, requests])[["thread_name", "start_ns", "end_ns"]]
-    total = (longest["end_ns"] - longest["start_ns"]).groupby(longest["thread_name"]).sum().drop(blame.thread_name, errors="ignore")
+    total = (
+        (longest["end_ns"] - longest["start_ns"]).groupby(longest["thread_name"]).sum().drop(blame.thread_name, errors="ignore")
+    )
     return [blame.thread_name, *sorted(total.nlargest(_MOST_THREADS - 1).index)]
 
 

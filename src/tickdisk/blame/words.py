@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pandas as pd
 
@@ -53,7 +54,9 @@ def explain(blame: Blame, tick: int) -> str:
         case _:
             main = f"{_ms(row['sleep_ns'])} of it asleep"
     more = [
-        f"{CAUSE_WORDS[name]} {_ms(ns)}" for name, ns in parts.items() if name != row["cause"] and ns > _WORTH_SAYING * row["gap_ns"]
+        f"{CAUSE_WORDS[name]} {_ms(ns)}"
+        for name, ns in parts.items()
+        if name != row["cause"] and ns > _WORTH_SAYING * row["gap_ns"]
     ]
     return "; ".join([f"{took}, {main}", *more])
 
@@ -82,11 +85,11 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _MOST * storage_ns else "")
 
 
-def _holders(links: pd.DataFrame, link: "pd.Series[int]") -> str:
+def _holders(links: pd.DataFrame, link: Any) -> str:
     """The holders from the one that the tick waited for to the one that the link is of."""
     names = [str(link["thread_name"])]
-    while links.loc[link["parent"], "depth"] > 0:
-        link = links.loc[link["parent"]]
+    while (holder := cast("Any", links.loc[link["parent"]]))["depth"] > 0:
+        link = holder
         names.insert(0, str(link["thread_name"]))
     return ", itself waiting for one held by ".join(names)
 
@@ -94,7 +97,7 @@ def _holders(links: pd.DataFrame, link: "pd.Series[int]") -> str:
 def _lock(blame: Blame, tick: int) -> str:
     links = blame.links[(blame.links["tick"] == tick) & blame.links["kind"].isin(tuple(_IS_DOING)) & (blame.links["depth"] > 0)]
     group = links.groupby(["thread_name", "kind"])["ns"].sum()
-    (name, kind), total_ns = group.idxmax(), group.max()
+    (name, kind), total_ns = group.index[int(group.to_numpy().argmax())], group.max()
     return f"{_ms(total_ns)} of it waiting for a lock held by {name or 'an unknown thread'}, which {_IS_DOING[kind]}"
 
 
@@ -110,11 +113,12 @@ def screen(
     spans = sum(int(blame.ticks["gap_ns"].sum()) for blame in blames) / 1e9
     lost = sum(blame.evidence.lost_events for blame in blames)
     counted = f"{table['ticks'].iloc[0]:,} {'ticks' if ticked else 'seconds'}"
-    yield f"{first.thread_name}: {counted}, {spans:,.0f} s captured in {len(blames)} {'life' if len(blames) == 1 else 'lives'}; {lost} events lost"
+    lives = f"{len(blames)} {'life' if len(blames) == 1 else 'lives'}"
+    yield f"{first.thread_name}: {counted}, {spans:,.0f} s captured in {lives}; {lost} events lost"
     share = table.set_index(["of", "by", "name"])
     for of, words in (("late", "late time"), ("busy", "time in which it was not asleep")):
         if of == "busy" or late == "late":
-            row = share.loc[of, "all", "storage"]
+            row = cast("Any", share).loc[of, "all", "storage"]
             share_words = _percent(row["share"], row["low"], row["high"])
             yield f"storage explains {share_words} of the {words}" if row["share"] >= 0 else f"there was no {words}"
     if table["note"].iloc[0]:
@@ -122,7 +126,9 @@ def screen(
     for by, words in (("cause", "all causes"), ("routine", "routines"), ("data", "data"), ("file", "files")):
         part = table[(table["of"] == late) & (table["by"] == by) & (table["share"] > 0)]
         ordered = part.sort_values("share", ascending=False).head(_FEW if by != "cause" else len(CAUSES))
-        named = [(CAUSE_WORDS.get(name, Path(name).name), value) for name, value in zip(ordered["name"], ordered["share"], strict=True)]
+        named = [
+            (CAUSE_WORDS.get(name, Path(name).name), value) for name, value in zip(ordered["name"], ordered["share"], strict=True)
+        ]
         if named:
             yield f"  {words}: {', '.join(f'{name} {_percent(value)}' for name, value in named)}"
     yield f"the worst {'ticks' if ticked else 'seconds'}:"
@@ -140,7 +146,7 @@ def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
         return
     yield f"slow actions (over twice the median of their kind): {len(slow)} of {len(table)}"
     for action, own in slow.groupby("action"):
-        worst = own.loc[own["latency_ns"].idxmax()] if own.index.is_unique else own.iloc[own["latency_ns"].to_numpy().argmax()]
+        worst = own.iloc[int(own["latency_ns"].to_numpy().argmax())]
         share = own["storage_ns"].sum() / own["latency_ns"].sum()
         yield (
             f"  {action}: {len(own)}, during {_percent(share)} of their time the server waited for storage; the slowest took "
@@ -155,4 +161,5 @@ def _of_injections(blames: Sequence[Blame]) -> Iterator[str]:
     table = pd.concat(checked)
     device, cpu = (table[table["kind"] == kind] for kind in ("device_stall", "cpu_stall"))
     named, blamed = count(device["named"]), count(cpu["blamed"])
-    yield f"of {named.n} injected device stalls {named.k} are named with request and file; of {blamed.n} of the processor {blamed.k} are blamed on storage"
+    device_words = f"of {named.n} injected device stalls {named.k} are named with request and file"
+    yield f"{device_words}; of {blamed.n} of the processor {blamed.k} are blamed on storage"

@@ -63,8 +63,8 @@ def plan(
 ) -> list[Cell]:
     """Returns the cells of the chosen scale in the order in which they run.
 
-    `devices` are the resolved device models by name, `binaries` the checksums of server, probe, players, native module and capture,
-    the last of which counts where an arm is captured.
+    `devices` are the resolved device models by name, `binaries` the checksums of server, probe, players, native module and
+    capture, the last of which counts where an arm is captured.
     """
     scale = config.chosen
     cells = []

@@ -61,6 +61,12 @@ def _emulation(machine: Machine) -> Iterator[Check]:
         "there",
         "no /dev/loop-control: modprobe loop, or privileges for the container",
     )
+    awake = machine.has("dev/cpu_dma_latency")
+    yield Check(
+        "idle cores",
+        "ok" if awake else "limited",
+        "kept awake while a device is up" if awake else "no /dev/cpu_dma_latency: the emulator's latency is higher and varies",
+    )
     found, absent, packages = [], [], []
     for system, package in (("ext4", "e2fsprogs"), ("xfs", "xfsprogs"), ("btrfs", "btrfs-progs")):
         if not machine.kernel_has(system):

@@ -117,7 +117,8 @@ def over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
         ends = pd.DataFrame({"regions": [0.0, float(own["regions"].max()) if len(own) else 1.0]})
         ends["reads"] = line.intercept + line.slope * ends["regions"]
         x = alt.X("regions:Q", title="Regions that players came to", scale=alt.Scale(zero=True))
-        y = alt.Y("reads:Q", title="Reads of terrain" if index == 0 else None)
+        quantity = "Reads of terrain" if index == 0 else None
+        y = alt.Y("reads:Q", title=quantity, scale=alt.Scale(nice=5), axis=alt.Axis(tickCount=5))
         drawn = alt.Chart(ends.dropna()).mark_line(color=PALETTE[0], clip=True).encode(x, y)
         dots = alt.Chart(own).mark_circle(size=55, color=INK, opacity=0.65).encode(x, y)
         interval = f" [{line.low:,.0f}, {line.high:,.0f}]" if np.isfinite(line.low) else ""

@@ -37,7 +37,8 @@ def tick_timeline(
     """Returns four rows on one time axis: tick gaps stacked by where the time went, threads, their calls by file, the disk.
 
     `tables`: ticks (start_s, end_s, state, low_ms, high_ms), states (row, state, start_s, end_s), calls and service (row, file,
-    start_s, end_s), at most 5,000 rows each, and stalls (kind, start_s, end_s), which are shaded; times in s. Triangles: saves. `notes`: subtitle.
+    start_s, end_s), at most 5,000 rows each, and stalls (kind, start_s, end_s), which are shaded; times in s. Triangles: saves.
+    `notes`: subtitle.
     """
     stalls = tables["stalls"].assign(word=tables["stalls"]["kind"].map(_STALLS))
 
@@ -56,14 +57,16 @@ def tick_timeline(
         return alt.Color(f"{column}:N", scale=scale, title=words, legend=box)
 
     def states(*, legend: bool) -> alt.Color:
-        return tone("state", list(_STATES), list(_STATES.values()), "Where the time of a tick and of a thread went", legend=legend)
+        return tone(
+            "state", list(_STATES), list(_STATES.values()), "Where the time of a tick and of a thread went", legend=legend
+        )
 
     files = sorted({*tables["calls"]["file"], *tables["service"]["file"]})
     bars = checked(tables["ticks"], ["start_s", "end_s", "state", "low_ms", "high_ms"], "tick timeline")
     bars = bars.assign(**{end: bars[end].clip(*span_s) for end in ("start_s", "end_s")})
     top = float(bars["high_ms"].max()) * 1.3
     y = alt.Y("low_ms:Q", title="Tick gap (ms)", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(format=",~r"))
-    edge = {"stroke": "white", "strokeWidth": 0.3}
+    edge: dict[str, Any] = {"stroke": "white", "strokeWidth": 0.3}
     layers: list[Any] = [
         alt.Chart(bars).mark_rect(**edge).encode(x("start_s"), y, x2="end_s:Q", y2="high_ms:Q", color=states(legend=True)),
         alt.Chart(stalls.assign(low_ms=top))
@@ -81,8 +84,12 @@ def tick_timeline(
         names, last = list(dict.fromkeys(table["row"])), name == parts[-1][0]
         rows = alt.Y("row:N", sort=names, title=words, axis=alt.Axis(grid=False, labelLimit=120))
         drawn = alt.Chart(table).mark_bar(height={"band": 0.8})
-        channel = states(legend=False) if column == "state" else tone("file", files, _FILES, "File that was asked for", legend=last)
-        panels.append(panel([drawn.encode(x("start_s", last=last), rows, x2="end_s:Q", color=channel)], 26 * len(names), last=last))
+        channel = (
+            states(legend=False) if column == "state" else tone("file", files, _FILES, "File that was asked for", legend=last)
+        )
+        panels.append(
+            panel([drawn.encode(x("start_s", last=last), rows, x2="end_s:Q", color=channel)], 26 * len(names), last=last)
+        )
     marks = [
         *([f"dashed: step of {budget_ms:g} ms"] if budget_ms is not None else []),
         *(["triangles: saves"] if saves_s else []),
@@ -119,7 +126,9 @@ def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str
         base = alt.Chart(part)
         panels.append(
             alt.layer(
-                base.mark_rule(strokeWidth=2.5, color=INK).encode(alt.X("low:Q", scale=scale, title=title, axis=axis), y, x2="high:Q"),
+                base.mark_rule(strokeWidth=2.5, color=INK).encode(
+                    alt.X("low:Q", scale=scale, title=title, axis=axis), y, x2="high:Q"
+                ),
                 base.mark_point(filled=True, size=70, opacity=1, color=INK).encode(alt.X("share:Q", scale=scale, title=title), y),
             ).properties(
                 width=_WIDE - 160,
@@ -133,7 +142,8 @@ def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str
 def stalls_found(rows: pd.DataFrame) -> Any:
     """Returns a mark per injected stall over time at the gap of its slow tick: whether blame said what it should.
 
-    `rows`: at_s, kind (a panel each, in words that end with what blame should do), gap_ms (NA: no tick was slow, drawn at 0), right.
+    `rows`: at_s, kind (a panel each, in words that end with what blame should do), gap_ms (NA: no tick was slow, drawn at 0),
+    right.
     """
     table = checked(rows, ["at_s", "kind", "gap_ms", "right"], "stalls found")
     table["gap_ms"] = table["gap_ms"].astype("Float64").fillna(0).astype(float)

@@ -67,13 +67,14 @@ def _replay(
 ) -> dict[str, Any]:
     sizes = None if tool == OURS else files_for_fio(planned)
     cores = host.split_cores()
-    name, logs = f"{tool}_{bench.model.name}", output / "logs"
+    name = f"{tool}_{bench.model.name}"
+    logs = output / "logs" / name
     with _mounted(planned, world, bench, sizes, size_bytes, logs) as disk:
         target, meter = disk.mount_point / _TARGET, host.LoadMeter()
         if tool == OURS:
             replayed = issue(planned, target, cores=cores.server)
         else:
-            replayed = replay_by_fio(planned, target, logs / name, cores=cores.server, is_real_time=is_real_time)
+            replayed = replay_by_fio(planned, target, logs, cores=cores.server, is_real_time=is_real_time)
         load, status = meter.read(), disk.status()
     write_timings(output / f"{name}.parquet", replayed.timings)
     return {

@@ -15,7 +15,7 @@ def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mappi
     """Makes the beginning of a plan in `target`, a new or empty folder; returns the bytes of each file.
 
     What the trace finds there is copied from `files`, if that has it, and made up to its size with noise; `sizes` replace those
-    of the plan. Files are flushed and out of the page cache then; what is known of the file system stays in memory until a re-mount.
+    of the plan. Files are flushed and out of the page cache then; the file system's own data stays in memory until a re-mount.
     TickdiskError when the target is not empty, or full.
     """
     target.mkdir(parents=True, exist_ok=True)

@@ -25,8 +25,8 @@ _PER_LIFE = {
     "save_syncs": ("syncs", "sync calls of a save"),
     "save_requests": ("requests", "writes and syncs of a save"),
     "save_requests_per_s": ("requests/s", "writes and syncs a second while a save writes"),
-    "share_saved_bytes_terrain": ("share", "terrain bytes written in saves; the rest is written as blocks are unloaded"),
-    "share_saved_bytes_player": ("share", "player bytes written in saves; the rest is written at joins and leaves"),
+    "share_saved_bytes_terrain": ("share", "terrain bytes written in saves; the rest as blocks are unloaded"),
+    "share_saved_bytes_player": ("share", "player bytes written in saves; the rest at joins and leaves"),
 }
 
 
@@ -91,6 +91,8 @@ class AccessStudy(Study):
         self.fact("lives", len(self.lives), "lives", source="manifests")
         self.fact("held_out_lives", len(self.held_out), "lives", source="the last third of the lives")
         self.fact("lost_events", lost, "events", source="captures")
+        ending = sum(len(chosen.table) for chosen in self._selected) - sum(len(life.accesses) for life in self.lives)
+        self.fact("at_end", ending, "requests", source="captures", note="after the last save: as the server ends; not studied")
         self.fact("left_out", int(left.sum()), "calls", source="captures", note=f"calls that move or sync no data: {reasons}")
         for op in ("reads", "writes", "syncs"):
             self.fact(op, int(self.summary[op].sum()), "requests", n=len(self.lives), source="captures")
@@ -206,8 +208,6 @@ class AccessStudy(Study):
 
     def _state_interactions(self) -> None:
         """States, for each published cause that players act out here, whether the accesses are there."""
-        few = f"{len(self.lives)} lives, fewer than the {self.plan.minimum_n} that a verdict needs"
-        obstacles = [*self.invalid, *([few] if len(self.lives) < self.plan.minimum_n else [])]
         for row in self.effects[self.effects["published"] & (self.effects["lives"] > 0)].to_dict("records"):
             cause, data, op, lives = row["interaction"], row["data"], row["op"], int(row["lives"])
             name = f"interaction.{cause.replace(' ', '_')}.{data}.{op}"
@@ -215,6 +215,8 @@ class AccessStudy(Study):
             self.fact(name, row["per_event"], "requests", interval=interval, n=lives, source="captures", note=note)
             found = "different" if row["p_adjusted"] < self.plan.alpha else "inconclusive"
             size = _with_interval(row["per_event"], row["low"], row["high"])
+            few = f"{lives} lives, fewer than the {self.plan.minimum_n} that a verdict needs"
+            obstacles = [*self.invalid, *([few] if lives < self.plan.minimum_n else [])]
             self.claim(
                 name,
                 source=f"PokeSto: {cause} {accesses.DIRECTIONS[op]} {data}",

@@ -1,8 +1,9 @@
-"""The inside the tick notebook: which request, in which file, behind which lock, made ticks late; held against injected stalls."""
+"""The inside the tick notebook: which request, in which file, behind which lock, made ticks late; against injected stalls."""
 
 import re
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -93,7 +94,8 @@ class InsideTick(Study):
             self.fact(f"slow_actions.{action}", float(share), "share", n=len(own), source=source, note=note)
 
     def _state_shares(self) -> None:
-        for row in self.shares.itertuples():
+        rows: list[Any] = list(self.shares.itertuples())
+        for row in rows:
             name = re.sub(r"[^a-z0-9]+", "_", Path(str(row.name)).name.lower()).strip("_")
             self.fact(
                 f"{row.of}.{row.by}.{name}",
@@ -104,20 +106,21 @@ class InsideTick(Study):
                 source=f"{row.lives} lives, ticks that no injected stall touched",
                 note=f"of the {row.of} time; 95 %, block bootstrap" + (f"; {row.note}" if row.note else ""),
             )
-        explained = self.shares.set_index(["of", "by", "name"]).loc["late", "all", "storage"]
-        enough = explained["lives"] >= blame.FEWEST_LIVES
-        word = "not valid" if self.invalid else "different" if enough and explained["low"] > 0 else "inconclusive"
-        share, low, high = explained[["share", "low", "high"]]
+        explained = next(row for row in rows if (row.of, row.by, row.name) == ("late", "all", "storage"))
+        enough = explained.lives >= blame.FEWEST_LIVES
+        word = "not valid" if self.invalid else "different" if enough and explained.low > 0 else "inconclusive"
+        share, low, high = explained.share, explained.low, explained.high
+        latency_ms = self.data.latency_ms(self.data.role("baseline"))
         evidence = f"{share:.0%} [{low:.0%}, {high:.0%}] of the late time" if share >= 0 else "no tick was late"
-        note = [explained["note"]] if explained["note"] else []
+        note = [explained.note] if explained.note else []
         self.claim(
             "explained",
             source=OURS,
-            statement=f"Waits for storage explain late time of ticks on a device of {self.facts['inside_tick.latency'].value:g} ms",
+            statement=f"Waits for storage explain late time of ticks on a device of {latency_ms:g} ms",
             verdict=word,
             evidence="; ".join([*self.invalid, evidence, *note]),
             facts=["late.all.storage", "busy.all.storage"],
-            n=int(explained["lives"]),
+            n=int(explained.lives),
         )
 
     def _state_stalls(self) -> None:
@@ -126,7 +129,10 @@ class InsideTick(Study):
         counts = {
             "device_stalls.named": (kinds["device_stall"]["named"], "a slow tick whose chain names a request that was stalled"),
             "device_stalls.felt": (kinds["device_stall"]["tick"].notna(), "a tick was slow meanwhile"),
-            "cpu_stalls.blamed": (kinds["cpu_stall"]["blamed"], "the slow tick's cause is storage, which took less than the stall"),
+            "cpu_stalls.blamed": (
+                kinds["cpu_stall"]["blamed"],
+                "the slow tick's cause is storage, which took less than the stall",
+            ),
             "cpu_stalls.outweighed": (kinds["cpu_stall"]["outweighed"], "storage took longer than the stall, in the same tick"),
             "cpu_stalls.felt": (kinds["cpu_stall"]["tick"].notna(), "a tick was slow meanwhile"),
         }
@@ -135,7 +141,9 @@ class InsideTick(Study):
             one = found[name]
             self.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
             share = one.k / one.n if one.n else None
-            self.fact(f"{name}_share", share, "share", interval=one.exact, n=one.n, source=source, note=f"{note}; Clopper-Pearson")
+            self.fact(
+                f"{name}_share", share, "share", interval=one.exact, n=one.n, source=source, note=f"{note}; Clopper-Pearson"
+            )
             self.fact(f"{name}_wilson", share, "share", interval=one.wilson, n=one.n, source=source, note=f"{note}; Wilson")
         named, blamed, felt = (found[name] for name in ("device_stalls.named", "cpu_stalls.blamed", "device_stalls.felt"))
         self._stall_claim(
@@ -199,7 +207,19 @@ class InsideTick(Study):
         table = self.checks.assign(
             **{f"{name} ms": (self.checks[f"{name}_ns"].astype("Float64") / 1e6).round() for name in ("gap", "waited")}
         )
-        columns = ["kind", "tick", "gap ms", "cause", "stalled", "stalled_files", "call", "file", "request", "device", "waited ms"]
+        columns = [
+            "kind",
+            "tick",
+            "gap ms",
+            "cause",
+            "stalled",
+            "stalled_files",
+            "call",
+            "file",
+            "request",
+            "device",
+            "waited ms",
+        ]
         return table[[*columns, "named", "outweighed", "blamed"]]
 
     def timeline(self) -> SVG:
@@ -213,18 +233,19 @@ class InsideTick(Study):
         """Returns the time around the latest tick that no injected stall touched."""
         late = [one.ticks.loc[~blame.overlapping(one.ticks, _injections(one)), "late_ns"] for one in self.blames]
         number = int(np.argmax([part.max() for part in late]))
-        return self._around("worst_tick", self.blames[number], int(late[number].idxmax()), "Around the latest tick")
+        row = int(late[number].index[int(late[number].to_numpy().argmax())])
+        return self._around("worst_tick", self.blames[number], row, "Around the latest tick")
 
     def stalled_tick(self) -> SVG:
         """Returns the time around the latest tick during an injected stall of the device."""
         felt = self.checks[(self.checks["kind"] == "device_stall") & self.checks["tick"].notna()]
-        worst = felt.loc[felt["gap_ns"].astype("int64").idxmax()]
-        one = self.blames[worst["life"]]
+        worst = felt.iloc[int(felt["gap_ns"].astype("int64").to_numpy().argmax())]
+        one = self.blames[int(worst["life"])]
         row = int(one.ticks.index[one.ticks["tick"] == worst["tick"]][0])
         return self._around("stalled_tick", one, row, "Around an injected stall of the device")
 
     def _around(self, name: str, one: blame.Blame, row: int, heading: str) -> SVG:
-        tick = one.ticks.loc[row]
+        tick: Any = one.ticks.loc[row]
         start_ns, end_ns = int(tick["start_ns"]) - _AROUND_NS, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS
         said = blame.explain(one, int(tick["tick"]))
         return self._timeline(name, one, start_ns, end_ns, heading, f"{said[:1].upper()}{said[1:]}")
@@ -265,7 +286,9 @@ class InsideTick(Study):
         rows = pd.DataFrame(
             {
                 "at_s": (table["start_ns"] - table["life"].map(first)) / 1e9,
-                "kind": np.where(device, "Disk stalled, and named with request and file", "Core kept busy, and storage not blamed"),
+                "kind": np.where(
+                    device, "Disk stalled, and named with request and file", "Core kept busy, and storage not blamed"
+                ),
                 "gap_ms": table["gap_ns"].astype("Float64") / 1e6,
                 "right": np.where(device, table["named"].astype(bool), ~table["blamed"].astype(bool)),
             }

@@ -13,7 +13,7 @@ from tickdisk.trace.read_bpftrace import read_bpftrace
 from tickdisk.trace.read_strace import read_strace
 from tickdisk.trace.record import RawCapture
 from tickdisk.trace.requests import request_rows
-from tickdisk.trace.waits import fill_fault_latency, wait_rows
+from tickdisk.trace.waits import settle_faults, wait_rows
 
 OTHER = "other"
 
@@ -55,7 +55,7 @@ def parse(
     names = reading.of("thread")[["thread", "ns", "text"]]
     waits = wait_rows(reading, followed) if bpf else None
     if waits is not None:
-        fill_fault_latency(requests, waits)
+        requests = settle_faults(requests, waits)
         waits["end_ns"] = waits["end_ns"].where(waits["end_ns"] > 0, ended_ns)
         waits = waits[(waits["start_ns"] >= started_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
         waits["thread_name"] = _named(waits, names)

@@ -32,8 +32,8 @@ _INODE = (
     f'{_FILE} $n = $f->f_inode; printf("inode %d %d %lld %lld %d %lld 0\\n", pid, tid, $c.0, $x, $n->i_sb->s_dev, $n->i_ino);'
 )
 _VECTOR = (
-    "$y = (int64)0; $i = (uint64)0; $p = $c.3 + 8; "
-    "unroll(8) { if ($i < $c.4) { $y = $y + *(int64 *)uptr($p); $p = $p + 16; $i = $i + 1; } } "
+    "$y = (int64)0; $i = (uint64)0; "
+    "unroll(8) { if ($i < $c.4) { $y = $y + (int64)*(uint64 *)uptr($c.3 + 16 * $i + 8); $i = $i + 1; } } "
     "if ($c.4 > 8) { $y = (int64)-1; }"
 )
 
@@ -91,7 +91,7 @@ def _pointers() -> str:
     for name in ("path", "to"):
         for index in sorted({getattr(call, name) for call in CALLS.values()} - {None}):
             numbers = [call.number for call in CALLS.values() if getattr(call, name) == index]
-            lines.append(f"if ({_is('args->id', numbers)}) {{ @{name}[tid] = args->args[{index}]; }}")
+            lines.append(f"if ({_is('$id', numbers)}) {{ @{name}[tid] = ${'abcd'[index]}; }}")
     return "\n  ".join(lines)
 
 

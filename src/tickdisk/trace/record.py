@@ -108,6 +108,8 @@ def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequen
     folder.mkdir(parents=True, exist_ok=True)
     raw = folder / RAW
     raw.unlink(missing_ok=True)
+    if isinstance(target, int) and not Path(f"/proc/{target}").exists():
+        raise TickdiskError(f"process {target} does not run; start it first")
     with ExitStack() as resources:
         command = None
         words = strace.words(tool, raw) if tool != "bpftrace" else []

@@ -55,10 +55,14 @@ class Strace:
         *,
         started: bool,
     ) -> None:
+        if not pids:
+            raise TickdiskError("there is no process yet that strace could attach to; start it first")
         self._raw, self._pids = raw, pids
         self._cwds = [Path(f"/proc/{pid}/cwd").readlink() for pid in pids]
         self._child = None if started else self._attach(words, logs, cores)
         self.pid = _tracer_of(pids[0]) if self._child is None else self._child.pid
+        if self.pid == 0:
+            raise TickdiskError("strace could not trace the command; run as root, and without another tracer")
         self._tracer = os.pidfd_open(self.pid)
         if cores is not None:
             os.sched_setaffinity(self.pid, cores)
@@ -66,10 +70,14 @@ class Strace:
     def stop(self) -> dict[str, Any]:
         """Detaches, and returns its version and the sizes of the files that were appended to.
 
-        A tracer of a command has nothing left to trace, unless the command left processes running: those it lets go.
+        Processes that a command has left running end: they would go on with a filter that fails every call that was traced.
         """
-        if self._child is not None or not self._ended(_LAST_S):
-            signal.pidfd_send_signal(self._tracer, signal.SIGINT if self._child is not None else signal.SIGTERM)
+        if self._child is not None and not self._ended(0):
+            signal.pidfd_send_signal(self._tracer, signal.SIGINT)
+        elif not self._ended(_LAST_S):
+            for pid in _traced_by(self.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         if not self._ended(_WRITE_S):
             raise TickdiskError(f"strace did not end within {_WRITE_S:g} s; is a traced process stuck in the kernel?")
         if self._child is not None:
@@ -108,8 +116,12 @@ class Strace:
 
 
 def _tracer_of(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    tracer = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("TracerPid:"))
-    if tracer == 0:
-        raise TickdiskError("strace could not trace the command; run as root, and without another tracer")
-    return tracer
+    """Returns the process that traces another one, 0 when there is none."""
+    with suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("TracerPid:"))
+    return 0
+
+
+def _traced_by(tracer: int) -> list[int]:
+    return [pid for path in Path("/proc").glob("[0-9]*") if _tracer_of(pid := int(path.name)) == tracer]

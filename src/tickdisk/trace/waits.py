@@ -65,10 +65,12 @@ def wait_rows(reading: Reading, followed: Followed) -> pd.DataFrame:
     return pd.concat([first, second]).sort_values(["start_ns", "end_ns"], kind="stable", ignore_index=True)
 
 
-def fill_fault_latency(requests: pd.DataFrame, waits: pd.DataFrame) -> None:
-    """Sets the latency of page faults on files: to the end of the wait that the fault led to, 0 when it led to none."""
+def settle_faults(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
+    """Returns the requests, page faults with their latency: to the end of the wait that the fault led to, 0 when it led to none.
+
+    The kernel tries again after it has waited, and tells of the same fault twice: the second is left out.
+    """
     faults = requests[requests["op"] == "fault"]
-    requests.loc[faults.index, "latency_ns"] = 0
     ended = waits[(waits["call"] == _FAULT) & (waits["kind"] == "io") & (waits["end_ns"] > 0)]
     found = pd.merge_asof(
         faults[["thread", "start_ns"]].assign(row=faults.index).sort_values("start_ns"),
@@ -78,9 +80,14 @@ def fill_fault_latency(requests: pd.DataFrame, waits: pd.DataFrame) -> None:
         by="thread",
         direction="forward",
     ).dropna(subset=["out_ns"])
-    # A wait is the last fault's before it.
-    last = found.sort_values("start_ns").drop_duplicates(["thread", "out_ns"], keep="last")
-    requests.loc[last["row"], "latency_ns"] = (last["end_ns"] - last["start_ns"]).astype(np.int64).to_numpy()
+    last = found.drop_duplicates(["thread", "out_ns"], keep="last")  # a wait is that of the last fault before it
+    settled = requests.assign(latency_ns=requests["latency_ns"].where(requests["op"] != "fault", 0))
+    settled.loc[last["row"], "latency_ns"] = (last["end_ns"] - last["start_ns"]).astype(np.int64).to_numpy()
+    ordered = settled.sort_values("start_ns", kind="stable")
+    before = ordered.groupby("thread")[["op", "file", "offset", "latency_ns"]].shift(1)
+    again = (ordered["op"] == "fault") & (ordered["latency_ns"] == 0) & (before["op"] == "fault") & (before["latency_ns"] > 0)
+    again &= (ordered["file"] == before["file"]) & (ordered["offset"] == before["offset"]).fillna(value=False)
+    return settled.drop(index=ordered.index[again.astype(bool)])
 
 
 def _processes(reading: Reading, waits: pd.DataFrame) -> "pd.Series[int]":
