@@ -30,3 +30,19 @@ rule calibrate:
         native=PROJECT.binaries["native"],
     shell:
         "tickdisk calibrate --plan {input.plan} 2>&1 | tee {log}"
+
+
+rule fidelity:
+    input:
+        plan=ancient("results/plan.json"),
+        calibration=ancient("results/calibration.json"),
+    output:
+        "results/fidelity.json",
+    log:
+        "results/logs/fidelity.log",
+    threads: workflow.cores
+    params:
+        calibration=PROJECT.config.chosen.calibration.model_dump(),
+        native=PROJECT.binaries["native"],
+    shell:
+        "tickdisk fidelity --plan {input.plan} --output {output} > {log} 2>&1"

@@ -11,7 +11,7 @@ from tickdisk.device.clean import recover
 from tickdisk.device.extents import ExtentRecorder, extents_of
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
-from tickdisk.device.model import DeviceModel, find_device, load_devices
+from tickdisk.device.model import NO_DELAY, DeviceModel, find_device, load_devices
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
 from tickdisk.device.parts import Bucket, Cache, Lognormal, Quantiles, Seek, Stalls
 from tickdisk.device.simulate import simulate
@@ -26,6 +26,7 @@ def native_path() -> Path:
 __all__ = [
     "DEFAULT_SIZE_BYTES",
     "MKFS",
+    "NO_DELAY",
     "OPS",
     "Bucket",
     "Cache",
