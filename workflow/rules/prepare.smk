@@ -23,7 +23,7 @@ rule calibrate:
         "results/logs/calibrate.log",
     threads: workflow.cores
     params:
-        seconds=PROJECT.config.chosen.calibration.seconds_per_job,
+        calibration=PROJECT.config.chosen.calibration.model_dump(),
         models=json.dumps(
             [model.as_dict() for model in PROJECT.models()], sort_keys=True
         ),

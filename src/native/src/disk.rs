@@ -16,6 +16,7 @@ use fuser::{
 use crate::engine::{Answer, Engine};
 use crate::memory::Memory;
 use crate::model::Op;
+use crate::realtime;
 
 /// The attributes never change; a loop device asks for them even when this process is dead, and must not wait then.
 const FOREVER: Duration = Duration::from_secs(1 << 30);
@@ -188,12 +189,29 @@ impl Filesystem for Disk {
 /// A mounted disk: its engine, its threads and its FUSE session.
 pub struct MountedDisk {
     pub engine: Arc<Engine<Pending>>,
+    /// Whether its threads run before all ordinary ones.
+    pub is_real_time: bool,
     threads: Vec<JoinHandle<()>>,
     session: Option<BackgroundSession>,
 }
 
 impl MountedDisk {
     pub fn mount(mount_point: &Path, source: &str, size: usize, log: Option<&Path>) -> io::Result<Self> {
+        // The threads that it starts take this over. On a core that players or a file system's threads share with them they would
+        // else wait for milliseconds, now and then.
+        let is_real_time = realtime::take();
+        let mounted = Self::mount_with_threads(mount_point, source, size, log, is_real_time);
+        realtime::give_up();
+        mounted
+    }
+
+    fn mount_with_threads(
+        mount_point: &Path,
+        source: &str,
+        size: usize,
+        log: Option<&Path>,
+        is_real_time: bool,
+    ) -> io::Result<Self> {
         let (engine, threads) = Engine::start(size, log)?;
         let mut config = Config::default();
         config.acl = SessionACL::All;
@@ -202,7 +220,7 @@ impl MountedDisk {
         // One reader keeps the order of arrivals that the model is promised.
         config.n_threads = Some(1);
         let session = fuser::spawn_mount(Disk(Arc::clone(&engine)), mount_point, &config)?;
-        Ok(Self { engine, threads, session: Some(session) })
+        Ok(Self { engine, is_real_time, threads, session: Some(session) })
     }
 
     /// Whether the file system was unmounted or its connection aborted.

@@ -6,10 +6,12 @@ mod burner;
 mod clock;
 mod disk;
 mod engine;
+mod floor;
 mod log;
 mod memory;
 mod model;
 mod preads;
+mod realtime;
 mod replay;
 mod timer;
 

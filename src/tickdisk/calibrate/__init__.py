@@ -14,7 +14,16 @@ from tickdisk.calibrate.fidelity import (
 )
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.measure import calibrate
-from tickdisk.calibrate.record import Calibration, DeviceResult, JobResult, burn_ns, floor_ns, interpolate_floor, load_calibration
+from tickdisk.calibrate.record import (
+    Calibration,
+    DeviceResult,
+    JobResult,
+    burn_ns,
+    deep_floors,
+    floor_ns,
+    interpolate_floor,
+    load_calibration,
+)
 from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, percentile_ns
 
 __all__ = [
@@ -37,6 +46,7 @@ __all__ = [
     "bench",
     "burn_ns",
     "calibrate",
+    "deep_floors",
     "describe",
     "floor_ns",
     "interpolate_floor",

@@ -1,7 +1,7 @@
 """A device under fio: jobs run on it one after another, each with the machine's load and the device's own counts."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,10 @@ class Bench:
         write_file(self._sync_path, SYNC_BYTES)
         self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES)
 
-    def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.Setting:
+    def set(self, model: device.DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> device.Setting:
         """Puts `model` in force; fio's files go to a folder of its name from now on."""
         self._model_folder = self._folder / model.name
-        return self.disk.set(model, floor_ns=floor_ns)
+        return self.disk.set(model, floor_ns=floor_ns, deep_floors=deep_floors)
 
     def run(self, job: Job) -> Measured:
         """Runs `job`, again while the machine was too loaded, at most `repeats` times; the last is kept and marked."""

@@ -17,7 +17,7 @@ from tickdisk import host, memory
 from tickdisk.calibrate import fio, nbd
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.fio import Job
-from tickdisk.calibrate.settle import ramp_s, settle
+from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import percentile_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
 from tickdisk.errors import TickdiskError
@@ -172,21 +172,20 @@ def measure_fidelity(
 ) -> Fidelity:
     """Measures every device at every depth for `seconds`, its bandwidths, and nbdkit beside it; returns what it wrote."""
     with memory.folder() as fast:
-        log = fast / "device.log"
+        lacks, log = nbd.missing(), fast / "device.log"
+        crossed = [] if lacks else _cross_check(fast / "nbd", seconds, limits, repeats)
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
             run = _Run(table, seconds)
+            bare = settle(table, NO_DELAY, seconds)
             for depth in depths:
-                run.point(NO_DELAY, 0, "read", depth)
+                run.point(NO_DELAY, bare, "read", depth)
             for model in models:
-                floor_ns = settle(table, model.steady(), seconds).floor_ns
+                settled = settle(table, model.steady(), seconds, depths)
                 for depth in depths:
                     for op in ("read", "write"):
-                        run.point(model, floor_ns, op, depth)
+                        run.point(model, settled, op, depth)
             pipes = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in ("read", "write")]
-        points = run.points(read_log(log).to_pandas())
-        lacks = nbd.missing()
-        if not lacks:
-            points += _cross_check(fast / "nbd", seconds, limits, repeats)
+        points = [*run.points(read_log(log).to_pandas()), *crossed]
     result = Fidelity(
         schema_version=SCHEMA_VERSION,
         machine=host.facts(),
@@ -208,11 +207,11 @@ class _Run:
         self._bench, self._seconds = table, seconds
         self._made: list[tuple[DeviceModel, int, int, Measured]] = []
 
-    def point(self, model: DeviceModel, floor_ns: int, op: Literal["read", "write"], depth: int) -> None:
+    def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
         """Measures a point; repeats of it have the setting in common, and the last one counts."""
-        number = self._bench.set(model, floor_ns=floor_ns).number
+        number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
         measured = self._bench.run(Job(op, "random", _BLOCK, depth, self._seconds + ramp_s(self._seconds)))
-        self._made.append((model, floor_ns, number, measured))
+        self._made.append((model, dict(settled.deep_floors).get(depth, settled.floor_ns), number, measured))
 
     def pipe(self, op: Literal["read", "write"], bytes_per_s: int) -> Pipe:
         """Measures a bandwidth."""

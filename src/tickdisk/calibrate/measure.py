@@ -57,6 +57,7 @@ def calibrate(
     *,
     tiers: Sequence[str],
     seconds_per_job: float,
+    floor_depths: Sequence[int] = DEPTHS,
     out_path: Path,
     say: Say = print,
     size_bytes: int = _SIZE_BYTES,
@@ -64,6 +65,8 @@ def calibrate(
     repeats: int = REPEATS,
 ) -> Calibration:
     """Measures `models` and returns what it wrote to `out_path`; those in `tiers` by every job, the others floor and CPU only.
+
+    The floor is measured at each of `floor_depths` that the machine can serve.
 
     Raw latencies go to `requests.parquet` in the folder beside `out_path` that has its name, fio's words to `logs/` there.
     TickdiskError when the device or fio fails; nothing is left running or mounted then, and no calibration is written.
@@ -83,7 +86,7 @@ def calibrate(
             pq.ParquetWriter(partial, _REQUESTS, compression="zstd") as writer,
             bench(models[0], size_bytes=size_bytes, folder=fast, limits=limits, repeats=repeats) as table,
         ):
-            session = _Session(table, writer, seconds_per_job)
+            session = _Session(table, writer, seconds_per_job, floor_depths)
             devices = []
             for model in models:
                 devices.append(session.tier(model) if model.name in tiers else session.floor_only(model))
@@ -108,13 +111,14 @@ def calibrate(
 class _Session:
     """Devices measured on one bench; every request that is kept goes to the table of raw latencies."""
 
-    def __init__(self, table: Bench, writer: pq.ParquetWriter, seconds: float) -> None:
-        self._bench, self._writer, self._seconds, self._ramp_ms = table, writer, seconds, ramp_s(seconds) * 1000
+    def __init__(self, table: Bench, writer: pq.ParquetWriter, seconds: float, depths: Sequence[int]) -> None:
+        self._bench, self._writer, self._seconds, self._depths = table, writer, seconds, depths
+        self._ramp_ms = ramp_s(seconds) * 1000
 
     def tier(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
-        settled = settle(self._bench, model.steady(), self._seconds)
-        self._bench.set(model, floor_ns=settled.floor_ns)
+        settled = settle(self._bench, model.steady(), self._seconds, self._depths)
+        self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
         measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model.latency_ns[0])]
         for each in measured:
             self._keep(model, each)
@@ -123,7 +127,7 @@ class _Session:
 
     def floor_only(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor; the last look at it gives p50 and CPU."""
-        settled = settle(self._bench, model.steady(), self._seconds)
+        settled = settle(self._bench, model.steady(), self._seconds, self._depths)
         self._keep(model, settled.last)
         return self._device(model, settled, [settled.last])
 
@@ -135,6 +139,7 @@ class _Session:
             model=model.as_dict(),
             latency_ns=summary.nominal_latency_ns(model, "read", _4K),
             floor_ns=settled.floor_ns,
+            deep_floors=settled.deep_floors,
             floor_looks=settled.looks,
             p50_ns=round(float(p50_ns)),
             cpu_ns_per_request=cpu_ns,

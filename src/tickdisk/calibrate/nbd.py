@@ -37,7 +37,7 @@ def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Seque
     read_ns, write_ns, *_ = model.latency_ns
     limits = [] if model.bandwidth_bytes_per_s is None else [f"rate={model.bandwidth_bytes_per_s * 8}"]
     filters = ["--filter=delay", *(["--filter=rate"] if limits else [])]
-    delays = [f"rdelay={read_ns / 1e9:.9f}", f"wdelay={write_ns / 1e9:.9f}"]
+    delays = [f"rdelay={_whole_ms(model, read_ns)}ms", f"wdelay={_whole_ms(model, write_ns)}ms"]
     serve: list[str | Path] = ["nbdkit", "--foreground", "--unix", socket, *filters, "memory", str(size_bytes), *delays, *limits]
     server = Child("nbdkit", serve, folder, cores=cores)
     try:
@@ -59,6 +59,15 @@ def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Seque
                 run(["umount", "--lazy", mount_point])
     finally:
         server.stop(_STOP_S)
+
+
+def _whole_ms(model: DeviceModel, latency_ns: int) -> int:
+    """All that nbdkit 1.32 takes."""
+    if latency_ns % 1_000_000:
+        raise TickdiskError(
+            f"nbdkit delays by whole milliseconds and {model.name} takes {latency_ns} ns; check it with another model"
+        )
+    return latency_ns // 1_000_000
 
 
 def _until(ready: Callable[[], bool], child: Child) -> None:

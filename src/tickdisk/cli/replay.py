@@ -77,8 +77,8 @@ def replay_study(
         runs / cell.hash,
         project.world,
         [
-            room.Bench(fast, calibrate.floor_ns(known, fast), (room.OURS, room.FIO)),
-            room.Bench(slow, calibrate.floor_ns(known, slow)),
+            room.Bench(each, calibrate.floor_ns(known, each), tools, calibrate.deep_floors(known, each))
+            for each, tools in ((fast, (room.OURS, room.FIO)), (slow, (room.OURS,)))
         ],
         seconds=project.config.chosen.replay.seconds,
         size_bytes=project.config.device_size_mib << 20,

@@ -56,6 +56,7 @@ def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibrati
         project.models(),
         tiers=[name for name, model in project.devices.items() if model.tier],
         seconds_per_job=project.config.chosen.calibration.seconds_per_job,
+        floor_depths=project.config.chosen.calibration.fidelity_depths,
         out_path=output,
         say=_say,
         limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},

@@ -87,14 +87,18 @@ class MountedDevice:
             self._loop.close()
             self._loop = None
 
-    def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
-        """Puts `model` in force for requests that arrive from now on; `floor_ns`, what the emulator adds, is subtracted."""
+    def set(self, model: DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> Setting:
+        """Puts `model` in force for requests that arrive from now on; `floor_ns`, what the emulator adds, is subtracted.
+
+        `deep_floors` are what it adds with more requests in flight: their number, ascending from 2, and nanoseconds.
+        """
         reply = ask(
             self._record.socket,
             "set",
             parameters=model.parameters(),
             floor_ns=floor_ns,
             burn_ns=model.burn_ns,
+            deep_floors=list(deep_floors),
         )
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
 
@@ -110,7 +114,8 @@ class MountedDevice:
 
         requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
         floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), cpu_ns of the emulator's threads in total
-        and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping).
+        and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping), real_time (whether its threads
+        run before all ordinary ones).
         """
         return ask(self._record.socket, "status")
 
