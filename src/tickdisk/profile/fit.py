@@ -24,8 +24,7 @@ _REQUESTS = 20_000
 _WARM_UP = 10
 """Requests for each place in the queue until the closed loop has forgotten that all began at once."""
 _STEEPEST, _HALVINGS = 4.0, 11
-_FINE_BITS = 4
-"""Beyond 16 channels one more or less is within what their service times make up for: candidates get sparser."""
+_FINE = 16
 _PIPE_ROOM = 1.25
 """Sequential reads that are no faster than random ones show no pipe: then it is this much wider than what is known to pass."""
 
@@ -118,9 +117,9 @@ class _Tables:
         inner = self.depths[1:-1]
         if not inner:
             return None
-        counts = range(1, self.depths[-1])
-        candidates = [None, *(count for count in counts if count % max(1, 1 << (count - 1).bit_length() >> _FINE_BITS) == 0)]
-        return min(candidates, key=lambda channels: sum(self._miss(channels, depth) for depth in inner))
+        # Beyond 16 one more or less is made up for by the service times: every second up to 32, every fourth up to 64 ...
+        counts = [count for count in range(1, self.depths[-1]) if count % max(1, (1 << (count - 1).bit_length()) // _FINE) == 0]
+        return min((None, *counts), key=lambda channels: sum(self._miss(channels, depth) for depth in inner))
 
     def latency(self, channels: int | None) -> OpLatency:
         """Returns the service times for `channels`, by requests in flight."""
