@@ -139,9 +139,9 @@ fn simulate_closed(
     if depth == 0 || [offsets.len(), lengths.len()] != [ops.len(); 2] {
         return Err(PyValueError::new_err("the depth is at least 1, and every column has a row for each request"));
     }
-    let parse = |((op, offset), length)| {
+    let parse = |((op, offset), length): ((i64, i64), i64)| {
         let op = usize::try_from(op).ok().and_then(|op| Op::ALL.get(op));
-        Some((*op?, u64::try_from::<i64>(offset).ok()?, u64::try_from::<i64>(length).ok()?))
+        Some((*op?, u64::try_from(offset).ok()?, u64::try_from(length).ok()?))
     };
     let requests: Option<Vec<_>> = ops.into_iter().zip(offsets).zip(lengths).map(parse).collect();
     let requests = requests.ok_or_else(|| PyValueError::new_err("offsets and lengths are not negative, ops 0 to 3"))?;

@@ -1,7 +1,7 @@
 """How well a model fits what was measured: errors of percentiles and the distance of distributions, depth by depth."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -16,18 +16,16 @@ _DIGITS = 4
 
 def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[int]) -> tuple[FitLine, ...]:
     """Returns a line for each sample, in their order: those at `fit_depths` were used for the fit, the others were held out."""
-    lines = []
-    for sample in measured.samples:
-        if sample.op == "read" or any(other.op == "write" for other in measured.samples):
-            lines.append(_line(model, sample, "fit" if sample.queue_depth in fit_depths else "held_out"))
-    return tuple(lines)
+    return tuple(
+        _line(model, sample, "fit" if sample.queue_depth in fit_depths else "held_out") for sample in measured.samples
+    )
 
 
 def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) -> FitLine:
     wanted, found = sample.latency_ns, simulated_ns(model, sample.op, sample.queue_depth)
     p50_ns, p99_ns = percentile_ns(wanted, 0.5), percentile_ns(wanted, 0.99)
     assert p50_ns is not None
-    load = {
+    load: dict[str, Any] = {
         f"{name}_share": round(max((getattr(load, f"{name}_share") for load in sample.loads), default=0.0), _DIGITS)
         for name in ("steal", "pressure_cpu", "pressure_io", "pressure_memory")
     }

@@ -17,7 +17,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.profile.measure import BLOCK_BYTES, FIT_DEPTHS, Latencies, Measurements, Sample
 
 Floats = npt.NDArray[np.float64]
-SHARES: Floats = np.concatenate([[0, 0.005, 0.01], np.linspace(0.025, 0.975, 39), [0.99, 0.995, 0.999, 1]])
+SHARES: Floats = np.array([0, 0.005, 0.01, *(n / 40 for n in range(1, 40)), 0.99, 0.995, 0.999, 1])
 P50_LIMIT, P99_LIMIT = 0.05, 0.10
 """How far a profile may be off at depths that it was not fitted to."""
 _REQUESTS = 20_000

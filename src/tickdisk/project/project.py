@@ -31,7 +31,7 @@ class Project:
         config = parse_config(values)
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
         for arm in arms:
-            _add_file(arm, devices)
+            add_file(arm, devices)
             if arm.device not in devices:
                 raise TickdiskError(
                     f"workflow/config/experiments.tsv, arm {arm.arm}: unknown device {arm.device}; "
@@ -110,7 +110,7 @@ class Project:
         write_json(path, self.as_plan())
 
 
-def _add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
+def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
     """Adds the device of an arm whose device is a file, under the file's name; its own name must be new, as calibration goes by it."""
     if device.is_file(arm.device) and arm.device not in devices:
         model = device.load_device(Path(arm.device))
