@@ -52,10 +52,10 @@ def test_little_s_law(channels: int | None, depth: int) -> None:
 
 
 def test_at_a_depth_of_a_table_its_latencies_come_out() -> None:
-    table = {"inflight": [1, 4, 16], "quantiles": [[0, 100, 500, 900], [0.5, 200, 600, 2000], [1, 300, 900, 9000]]}
+    table = {"inflight": [1, 4, 16], "quantiles": [[0, 10**5, 5e5, 9e5], [0.5, 2e5, 6e5, 2e6], [1, 3e5, 9e5, 9e6]]}
     for column, depth in enumerate([1, 4, 16], start=1):
         arrivals, completions = closed(model(table), depth, [(0, 0, 4096)] * 20_000)
-        latency = np.subtract(completions, arrivals)
+        latency = np.subtract(completions, arrivals)[64:]  # at first they are not yet all there
         for share, *expected in table["quantiles"]:
             assert np.quantile(latency, share) == pytest.approx(expected[column - 1], rel=0.03)
 

@@ -84,7 +84,7 @@ class Job:
         ]
         if self.op in _SYNCED:
             # With fsync=1 fio logs the page cache's write and keeps the fsync in bins only. O_SYNC makes the kernel call the same
-            # fsync at the end of each pwrite (generic_write_sync), and fio logs both as one request; so does O_DSYNC with fdatasync.
+            # fsync at the end of each pwrite (generic_write_sync), and fio logs both as one request; O_DSYNC does with fdatasync.
             lines += ["ioengine=psync", f"sync={_SYNCED[self.op]}"]
         else:
             lines += ["ioengine=libaio", "direct=1", f"iodepth={self.queue_depth}"]

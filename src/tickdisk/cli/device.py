@@ -14,7 +14,9 @@ app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
 _Name = Annotated[str | None, typer.Option(help="Name of the mounted device; not needed when there is only one.")]
-_Tier = Annotated[str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd, or a file with one device, e.g. ./mydisk.yaml.")]
+_Tier = Annotated[
+    str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd, or a file with one device, e.g. ./mydisk.yaml.")
+]
 _DEVICES_PATH = Path("data/devices.yaml")
 
 
@@ -32,7 +34,13 @@ def up(
     """Mounts an emulated device, which stays until `down`; prints where it is."""
     model = _model(tier, devices)
     disk = device.bring_up(
-        model, size_bytes=_bytes(size), file_system=file_system, name=name or model.name, mount_point=at, log_path=log, detached=True
+        model,
+        size_bytes=_bytes(size),
+        file_system=file_system,
+        name=name or model.name,
+        mount_point=at,
+        log_path=log,
+        detached=True,
     )
     print(f"{disk.name}: {model.description}, at {disk.mount_point}, block device {disk.block_device}")
     _warn_of_floor(model, disk.status()["floor_ns"])
@@ -80,10 +88,14 @@ def recover() -> None:
 
 @app.command()
 def profile(
-    path: Annotated[Path, typer.Argument(help="A folder on the disk, which gets a file for the time; a file; or a block device.")],
+    path: Annotated[
+        Path, typer.Argument(help="A folder on the disk, which gets a file for the time; a file; or a block device.")
+    ],
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help=f"File to write, NAME{device.FILE}.")],
-    write: Annotated[bool, typer.Option(help="Measure writes and flushes, too: what is on a block device is overwritten.")] = False,
+    write: Annotated[
+        bool, typer.Option(help="Measure writes and flushes, too: what is on a block device is overwritten.")
+    ] = False,
     seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job.")] = 12,
     size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G.")] = "1G",
 ) -> None:

@@ -13,7 +13,18 @@ from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
 from tickdisk.device.model import FILE, DeviceModel, find_device, is_file, load_device, load_devices
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
-from tickdisk.device.parts import Bucket, Cache, FitLine, Latency, Lognormal, OpLatency, Quantiles, QuantilesByInflight, Seek, Stalls
+from tickdisk.device.parts import (
+    Bucket,
+    Cache,
+    FitLine,
+    Latency,
+    Lognormal,
+    OpLatency,
+    Quantiles,
+    QuantilesByInflight,
+    Seek,
+    Stalls,
+)
 from tickdisk.device.simulate import simulate, simulate_closed
 from tickdisk.device.up import DEFAULT_SIZE_BYTES, attach, bring_up, up
 

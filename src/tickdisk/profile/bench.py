@@ -1,7 +1,7 @@
 """Whether a profile behaves elsewhere as its disk does: `python -m tickdisk.profile.bench PATH`.
 
-Profiles what is at PATH, brings the profile up as an emulated device, and measures that at the depths that were held out; then the
-disk once more, because no emulation can be closer to it than it is to itself.
+Profiles what is at PATH, brings the profile up as an emulated device, and measures that at the depths that were held out; then
+the disk once more, because no emulation can be closer to it than it is to itself.
 """
 
 import argparse

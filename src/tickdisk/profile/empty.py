@@ -45,7 +45,9 @@ def claimed(path: Path, *, write: bool) -> Iterator[None]:
 
 def _refuse_if(path: Path, is_so: bool, why: str) -> None:
     if is_so:
-        raise TickdiskError(f"{path} {why}: --write would destroy what is on it; give an empty block device, or leave out --write")
+        raise TickdiskError(
+            f"{path} {why}: --write would destroy what is on it; give an empty block device, or leave out --write"
+        )
 
 
 def _mount_lines() -> list[list[str]]:

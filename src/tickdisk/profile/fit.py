@@ -1,9 +1,9 @@
-"""From measured latencies to a device model: one quantile table for each depth, and the number of channels that explains them best.
+"""From measured latencies to a device model: a quantile table for each depth, and the number of channels that explains them best.
 
 In a closed loop the requests in flight are the queue depth, so a table for each measured depth reproduces it whatever the device
-is, and the tables are interpolated. What interpolation cannot see is where a queue begins to build up. Channels say that: with the
-right number the tables hardly depend on the depth any more. It is the number with which the inner depths are foretold best from
-the others, each left out in turn.
+is, and the tables are interpolated. What interpolation cannot see is where a queue begins to build up. Channels say that: with
+the right number the tables hardly depend on the depth any more. It is the number with which the inner depths are foretold best
+from the others, each left out in turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,13 @@ from tickdisk.profile.measure import BLOCK_BYTES, FIT_DEPTHS, Latencies, Measure
 
 Floats = npt.NDArray[np.float64]
 SHARES: Floats = np.array([0, 0.005, 0.01, *(n / 40 for n in range(1, 40)), 0.99, 0.995, 0.999, 1])
+_COMPARED = (0.5, 0.99)
 P50_LIMIT, P99_LIMIT = 0.05, 0.10
 """How far a profile may be off at depths that it was not fitted to."""
-_REQUESTS = 20_000
+_REQUESTS, _LOOK = 20_000, 6000
 _WARM_UP = 10
 """Requests for each place in the queue until the closed loop has forgotten that all began at once."""
+_BEYOND = 10
 _STEEPEST, _HALVINGS = 4.0, 11
 _FINE = 16
 _PIPE_ROOM = 1.25
@@ -30,7 +32,7 @@ _PIPE_ROOM = 1.25
 
 
 def simulated_ns(model: DeviceModel, op: str, depth: int, requests: int = _REQUESTS) -> Latencies:
-    """Returns the latencies in ns of 4 KiB requests on `model` with `depth` always in flight; `write_flush` is a write, then a flush."""
+    """Returns latencies in ns of 4 KiB requests on `model` with `depth` always in flight; `write_flush` is a write, then a flush."""
     warm_up = _WARM_UP * depth
     if op == "write_flush":
         ops = np.tile([OPS.index("write"), OPS.index("flush")], requests + warm_up)
@@ -85,12 +87,12 @@ def _flush(flushed: Sample, written: Sample) -> Quantiles:
 def _shares(samples: Sequence[Sample]) -> Floats:
     """Those that every sample can tell: with ten requests beyond."""
     least = min(len(sample.latency_ns) for sample in samples)
-    kept = SHARES[(least * (1 - SHARES) >= 10) | (SHARES == 1)]
+    kept = SHARES[(least * (1 - SHARES) >= _BEYOND) | (SHARES == 1)]
     return kept if len(kept) > 1 else np.array([0.0, 1.0])
 
 
 def _column(latency_ns: Latencies, shares: Floats) -> Floats:
-    """Quantiles at `shares`; at 1 what keeps the mean of the part beyond the last share, because one outlier must not weigh there."""
+    """Quantiles at `shares`; at 1 what keeps the mean of what lies beyond the last share: one outlier must not weigh there."""
     column = np.quantile(latency_ns, shares).astype(float)
     beyond = latency_ns[latency_ns >= column[-2]]
     column[-1] = float(np.clip(2 * beyond.mean() - column[-2], column[-2], latency_ns.max()))
@@ -105,6 +107,7 @@ class _Tables:
         self.shares = _shares(list(samples.values()))
         self._measured = {depth: samples[depth].latency_ns for depth in self.depths}
         self._columns = {depth: _column(self._measured[depth], self.shares) for depth in self.depths}
+        self._wanted = {depth: np.quantile(self._measured[depth], _COMPARED) for depth in self.depths}
         self._solve = cache(self._solved)
 
     @property
@@ -123,25 +126,24 @@ class _Tables:
 
     def latency(self, channels: int | None) -> OpLatency:
         """Returns the service times for `channels`, by requests in flight."""
-        return self._latency(channels, self.depths)
+        return self._latency(channels, self.depths, _REQUESTS)
 
     def _miss(self, channels: int | None, depth: int) -> float:
         """How far off `depth` is when it is foretold from the others, over what is allowed."""
-        latency = self._latency(channels, [other for other in self.depths if other != depth])
-        found, wanted = _closed(latency, channels, depth), self._measured[depth]
-        off = np.abs(np.quantile(found, [0.5, 0.99]) / np.quantile(wanted, [0.5, 0.99]) - 1)
+        latency = self._latency(channels, [other for other in self.depths if other != depth], _LOOK)
+        off = np.abs(_closed(latency, channels, depth, _LOOK) / self._wanted[depth] - 1)
         return float(off @ (1 / P50_LIMIT, 1 / P99_LIMIT))
 
-    def _latency(self, channels: int | None, depths: Sequence[int]) -> QuantilesByInflight:
+    def _latency(self, channels: int | None, depths: Sequence[int], requests: int) -> QuantilesByInflight:
         columns = []
         for depth in depths:
             # Beyond the channels the shape is that of the deepest queue that still finds one free.
             free = [other for other in depths if channels is None or other <= channels]
-            columns.append(self._solve(channels, depth, max(free, default=depths[0])))
+            columns.append(self._solve(channels, depth, max(free, default=depths[0]), requests))
         rows = np.column_stack([self.shares, *np.round(columns)])
         return QuantilesByInflight(inflight=tuple(depths), quantiles=tuple(tuple(row) for row in rows.tolist()))
 
-    def _solved(self, channels: int | None, depth: int, base: int) -> Floats:
+    def _solved(self, channels: int | None, depth: int, base: int, requests: int) -> Floats:
         """Service times whose closed loop at `depth` has the measured median and 99th percentile.
 
         In as many channels as requests they are the latencies themselves. Otherwise they are those of the depth `base`, their
@@ -149,14 +151,14 @@ class _Tables:
         """
         if channels is None or depth <= channels:
             return self._columns[depth]
-        wanted = np.quantile(self._measured[depth], [0.5, 0.99])
+        wanted = self._wanted[depth]
         shape = np.maximum(self._columns[base], 1)
         middle = float(np.interp(0.5, self.shares, shape))
 
         def stretched(power: float) -> tuple[Floats, Floats]:
             column = middle * (shape / middle) ** power
             table = Quantiles(quantiles=tuple(zip(self.shares.tolist(), column.tolist(), strict=True)))
-            return column, np.quantile(_closed(table, channels, depth), [0.5, 0.99])
+            return column, _closed(table, channels, depth, requests)
 
         low, high = 0.0, _STEEPEST
         for _ in range(_HALVINGS):
@@ -167,6 +169,7 @@ class _Tables:
         return column * float(wanted[0] / found[0])
 
 
-def _closed(latency: OpLatency, channels: int | None, depth: int) -> Latencies:
+def _closed(latency: OpLatency, channels: int | None, depth: int, requests: int) -> Floats:
+    """Median and 99th percentile in a closed loop."""
     model = DeviceModel(name="fit", read_latency_ns=latency, write_latency_ns=0, flush_latency_ns=0, channels=channels)
-    return simulated_ns(model, "read", depth)
+    return np.quantile(simulated_ns(model, "read", depth, requests), _COMPARED)

@@ -66,8 +66,8 @@ def measure(
 ) -> Measurements:
     """Returns what fio measures on `target`, `seconds` for each job in all rounds; fio's files go to `folder`.
 
-    Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` random writes and a write with fdatasync, too. A round
-    of a job is run again while the machine is too loaded, as in a calibration. TickdiskError when fio fails.
+    Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` random writes and a write with fdatasync, too.
+    A round of a job is run again while the machine is too loaded, as in a calibration. TickdiskError when fio fails.
     """
     length = seconds / ROUNDS + ramp_s(seconds / ROUNDS)
     jobs: dict[tuple[Op, int], Job] = {}

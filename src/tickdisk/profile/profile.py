@@ -1,6 +1,6 @@
 """Measure, fit, hold against what was held out, and write it down as a device."""
 
-import datetime
+import datetime as dt
 import platform
 import re
 from collections.abc import Mapping
@@ -37,18 +37,20 @@ class Profile:
 def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes: int, say: Say = print) -> Profile:
     """Measures the disk at `path` and returns what it wrote to `output`, which `load_device` reads.
 
-    See `source` for what a path can be and what is refused, `measure` for the jobs, `fit` for the model. Only what was measured is
-    in the file, and when, with which kernel and which fio.
+    See `source` for what a path can be and what is refused, `measure` for the jobs, `fit` for the model. Only what was measured
+    is in the file, and when, with which kernel and which fio.
     """
     if output.suffix != FILE:
         raise TickdiskError(f"{output}: a device's file ends with {FILE}; give it such a name")
     name = re.sub(r"[^a-z0-9_-]+", "_", output.stem.lower()).strip("_") or "profiled"
-    when = datetime.datetime.now(datetime.UTC)
+    when = dt.datetime.now(dt.UTC)
     with source(path, write=write, size_bytes=size_bytes) as found, memory.folder() as folder:
         measured = measure(found.target, write=write, seconds=seconds, folder=folder, say=say)
         kind = found.kind
     model = fit(measured, name)
-    writes = "reads, writes and flushes" if write else "reads; writes and flushes, which were not measured, are taken to be as reads"
+    writes = (
+        "reads, writes and flushes" if write else "reads; writes and flushes, which were not measured, are taken to be as reads"
+    )
     model = model.model_copy(update={"fit": evidence(model, measured, FIT_DEPTHS)})
     model = model.model_copy(
         update={

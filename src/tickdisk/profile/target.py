@@ -59,15 +59,17 @@ def _test_file(folder: Path, size_bytes: int) -> Iterator[Path]:
     free_bytes = room.f_bavail * room.f_frsize
     if free_bytes < size_bytes + _SPARE_BYTES:
         raise TickdiskError(
-            f"{folder} has {free_bytes >> 20} MiB free, a test file of {size_bytes >> 20} MiB and {_SPARE_BYTES >> 20} MiB to spare "
-            "do not fit; give a smaller --size or free space"
+            f"{folder} has {free_bytes >> 20} MiB free, a test file of {size_bytes >> 20} MiB and {_SPARE_BYTES >> 20} MiB to "
+            "spare do not fit; give a smaller --size or free space"
         )
     name = folder / f".tickdisk-profile-{os.getpid()}"
     try:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         name.unlink()
     except OSError as error:
-        raise TickdiskError(f"cannot make a test file in {folder}: {error.strerror}; give a folder that can be written") from error
+        raise TickdiskError(
+            f"cannot make a test file in {folder}: {error.strerror}; give a folder that can be written"
+        ) from error
     try:
         path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
         _fill(descriptor, size_bytes, folder)
@@ -81,17 +83,20 @@ def _fill(descriptor: int, size_bytes: int, folder: Path) -> None:
     """Noise, so that nothing on the way compresses it or finds it twice; written, so that its blocks are read from the disk."""
     try:
         with open(descriptor, "wb", closefd=False) as file:
-            for _ in range(size_bytes // _PIECE):
-                file.write(os.urandom(_PIECE))
+            file.writelines(os.urandom(_PIECE) for _ in range(size_bytes // _PIECE))
         os.fsync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     except OSError as error:
-        raise TickdiskError(f"cannot write {size_bytes >> 20} MiB in {folder}: {error.strerror}; give a smaller --size") from error
+        raise TickdiskError(
+            f"cannot write {size_bytes >> 20} MiB in {folder}: {error.strerror}; give a smaller --size"
+        ) from error
 
 
 def _existing_file(path: Path, *, write: bool) -> Target:
     if write:
-        raise TickdiskError(f"{path} is a file with contents, which --write would overwrite; give its folder, or leave out --write")
+        raise TickdiskError(
+            f"{path} is a file with contents, which --write would overwrite; give its folder, or leave out --write"
+        )
     size_bytes = _checked_size(path)
     if path.stat().st_blocks * _BLOCK < size_bytes * 0.95:
         raise TickdiskError(f"{path} has holes, which are read without the disk; give its folder, or a file that is written")
@@ -112,4 +117,6 @@ def _check_direct(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC))
     except OSError as error:
-        raise TickdiskError(f"{path} cannot be read past the page cache ({error.strerror}); give a disk, and run as root") from error
+        raise TickdiskError(
+            f"{path} cannot be read past the page cache ({error.strerror}); give a disk, and run as root"
+        ) from error

@@ -111,7 +111,7 @@ class Project:
 
 
 def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
-    """Adds the device of an arm whose device is a file, under the file's name; its own name must be new, as calibration goes by it."""
+    """Adds the device of an arm whose device is a file, under the file's name; calibration goes by its own, which must be new."""
     if device.is_file(arm.device) and arm.device not in devices:
         model = device.load_device(Path(arm.device))
         if model.name in {known.name for known in devices.values()}:
