@@ -155,7 +155,7 @@ def test_who_is_interrupted_leaves_nothing(tmp_path: Path, number: signal.Signal
     command = [BIN / "tickdisk", "device", "profile", folder, "-o", output, "--seconds", "30", "--size", "32M"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("round 1 of 3: 8 jobs, about")
+        assert process.stdout.readline().startswith("round 1 of 5: 11 jobs, about")
         deadline = time.monotonic() + 10
         while not (children := Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()):
             assert time.monotonic() < deadline

@@ -191,7 +191,7 @@ class FitLine(Part):
     """Whether the model was fitted to it, or only held against it."""
     requests: Annotated[int, Field(ge=1)]
     p50_ns: Nanoseconds
-    """As measured, as p99."""
+    """As measured, the median of the rounds; as p99."""
     p99_ns: Nanoseconds | None
     """None where fewer than ten requests lie beyond: not estimable."""
     p50_error: float
@@ -200,7 +200,7 @@ class FitLine(Part):
     ks_distance: Annotated[float, Field(ge=0, le=1)]
     """Two-sample Kolmogorov-Smirnov distance between measured and simulated latencies."""
     p50_repeat: Annotated[float, Field(ge=0)]
-    """How far the round farthest off is from all rounds together: no model can be expected to be closer."""
+    """How far the round farthest off is from that: no model can be expected to be much closer."""
     p99_repeat: Annotated[float, Field(ge=0)] | None
     steal_share: float
     pressure_cpu_share: float

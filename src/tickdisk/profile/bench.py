@@ -8,8 +8,6 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
-
 from tickdisk import device, memory
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
@@ -38,7 +36,7 @@ def main() -> int:
     for sample in (sample for sample in profiled.measured.samples if sample.queue_depth in HELD_OUT_DEPTHS):
         for share, limit in ((0.5, P50_LIMIT), (0.99, P99_LIMIT)):
             first, other, later = (
-                float(np.quantile(one.latency_ns, share)) / 1000
+                float(one.quantiles(share)[0]) / 1000
                 for each in (profiled.measured, emulated, again)
                 for one in each.samples
                 if one.queue_depth == sample.queue_depth

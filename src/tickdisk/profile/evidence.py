@@ -5,10 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tickdisk.calibrate import percentile_ns
 from tickdisk.device import DeviceModel, FitLine
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT, simulated_ns
-from tickdisk.profile.measure import Latencies, Measurements, Sample
+from tickdisk.profile.measure import BEYOND, Latencies, Measurements, Sample
 
 _DIGITS = 4
 
@@ -20,8 +19,8 @@ def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[in
 
 def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) -> FitLine:
     wanted, found = sample.latency_ns, simulated_ns(model, sample.op, sample.queue_depth)
-    p50_ns, p99_ns = percentile_ns(wanted, 0.5), percentile_ns(wanted, 0.99)
-    assert p50_ns is not None
+    p50_ns, p99 = (round(ns) for ns in sample.quantiles([0.5, 0.99]))
+    p99_ns = p99 if len(wanted) * (1 - 0.99) >= BEYOND else None
     load: dict[str, Any] = {
         f"{name}_share": round(max((getattr(load, f"{name}_share") for load in sample.loads), default=0.0), _DIGITS)
         for name in ("steal", "pressure_cpu", "pressure_io", "pressure_memory")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tickdisk.device import OPS, DeviceModel, OpLatency, Quantiles, QuantilesByInflight, simulate_closed
 from tickdisk.errors import TickdiskError
-from tickdisk.profile.measure import BLOCK_BYTES, FIT_DEPTHS, Latencies, Measurements, Sample
+from tickdisk.profile.measure import BEYOND, BLOCK_BYTES, FIT_DEPTHS, Latencies, Measurements, Sample
 
 Floats = npt.NDArray[np.float64]
 SHARES: Floats = np.array([0, 0.005, 0.01, *(n / 40 for n in range(1, 40)), 0.99, 0.995, 0.999, 1])
@@ -24,7 +24,6 @@ P50_LIMIT, P99_LIMIT = 0.05, 0.10
 _REQUESTS, _LOOK = 20_000, 6000
 _WARM_UP = 10
 """Requests for each place in the queue until the closed loop has forgotten that all began at once."""
-_BEYOND = 10
 _STEEPEST, _HALVINGS = 4.0, 11
 _FINE = 16
 _PIPE_ROOM = 1.25
@@ -80,20 +79,20 @@ def _bandwidth(measured: Measurements, used: Mapping[tuple[str, int], Sample]) -
 def _flush(flushed: Sample, written: Sample) -> Quantiles:
     """What a write that is flushed takes longer than the median of a write."""
     shares = _shares([flushed])
-    column = _column(flushed.latency_ns, shares) - float(np.median(written.latency_ns))
+    column = _column(flushed, shares) - float(written.quantiles(0.5)[0])
     return Quantiles(quantiles=tuple(zip(shares.tolist(), np.maximum(column, 0).round().tolist(), strict=True)))
 
 
 def _shares(samples: Sequence[Sample]) -> Floats:
     """Those that every sample can tell: with ten requests beyond."""
     least = min(len(sample.latency_ns) for sample in samples)
-    kept = SHARES[(least * (1 - SHARES) >= _BEYOND) | (SHARES == 1)]
+    kept = SHARES[(least * (1 - SHARES) >= BEYOND) | (SHARES == 1)]
     return kept if len(kept) > 1 else np.array([0.0, 1.0])
 
 
-def _column(latency_ns: Latencies, shares: Floats) -> Floats:
+def _column(sample: Sample, shares: Floats) -> Floats:
     """Quantiles at `shares`; at 1 what keeps the mean of what lies beyond the last share: one outlier must not weigh there."""
-    column = np.quantile(latency_ns, shares).astype(float)
+    column, latency_ns = sample.quantiles(shares), sample.latency_ns
     beyond = latency_ns[latency_ns >= column[-2]]
     column[-1] = float(np.clip(2 * beyond.mean() - column[-2], column[-2], latency_ns.max()))
     return column
@@ -105,15 +104,14 @@ class _Tables:
     def __init__(self, samples: Mapping[int, Sample]) -> None:
         self.depths = sorted(samples)
         self.shares = _shares(list(samples.values()))
-        self._measured = {depth: samples[depth].latency_ns for depth in self.depths}
-        self._columns = {depth: _column(self._measured[depth], self.shares) for depth in self.depths}
-        self._wanted = {depth: np.quantile(self._measured[depth], _COMPARED) for depth in self.depths}
+        self._columns = {depth: _column(samples[depth], self.shares) for depth in self.depths}
+        self._wanted = {depth: samples[depth].quantiles(_COMPARED) for depth in self.depths}
         self._solve = cache(self._solved)
 
     @property
     def idle_ns(self) -> float:
         """Median at the least depth."""
-        return float(np.median(self._measured[self.depths[0]]))
+        return float(self._wanted[self.depths[0]][0])
 
     def best_channels(self) -> int | None:
         """Returns the number of channels with which the inner depths are foretold best; None: as many as there are requests."""

@@ -17,8 +17,10 @@ Latencies = npt.NDArray[np.int64]
 Say = Callable[[str], None]
 
 BLOCK_BYTES = 4 << 10
-FIT_DEPTHS, HELD_OUT_DEPTHS = (1, 4, 16, 64), (2, 8, 32)
-ROUNDS = 3
+FIT_DEPTHS, HELD_OUT_DEPTHS = (1, 3, 6, 12, 24, 48, 96), (2, 8, 32)
+ROUNDS = 5
+BEYOND = 10
+"""Requests that must lie beyond a percentile for it to be estimable."""
 _PIPE_BYTES, _PIPE_DEPTH = 1 << 20, 16
 _LEAST_REQUESTS = 100
 
@@ -39,6 +41,20 @@ class Sample:
     def latency_ns(self) -> Latencies:
         """Of all rounds."""
         return np.concatenate(self.rounds)
+
+    def quantiles(self, shares: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Returns the latencies in ns that `shares`, ascending, of the requests do not exceed: the median of the rounds.
+
+        So a disturbance of the machine in a minority of the rounds changes nothing. Shares beyond which a round has fewer than ten
+        requests are of all rounds together.
+        """
+        wanted = np.atleast_1d(np.asarray(shares, dtype=float))
+        found = np.quantile(self.latency_ns, wanted)
+        least = min(len(latency_ns) for latency_ns in self.rounds)
+        told = (least * wanted >= BEYOND) & (least * (1 - wanted) >= BEYOND)
+        if told.any():
+            found[told] = np.median([np.quantile(latency_ns, wanted[told]) for latency_ns in self.rounds], axis=0)
+        return np.maximum.accumulate(found)
 
     @property
     def requests_per_s(self) -> float:
