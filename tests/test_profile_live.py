@@ -1,5 +1,6 @@
 """A profile of a device that is known: loaded elsewhere it behaves as the first one did, at depths that were not fitted."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ P50_LIMIT, P99_LIMIT = 0.12, 0.35  # the suite's machine is busy; what is promis
 
 @pytest.fixture(autouse=True)
 def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tickdisk.profile.measure.ROUNDS", 1)
+    monkeypatch.setattr(sys.modules["tickdisk.profile.measure"], "ROUNDS", 1)
 
 
 def test_a_profile_behaves_elsewhere_as_its_device(tmp_path: Path) -> None:

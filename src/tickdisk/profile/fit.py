@@ -21,10 +21,10 @@ SHARES: Floats = np.array([0, 0.005, 0.01, *(n / 40 for n in range(1, 40)), 0.99
 _COMPARED = (0.5, 0.99)
 P50_LIMIT, P99_LIMIT = 0.05, 0.10
 """How far a profile may be off at depths that it was not fitted to."""
-_REQUESTS, _LOOK = 20_000, 6000
+_REQUESTS, _LOOK = 20_000, 4000
 _WARM_UP = 10
 """Requests for each place in the queue until the closed loop has forgotten that all began at once."""
-_STEEPEST, _HALVINGS = 4.0, 11
+_STEEPEST, _HALVINGS = 4.0, 9
 _FINE = 16
 _PIPE_ROOM = 1.25
 """Sequential reads that are no faster than random ones show no pipe: then it is this much wider than what is known to pass."""
@@ -84,17 +84,20 @@ def _flush(flushed: Sample, written: Sample) -> Quantiles:
 
 
 def _shares(samples: Sequence[Sample]) -> Floats:
-    """Those that every sample can tell: with ten requests beyond."""
-    least = min(len(sample.latency_ns) for sample in samples)
-    kept = SHARES[(least * (1 - SHARES) >= BEYOND) | (SHARES == 1)]
+    """Those that every round can tell, with ten requests beyond; up to the 99th percentile those that all rounds together can."""
+    least = min(len(latency_ns) for sample in samples for latency_ns in sample.rounds)
+    told = least * (1 - SHARES) >= BEYOND
+    told |= (SHARES <= _COMPARED[1]) & (min(len(sample.latency_ns) for sample in samples) * (1 - SHARES) >= BEYOND)
+    kept = SHARES[told | (SHARES == 1)]
     return kept if len(kept) > 1 else np.array([0.0, 1.0])
 
 
 def _column(sample: Sample, shares: Floats) -> Floats:
     """Quantiles at `shares`; at 1 what keeps the mean of what lies beyond the last share: one outlier must not weigh there."""
-    column, latency_ns = sample.quantiles(shares), sample.latency_ns
-    beyond = latency_ns[latency_ns >= column[-2]]
-    column[-1] = float(np.clip(2 * beyond.mean() - column[-2], column[-2], latency_ns.max()))
+    column = sample.quantiles(shares)
+    last = column[-2]
+    means = [latency_ns[latency_ns >= last].mean() for latency_ns in sample.rounds if (latency_ns >= last).any()]
+    column[-1] = float(np.clip(2 * np.median(means) - last, last, sample.latency_ns.max()))
     return column
 
 
