@@ -55,7 +55,7 @@ class Quantiles(Part):
 
 
 class QuantilesByInflight(Part):
-    """A latency by its quantiles for some numbers of requests in flight: rows of [share, ns at the first number, ns at the next ...].
+    """A latency by its quantiles for some numbers of requests in flight: rows of [share, ns at the first, ns at the next ...].
 
     A request counts, with those that arrived before it and are not completed. Linear in between, as at the first number below it,
     and beyond the last on with the last slope where that rises. Waiting for a channel comes on top.

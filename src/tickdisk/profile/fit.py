@@ -31,7 +31,7 @@ _PIPE_ROOM = 1.25
 
 
 def simulated_ns(model: DeviceModel, op: str, depth: int, requests: int = _REQUESTS) -> Latencies:
-    """Returns latencies in ns of 4 KiB requests on `model` with `depth` always in flight; `write_flush` is a write, then a flush."""
+    """Returns latencies in ns of 4 KiB requests on `model`, `depth` always in flight; `write_flush` is a write, then a flush."""
     warm_up = _WARM_UP * depth
     if op == "write_flush":
         ops = np.tile([OPS.index("write"), OPS.index("flush")], requests + warm_up)
@@ -87,7 +87,7 @@ def _shares(samples: Sequence[Sample]) -> Floats:
     """Those that every round can tell, with ten requests beyond; up to the 99th percentile those that all rounds together can."""
     least = min(len(latency_ns) for sample in samples for latency_ns in sample.rounds)
     told = least * (1 - SHARES) >= BEYOND
-    told |= (SHARES <= _COMPARED[1]) & (min(len(sample.latency_ns) for sample in samples) * (1 - SHARES) >= BEYOND)
+    told |= (_COMPARED[1] >= SHARES) & (min(len(sample.latency_ns) for sample in samples) * (1 - SHARES) >= BEYOND)
     kept = SHARES[told | (SHARES == 1)]
     return kept if len(kept) > 1 else np.array([0.0, 1.0])
 
@@ -148,7 +148,7 @@ class _Tables:
         """Service times whose closed loop at `depth` has the measured median and 99th percentile.
 
         In as many channels as requests they are the latencies themselves. Otherwise they are those of the depth `base`, their
-        logarithms stretched until the ratio of the two percentiles is right, and then all multiplied, which multiplies everything.
+        logarithms stretched until the ratio of the two percentiles is right, and then all multiplied, which multiplies all.
         """
         if channels is None or depth <= channels:
             return self._columns[depth]

@@ -45,8 +45,8 @@ class Sample:
     def quantiles(self, shares: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Returns the latencies in ns that `shares`, ascending, of the requests do not exceed: the median of the rounds.
 
-        So a disturbance of the machine in a minority of the rounds changes nothing. Shares beyond which a round has fewer than ten
-        requests are of all rounds together.
+        So a disturbance of the machine in a minority of the rounds changes nothing. Shares beyond which a round has fewer than
+        ten requests are of all rounds together.
         """
         wanted = np.atleast_1d(np.asarray(shares, dtype=float))
         found = np.quantile(self.latency_ns, wanted)
@@ -82,7 +82,7 @@ def measure(
 ) -> Measurements:
     """Returns what fio measures on `target`, `seconds` for each job in all rounds; fio's files go to `folder`.
 
-    Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` random writes and a write with fdatasync, too.
+    Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
     A round of a job is run again while the machine is too loaded, as in a calibration. TickdiskError when fio fails.
     """
     length = seconds / ROUNDS + ramp_s(seconds / ROUNDS)
