@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
-from tickdisk.device import Bucket, DeviceModel, Lognormal, Quantiles
+from tickdisk.device import Bucket, DeviceModel, Lognormal, Quantiles, QuantilesByInflight
 
 READ, WRITE, FLUSH, DISCARD = range(4)
 _MASK = (1 << 64) - 1
@@ -42,7 +42,12 @@ def exact(points: tuple[tuple[float, float], ...]) -> list[tuple[Fraction, Fract
     return [(Fraction(x), Fraction(y)) for x, y in points]
 
 
-def drawn(latency: int | Lognormal | Quantiles, at: Fraction) -> int:
+def drawn(latency: int | Lognormal | Quantiles | QuantilesByInflight, at: Fraction, inflight: int = 1) -> int:
+    if isinstance(latency, QuantilesByInflight):
+        known = [line(exact(latency.table(column).quantiles), at) for column in range(len(latency.inflight))]
+        if inflight > latency.inflight[-1] and len(known) > 1 and known[-1] < known[-2]:
+            return nearest(known[-1])
+        return nearest(line(list(zip(map(Fraction, latency.inflight), known, strict=True)), Fraction(inflight)))
     if isinstance(latency, Quantiles):
         return nearest(line(exact(latency.quantiles), at))
     assert isinstance(latency, int)
@@ -131,9 +136,9 @@ class Oracle:
             self.collect(start, length)
         start = self.after_stalls(start)
         latency = model.cache.latency_ns if caches and model.cache else self.own_latency(op)
-        latency_ns = drawn(latency, share(model.seed, 0, number))
+        inflight = 1 + sum(done > arrival_ns for done in self.done)
+        latency_ns = drawn(latency, share(model.seed, 0, number), inflight)
         if model.load:
-            inflight = 1 + sum(done > arrival_ns for done in self.done)
             latency_ns = nearest(latency_ns * line(exact(model.load), Fraction(inflight)))
         if moves and not caches and model.seek:
             start = self.arm.reach(start, offset, 0 if op == READ else arrival_ns)
@@ -155,7 +160,7 @@ class Oracle:
         self.done.append(done)
         return done
 
-    def own_latency(self, op: int) -> int | Lognormal | Quantiles:
+    def own_latency(self, op: int) -> int | Lognormal | Quantiles | QuantilesByInflight:
         model = self.model
         return (model.read_latency_ns, model.write_latency_ns, model.flush_latency_ns, model.discard_latency_ns)[op]
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tickdisk import device
 from tickdisk.config import CONFIG_PATH, SCHEMA_PATH, load_arms, load_config, parse_config, plan, schema
 from tickdisk.errors import TickdiskError
+from tickdisk.project import project
 
 DEVICES: dict[str, Any] = {"sata_ssd": {"read_latency_ns": 100_000}, "hdd": {"read_latency_ns": 6_000_000}}
 BINARIES = {"server": "a", "probe": "b", "players": "c", "native": "d"}
@@ -65,6 +67,23 @@ def test_a_bad_row_is_named(tmp_path: Path, row: str, message: str) -> None:
     (tmp_path / "e.tsv").write_text(HEADER + row)
     with pytest.raises(TickdiskError, match=message):
         load_arms(tmp_path / "e.tsv")
+
+
+def test_an_arm_s_device_can_be_a_file(tmp_path: Path, values: dict[str, Any]) -> None:
+    path, devices = tmp_path / "mydisk.yaml", device.load_devices(project.DEVICES_PATH)
+    path.write_text("mydisk: {read_latency_ns: 1000, write_latency_ns: 1, flush_latency_ns: 1, channels: 3}\n")
+    arms = [arm.model_copy(update={"device": str(path)}) if arm.arm == "hdd" else arm for arm in load_arms()]
+    for arm in arms:
+        project.add_file(arm, devices)
+    assert devices[str(path)] == device.load_device(path)
+    resolved = {name: model.as_dict() for name, model in devices.items()}
+    cells = plan(parse_config(values), arms, resolved, BINARIES)
+    used = next(cell.resolved["devices"] for cell in cells if cell.experiment == "join_burst")
+    assert used[str(path)]["channels"] == 3
+    path.write_text(path.read_text().replace("mydisk:", "nvme_ssd:"))
+    del devices[str(path)]
+    with pytest.raises(TickdiskError, match="there is another device called nvme_ssd; rename"):
+        project.add_file(next(arm for arm in arms if arm.arm == "hdd"), devices)
 
 
 def test_the_same_seed_gives_the_same_plan_and_another_seed_another(values: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "channels and bandwidth": {"channels": 2, "bandwidth_bytes_per_s": 200_000_000},
     "lognormal": {"read_latency_ns": DRAWN, "write_latency_ns": DRAWN, "flush_latency_ns": DRAWN},
     "quantiles": {"read_latency_ns": {"quantiles": [[0, 100_000], [0.9, 400_000], [1, 5_000_000]]}, "seed": 3},
+    "by inflight": {"read_latency_ns": {"inflight": [1, 4], "quantiles": [[0, 100_000, 200_000], [1, 400_000, 3_000_000]]}},
     "load": {"load": [[1, 1], [4, 2], [8, 8]]},
     "credits": {"credits": [{"per_s": 2000, "capacity": 50, "request_bytes": 8192}, {"per_s": 50_000_000, "capacity": 1 << 20}]},
     "seek": {

@@ -139,6 +139,16 @@ GOOD = "read_latency_ns: 1, write_latency_ns: 1, flush_latency_ns: 1"
             "key discard_latency_ns: shares rise from 0 to 1",
         ),
         (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, -5], [1, 6]]}}}}", "are not negative"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [], quantiles: []}}}}", "inflight has numbers that rise"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [4, 1], quantiles: []}}}}", "inflight has numbers that rise"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [1, 4], quantiles: [[0, 1], [1, 2]]}}}}", "a latency for each number in"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [1], quantiles: []}}}}", "it needs the shares 0 and 1"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [1, 4], quantiles: [[0, 1, 5], [1, 2, 4]]}}}}", "latencies do not fall"),
+        (
+            f"a: {{{GOOD}, discard_latency_ns: {{inflight: [0], quantiles: [[0, 1], [1, 2]]}}}}",
+            "key discard_latency_ns.inflight.0: .*not 0; the keys are inflight, quantiles",
+        ),
+        (f"a: {{{GOOD}, stalls: {{period_ns: 5, length_ns: {{inflight: [1], quantiles: []}}}}}}", "key stalls.length_ns: .*"),
         (f"a: {{{GOOD}, load: [[1, 1], [1, 2]]}}", r"device a: load begins with \[1, 1\]"),
         (f"a: {{{GOOD}, load: [[1, 1], [2, 0.5]]}}", "factors do not fall"),
         (f"a: {{{GOOD}, load: [[1, .nan]]}}", "key load.0.1: .*finite"),
@@ -208,6 +218,25 @@ def test_variants_of_a_device_that_varies() -> None:
     assert DeviceModel(**disk.as_dict()).as_dict() == disk.as_dict()
     quantiles = device.Quantiles(quantiles=((0, 10), (0.4, 20), (0.6, 40), (1, 50)))
     assert DeviceModel(name="x", **{**ALL_ZERO, "read_latency_ns": quantiles}).service_ns(1) == 30
+
+
+def test_a_table_by_requests_in_flight_has_the_idle_median() -> None:
+    table = device.QuantilesByInflight(inflight=(1, 8), quantiles=((0, 10, 20), (0.4, 20, 30), (0.6, 40, 50), (1, 50, 90)))
+    model = DeviceModel(name="x", **{**ALL_ZERO, "read_latency_ns": table})
+    assert model.service_ns(1) == 30
+    assert model.steady().read_latency_ns == 30
+    assert DeviceModel(**model.as_dict()) == model
+
+
+def test_a_file_with_one_device_is_a_device(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"mine: {{{GOOD}}}\n")
+    assert device.is_file(str(path))
+    assert device.load_device(path).name == "mine"
+    path.write_text(f"mine: {{{GOOD}}}\nyours: {{{GOOD}}}\n")
+    with pytest.raises(TickdiskError, match="has 2 devices, mine, yours; a file named as a device has one"):
+        device.load_device(path)
+    assert not device.is_file("nvme_ssd")
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:

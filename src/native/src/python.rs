@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::disk::{MountedDisk, Pending};
 use crate::engine::{Engine, Setting};
 use crate::floor::Floor;
-use crate::model::{Model, Op, Parameters, Request};
+use crate::model::{Model, Op, Parameters, Request, closed_loop};
 use crate::replay as issuer;
 
 const NAMES: [&str; 4] = ["read", "write", "flush", "discard"];
@@ -129,6 +129,34 @@ fn simulate(
     completions_ns.copy_from_slice(py, &times_ns)
 }
 
+/// Writes arrivals and completions of a closed loop, in the order of arrival: `depth` requests at first, then one at each completion.
+/// Columns: ops, offsets, lengths.
+#[pyfunction]
+fn simulate_closed(
+    py: Python<'_>,
+    parameters: Parameters,
+    depth: usize,
+    columns: [PyBuffer<i64>; 3],
+    times_ns: [PyBuffer<i64>; 2],
+) -> PyResult<()> {
+    let [ops, offsets, lengths] = columns;
+    let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
+    if depth == 0 || [offsets.len(), lengths.len()] != [ops.len(); 2] {
+        return Err(PyValueError::new_err("the depth is at least 1, and every column has a row for each request"));
+    }
+    let parse = |((op, offset), length): ((i64, i64), i64)| {
+        let op = usize::try_from(op).ok().and_then(|op| Op::ALL.get(op));
+        Some((*op?, u64::try_from(offset).ok()?, u64::try_from(length).ok()?))
+    };
+    let requests: Option<Vec<_>> = ops.into_iter().zip(offsets).zip(lengths).map(parse).collect();
+    let requests = requests.ok_or_else(|| PyValueError::new_err("offsets and lengths are not negative, ops 0 to 3"))?;
+    let made = py.detach(|| closed_loop(&mut Model::new(parameters), depth, requests.into_iter()));
+    let column = |times: &mut dyn Iterator<Item = u64>| times.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)).collect::<Vec<_>>();
+    let [arrivals_ns, completions_ns] = times_ns;
+    arrivals_ns.copy_from_slice(py, &column(&mut made.iter().map(|(arrival_ns, _)| *arrival_ns)))?;
+    completions_ns.copy_from_slice(py, &column(&mut made.iter().map(|(_, done_ns)| *done_ns)))
+}
+
 /// Makes packed requests again; returns when the first was due, whether memory was locked and
 /// whether streams had real-time priority, and the packed outcome of each.
 ///
@@ -170,5 +198,5 @@ fn preads(py: Python<'_>, path: PathBuf, count: u64) -> PyResult<u64> {
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{Disk, preads, replay, simulate};
+    use super::{Disk, preads, replay, simulate, simulate_closed};
 }

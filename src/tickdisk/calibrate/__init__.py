@@ -1,6 +1,6 @@
 """What an emulated device really does on this machine: fio's figures beside the model's, the emulator's own latency and CPU."""
 
-from tickdisk.calibrate.bench import Bench, Measured, bench
+from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fidelity import (
     CROSS_CHECK,
     CROSS_NS,
@@ -13,6 +13,7 @@ from tickdisk.calibrate.fidelity import (
     measure_fidelity,
 )
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
+from tickdisk.calibrate.fio import version as fio_version
 from tickdisk.calibrate.measure import calibrate
 from tickdisk.calibrate.record import (
     Calibration,
@@ -24,12 +25,15 @@ from tickdisk.calibrate.record import (
     interpolate_floor,
     load_calibration,
 )
+from tickdisk.calibrate.settle import ramp_s
 from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, percentile_ns
 
 __all__ = [
     "CROSS_CHECK",
     "CROSS_NS",
+    "LIMITS",
     "OURS",
+    "REPEATS",
     "Bench",
     "Calibration",
     "DeviceResult",
@@ -48,6 +52,7 @@ __all__ = [
     "calibrate",
     "deep_floors",
     "describe",
+    "fio_version",
     "floor_ns",
     "interpolate_floor",
     "load_calibration",
@@ -56,5 +61,6 @@ __all__ = [
     "nominal_latency_ns",
     "parse_log",
     "percentile_ns",
+    "ramp_s",
     "run_job",
 ]

@@ -16,7 +16,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 from tickdisk.process import Child, run
 
-Op = Literal["read", "write", "read_write", "pwrite_fsync"]
+Op = Literal["read", "write", "read_write", "pwrite_fsync", "pwrite_fdatasync"]
 Pattern = Literal["random", "sequential"]
 Integers = npt.NDArray[np.int64]
 
@@ -31,7 +31,9 @@ _RW = {
     ("write", "sequential"): "write",
     ("read_write", "random"): "randrw",
     ("pwrite_fsync", "random"): "randwrite",
+    ("pwrite_fdatasync", "random"): "randwrite",
 }
+_SYNCED = {"pwrite_fsync": "sync", "pwrite_fdatasync": "dsync"}
 
 
 _LOG_ENTRIES = 1 << 20
@@ -40,7 +42,7 @@ _LOG_ENTRIES = 1 << 20
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked of the device: `pwrite_fsync` through the file system's page cache, all else directly of the block device.
+    """What is asked of the device: `pwrite_fsync` and `pwrite_fdatasync` through the page cache, all else directly.
 
     `seconds` ends the job by time, `requests` by number; exactly one is given.
     """
@@ -80,10 +82,10 @@ class Job:
             # When its log is full fio grows it, and forgets the last few requests of a job that ends in that moment.
             f"log_entries={_LOG_ENTRIES}",
         ]
-        if self.op == "pwrite_fsync":
+        if self.op in _SYNCED:
             # With fsync=1 fio logs the page cache's write and keeps the fsync in bins only. O_SYNC makes the kernel call the same
-            # fsync at the end of each pwrite (generic_write_sync), and fio logs both as one request.
-            lines += ["ioengine=psync", "sync=sync"]
+            # fsync at the end of each pwrite (generic_write_sync), and fio logs both as one request; O_DSYNC does with fdatasync.
+            lines += ["ioengine=psync", f"sync={_SYNCED[self.op]}"]
         else:
             lines += ["ioengine=libaio", "direct=1", f"iodepth={self.queue_depth}"]
         if self.requests is not None:

@@ -41,7 +41,7 @@ class Nominal:
 
 def nominal(model: DeviceModel, job: Job) -> Nominal:
     """Returns the nominal figures of `job`, whose queue is always full: Little's law, channels and pipe are the limits."""
-    if job.op == "pwrite_fsync":
+    if job.op in {"pwrite_fsync", "pwrite_fdatasync"}:
         return Nominal(None, None, None, None)
     latency_ns = nominal_latency_ns(model, job.op, job.block_bytes)
     served = min(job.queue_depth, model.channels or job.queue_depth)

@@ -14,7 +14,9 @@ app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
 _Name = Annotated[str | None, typer.Option(help="Name of the mounted device; not needed when there is only one.")]
-_Tier = Annotated[str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd.")]
+_Tier = Annotated[
+    str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd, or a file with one device, e.g. ./mydisk.yaml.")
+]
 _DEVICES_PATH = Path("data/devices.yaml")
 
 
@@ -30,9 +32,15 @@ def up(
     devices: _Devices = _DEVICES_PATH,
 ) -> None:
     """Mounts an emulated device, which stays until `down`; prints where it is."""
-    model = device.find_device(device.load_devices(devices), tier)
+    model = _model(tier, devices)
     disk = device.bring_up(
-        model, size_bytes=_bytes(size), file_system=file_system, name=name or tier, mount_point=at, log_path=log, detached=True
+        model,
+        size_bytes=_bytes(size),
+        file_system=file_system,
+        name=name or model.name,
+        mount_point=at,
+        log_path=log,
+        detached=True,
     )
     print(f"{disk.name}: {model.description}, at {disk.mount_point}, block device {disk.block_device}")
     _warn_of_floor(model, disk.status()["floor_ns"])
@@ -41,9 +49,9 @@ def up(
 @app.command("set")
 def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = _DEVICES_PATH) -> None:
     """Turns a mounted device into another one; its files stay."""
-    model, disk = device.find_device(device.load_devices(devices), tier), device.attach(name)
+    model, disk = _model(tier, devices), device.attach(name)
     setting = disk.set(model, floor_ns=device.measure_floor(disk, model))
-    print(f"{disk.name}: {tier} since {setting.effective_ns} ns, setting {setting.number}")
+    print(f"{disk.name}: {model.name} since {setting.effective_ns} ns, setting {setting.number}")
     _warn_of_floor(model, setting.floor_ns)
 
 
@@ -76,6 +84,37 @@ def recover() -> None:
     """Takes away what runs that died have left; devices in use stay."""
     for line in device.recover() or ["nothing was left"]:
         print(line)
+
+
+@app.command()
+def profile(
+    path: Annotated[
+        Path, typer.Argument(help="A folder on the disk, which gets a file for the time; a file; or a block device.")
+    ],
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help=f"File to write, NAME{device.FILE}.")],
+    write: Annotated[
+        bool, typer.Option(help="Measure writes and flushes, too: what is on a block device is overwritten.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job.")] = 12,
+    size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G.")] = "1G",
+) -> None:
+    """Measures a real disk and writes it down as a device that `up`, `set` and arms of experiments take, here or elsewhere."""
+    from tickdisk import profile as room
+
+    profiled = room.profile(path, output, write=write, seconds=seconds, size_bytes=_bytes(size), say=_say)
+    print(room.screen(profiled.model))
+    print(f"{output}: {profiled.model.description}; `tickdisk device up {output}` brings it up")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _model(name: str, devices: Path) -> device.DeviceModel:
+    if device.is_file(name):
+        return device.load_device(Path(name))
+    return device.find_device(device.load_devices(devices), name)
 
 
 def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:

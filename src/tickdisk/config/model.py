@@ -236,7 +236,7 @@ class Arm(_Strict):
     role: Role
     """baseline; null (the baseline again); sham (the slowest arm's CPU cost at its own latency); dose; treatment; positive."""
     device: str
-    """A device of data/devices.yaml."""
+    """A device of data/devices.yaml, or a file with one device, such as mydisk.yaml."""
     latency_us: Annotated[float, Field(ge=0)] | None = None
     """Latency of every operation instead of the device's own; empty: the device's own."""
     capture: Tool = "none"

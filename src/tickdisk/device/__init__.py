@@ -11,10 +11,21 @@ from tickdisk.device.clean import recover
 from tickdisk.device.extents import ExtentRecorder, extents_of
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
-from tickdisk.device.model import NO_DELAY, DeviceModel, find_device, load_devices
+from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
-from tickdisk.device.parts import Bucket, Cache, Lognormal, Quantiles, Seek, Stalls
-from tickdisk.device.simulate import simulate
+from tickdisk.device.parts import (
+    Bucket,
+    Cache,
+    FitLine,
+    Latency,
+    Lognormal,
+    OpLatency,
+    Quantiles,
+    QuantilesByInflight,
+    Seek,
+    Stalls,
+)
+from tickdisk.device.simulate import simulate, simulate_closed
 from tickdisk.device.up import DEFAULT_SIZE_BYTES, attach, bring_up, up
 
 
@@ -25,6 +36,7 @@ def native_path() -> Path:
 
 __all__ = [
     "DEFAULT_SIZE_BYTES",
+    "FILE",
     "MKFS",
     "NO_DELAY",
     "OPS",
@@ -32,9 +44,13 @@ __all__ = [
     "Cache",
     "DeviceModel",
     "ExtentRecorder",
+    "FitLine",
+    "Latency",
     "Lognormal",
     "MountedDevice",
+    "OpLatency",
     "Quantiles",
+    "QuantilesByInflight",
     "Seek",
     "Setting",
     "Stalls",
@@ -42,11 +58,14 @@ __all__ = [
     "bring_up",
     "extents_of",
     "find_device",
+    "is_file",
+    "load_device",
     "load_devices",
     "measure_floor",
     "native_path",
     "read_log",
     "recover",
     "simulate",
+    "simulate_closed",
     "up",
 ]

@@ -29,6 +29,9 @@ _KINDS: dict[str, dict[str, Any]] = {
     "channels, bandwidth": _PIPE,
     "lognormal": {f"{op}_latency_ns": _DRAWN for op in OPS},
     "quantiles": {"read_latency_ns": {"quantiles": [[0, 20_000], [0.5, 80_000], [0.99, 400_000], [1, 5_000_000]]}},
+    "by inflight": {
+        "read_latency_ns": {"inflight": [1, 32], "quantiles": [[0, 20_000, 40_000], [0.99, 80_000, 90_000], [1, 10**6, 10**7]]}
+    },
     "load": {"load": _LOAD},
     "credits": {"credits": _CREDITS},
     "seek": {"seek": _SEEK, "channels": 1, "bandwidth_bytes_per_s": 138_000_000},

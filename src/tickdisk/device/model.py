@@ -13,8 +13,9 @@ from tickdisk.device.parts import (
     Bucket,
     Cache,
     Count,
-    Latency,
+    FitLine,
     Nanoseconds,
+    OpLatency,
     Part,
     Points,
     Seek,
@@ -23,8 +24,10 @@ from tickdisk.device.parts import (
 )
 from tickdisk.errors import TickdiskError
 
-_PARTS: Mapping[str, type[Part]] = {"credits": Bucket, "seek": Seek, "stalls": Stalls, "cache": Cache, **KINDS}
-_ABOUT = {"description", "source", "tier"}
+FILE = ".yaml"
+"""How the name of a device ends that is a file with one device."""
+_PARTS: Mapping[str, type[Part]] = {"credits": Bucket, "seek": Seek, "stalls": Stalls, "cache": Cache, "fit": FitLine, **KINDS}
+_ABOUT = {"description", "source", "tier", "fit"}
 
 
 class DeviceModel(Part):
@@ -42,10 +45,10 @@ class DeviceModel(Part):
     """Where the values are from."""
     tier: bool = False
     """Whether it is one of the paper's tiers, which are calibrated on every machine."""
-    read_latency_ns: Latency
-    write_latency_ns: Latency
-    flush_latency_ns: Latency
-    discard_latency_ns: Latency = 0
+    read_latency_ns: OpLatency
+    write_latency_ns: OpLatency
+    flush_latency_ns: OpLatency
+    discard_latency_ns: OpLatency = 0
     bandwidth_bytes_per_s: Count | None = None
     channels: Annotated[int, Field(gt=0, le=1 << 20)] | None = None
     load: Points = ()
@@ -58,6 +61,8 @@ class DeviceModel(Part):
     """Of all that is drawn: the same arrivals have the same completions."""
     burn_ns: Nanoseconds = 0
     """CPU time that the emulator burns for each request, after its reply (the sham control)."""
+    fit: Annotated[tuple[FitLine, ...], Strict(False)] = ()
+    """Of a profiled device: how well all that fits what was measured."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -166,5 +171,18 @@ def _problem(error: ValidationError) -> str:
 def find_device(devices: Mapping[str, DeviceModel], name: str) -> DeviceModel:
     """Returns the device called `name`; TickdiskError lists the known ones."""
     if name not in devices:
-        raise TickdiskError(f"unknown device {name}; known are {', '.join(devices)}")
+        raise TickdiskError(f"unknown device {name}; known are {', '.join(devices)}, and files with one device, NAME{FILE}")
     return devices[name]
+
+
+def is_file(name: str) -> bool:
+    """Returns whether a device's name is that of a file with one device."""
+    return name.endswith(FILE)
+
+
+def load_device(path: Path) -> DeviceModel:
+    """Returns the only device in a YAML file; TickdiskError when there are more."""
+    devices = load_devices(path)
+    if len(devices) != 1:
+        raise TickdiskError(f"{path} has {len(devices)} devices, {', '.join(devices)}; a file named as a device has one")
+    return next(iter(devices.values()))

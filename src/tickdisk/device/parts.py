@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from statistics import NormalDist
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
@@ -54,11 +54,42 @@ class Quantiles(Part):
         return self
 
 
-KINDS: Mapping[str, type[Part]] = {"lognormal latency": Lognormal, "quantile table": Quantiles}
+class QuantilesByInflight(Part):
+    """A latency by its quantiles for some numbers of requests in flight: rows of [share, ns at the first, ns at the next ...].
+
+    A request counts, with those that arrived before it and are not completed. Linear in between, as at the first number below it,
+    and beyond the last on with the last slope where that rises. Waiting for a channel comes on top.
+    """
+
+    inflight: Annotated[tuple[Annotated[int, Field(ge=1, le=1 << 20)], ...], Strict(False)]
+    quantiles: Annotated[tuple[Annotated[tuple[float, ...], Strict(False)], ...], Strict(False)]
+
+    @model_validator(mode="after")
+    def _tables(self) -> Self:
+        if not self.inflight or list(self.inflight) != sorted(set(self.inflight)):
+            raise ValueError("inflight has numbers that rise")
+        if any(len(row) != len(self.inflight) + 1 for row in self.quantiles):
+            raise ValueError("a row has a share and a latency for each number in inflight")
+        for column in range(len(self.inflight)):
+            self.table(column)
+        return self
+
+    def table(self, column: int) -> Quantiles:
+        """Returns the quantiles for the number in place `column` of `inflight`."""
+        return Quantiles(quantiles=tuple((row[0], row[column + 1]) for row in self.quantiles))
+
+
+KINDS: Mapping[str, type[Part]] = {
+    "lognormal latency": Lognormal,
+    "quantile table": Quantiles,
+    "quantile tables by requests in flight": QuantilesByInflight,
+}
 CONSTANT = "constant latency"
 
 
 def _kind(value: Any) -> str:
+    if isinstance(value, Mapping) and "inflight" in value:
+        return "quantile tables by requests in flight"
     if isinstance(value, Mapping):
         return "quantile table" if "quantiles" in value else "lognormal latency"
     return next((kind for kind, part in KINDS.items() if isinstance(value, part)), CONSTANT)
@@ -70,12 +101,23 @@ Latency = Annotated[
     | Annotated[Quantiles, Tag("quantile table")],
     Discriminator(_kind),
 ]
-"""How long an operation takes, in ns: always the same, or drawn."""
+"""How long something takes, in ns: always the same, or drawn."""
+
+OpLatency = Annotated[
+    Annotated[Nanoseconds, Tag(CONSTANT)]
+    | Annotated[Lognormal, Tag("lognormal latency")]
+    | Annotated[Quantiles, Tag("quantile table")]
+    | Annotated[QuantilesByInflight, Tag("quantile tables by requests in flight")],
+    Discriminator(_kind),
+]
+"""How long an operation takes, in ns: as a latency, or by the requests in flight."""
 
 
-def median_ns(latency: Latency) -> int:
-    """Returns the latency that half of the requests do not exceed."""
+def median_ns(latency: OpLatency) -> int:
+    """Returns the latency that half of the requests do not exceed, on an idle device."""
     match latency:
+        case QuantilesByInflight():
+            return median_ns(latency.table(0))
         case Lognormal():
             return latency.median_ns
         case Quantiles():
@@ -138,3 +180,34 @@ class Cache(Part):
     bytes: Count
     latency_ns: Latency
     destage_bytes_per_s: Count
+
+
+class FitLine(Part):
+    """How a model fits what it was fitted to: one kind of 4 KiB requests at one queue depth. Shares and errors are of 1."""
+
+    op: Literal["read", "write", "write_flush"]
+    queue_depth: Annotated[int, Field(ge=1)]
+    used: Literal["fit", "held_out"]
+    """Whether the model was fitted to it, or only held against it."""
+    requests: Annotated[int, Field(ge=1)]
+    p50_ns: Nanoseconds
+    """As measured, the median of the rounds; as p99."""
+    p99_ns: Nanoseconds | None
+    """None where fewer than ten requests lie beyond: not estimable."""
+    p50_error: float
+    """Simulated over measured, less 1."""
+    p99_error: float | None
+    ks_distance: Annotated[float, Field(ge=0, le=1)]
+    """Two-sample Kolmogorov-Smirnov distance between measured and simulated latencies."""
+    p50_repeat: Annotated[float, Field(ge=0)]
+    """How far the round farthest off is from that: no model can be expected to be much closer."""
+    p99_repeat: Annotated[float, Field(ge=0)] | None
+    steal_share: float
+    pressure_cpu_share: float
+    pressure_io_share: float
+    pressure_memory_share: float
+    """The most of any round that was kept."""
+    repeats: Annotated[int, Field(ge=0)]
+    """Rounds that were run again because the machine was too loaded."""
+    too_loaded: bool
+    """Whether a round that was kept still was."""

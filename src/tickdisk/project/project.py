@@ -31,6 +31,7 @@ class Project:
         config = parse_config(values)
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
         for arm in arms:
+            add_file(arm, devices)
             if arm.device not in devices:
                 raise TickdiskError(
                     f"workflow/config/experiments.tsv, arm {arm.arm}: unknown device {arm.device}; "
@@ -80,7 +81,7 @@ class Project:
 
     def models(self) -> list[device.DeviceModel]:
         """Returns every device model that is calibrated, each once: the tiers, and those of the experiments' arms."""
-        tiers = {name: model for name, model in self.devices.items() if model.tier}
+        tiers = {model.name: model for model in self.devices.values() if model.tier}
         found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in self.arms}}
         return list(found.values())
 
@@ -107,3 +108,12 @@ class Project:
     def save(self, path: Path = PLAN_PATH) -> None:
         """Writes the plan file."""
         write_json(path, self.as_plan())
+
+
+def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
+    """Adds the device of an arm whose device is a file, under the file's name; calibration goes by its own, which must be new."""
+    if device.is_file(arm.device) and arm.device not in devices:
+        model = device.load_device(Path(arm.device))
+        if model.name in {known.name for known in devices.values()}:
+            raise TickdiskError(f"{arm.device}: there is another device called {model.name}; rename the one in the file")
+        devices[arm.device] = model

@@ -11,6 +11,10 @@ pub enum Latency {
     /// The logarithm is normal.
     #[cfg_attr(feature = "python", pyo3(from_item_all))]
     Lognormal { median_ns: u64, sigma: f64 },
+    /// As `Quantiles`, for each of some numbers of requests in flight, ascending: a row has its share first, then a latency for each
+    /// of them. Linear in between, and beyond the last on with the last slope if it rises.
+    #[cfg_attr(feature = "python", pyo3(from_item_all))]
+    QuantilesByInflight { inflight: Vec<f64>, quantiles: Vec<Vec<f64>> },
     /// Shares, ascending from 0 to 1, and the latency that each share of the requests does not exceed; linear in between.
     #[cfg_attr(feature = "python", pyo3(from_item_all))]
     Quantiles { quantiles: Vec<[f64; 2]> },
@@ -23,14 +27,36 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// The latency that `share` of the requests do not exceed; `share` is drawn only if it decides.
+    /// Whether the requests in flight decide.
+    pub const fn is_by_inflight(&self) -> bool {
+        matches!(self, Self::QuantilesByInflight { .. })
+    }
+
+    /// The latency that `share` of the requests do not exceed that meet so many `inflight`; `share` is drawn only if it decides.
     #[allow(clippy::cast_precision_loss, reason = "latencies are far below 2^53 ns, 104 days")]
-    pub fn ns(&self, share: impl FnOnce() -> f64) -> u64 {
+    pub fn ns(&self, inflight: f64, share: impl FnOnce() -> f64) -> u64 {
         match self {
             Self::Constant(ns) => *ns,
             Self::Lognormal { median_ns, sigma } => whole(*median_ns as f64 * (sigma * normal_quantile(share())).exp()),
+            Self::QuantilesByInflight { inflight: counts, quantiles } => whole(between(counts, quantiles, inflight, share())),
             Self::Quantiles { quantiles } => whole(value(quantiles, share())),
         }
+    }
+}
+
+/// The latency at `share` and so many `inflight`, from rows of a share and a latency for each of `counts`.
+fn between(counts: &[f64], rows: &[Vec<f64>], inflight: f64, share: f64) -> f64 {
+    let above = rows.partition_point(|row| row[0] <= share).clamp(1, rows.len() - 1);
+    let (low, high) = (&rows[above - 1], &rows[above]);
+    let part = (share - low[0]) / (high[0] - low[0]);
+    let at = |count: usize| low[count + 1] + part * (high[count + 1] - low[count + 1]);
+    let more = counts.partition_point(|count| *count <= inflight);
+    let slope = |from: usize, to: usize| (at(to) - at(from)) / (counts[to] - counts[from]);
+    match more {
+        0 => at(0),
+        _ if more < counts.len() => at(more - 1) + (inflight - counts[more - 1]) * slope(more - 1, more),
+        1 => at(0),
+        _ => at(more - 1) + (inflight - counts[more - 1]) * slope(more - 2, more - 1).max(0.0),
     }
 }
 
@@ -139,18 +165,32 @@ mod tests {
     #[test]
     fn a_lognormal_has_its_median_and_its_sigma() {
         let latency = Latency::Lognormal { median_ns: 80_000, sigma: 0.5 };
-        assert_eq!([0.5, 0.841_344_746_068_543].map(|share| latency.ns(|| share)), [80_000, 131_898]); // 80,000 * e^0.5
+        assert_eq!([0.5, 0.841_344_746_068_543].map(|share| latency.ns(1.0, || share)), [80_000, 131_898]); // 80,000 * e^0.5
     }
 
     #[test]
     fn quantiles_are_met_and_linear_in_between() {
         let latency = Latency::Quantiles { quantiles: vec![[0.0, 100.0], [0.5, 200.0], [0.9, 200.0], [1.0, 1000.0]] };
         let shares = [1e-9, 0.25, 0.5, 0.7, 0.95, 1.0 - 1e-9];
-        assert_eq!(shares.map(|share| latency.ns(|| share)), [100, 150, 200, 200, 600, 1000]);
+        assert_eq!(shares.map(|share| latency.ns(1.0, || share)), [100, 150, 200, 200, 600, 1000]);
+    }
+
+    #[test]
+    fn tables_are_met_at_their_counts_and_linear_in_between() {
+        let quantiles =
+            [[0.0, 100.0, 200.0, 150.0], [0.5, 200.0, 400.0, 500.0], [1.0, 300.0, 400.0, 700.0]].map(Vec::from).to_vec();
+        let latency = Latency::QuantilesByInflight { inflight: vec![2.0, 4.0, 8.0], quantiles };
+        let at = |inflight| [1e-9, 0.5, 0.75, 1.0 - 1e-9].map(|share| latency.ns(inflight, || share));
+        assert_eq!((at(1.0), at(2.0)), ([100, 200, 250, 300], [100, 200, 250, 300]));
+        assert_eq!((at(3.0), at(4.0)), ([150, 300, 325, 350], [200, 400, 400, 400]));
+        assert_eq!((at(6.0), at(8.0)), ([175, 450, 500, 550], [150, 500, 600, 700]));
+        assert_eq!(at(12.0), [150, 600, 800, 1000], "on where it rises, not where it falls");
+        let one = Latency::QuantilesByInflight { inflight: vec![4.0], quantiles: vec![vec![0.0, 10.0], vec![1.0, 20.0]] };
+        assert_eq!([1.0, 4.0, 9.0].map(|inflight| one.ns(inflight, || 0.5)), [15; 3]);
     }
 
     #[test]
     fn a_constant_is_not_drawn() {
-        assert_eq!(Latency::Constant(7).ns(|| panic!("nothing to decide")), 7);
+        assert_eq!(Latency::Constant(7).ns(1.0, || panic!("nothing to decide")), 7);
     }
 }

@@ -9,11 +9,12 @@
 
 mod cache;
 mod channels;
+mod closed;
 mod credits;
 mod draw;
+mod inflight;
 mod latency;
 mod line;
-mod load;
 mod pipe;
 mod seek;
 mod stall;
@@ -21,6 +22,7 @@ mod stall;
 use std::num::{NonZeroU32, NonZeroU64};
 
 pub use cache::CacheParameters;
+pub use closed::closed_loop;
 pub use credits::BucketParameters;
 pub use latency::Latency;
 pub use seek::SeekParameters;
@@ -30,7 +32,8 @@ use cache::Cache;
 use channels::Channels;
 use credits::Credits;
 use draw::Draws;
-use load::Load;
+use inflight::Inflight;
+use line::value;
 use pipe::Pipe;
 use seek::Head;
 use stall::Stalls;
@@ -89,7 +92,8 @@ pub struct Model {
     requests: u64,
     channels: Channels,
     pipe: Option<Pipe>,
-    load: Option<Load>,
+    load: Vec<[f64; 2]>,
+    inflight: Option<Inflight>,
     credits: Option<Credits>,
     head: Option<Head>,
     stalls: Option<Stalls>,
@@ -103,13 +107,15 @@ impl Model {
         let Parameters { latency_ns, bandwidth_bytes_per_s, channels, load, credits, seek, stalls, cache, seed } = parameters;
         // Without a bandwidth no time passes under the head.
         let head = || seek.clone().map(|seek| Head::new(seek, bandwidth_bytes_per_s.unwrap_or(NonZeroU64::MAX)));
+        let counts = !load.is_empty() || latency_ns.iter().any(Latency::is_by_inflight);
         Self {
             latency_ns,
             draws: Draws::new(seed, 0),
             requests: 0,
             channels: Channels::new(channels.map_or(0, NonZeroU32::get)),
             pipe: bandwidth_bytes_per_s.map(Pipe::new),
-            load: (!load.is_empty()).then(|| Load::new(load)),
+            load,
+            inflight: counts.then(Inflight::default),
             credits: (!credits.is_empty()).then(|| Credits::new(credits)),
             cache: cache.map(|cache| Cache::new(cache, head())),
             head: head(),
@@ -157,10 +163,11 @@ impl Model {
             Some(cache) if is_cached => cache.latency(),
             _ => &self.latency_ns[op as usize],
         };
-        let mut latency_ns = latency.ns(|| self.draws.share(self.requests));
+        let inflight = self.inflight.as_mut().map_or(1.0, |inflight| inflight.at(arrival_ns));
+        let mut latency_ns = latency.ns(inflight, || self.draws.share(self.requests));
         self.requests += 1;
-        if let Some(load) = &mut self.load {
-            latency_ns = times(latency_ns, load.factor(arrival_ns));
+        if !self.load.is_empty() {
+            latency_ns = times(latency_ns, value(&self.load, inflight));
         }
 
         let mut ready_ns = start_ns;
@@ -187,8 +194,8 @@ impl Model {
             Some(cache) if is_cached => cache.hold(done_ns, offset, length),
             _ => self.channels.hold(done_ns),
         }
-        if let Some(load) = &mut self.load {
-            load.add(done_ns);
+        if let Some(inflight) = &mut self.inflight {
+            inflight.add(done_ns);
         }
         done_ns
     }

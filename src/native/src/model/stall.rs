@@ -54,7 +54,7 @@ impl Stalls {
         self.written_bytes = self.written_bytes.saturating_add(length);
         while self.written_bytes >= every_bytes.get() {
             self.written_bytes -= every_bytes.get();
-            let length_ns = self.parameters.length_ns.ns(|| self.collection_lengths.share(self.collections));
+            let length_ns = self.parameters.length_ns.ns(1.0, || self.collection_lengths.share(self.collections));
             self.collected_ns = start_ns.max(self.collected_ns).saturating_add(length_ns);
             self.collections += 1;
         }
@@ -67,7 +67,7 @@ impl Stalls {
         let Some(period_ns) = self.parameters.period_ns else { return start_ns };
         let number = (start_ns - first_ns) / period_ns;
         if number != self.period.0 {
-            let length_ns = self.parameters.length_ns.ns(|| self.period_lengths.share(number)).min(period_ns.get());
+            let length_ns = self.parameters.length_ns.ns(1.0, || self.period_lengths.share(number)).min(period_ns.get());
             let latest_ns = period_ns.get() - length_ns;
             let into_ns = if self.parameters.at_random { times(latest_ns, self.places.share(number)) } else { latest_ns };
             let begin_ns = first_ns + number * period_ns.get() + into_ns;

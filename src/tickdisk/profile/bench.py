@@ -1,0 +1,59 @@
+"""Whether a profile behaves elsewhere as its disk does: `python -m tickdisk.profile.bench PATH`.
+
+Profiles what is at PATH, brings the profile up as an emulated device, and measures that at the depths that were held out; then
+the disk once more, because no emulation can be closer to it than it is to itself.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tickdisk import device, memory
+from tickdisk.profile.evidence import screen
+from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
+from tickdisk.profile.measure import HELD_OUT_DEPTHS, Measurements, measure
+from tickdisk.profile.profile import profile
+from tickdisk.profile.target import source
+
+_SIZE_BYTES = 256 << 20
+
+
+def main() -> int:
+    """Prints the tables; returns 1 when a depth is further off than promised."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--output", type=Path, default=Path("results/profile.yaml"))
+    parser.add_argument("--seconds", type=float, default=12)
+    arguments = parser.parse_args()
+    size_bytes = 4 * _SIZE_BYTES
+    profiled = profile(arguments.path, arguments.output, write=False, seconds=arguments.seconds, size_bytes=size_bytes)
+    print(screen(profiled.model))
+    with device.up(device.load_device(arguments.output), size_bytes=_SIZE_BYTES, file_system=None) as elsewhere:
+        emulated = _held_out(elsewhere.block_device, arguments.seconds, 0)
+    again = _held_out(arguments.path, arguments.seconds, size_bytes)
+    print(f"{'depth':>6}{'':>5}{'disk us':>10}{'elsewhere us':>14}{'off':>8}{'disk again us':>15}{'off':>8}")
+    far = 0
+    for sample in (sample for sample in profiled.measured.samples if sample.queue_depth in HELD_OUT_DEPTHS):
+        for share, limit in ((0.5, P50_LIMIT), (0.99, P99_LIMIT)):
+            first, other, later = (
+                float(one.quantiles(share)[0]) / 1000
+                for each in (profiled.measured, emulated, again)
+                for one in each.samples
+                if one.queue_depth == sample.queue_depth
+            )
+            far += abs(other / first - 1) > limit
+            print(
+                f"{sample.queue_depth:6}{f'p{share * 100:g}':>5}{first:10.1f}{other:14.1f}{other / first - 1:8.1%}"
+                f"{later:15.1f}{later / first - 1:8.1%}"
+            )
+    print(f"{far} of {2 * len(HELD_OUT_DEPTHS)} further off elsewhere than {P50_LIMIT:.0%} at p50 or {P99_LIMIT:.0%} at p99")
+    return bool(far)
+
+
+def _held_out(path: Path, seconds: float, size_bytes: int) -> Measurements:
+    with source(path, write=False, size_bytes=size_bytes) as found, memory.folder() as folder:
+        return measure(found.target, write=False, seconds=seconds, folder=folder, depths=HELD_OUT_DEPTHS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""How well a model fits what was measured: errors of percentiles and the distance of distributions, depth by depth."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from tickdisk.device import DeviceModel, FitLine
+from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT, simulated_ns
+from tickdisk.profile.measure import BEYOND, Latencies, Measurements, Sample
+
+_DIGITS = 4
+
+
+def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[int]) -> tuple[FitLine, ...]:
+    """Returns a line for each sample, in their order: those at `fit_depths` were used for the fit, the others were held out."""
+    return tuple(_line(model, sample, "fit" if sample.queue_depth in fit_depths else "held_out") for sample in measured.samples)
+
+
+def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) -> FitLine:
+    wanted, found = sample.latency_ns, simulated_ns(model, sample.op, sample.queue_depth)
+    p50_ns, p99 = (round(ns) for ns in sample.quantiles([0.5, 0.99]))
+    p99_ns = p99 if len(wanted) * (1 - 0.99) >= BEYOND else None
+    load: dict[str, Any] = {
+        f"{name}_share": round(max((getattr(load, f"{name}_share") for load in sample.loads), default=0.0), _DIGITS)
+        for name in ("steal", "pressure_cpu", "pressure_io", "pressure_memory")
+    }
+    return FitLine(
+        op=sample.op,
+        queue_depth=sample.queue_depth,
+        used=used,
+        requests=len(wanted),
+        p50_ns=p50_ns,
+        p99_ns=p99_ns,
+        p50_error=_off(float(np.quantile(found, 0.5)), p50_ns),
+        p99_error=None if p99_ns is None else _off(float(np.quantile(found, 0.99)), p99_ns),
+        ks_distance=round(_distance(found, wanted), _DIGITS),
+        p50_repeat=_repeat(sample.rounds, 0.5, p50_ns),
+        p99_repeat=None if p99_ns is None else _repeat(sample.rounds, 0.99, p99_ns),
+        **load,
+        repeats=sample.repeats,
+        too_loaded=sample.too_loaded,
+    )
+
+
+def _distance(one: Latencies, other: Latencies) -> float:
+    """The largest difference between two empirical distributions (Kolmogorov and Smirnov)."""
+    places = np.concatenate([one, other])
+    shares = [np.searchsorted(np.sort(each), places, side="right") / len(each) for each in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def _off(found_ns: float, wanted_ns: float) -> float:
+    return round(found_ns / max(wanted_ns, 1) - 1, _DIGITS)
+
+
+def _repeat(rounds: Sequence[Latencies], share: float, all_ns: float) -> float:
+    return max(
+        (abs(_off(float(np.quantile(latency_ns, share)), all_ns)) for latency_ns in rounds if len(latency_ns)), default=0.0
+    )
+
+
+def screen(model: DeviceModel) -> str:
+    """Returns the table of a profiled device's fit, and whether it is as close as promised at the depths that were held out."""
+    figures = "".join(f"{f'{name} us':>10}{'off':>8}{'repeats':>9}" for name in ("p50", "p99"))
+    head = f"{'requests':12}{'depth':>6}{'':>10}{figures}{'KS':>7}"
+    rows = [
+        f"{line.op:12}{line.queue_depth:6}{line.used.replace('_', ' '):>10}{line.p50_ns / 1000:10.1f}{_share(line.p50_error)}"
+        f"{_share(line.p50_repeat, 9)}{'-' if line.p99_ns is None else f'{line.p99_ns / 1000:.1f}':>10}{_share(line.p99_error)}"
+        f"{_share(line.p99_repeat, 9)}{line.ks_distance:7.3f}{'  too loaded' if line.too_loaded else ''}"
+        for line in model.fit
+    ]
+    return "\n".join([head, *rows, verdict(model)])
+
+
+def verdict(model: DeviceModel) -> str:
+    """Returns a sentence on the depths that were held out."""
+    held_out = [line for line in model.fit if line.used == "held_out"]
+    if not held_out:
+        return "nothing was held out"
+    p50 = max(abs(line.p50_error) for line in held_out)
+    p99 = max((abs(line.p99_error) for line in held_out if line.p99_error is not None), default=None)
+    is_close = p50 <= P50_LIMIT and (p99 is None or p99 <= P99_LIMIT)
+    limits = f"{P50_LIMIT:.0%} and {P99_LIMIT:.0%}"
+    return (
+        f"held out: p50 within {p50:.1%}, p99 {'not estimable' if p99 is None else f'within {p99:.1%}'}: "
+        f"{'as close as' if is_close else 'not as close as'} {limits}"
+    )
+
+
+def _share(value: float | None, width: int = 8) -> str:
+    return f"{'-' if value is None else f'{value:.1%}':>{width}}"

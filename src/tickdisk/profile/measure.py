@@ -1,0 +1,143 @@
+"""Measures a disk by fio: several rounds of all jobs, so that what drifts shows, and every request's own latency."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tickdisk import host
+from tickdisk.calibrate import LIMITS, REPEATS, Job, Target, ramp_s, run_job
+from tickdisk.errors import TickdiskError
+
+Op = Literal["read", "write", "write_flush"]
+Latencies = npt.NDArray[np.int64]
+Say = Callable[[str], None]
+
+BLOCK_BYTES = 4 << 10
+FIT_DEPTHS, HELD_OUT_DEPTHS = (1, 3, 6, 12, 24, 48, 96), (2, 8, 32)
+ROUNDS = 5
+BEYOND = 10
+"""Requests that must lie beyond a percentile for it to be estimable."""
+_PIPE_BYTES, _PIPE_DEPTH = 1 << 20, 16
+_LEAST_REQUESTS = 100
+
+
+@dataclass(frozen=True)
+class Sample:
+    """4 KiB requests of one kind at one depth, and how loaded the machine was."""
+
+    op: Op
+    queue_depth: int
+    rounds: tuple[Latencies, ...]
+    """Latencies in ns of each round, after its ramp."""
+    loads: tuple[host.Load, ...] = ()
+    repeats: int = 0
+    too_loaded: bool = False
+
+    @property
+    def latency_ns(self) -> Latencies:
+        """Of all rounds."""
+        return np.concatenate(self.rounds)
+
+    def quantiles(self, shares: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Returns the latencies in ns that `shares`, ascending, of the requests do not exceed: the median of the rounds.
+
+        So a disturbance of the machine in a minority of the rounds changes nothing. Shares beyond which a round has fewer than
+        ten requests are of all rounds together.
+        """
+        wanted = np.atleast_1d(np.asarray(shares, dtype=float))
+        found = np.quantile(self.latency_ns, wanted)
+        least = min(len(latency_ns) for latency_ns in self.rounds)
+        told = (least * wanted >= BEYOND) & (least * (1 - wanted) >= BEYOND)
+        if told.any():
+            found[told] = np.median([np.quantile(latency_ns, wanted[told]) for latency_ns in self.rounds], axis=0)
+        return np.maximum.accumulate(found)
+
+    @property
+    def requests_per_s(self) -> float:
+        """By Little's law: the queue was always full."""
+        return self.queue_depth / float(self.latency_ns.mean()) * 1e9
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What was measured of a disk."""
+
+    samples: tuple[Sample, ...]
+    bandwidth_bytes_per_s: float
+    """Of sequential reads."""
+
+
+def measure(
+    target: Target,
+    *,
+    write: bool,
+    seconds: float,
+    folder: Path,
+    depths: Sequence[int] = (*FIT_DEPTHS, *HELD_OUT_DEPTHS),
+    say: Say = print,
+) -> Measurements:
+    """Returns what fio measures on `target`, `seconds` for each job in all rounds; fio's files go to `folder`.
+
+    Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
+    A round of a job is run again while the machine is too loaded, as in a calibration. TickdiskError when fio fails.
+    """
+    length = seconds / ROUNDS + ramp_s(seconds / ROUNDS)
+    jobs: dict[tuple[Op, int], Job] = {}
+    for depth in sorted(depths):
+        jobs["read", depth] = Job("read", "random", BLOCK_BYTES, depth, length)
+        if write:
+            jobs["write", depth] = Job("write", "random", BLOCK_BYTES, depth, length)
+    if write:
+        jobs["write_flush", 1] = Job("pwrite_fdatasync", "random", BLOCK_BYTES, 1, length)
+    pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
+    kept: dict[tuple[Op, int], list[_Run]] = {key: [] for key in jobs}
+    pipes = []
+    for number in range(ROUNDS):
+        say(f"round {number + 1} of {ROUNDS}: {len(jobs) + 1} jobs, about {(len(jobs) + 1) * length:.0f} s")
+        # There and back, so that no depth is always the first.
+        for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
+            kept[key].append(_run(jobs[key], target, folder))
+        pipes.append(_run(pipe, target, folder).bytes_per_s)
+    return Measurements(tuple(_sample(op, depth, runs) for (op, depth), runs in kept.items()), float(np.median(pipes)))
+
+
+@dataclass(frozen=True)
+class _Run:
+    latency_ns: Latencies
+    bytes_per_s: float
+    load: host.Load
+    repeats: int
+    too_loaded: bool
+
+
+def _run(job: Job, target: Target, folder: Path, limits: Mapping[str, float] = LIMITS) -> _Run:
+    assert job.seconds is not None
+    repeats = 0
+    while True:
+        meter = host.LoadMeter()
+        requests = run_job(job, target, folder, cores=host.split_cores().server)
+        load = meter.read()
+        too_loaded = any(getattr(load, name) > limit for name, limit in limits.items())
+        if not too_loaded or repeats == REPEATS:
+            break
+        repeats += 1
+    kept = requests.after(ramp_s(job.seconds) * 1000)
+    return _Run(kept.latency_ns, (requests.requests_per_s or 0) * job.block_bytes, load, repeats, too_loaded)
+
+
+def _sample(op: Op, depth: int, runs: list[_Run]) -> Sample:
+    count = sum(len(run.latency_ns) for run in runs)
+    if count < _LEAST_REQUESTS:
+        raise TickdiskError(f"only {count} requests ({op}, queue depth {depth}) were made; give --seconds more")
+    return Sample(
+        op,
+        depth,
+        tuple(run.latency_ns for run in runs),
+        tuple(run.load for run in runs),
+        sum(run.repeats for run in runs),
+        any(run.too_loaded for run in runs),
+    )

@@ -1,0 +1,122 @@
+"""What is measured: a test file of its own in a folder, a file that is there, or a block device; and when each is refused."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tickdisk.calibrate import Target
+from tickdisk.errors import TickdiskError
+from tickdisk.profile.empty import claimed
+
+_PIECE = 1 << 20
+_LEAST_BYTES = 16 << 20
+_SPARE_BYTES = 256 << 20
+"""Left free beside the test file: a full file system hurts whoever else uses it."""
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is measured, and where fio finds it."""
+
+    kind: Literal["folder", "file", "block device"]
+    target: Target
+
+
+@contextmanager
+def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
+    """Yields what there is to measure at `path`; a folder gets a test file of `size_bytes`, which is gone afterwards in any case.
+
+    `write` says whether it will be written to. TickdiskError says why not: a file's contents are never overwritten, a block
+    device's only if nothing is recognised on it and nobody uses it.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise TickdiskError(f"{path}: {error.strerror}; give a folder, a file or a block device") from error
+    if stat.S_ISDIR(mode):
+        with _test_file(path, size_bytes) as file:
+            yield Source("folder", Target(file, 0, size_bytes // _PIECE * _PIECE))
+    elif stat.S_ISREG(mode):
+        yield Source("file", _existing_file(path, write=write))
+    elif stat.S_ISBLK(mode):
+        with claimed(path, write=write):
+            yield Source("block device", Target(path, 0, _checked_size(path)))
+    else:
+        raise TickdiskError(f"{path} is neither a folder nor a file nor a block device; give one of these")
+
+
+@contextmanager
+def _test_file(folder: Path, size_bytes: int) -> Iterator[Path]:
+    """A file of noise without a name: whatever happens to us, the kernel removes it when we are gone."""
+    if size_bytes < _LEAST_BYTES:
+        raise TickdiskError(f"a test file of {size_bytes} bytes says nothing; give --size 16M or more")
+    room = os.statvfs(folder)
+    free_bytes = room.f_bavail * room.f_frsize
+    if free_bytes < size_bytes + _SPARE_BYTES:
+        raise TickdiskError(
+            f"{folder} has {free_bytes >> 20} MiB free, a test file of {size_bytes >> 20} MiB and {_SPARE_BYTES >> 20} MiB to "
+            "spare do not fit; give a smaller --size or free space"
+        )
+    name = folder / f".tickdisk-profile-{os.getpid()}"
+    try:
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        name.unlink()
+    except OSError as error:
+        raise TickdiskError(
+            f"cannot make a test file in {folder}: {error.strerror}; give a folder that can be written"
+        ) from error
+    try:
+        path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+        _fill(descriptor, size_bytes, folder)
+        _check_direct(path)
+        yield path
+    finally:
+        os.close(descriptor)
+
+
+def _fill(descriptor: int, size_bytes: int, folder: Path) -> None:
+    """Noise, so that nothing on the way compresses it or finds it twice; written, so that its blocks are read from the disk."""
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.writelines(os.urandom(_PIECE) for _ in range(size_bytes // _PIECE))
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    except OSError as error:
+        raise TickdiskError(
+            f"cannot write {size_bytes >> 20} MiB in {folder}: {error.strerror}; give a smaller --size"
+        ) from error
+
+
+def _existing_file(path: Path, *, write: bool) -> Target:
+    if write:
+        raise TickdiskError(
+            f"{path} is a file with contents, which --write would overwrite; give its folder, or leave out --write"
+        )
+    size_bytes = _checked_size(path)
+    if path.stat().st_blocks * _BLOCK < size_bytes * 0.95:
+        raise TickdiskError(f"{path} has holes, which are read without the disk; give its folder, or a file that is written")
+    return Target(path.resolve(), 0, size_bytes)
+
+
+def _checked_size(path: Path) -> int:
+    """Whole pieces of a file or a block device, which must be large enough and take direct I/O."""
+    _check_direct(path)
+    with path.open("rb") as file:
+        size_bytes = file.seek(0, os.SEEK_END) // _PIECE * _PIECE
+    if size_bytes < _LEAST_BYTES:
+        raise TickdiskError(f"{path} has less than {_LEAST_BYTES >> 20} MiB; give something larger")
+    return size_bytes
+
+
+def _check_direct(path: Path) -> None:
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC))
+    except OSError as error:
+        raise TickdiskError(
+            f"{path} cannot be read past the page cache ({error.strerror}); give a disk, and run as root"
+        ) from error
