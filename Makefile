@@ -2,11 +2,12 @@
 PYTHON ?= python3
 SCALE ?=
 BLOCKS ?=
+MINUTES ?= 15
 # The project's environment and toolchains first; build/path is written by the set-up.
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test setup doctor lab bench-model bench-replay lock clean
+.PHONY: help paper test setup doctor lab bench-model bench-replay soak lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -31,6 +32,9 @@ lab: setup ## the notebooks in JupyterLab
 
 bench-replay: setup ## how exactly requests are issued, beside fio and a loop in Python, in one run
 	@$(WITH_PATH) python -m tickdisk.replay.bench
+
+soak: setup ## a device under random load that is verified, 128 requests in flight; MINUTES=15
+	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)
 
 lock: setup ## new versions into the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

@@ -12,6 +12,7 @@ mod model;
 mod preads;
 mod replay;
 mod timer;
+mod undo;
 
 #[cfg(feature = "python")]
 mod python;

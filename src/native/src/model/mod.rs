@@ -22,6 +22,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 pub use cache::CacheParameters;
 pub use credits::BucketParameters;
+pub use draw::Draws;
 pub use latency::Latency;
 pub use seek::SeekParameters;
 pub use stall::StallParameters;
@@ -29,7 +30,6 @@ pub use stall::StallParameters;
 use cache::Cache;
 use channels::Channels;
 use credits::Credits;
-use draw::Draws;
 use load::Load;
 use pipe::Pipe;
 use seek::Head;
