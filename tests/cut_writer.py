@@ -2,9 +2,9 @@
 
     python cut_writer.py FOLDER SEED ACKNOWLEDGED
 
-A line in ACKNOWLEDGED, which is on another disk, is written after fsync returned: `log NAME NUMBER` (records up to this number are
-in the log) or `state NAME NUMBER` (the file holds this number or a later one). It goes on where the folder says that it stopped,
-and ends with the first error in each of its threads.
+A line in ACKNOWLEDGED, which is on another disk, is written after fsync returned, at the CLOCK_MONOTONIC time in ns at its end:
+`log NAME NUMBER TIME` (records up to this number are in the log) or `state NAME NUMBER TIME` (the file holds this number or a
+later one). It goes on where the folder says that it stopped, and ends with the first error in each of its threads.
 """
 
 import os
@@ -12,6 +12,7 @@ import random
 import struct
 import sys
 import threading
+import time
 import zlib
 from pathlib import Path
 
@@ -32,23 +33,31 @@ def read_records(content: bytes) -> tuple[list[int], int]:
     while end + _HEAD.size <= len(content):
         magic, number, length = _HEAD.unpack_from(content, end)
         stop = end + _HEAD.size + length
-        if magic != MAGIC or stop + 4 > len(content) or zlib.crc32(content[end:stop]) != int.from_bytes(content[stop : stop + 4], "little"):
+        if (
+            magic != MAGIC
+            or stop + 4 > len(content)
+            or zlib.crc32(content[end:stop]) != int.from_bytes(content[stop : stop + 4], "little")
+        ):
             break
         numbers.append(number)
         end = stop + 4
     return numbers, end
 
 
-def main() -> None:
+def main() -> None:  # noqa: C901 - what it does, side by side
     folder, seed, acknowledged = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     lines = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    # All paths start from here: after the cut there is another file system under the folder's name.
     this_folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+    def create(name: str, flags: int) -> int:
+        return os.open(name, os.O_RDWR | os.O_CREAT | flags, 0o600, dir_fd=this_folder)
 
     def append(name: str, draw: random.Random) -> None:
         path = folder / name
         numbers, end = read_records(path.read_bytes()) if path.exists() else ([], 0)
         number = len(numbers)
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        file = create(name, 0)
         os.ftruncate(file, end)
         os.lseek(file, end, os.SEEK_SET)
         os.fsync(this_folder)
@@ -57,33 +66,34 @@ def main() -> None:
                 number += 1
                 os.write(file, record(number, draw.randbytes(draw.randrange(3000))))
             (os.fsync if draw.random() < 0.5 else os.fdatasync)(file)
-            os.write(lines, f"log {name} {number}\n".encode())
+            os.write(lines, f"log {name} {number} {time.monotonic_ns()}\n".encode())
 
     def replace(name: str, draw: random.Random) -> None:
-        path, new = folder / name, folder / f"{name}.new"
+        path = folder / name
         number = read_records(path.read_bytes())[0][0] if path.exists() else 0
         while True:
             number += 1
-            file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            file = create(f"{name}.new", os.O_TRUNC)
             os.write(file, record(number, draw.randbytes(draw.randrange(20_000))))
             os.fsync(file)
             os.close(file)
-            new.rename(path)
+            os.rename(f"{name}.new", name, src_dir_fd=this_folder, dst_dir_fd=this_folder)
             os.fsync(this_folder)
-            os.write(lines, f"state {name} {number}\n".encode())
+            os.write(lines, f"state {name} {number} {time.monotonic_ns()}\n".encode())
 
     def disturb(name: str, draw: random.Random) -> None:
         while True:
-            path = folder / f"{name}-{draw.randrange(50)}"
+            some = f"{name}-{draw.randrange(50)}"
+            file = create(some, os.O_TRUNC)
+            os.write(file, draw.randbytes(draw.randrange(50_000)))
+            os.close(file)
             if draw.random() < 0.5:
-                path.write_bytes(draw.randbytes(draw.randrange(50_000)))
-            else:
-                path.unlink(missing_ok=True)
-            threading.Event().wait(0.002)
+                os.unlink(some, dir_fd=this_folder)
+            time.sleep(0.002)
 
     def until_it_fails(what, name: str) -> None:  # type: ignore[no-untyped-def]
         try:
-            what(name, random.Random(f"{seed} {name}"))
+            what(name, random.Random(f"{seed} {name}"))  # noqa: S311
         except OSError as error:
             print(f"{name}: {error}", file=sys.stderr)
 

@@ -264,6 +264,8 @@ impl<A: Answer> Engine<A> {
     pub fn cut(&self, keep_share: f64, seed: u64) -> Option<Cut> {
         let volatile = self.volatile.as_ref()?;
         let mut power = volatile.power.write().expect("no thread panics with the lock");
+        // What was answered before this time is durable if it promised to be.
+        let cut_ns = now_ns();
         *power += 1;
         let pending = self.timer.take_all();
         let requests_failed = pending.len() as u64;
@@ -275,7 +277,7 @@ impl<A: Answer> Engine<A> {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.model = Model::new(Parameters::default());
         state.number += 1;
-        Some(Cut { versions, requests_failed, cut_ns: now_ns() })
+        Some(Cut { versions, requests_failed, cut_ns })
     }
 
     /// Puts the device that was last `set` in force again, at rest; returns the setting's number and the time.
@@ -311,9 +313,10 @@ impl<A: Answer> Engine<A> {
             number,
             stalls,
             failed: self.counters.failed.load(Ordering::Relaxed),
-            unflushed_pages: self.volatile.as_ref().map(|volatile| {
-                volatile.undo.lock().expect("no thread panics with the lock").unflushed_pages()
-            }),
+            unflushed_pages: self
+                .volatile
+                .as_ref()
+                .map(|volatile| volatile.undo.lock().expect("no thread panics with the lock").unflushed_pages()),
         }
     }
 

@@ -256,12 +256,12 @@ mod tests {
         let mut counted = Versions::default();
         for seed in 0..100 {
             let mut disk = Disk::new();
-            disk.write(0, &[1; SIZE]);
+            disk.write(0, &vec![1; SIZE]);
             let flushed = disk.undo.close();
             disk.answer(flushed);
-            disk.write(0, &[2; SIZE]);
+            disk.write(0, &vec![2; SIZE]);
             disk.undo.close();
-            disk.write(0, &[3; SIZE]);
+            disk.write(0, &vec![3; SIZE]);
             let versions = disk.undo.roll_back(&disk.memory, 0.5, seed);
             counted.dropped += versions.dropped;
             counted.kept += versions.kept;

@@ -82,8 +82,8 @@ def cut(
     disk = device.attach(name)
     lost = disk.cut(keep, seed)
     print(
-        f"{disk.name}: {lost.pages_dropped} unflushed pages of 4 KiB lost, {lost.pages_kept} kept, {lost.requests_failed} requests "
-        f"failed; again at {disk.mount_point}, block device {disk.block_device}"
+        f"{disk.name}: {lost.pages_dropped} unflushed pages of 4 KiB lost, {lost.pages_kept} kept, "
+        f"{lost.requests_failed} requests failed; again at {disk.mount_point}, block device {disk.block_device}"
     )
     if lost.users:
         print(f"files that were open give only errors (processes: {', '.join(map(str, lost.users))})")

@@ -23,7 +23,8 @@ class Cut:
     requests_failed: int
     """Requests in the device, which were answered with an error."""
     cut_ns: int
-    """When it was, CLOCK_MONOTONIC."""
+    """When it was, CLOCK_MONOTONIC: what a program was promised before is kept. What it is told afterwards, while the kernel
+    finds out, is worth nothing: a machine without power says nothing."""
     number: int
     """The setting from then on, in the device's log: the same device, at rest. Its file system recovers at its speed."""
     users: tuple[int, ...]

@@ -77,7 +77,9 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
     return bool(what != "quit")
 
 
-def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: bool) -> dict[str, Any]:
+def _answer(  # noqa: PLR0911 - one for each request
+    disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: bool
+) -> dict[str, Any]:
     try:
         match what:
             case "set":

@@ -48,7 +48,9 @@ class LogCheck:
         if self.records != expected or self._seq_sum != expected * (expected - 1) // 2:
             wrong.append(f"the log has {self.records} records of {expected} requests")
         if self._early or self._unknown or self._rest:
-            wrong.append(f"{self._early} requests answered too early, {self._unknown} unknown, {len(self._rest)} bytes over in the log")
+            wrong.append(
+                f"{self._early} requests answered too early, {self._unknown} unknown, {len(self._rest)} bytes over in the log"
+            )
         return wrong
 
     def _read(self) -> None:

@@ -111,23 +111,25 @@ class MountedDevice:
 
         requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
         floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), requests_failed (by power cuts; they have
-        no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether
-        it could keep idle cores from sleeping).
+        no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns
+        of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping).
         """
         return ask(self._record.socket, "status")
 
     def cut(self, keep_share: float = 0.0, seed: int = 0) -> Cut:
-        """Cuts the power, switches it on again and mounts the file system at the same place, which recovers it; returns what was lost.
+        """Cuts the power, switches it on again and mounts the file system at the same place; returns what was lost.
 
-        Each unflushed version of a 4 KiB page survives with probability `keep_share`, drawn with `seed`. Files that were open give
-        only errors from now on, and so does the old block device: `block_device` is a new one. TickdiskError when the device is not
-        `volatile`, and when the file system does not recover.
+        Each unflushed version of a 4 KiB page survives with probability `keep_share`, drawn with `seed`. Files that were open
+        give only errors from now on, and so does the old block device: `block_device` is a new one. TickdiskError when the device
+        is not `volatile`, and when the file system does not recover.
         """
         record = self._record
         if not record.volatile:
             raise TickdiskError(f"device {self.name} is not volatile, it loses nothing; bring it up with `--volatile`")
         users = users_of(record)
-        reply = ask(record.socket, "cut", limit_s=_WRITE_BACK_S, keep_share=keep_share, seed=seed)  # it answers at once from now on
+        reply = ask(
+            record.socket, "cut", limit_s=_WRITE_BACK_S, keep_share=keep_share, seed=seed
+        )  # it answers at once from now on
         if record.loop is not None:
             record.old_loops.append(record.loop)
         record.cut_off += [user for user in map(Identity.of, users) if user is not None]

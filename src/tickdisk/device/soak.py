@@ -1,8 +1,8 @@
 """An hour of random load: `python -m tickdisk.device.soak --minutes=60`.
 
-fio reads and writes at random, 128 requests in flight, verifies what it reads back (crc32c) and flushes now and then, on the block
-device of a volatile one. Meanwhile the emulator's resident memory is watched, its counters, and its log, which is read as it is
-written. The last line is the verdict; the exit code is 0 when it says `passed`.
+fio reads and writes at random on a volatile device, 128 requests in flight, verifies what it reads back (crc32c) and flushes now
+and then. Meanwhile the emulator's resident memory is watched, its counters, and its log, which is read as it is written. The
+last line is the verdict; the exit code is 0 when it says `passed`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.memory import folder
 from tickdisk.process import Child, run
 
-SIZE_BYTES = 512 << 20
+SIZE_BYTES = 256 << 20
 QUEUE_DEPTH = 128
 MODEL = DeviceModel(
     name="soak",
@@ -72,14 +72,18 @@ class Watch:
     def resident(self) -> tuple[int, int]:
         """Returns the typical resident memory of the second quarter of the time, after warming up, and of the last, in bytes."""
         quarter = max(1, len(self.resident_bytes) // 4)
-        return round(median(self.resident_bytes[quarter : 2 * quarter] or [0])), round(median(self.resident_bytes[-quarter:] or [0]))
+        return round(median(self.resident_bytes[quarter : 2 * quarter] or [0])), round(
+            median(self.resident_bytes[-quarter:] or [0])
+        )
 
 
 def soak(seconds: float) -> tuple[list[str], str]:
     """Runs the load for `seconds`; returns what was wrong, nothing if all is well, and a description with numbers."""
     watch, problems = Watch(), []
     with folder() as scratch, LogCheck(scratch / "device.log") as log:
-        with up(MODEL, size_bytes=SIZE_BYTES, file_system=None, floor_ns=0, log_path=log.path, logs=scratch, volatile=True) as disk:
+        with up(
+            MODEL, size_bytes=SIZE_BYTES, file_system=None, floor_ns=0, log_path=log.path, logs=scratch, volatile=True
+        ) as disk:
             # All of its memory is in use from the beginning, so that what comes on top is seen.
             disk.set(MODEL.unlimited(), floor_ns=0)
             run(["fio", "--name=fill", "--rw=write", "--bs=1m", "--direct=1", "--end_fsync=1", f"--filename={disk.block_device}"])
@@ -121,7 +125,8 @@ def _load(disk: MountedDevice, seconds: float, logs: Path) -> Iterator[Child]:
         "time_based": 1,
         "runtime": f"{seconds * 1000:.0f}ms",
         "eta": "never",
-        "output-format": "terse",
+        "output-format": "json",
+        "output": logs / "fio.answer.json",
     }
     load = Child("fio", ["fio", *(f"--{key}={value}" for key, value in options.items())], logs)
     try:
@@ -141,7 +146,8 @@ def _watch(disk: MountedDevice, load: Child, watch: Watch, deadline_s: float) ->
             said_s = time.monotonic()
             print(f"soak: {watch.requests:,} requests, resident {watch.resident_bytes[-1] / 2**20:.1f} MiB", flush=True)
     if load.poll() != 0:
-        raise TickdiskError(f"fio found an error (exit code {load.poll()}): {load.tail(3)}")
+        lines = [line for line in load.tail(100).splitlines() if "fio" in line or "verify" in line]
+        raise TickdiskError(f"fio found an error (exit code {load.poll()}): {lines[0].strip() if lines else 'it said nothing'}")
     watch.status = disk.status()
 
 
@@ -162,7 +168,9 @@ def wrong(watch: Watch) -> list[str]:
 
 def main() -> int:
     """Runs it and prints the verdict; returns 0 when it passed."""
-    parser = argparse.ArgumentParser(prog="python -m tickdisk.device.soak", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        prog="python -m tickdisk.device.soak", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("--minutes", type=float, default=15.0, help="how long (15)")
     minutes = parser.parse_args().minutes
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the device is taken down on the way out

@@ -37,8 +37,8 @@ def up(
 
     `floor_ns` None measures the floor first (some seconds). `log_path`, on tmpfs, gets a record of every request (`read_log`).
     `logs` gets the emulator's output; `cores` are the ones it may run on. `file_system` None leaves the bare block device. A
-    `volatile` device loses at a `cut` what was not flushed. What a dead process left is removed first. TickdiskError says what this
-    machine lacks.
+    `volatile` device loses at a `cut` what was not flushed. What a dead process left is removed first. TickdiskError says what
+    this machine lacks.
     """
     device = bring_up(
         model,
