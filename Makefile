@@ -2,11 +2,12 @@
 PYTHON ?= python3
 SCALE ?=
 BLOCKS ?=
+MINUTES ?= 15
 # The project's environment and toolchains first; build/path is written by the set-up.
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test setup doctor lab bench-device bench-model bench-profile bench-replay lock clean
+.PHONY: help paper test setup doctor lab bench-device bench-model bench-profile bench-replay soak lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -37,6 +38,9 @@ bench-replay: setup ## how exactly requests are issued, beside fio and a loop in
 
 bench-profile: setup ## whether a profile of the disk at DISK=path behaves elsewhere as the disk does
 	@$(WITH_PATH) python -m tickdisk.profile.bench "$(DISK)"
+
+soak: setup ## a device under random load that is verified, 128 requests in flight; MINUTES=15
+	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)
 
 lock: setup ## new versions into the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

@@ -42,6 +42,14 @@ impl Answer for Pending {
             Self::Done(reply) => reply.ok(),
         }
     }
+
+    fn fail(self) {
+        match self {
+            Self::Read(reply, ..) => reply.error(Errno::EIO),
+            Self::Written(reply, _) => reply.error(Errno::EIO),
+            Self::Done(reply) => reply.error(Errno::EIO),
+        }
+    }
 }
 
 struct Disk(Arc<Engine<Pending>>);
@@ -135,14 +143,14 @@ impl Filesystem for Disk {
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES | FopenFlags::FOPEN_NOFLUSH;
-        reply.opened(FileHandle(0), flags);
+        reply.opened(FileHandle(self.0.open()), flags);
     }
 
     fn read(
         &self,
         _: &Request,
         _: INodeNo,
-        _: FileHandle,
+        handle: FileHandle,
         offset: u64,
         size: u32,
         _: OpenFlags,
@@ -150,14 +158,14 @@ impl Filesystem for Disk {
         reply: ReplyData,
     ) {
         let (_, length) = self.0.memory.clip(offset, size.into());
-        self.0.submit(Op::Read, offset, length as u64, Pending::Read(reply, offset, length as u64));
+        self.0.submit(handle.0, Op::Read, offset, length as u64, Pending::Read(reply, offset, length as u64));
     }
 
     fn write(
         &self,
         _: &Request,
         _: INodeNo,
-        _: FileHandle,
+        handle: FileHandle,
         offset: u64,
         data: &[u8],
         _: WriteFlags,
@@ -165,24 +173,22 @@ impl Filesystem for Disk {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        if self.0.memory.write(offset, data) {
-            let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-            self.0.submit(Op::Write, offset, length.into(), Pending::Written(reply, length));
-        } else {
-            reply.error(Errno::ENOSPC);
+        if self.0.memory.clip(offset, data.len() as u64).1 < data.len() {
+            return reply.error(Errno::ENOSPC);
         }
+        let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        self.0.write(handle.0, offset, data, Pending::Written(reply, length));
     }
 
-    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.0.submit(Op::Flush, 0, 0, Pending::Done(reply));
+    fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.0.submit(handle.0, Op::Flush, 0, 0, Pending::Done(reply));
     }
 
-    fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
+    fn fallocate(&self, _: &Request, _: INodeNo, handle: FileHandle, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
         if mode & (MODE_PUNCH_HOLE | MODE_ZERO_RANGE) & !libc::FALLOC_FL_KEEP_SIZE == 0 {
             return reply.error(Errno::EOPNOTSUPP);
         }
-        self.0.memory.discard(offset, length);
-        self.0.submit(Op::Discard, offset, length, Pending::Done(reply));
+        self.0.discard(handle.0, offset, length, Pending::Done(reply));
     }
 }
 
@@ -196,11 +202,11 @@ pub struct MountedDisk {
 }
 
 impl MountedDisk {
-    pub fn mount(mount_point: &Path, source: &str, size: usize, log: Option<&Path>) -> io::Result<Self> {
+    pub fn mount(mount_point: &Path, source: &str, size: usize, log: Option<&Path>, volatile: bool) -> io::Result<Self> {
         // The threads that it starts take this over. On a core that players or a file system's threads share with them they would
         // else wait for milliseconds, now and then.
         let is_real_time = realtime::take();
-        let mounted = Self::mount_with_threads(mount_point, source, size, log, is_real_time);
+        let mounted = Self::mount_with_threads(mount_point, source, size, log, volatile, is_real_time);
         realtime::give_up();
         mounted
     }
@@ -210,9 +216,10 @@ impl MountedDisk {
         source: &str,
         size: usize,
         log: Option<&Path>,
+        volatile: bool,
         is_real_time: bool,
     ) -> io::Result<Self> {
-        let (engine, threads) = Engine::start(size, log)?;
+        let (engine, threads) = Engine::start(size, log, volatile)?;
         let mut config = Config::default();
         config.acl = SessionACL::All;
         config.mount_options =

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
 use crate::burner::Burner;
@@ -14,6 +14,7 @@ use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters, Request};
 use crate::realtime;
 use crate::timer::Timer;
+use crate::undo::{Undo, Versions};
 
 /// What is in force, beside the model, from one `set` to the next.
 #[derive(Clone, Debug, Default)]
@@ -27,9 +28,12 @@ pub struct Setting {
 /// Sends the reply to one request; given the disk's bytes, because a read's are copied when it completes.
 pub trait Answer: Send + 'static {
     fn send(self, memory: &Memory);
+    /// The device lost its power.
+    fn fail(self);
 }
 
 struct State {
+    parameters: Parameters,
     model: Model,
     setting: Setting,
     number: u32,
@@ -41,7 +45,26 @@ struct State {
 struct Pending<A> {
     record: Record,
     burn_ns: u64,
+    power: u64,
+    /// Of a flush: what is durable when it is answered.
+    closed: Option<u64>,
     answer: A,
+}
+
+/// Of a device that loses at a power cut what was not flushed.
+struct Volatile {
+    /// How often power was cut. Arrivals and answers share it, a cut has it alone: a request is before a cut or after it.
+    power: RwLock<u64>,
+    undo: Mutex<Undo>,
+}
+
+/// What a power cut did.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    pub versions: Versions,
+    /// Pending requests that were answered with an error.
+    pub requests_failed: u64,
+    pub at_ns: u64,
 }
 
 #[derive(Default)]
@@ -50,6 +73,7 @@ struct Counters {
     bytes: [AtomicU64; 4],
     inflight: AtomicU32,
     max_inflight: AtomicU32,
+    failed: AtomicU64,
 }
 
 /// What the engine has done since it was made.
@@ -67,10 +91,15 @@ pub struct Status {
     pub number: u32,
     /// Begin and end of every stall.
     pub stalls: Vec<(u64, u64)>,
+    /// Requests that a power cut failed, or that came from before one.
+    pub failed: u64,
+    /// Versions of pages that a power cut could take; `None`: the device is not volatile.
+    pub unflushed_pages: Option<usize>,
 }
 
 pub struct Engine<A> {
     pub memory: Memory,
+    volatile: Option<Volatile>,
     state: Mutex<State>,
     timer: Timer<Pending<A>>,
     burner: Burner,
@@ -79,12 +108,21 @@ pub struct Engine<A> {
 }
 
 impl<A: Answer> Engine<A> {
-    /// A disk of `size` zero bytes that answers at once (setting 0), and the threads that serve it until `stop`.
-    pub fn start(size: usize, log: Option<&Path>) -> io::Result<(Arc<Self>, Vec<JoinHandle<()>>)> {
-        let setting = Setting::default();
-        let state = State { model: Model::new(Parameters::default()), setting, number: 0, next_seq: 0, stalls: Vec::new() };
+    /// A disk of `size` zero bytes that answers at once (setting 0), and the threads that serve it until `stop`. A `volatile` one
+    /// can be `cut`.
+    pub fn start(size: usize, log: Option<&Path>, volatile: bool) -> io::Result<(Arc<Self>, Vec<JoinHandle<()>>)> {
+        let parameters = Parameters::default();
+        let state = State {
+            model: Model::new(parameters.clone()),
+            parameters,
+            setting: Setting::default(),
+            number: 0,
+            next_seq: 0,
+            stalls: Vec::new(),
+        };
         let engine = Arc::new(Self {
             memory: Memory::new(size)?,
+            volatile: volatile.then(|| Volatile { power: RwLock::new(0), undo: Mutex::new(Undo::new(size)) }),
             state: Mutex::new(state),
             timer: Timer::new(),
             burner: Burner::default(),
@@ -94,7 +132,7 @@ impl<A: Answer> Engine<A> {
         let (timed, burning) = (Arc::clone(&engine), Arc::clone(&engine));
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| thread::Builder::new().name(name.into()).spawn(run);
         let threads = vec![
-            spawn("device-timer", Box::new(move || timed.timer.run(|pending| timed.reply(pending))))?,
+            spawn("device-timer", Box::new(move || timed.timer.run(|pending| timed.reply_at_deadline(pending))))?,
             spawn(
                 "device-burner",
                 Box::new(move || {
@@ -107,8 +145,58 @@ impl<A: Answer> Engine<A> {
         Ok((engine, threads))
     }
 
-    /// Takes a request that arrives now; `answer` is sent at its completion, by this thread or the timer's.
-    pub fn submit(&self, op: Op, offset: u64, length: u64, answer: A) {
+    /// What an opened disk is used with: it is good until the power is cut.
+    pub fn open(&self) -> u64 {
+        self.volatile.as_ref().map_or(0, |volatile| *volatile.power.read().expect("no thread panics with the lock"))
+    }
+
+    /// Takes a read or a flush that arrives now from who has the disk open; `answer` is sent at its completion, by this thread or the timer's.
+    pub fn submit(&self, power: u64, op: Op, offset: u64, length: u64, answer: A) {
+        self.arrive(power, op, offset, length, answer, |_, undo| undo.map(Undo::close));
+    }
+
+    /// Takes a write that arrives now and lies within the disk.
+    pub fn write(&self, power: u64, offset: u64, data: &[u8], answer: A) {
+        let length = data.len() as u64;
+        self.arrive(power, Op::Write, offset, length, answer, |memory, undo| {
+            if let Some(undo) = undo {
+                undo.keep_for_write(memory, offset, length);
+            }
+            memory.write(offset, data);
+            None
+        });
+    }
+
+    pub fn discard(&self, power: u64, offset: u64, length: u64, answer: A) {
+        self.arrive(power, Op::Discard, offset, length, answer, |memory, undo| {
+            if let Some(undo) = undo {
+                undo.keep_for_discard(memory, offset, length);
+            }
+            memory.discard(offset, length);
+            None
+        });
+    }
+
+    fn arrive(
+        &self,
+        power: u64,
+        op: Op,
+        offset: u64,
+        length: u64,
+        answer: A,
+        change: impl FnOnce(&Memory, Option<&mut Undo>) -> Option<u64>,
+    ) {
+        let volatile = self.volatile.as_ref();
+        let on = volatile.map(|volatile| volatile.power.read().expect("no thread panics with the lock"));
+        if on.as_ref().is_some_and(|on| **on != power) {
+            return self.fail(answer);
+        }
+        let closed = if op == Op::Read {
+            None
+        } else {
+            let mut undo = volatile.map(|volatile| volatile.undo.lock().expect("no thread panics with the lock"));
+            change(&self.memory, undo.as_deref_mut())
+        };
         let inflight = self.counters.inflight.fetch_add(1, Ordering::Relaxed) + 1;
         self.counters.max_inflight.fetch_max(inflight, Ordering::Relaxed);
         self.counters.requests[op as usize].fetch_add(1, Ordering::Relaxed);
@@ -127,7 +215,7 @@ impl<A: Answer> Engine<A> {
             state.next_seq += 1;
             let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
             let deadline_ns = nominal_ns.saturating_sub(state.setting.floor.ns(inflight)).max(arrival_ns);
-            (deadline_ns, Pending { record, burn_ns: state.setting.burn_ns, answer })
+            (deadline_ns, Pending { record, burn_ns: state.setting.burn_ns, power, closed, answer })
         };
         if deadline_ns == pending.record.request.arrival_ns {
             self.reply(pending);
@@ -136,20 +224,75 @@ impl<A: Answer> Engine<A> {
         }
     }
 
+    fn reply_at_deadline(&self, pending: Pending<A>) {
+        let on = self.volatile.as_ref().map(|volatile| volatile.power.read().expect("no thread panics with the lock"));
+        if on.as_ref().is_none_or(|on| **on == pending.power) {
+            self.reply(pending);
+        } else {
+            self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
+            self.fail(pending.answer);
+        }
+    }
+
     fn reply(&self, pending: Pending<A>) {
+        let closed = self.volatile.as_ref().zip(pending.closed);
+        if let Some((volatile, number)) = closed {
+            volatile.undo.lock().expect("no thread panics with the lock").make_durable(number);
+        }
         // Before the answer: who gets it may submit the next request at once.
         self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
         pending.answer.send(&self.memory);
         self.log.append(Record { replied_ns: now_ns(), ..pending.record });
         self.burner.owe(pending.burn_ns);
+        if let Some((volatile, _)) = closed {
+            let released = volatile.undo.lock().expect("no thread panics with the lock").release();
+            drop(released); // without the lock
+        }
+    }
+
+    fn fail(&self, answer: A) {
+        self.counters.failed.fetch_add(1, Ordering::Relaxed);
+        answer.fail();
     }
 
     /// Puts a device at rest and `setting` in force for requests that arrive from now on; returns the setting's number and the time.
     pub fn set(&self, parameters: Parameters, setting: Setting) -> (u32, u64) {
-        let model = Model::new(parameters);
+        let model = Model::new(parameters.clone());
         let mut state = self.state.lock().expect("no thread panics with the lock");
+        state.parameters = parameters;
         state.model = model;
         state.setting = setting;
+        state.number += 1;
+        (state.number, now_ns())
+    }
+
+    /// Cuts the power; `None` when the device is not volatile. What is pending is answered with an error and has no record in the
+    /// log; so is whatever comes from who opened the disk before. What was not flushed is gone, but for pages that survive with
+    /// probability `keep_share`, drawn with `seed`. Until `power_on` the device answers at once: the kernel holds locks that others
+    /// need while it attaches to it.
+    pub fn cut(&self, keep_share: f64, seed: u64) -> Option<Cut> {
+        let volatile = self.volatile.as_ref()?;
+        let mut power = volatile.power.write().expect("no thread panics with the lock");
+        // What was answered before this time is durable if it promised to be.
+        let at_ns = now_ns();
+        *power += 1;
+        let pending = self.timer.take_all();
+        let requests_failed = pending.len() as u64;
+        for pending in pending {
+            self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
+            self.fail(pending.answer);
+        }
+        let versions = volatile.undo.lock().expect("no thread panics with the lock").roll_back(&self.memory, keep_share, seed);
+        let mut state = self.state.lock().expect("no thread panics with the lock");
+        state.model = Model::new(Parameters::default());
+        state.number += 1;
+        Some(Cut { versions, requests_failed, at_ns })
+    }
+
+    /// Puts the device that was last `set` in force again, at rest; returns the setting's number and the time.
+    pub fn power_on(&self) -> (u32, u64) {
+        let mut state = self.state.lock().expect("no thread panics with the lock");
+        state.model = Model::new(state.parameters.clone());
         state.number += 1;
         (state.number, now_ns())
     }
@@ -178,6 +321,11 @@ impl<A: Answer> Engine<A> {
             setting,
             number,
             stalls,
+            failed: self.counters.failed.load(Ordering::Relaxed),
+            unflushed_pages: self
+                .volatile
+                .as_ref()
+                .map(|volatile| volatile.undo.lock().expect("no thread panics with the lock").unflushed_pages()),
         }
     }
 
@@ -194,46 +342,4 @@ impl<A: Answer> Engine<A> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc::{Sender, channel};
-    use std::time::Duration;
-
-    use super::*;
-    use crate::model::Latency;
-
-    struct Tell(Sender<u64>);
-    impl Answer for Tell {
-        fn send(self, _: &Memory) {
-            self.0.send(now_ns()).unwrap();
-        }
-    }
-
-    fn latency(ns: u64) -> Parameters {
-        Parameters { latency_ns: [ns; 4].map(Latency::Constant), ..Parameters::default() }
-    }
-
-    #[test]
-    fn a_setting_is_for_requests_that_arrive_after_it() {
-        let (engine, threads) = Engine::start(1 << 20, None).unwrap();
-        let (sender, receiver) = channel();
-        let answered_after = |latency_ns, floor_ns| {
-            let (number, effective_ns) =
-                engine.set(latency(latency_ns), Setting { floor: Floor::new(floor_ns, &[]), burn_ns: 0 });
-            engine.submit(Op::Read, 0, 4096, Tell(sender.clone()));
-            (number, receiver.recv_timeout(Duration::from_secs(5)).unwrap() - effective_ns)
-        };
-        let (first, slow_ns) = answered_after(2_000_000_000, 0);
-        let (second, early_ns) = answered_after(2_000_000_000, 1_500_000_000);
-        let (third, at_once_ns) = answered_after(1_000, 500_000_000);
-        assert_eq!((first, second, third), (1, 2, 3));
-        assert!(slow_ns >= 2_000_000_000);
-        assert!((500_000_000..2_000_000_000).contains(&early_ns));
-        assert!(at_once_ns < 500_000_000);
-        let status = engine.status();
-        assert_eq!((status.requests, status.bytes, status.inflight), ([3, 0, 0, 0], [12_288, 0, 0, 0], 0));
-        engine.stop();
-        for thread in threads {
-            thread.join().unwrap();
-        }
-    }
-}
+mod tests;

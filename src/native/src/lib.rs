@@ -14,6 +14,7 @@ mod preads;
 mod realtime;
 mod replay;
 mod timer;
+mod undo;
 
 #[cfg(feature = "python")]
 mod python;

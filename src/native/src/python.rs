@@ -35,9 +35,16 @@ struct Disk {
 impl Disk {
     /// Mounts the file system at `mount_point`; its one file, `disk`, has `size_bytes` zero bytes.
     #[new]
-    #[pyo3(signature = (mount_point, source, size_bytes, log_path=None))]
-    fn new(py: Python<'_>, mount_point: PathBuf, source: &str, size_bytes: usize, log_path: Option<PathBuf>) -> PyResult<Self> {
-        let mounted = py.detach(|| MountedDisk::mount(&mount_point, source, size_bytes, log_path.as_deref()))?;
+    #[pyo3(signature = (mount_point, source, size_bytes, log_path=None, volatile=false))]
+    fn new(
+        py: Python<'_>,
+        mount_point: PathBuf,
+        source: &str,
+        size_bytes: usize,
+        log_path: Option<PathBuf>,
+        volatile: bool,
+    ) -> PyResult<Self> {
+        let mounted = py.detach(|| MountedDisk::mount(&mount_point, source, size_bytes, log_path.as_deref(), volatile))?;
         Ok(Self { engine: Arc::clone(&mounted.engine), is_real_time: mounted.is_real_time, mounted: Mutex::new(mounted) })
     }
 
@@ -51,6 +58,26 @@ impl Disk {
     /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.
     fn stall(&self, duration_ns: u64) -> u64 {
         self.engine.stall_next(duration_ns)
+    }
+
+    /// Cuts the power: what was not flushed is gone, who had the disk open gets errors. It answers at once until `power_on`.
+    fn cut<'py>(&self, py: Python<'py>, keep_share: f64, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        if !(0.0..=1.0).contains(&keep_share) {
+            return Err(PyValueError::new_err(format!("a share of {keep_share} is not from 0 to 1")));
+        }
+        let cut = py.detach(|| self.engine.cut(keep_share, seed));
+        let cut = cut.ok_or_else(|| PyValueError::new_err("the device is not volatile, it has nothing to lose"))?;
+        let dict = PyDict::new(py);
+        dict.set_item("pages_dropped", cut.versions.dropped)?;
+        dict.set_item("pages_kept", cut.versions.kept)?;
+        dict.set_item("requests_failed", cut.requests_failed)?;
+        dict.set_item("cut_ns", cut.at_ns)?;
+        Ok(dict)
+    }
+
+    /// Puts the device that was last set in force again; returns the setting's number and the time from which it holds.
+    fn power_on(&self) -> (u32, u64) {
+        self.engine.power_on()
     }
 
     /// What the device has done, by operation and in total.
@@ -72,6 +99,8 @@ impl Disk {
         dict.set_item("setting", status.number)?;
         dict.set_item("stalls", status.stalls)?;
         dict.set_item("real_time", self.is_real_time)?;
+        dict.set_item("requests_failed", status.failed)?;
+        dict.set_item("unflushed_pages", status.unflushed_pages)?;
         Ok(dict)
     }
 

@@ -104,6 +104,13 @@ impl<T> Timer<T> {
         queue.heap.clear();
     }
 
+    /// Takes out all that is not yet handed over, in no order.
+    pub fn take_all(&self) -> Vec<T> {
+        let mut queue = self.lock();
+        self.head_ns.store(u64::MAX, Ordering::Relaxed);
+        queue.heap.drain().map(|entry| entry.item).collect()
+    }
+
     pub fn stop(&self) {
         self.lock().stopped = true;
         self.changed.notify_one();
@@ -137,6 +144,24 @@ mod tests {
         let order: Vec<u32> = seen.iter().map(|(_, (_, seq))| *seq).collect();
         let far: Vec<u32> = order.into_iter().filter(|seq| ![3, 5].contains(seq)).collect();
         assert_eq!(far, [1, 4, 2, 0]);
+        timer.stop();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn what_is_taken_out_is_not_handed_over() {
+        let timer = Arc::new(Timer::new());
+        let (sender, receiver) = mpsc::channel();
+        let runner = Arc::clone(&timer);
+        let thread = thread::spawn(move || runner.run(|item: u32| sender.send(item).unwrap()));
+        let start = now_ns();
+        timer.schedule(start + 200_000_000, 0, 7);
+        timer.schedule(start + 3_600_000_000_000, 1, 8);
+        let mut taken = timer.take_all();
+        taken.sort_unstable();
+        assert_eq!(taken, [7, 8]);
+        timer.schedule(start + 400_000_000, 2, 9);
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(5)).unwrap(), 9);
         timer.stop();
         thread.join().unwrap();
     }

@@ -29,6 +29,7 @@ def up(
     name: Annotated[str | None, typer.Option(help="Name to call the device by; empty: the tier's.")] = None,
     file_system: Annotated[str, typer.Option(help=f"One of {', '.join(device.MKFS)}.")] = "ext4",
     log: Annotated[Path | None, typer.Option(help="File for a record of every request; put it on tmpfs.")] = None,
+    volatile: Annotated[bool, typer.Option("--volatile", help="What was not flushed can be lost, see `cut`.")] = False,
     devices: _Devices = _DEVICES_PATH,
 ) -> None:
     """Mounts an emulated device, which stays until `down`; prints where it is."""
@@ -40,6 +41,7 @@ def up(
         name=name or model.name,
         mount_point=at,
         log_path=log,
+        volatile=volatile,
         detached=True,
     )
     print(f"{disk.name}: {model.description}, at {disk.mount_point}, block device {disk.block_device}")
@@ -69,6 +71,24 @@ def stall(milliseconds: Annotated[int, typer.Argument(min=1, help="How long.")],
     disk = device.attach(name)
     disk.stall(milliseconds * 1_000_000)
     print(f"{disk.name}: its next request begins a stall of {milliseconds} ms")
+
+
+@app.command()
+def cut(
+    *,
+    keep: Annotated[float, typer.Option(min=0, max=1, help="Share of the unflushed pages that survive, at random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of that choice.")] = 0,
+    name: _Name = None,
+) -> None:
+    """Cuts the power of a mounted device and switches it on again: what was not flushed is lost; it is mounted again."""
+    disk = device.attach(name)
+    lost = disk.cut(keep, seed)
+    print(
+        f"{disk.name}: {lost.pages_dropped} unflushed pages of 4 KiB lost, {lost.pages_kept} kept, "
+        f"{lost.requests_failed} requests failed; again at {disk.mount_point}, block device {disk.block_device}"
+    )
+    if lost.users:
+        print(f"files that were open give only errors (processes: {', '.join(map(str, lost.users))})")
 
 
 @app.command()

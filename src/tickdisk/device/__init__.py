@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tickdisk import _native
 from tickdisk.device.clean import recover
+from tickdisk.device.cut import Cut
 from tickdisk.device.extents import ExtentRecorder, extents_of
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
@@ -42,6 +43,7 @@ __all__ = [
     "OPS",
     "Bucket",
     "Cache",
+    "Cut",
     "DeviceModel",
     "ExtentRecorder",
     "FitLine",

@@ -55,6 +55,7 @@ def clean(record: Record) -> list[str]:
         for what, gone in _take_down(record):
             (removed if gone else left).append(what)
     if left:
+        users.update(user.pid for user in record.cut_off if user.alive())
         who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
         print(f"tickdisk: device {record.name} is down, but still in use: {'; '.join(left)} (processes: {who})", file=sys.stderr)
         record.owner = _NOBODY
@@ -122,5 +123,8 @@ def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
             yield f"file system at {record.mount_point}", unmount(record.mount_point, _UNMOUNT_S, lazily=True)
         if loop.is_ours(record.loop, record.mark):
             yield f"loop device {source}", loop.detach(record.loop, record.mark, _DETACH_S if is_mounted else 0)
+    for number in record.old_loops:
+        if loop.is_ours(number, record.mark):
+            yield f"loop device {loop.device_path(number)} of before a power cut", loop.detach(number, record.mark, 0)
     if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
         yield f"FUSE mount at {record.fuse_mount}", unmount(record.fuse_mount, _UNMOUNT_S, lazily=True)

@@ -23,12 +23,13 @@ def main() -> None:
     parser.add_argument("--size-bytes", type=int, required=True)
     parser.add_argument("--log")
     parser.add_argument("--socket", required=True)
+    parser.add_argument("--volatile", action="store_true")
     arguments = parser.parse_args()
     # Signals go to whole process groups; who started us unmounts, and needs us for that.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     awake = _keep_cores_awake()
-    disk = _native.Disk(arguments.mount_point, arguments.source, arguments.size_bytes, arguments.log)
+    disk = _native.Disk(arguments.mount_point, arguments.source, arguments.size_bytes, arguments.log, arguments.volatile)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(arguments.socket)
         listener.listen()
@@ -76,7 +77,9 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
     return bool(what != "quit")
 
 
-def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: bool) -> dict[str, Any]:
+def _answer(  # noqa: PLR0911 - one for each request
+    disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: bool
+) -> dict[str, Any]:
     try:
         match what:
             case "set":
@@ -84,6 +87,11 @@ def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: 
                 return {"number": number, "effective_ns": effective_ns}
             case "stall":
                 return {"armed_ns": disk.stall(**arguments)}
+            case "cut":
+                return disk.cut(**arguments)
+            case "power_on":
+                number, effective_ns = disk.power_on()
+                return {"number": number, "effective_ns": effective_ns}
             case "status":
                 threads = _cpu_ns()
                 return {**disk.status(), "cpu_ns": sum(threads.values()), "cpu_ns_by_thread": threads, "cores_awake": awake}

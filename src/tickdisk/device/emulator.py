@@ -30,6 +30,7 @@ def start_emulator(
         "socket": record.socket,
     }
     options = [f"--{key}={value}" for key, value in arguments.items()] + ([f"--log={log_path}"] if log_path else [])
+    options += ["--volatile"] if record.volatile else []
     command = [sys.executable, "-P", str(Path(__file__).with_name("daemon.py")), *options]
     child = None if detached else Child(_NAME, command, logs, cores=cores)
     process = child or _leave_behind(command, logs)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tickdisk.errors import TickdiskError
 
 OPS = ("read", "write", "flush", "discard")
-_RECORD = np.dtype(
+RECORD = np.dtype(
     [
         ("seq", "<u8"),
         ("offset", "<u8"),
@@ -37,9 +37,9 @@ def read_log(path: Path) -> pa.Table:
         size = path.stat().st_size
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; give `log_path` when the device is mounted") from error
-    if size % _RECORD.itemsize:
+    if size % RECORD.itemsize:
         raise TickdiskError(f"{path}: {size} bytes are no whole number of records; it is no log, or the emulator died: run again")
-    records = np.sort(np.fromfile(path, dtype=_RECORD), order="seq")
+    records = np.sort(np.fromfile(path, dtype=RECORD), order="seq")
     if records["op"].max(initial=0) >= len(OPS):
         raise TickdiskError(f"{path} is not a device log; give the file named as `log_path`")
     ops = pa.DictionaryArray.from_arrays(records["op"].astype(np.int32), list(OPS)).cast(pa.string())

@@ -25,7 +25,10 @@ class Loop:
 
     def __init__(self, file: Path, mark: str) -> None:
         """Attaches a free loop device to `file`; `mark` tells it from everybody else's."""
-        backing = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            backing = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise TickdiskError(f"cannot open {file} for a loop device: {error.strerror}; `tickdisk device recover`") from error
         try:
             self.number, self._descriptor = _attach(backing, mark)
         finally:

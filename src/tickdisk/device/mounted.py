@@ -9,6 +9,7 @@ from typing import Any
 
 from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
+from tickdisk.device.cut import Cut, force_down
 from tickdisk.device.emulator import start_emulator
 from tickdisk.device.loop import Loop, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
@@ -23,7 +24,7 @@ MKFS = {
     "xfs": ("mkfs.xfs", "-q", "-f"),
     "btrfs": ("mkfs.btrfs", "-q", "-f"),
 }
-_STEP_S, _WRITE_BACK_S = 5.0, 60.0
+_CUT_STEP_S, _STEP_S, _WRITE_BACK_S = 1.0, 5.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -113,11 +114,46 @@ class MountedDevice:
         """Returns what the device has done since it is up.
 
         requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
-        floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), cpu_ns of the emulator's threads in total
-        and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping), real_time (whether its threads
-        run before all ordinary ones).
+        floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), requests_failed (by power cuts; they have
+        no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns
+        of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping),
+        real_time (whether its threads run before all ordinary ones).
         """
         return ask(self._record.socket, "status")
+
+    def cut(self, keep_share: float = 0.0, seed: int = 0) -> Cut:
+        """Cuts the power, switches it on again and mounts the file system at the same place; returns what was lost.
+
+        Each unflushed version of a 4 KiB page survives with probability `keep_share`, drawn with `seed`. Files that were open
+        give only errors from now on, and so does the old block device: `block_device` is a new one. TickdiskError when the device
+        is not `volatile`, and when the file system does not recover.
+        """
+        record = self._record
+        if not record.volatile:
+            raise TickdiskError(f"device {self.name} is not volatile, it loses nothing; bring it up with `--volatile`")
+        users = users_of(record)
+        reply = ask(
+            record.socket, "cut", limit_s=_WRITE_BACK_S, keep_share=keep_share, seed=seed
+        )  # it answers at once from now on
+        if record.loop is not None:
+            record.old_loops.append(record.loop)
+        record.cut_off += [user for user in map(Identity.of, users) if user is not None]
+        record.save()
+        if record.file_system is not None:
+            force_down(record.mount_point)
+            if not unmount(record.mount_point, 0 if users else _CUT_STEP_S, lazily=True):
+                raise TickdiskError(f"the old file system stays at {record.mount_point}; `tickdisk device down` takes all away")
+        if self._loop is not None:
+            self._loop.close()
+        patience_s = 0 if users else _CUT_STEP_S
+        record.old_loops = [number for number in record.old_loops if not detach(number, record.mark, patience_s)]
+        self._attach()
+        number = ask(record.socket, "power_on")["number"]
+        if record.file_system is not None:
+            # The old xfs may still be there, with the same UUID, for those who have its files open.
+            options = "nouuid" if record.file_system == "xfs" else ""
+            mount(str(self.block_device), record.mount_point, record.file_system, options)
+        return Cut(**reply, number=number, users=tuple(users))
 
     def add_user(self, pid: int) -> None:
         """Says that a process uses the device and is to be ended before the device goes."""
@@ -164,6 +200,9 @@ class MountedDevice:
             self._loop.close()
         if record.loop is not None and not detach(record.loop, record.mark, _STEP_S):
             raise TickdiskError(f"{self.block_device} is in use")
+        for number in record.old_loops:
+            if not detach(number, record.mark, _CUT_STEP_S):
+                raise TickdiskError(f"{device_path(number)}, of before a power cut, is in use")
         if not unmount(record.fuse_mount, _STEP_S, lazily=False):
             raise TickdiskError(f"{record.fuse_mount} is in use")
         ask(record.socket, "quit", limit_s=_WRITE_BACK_S)
@@ -184,4 +223,5 @@ class MountedDevice:
     def _attach(self) -> None:
         self._loop = Loop(self._record.fuse_mount / "disk", self._record.mark)
         self._record.loop = self._loop.number
+        self._record.old_loops = [number for number in self._record.old_loops if number != self._loop.number]
         self._record.save()

@@ -15,8 +15,9 @@ from tickdisk.errors import TickdiskError
 _libc = ctypes.CDLL(None, use_errno=True)
 _MS_RELATIME = 1 << 21
 _MNT_DETACH = 2
+_LAZILY_S = 1.0
 MOUNT_FLAGS = _MS_RELATIME
-"""The kernel's default; file systems get no other option."""
+"""The kernel's default."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ def mounts() -> list[Mount]:
     return found
 
 
-def mount(source: str, mount_point: Path, file_system: str) -> None:
+def mount(source: str, mount_point: Path, file_system: str, options: str = "") -> None:
     """Mounts a file system; TickdiskError when the kernel refuses."""
-    if _libc.mount(source.encode(), os.fsencode(mount_point), file_system.encode(), MOUNT_FLAGS, None) != 0:
+    if _libc.mount(source.encode(), os.fsencode(mount_point), file_system.encode(), MOUNT_FLAGS, options.encode()) != 0:
         reason = os.strerror(ctypes.get_errno())
         raise TickdiskError(
             f"cannot mount {source} ({file_system}) at {mount_point}: {reason}; run as root on a kernel with {file_system}"
@@ -71,7 +72,7 @@ def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
         left_s = deadline - time.monotonic()
         if left_s <= 0 or not within(left_s, lambda: call(0)):
             if lazily:
-                within(limit_s, lambda: call(_MNT_DETACH))
+                within(max(limit_s, _LAZILY_S), lambda: call(_MNT_DETACH))
             break
         if code[0] == errno.EBUSY:
             time.sleep(0.05)

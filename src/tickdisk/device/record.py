@@ -58,15 +58,23 @@ class Record(BaseModel):
     pid_namespace: int
     size_bytes: int = 0
     file_system: str | None = "ext4"
+    volatile: bool = False
+    """Whether a power cut takes what was not flushed."""
     mount_point: Path
     daemon: Identity | None = None
     connection: int | None = None
     """Number of the FUSE connection, the minor of the mount's st_dev."""
     loop: int | None = None
     users: list[Identity] = []
+    old_loops: list[int] = []
+    """Of before a power cut, while somebody has files on them open."""
+    cut_off: list[Identity] = []
+    """Who had such files open."""
 
     @classmethod
-    def new(cls, name: str, size_bytes: int, file_system: str | None, mount_point: Path | None) -> Self:
+    def new(
+        cls, name: str, size_bytes: int, file_system: str | None, mount_point: Path | None, *, volatile: bool = False
+    ) -> Self:
         """Returns a record of a device that has nothing yet and that this process owns."""
         owner = Identity.of(os.getpid())
         if owner is None:
@@ -78,6 +86,7 @@ class Record(BaseModel):
             pid_namespace=pid_namespace(),
             size_bytes=size_bytes,
             file_system=file_system,
+            volatile=volatile,
             mount_point=mount_point or STATE / name / "fs",
         )
 

@@ -31,12 +31,14 @@ def up(
     logs: Path | None = None,
     cores: Sequence[int] | None = None,
     mount_point: Path | None = None,
+    volatile: bool = False,
 ) -> Iterator[MountedDevice]:
     """Yields an emulated device with an empty file system, in force as `model`; afterwards it is gone, whatever happened.
 
     `floor_ns` None measures the floor first (some seconds). `log_path`, on tmpfs, gets a record of every request (`read_log`).
-    `logs` gets the emulator's output; `cores` are the ones it may run on. `file_system` None leaves the bare block device. What a
-    dead process left is removed first. TickdiskError says what this machine lacks.
+    `logs` gets the emulator's output; `cores` are the ones it may run on. `file_system` None leaves the bare block device. A
+    `volatile` device loses at a `cut` what was not flushed. What a dead process left is removed first. TickdiskError says what
+    this machine lacks.
     """
     device = bring_up(
         model,
@@ -48,6 +50,7 @@ def up(
         logs=logs,
         cores=cores,
         mount_point=mount_point,
+        volatile=volatile,
     )
     try:
         yield device
@@ -66,13 +69,14 @@ def bring_up(
     logs: Path | None = None,
     cores: Sequence[int] | None = None,
     mount_point: Path | None = None,
+    volatile: bool = False,
     detached: bool = False,
 ) -> MountedDevice:
     """Returns a device that is up; `detached`, it stays when this process ends. The caller takes it down."""
-    _check(size_bytes, file_system)
+    _check(size_bytes, file_system, volatile=volatile)
     recover()
     name = name or f"{model.name}-{os.getpid()}-{next(_count)}"
-    record = Record.new(name, size_bytes, file_system, mount_point)
+    record = Record.new(name, size_bytes, file_system, mount_point, volatile=volatile)
     if record.path.exists():
         raise TickdiskError(f"device {name} is already up; choose another name, or take it down")
     device = MountedDevice(record)
@@ -93,7 +97,7 @@ def attach(name: str | None) -> MountedDevice:
     return MountedDevice(find_record(name))
 
 
-def _check(size_bytes: int, file_system: str | None) -> None:
+def _check(size_bytes: int, file_system: str | None, *, volatile: bool) -> None:
     if os.geteuid() != 0:
         raise TickdiskError("an emulated device needs root, to mount it; run as root")
     if not Path("/dev/fuse").exists():
@@ -109,5 +113,7 @@ def _check(size_bytes: int, file_system: str | None) -> None:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         if line.startswith("MemAvailable:")
     )
-    if size_bytes > available:
-        raise TickdiskError(f"a device of {size_bytes >> 20} MiB does not fit into {available >> 20} MiB of free memory")
+    needed = 2 * size_bytes if volatile else size_bytes  # all of it, once more, when all was written again and nothing flushed
+    if needed > available:
+        what = f"a {'volatile ' if volatile else ''}device of {size_bytes >> 20} MiB"
+        raise TickdiskError(f"{what} does not fit into {available >> 20} MiB of free memory; it may need {needed >> 20} MiB")

@@ -1,0 +1,122 @@
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use super::*;
+use crate::model::Latency;
+
+/// Tells when it was answered, 0 for an error.
+struct Tell(Sender<u64>);
+impl Answer for Tell {
+    fn send(self, _: &Memory) {
+        self.0.send(now_ns()).unwrap();
+    }
+    fn fail(self) {
+        self.0.send(0).unwrap();
+    }
+}
+
+const SOON: Duration = Duration::from_secs(5);
+
+fn end(engine: &Engine<Tell>, threads: Vec<JoinHandle<()>>) {
+    engine.stop();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn latency(ns: u64) -> Parameters {
+    Parameters { latency_ns: [ns; 4].map(Latency::Constant), ..Parameters::default() }
+}
+
+#[test]
+fn a_setting_is_for_requests_that_arrive_after_it() {
+    let (engine, threads) = Engine::start(1 << 20, None, false).unwrap();
+    let (sender, receiver) = channel();
+    let answered_after = |latency_ns, floor_ns| {
+        let (number, effective_ns) = engine.set(latency(latency_ns), Setting { floor: Floor::new(floor_ns, &[]), burn_ns: 0 });
+        engine.submit(0, Op::Read, 0, 4096, Tell(sender.clone()));
+        (number, receiver.recv_timeout(SOON).unwrap() - effective_ns)
+    };
+    let (first, slow_ns) = answered_after(2_000_000_000, 0);
+    let (second, early_ns) = answered_after(2_000_000_000, 1_500_000_000);
+    let (third, at_once_ns) = answered_after(1_000, 500_000_000);
+    assert_eq!((first, second, third), (1, 2, 3));
+    assert!(slow_ns >= 2_000_000_000);
+    assert!((500_000_000..2_000_000_000).contains(&early_ns));
+    assert!(at_once_ns < 500_000_000);
+    let status = engine.status();
+    assert_eq!((status.requests, status.bytes, status.inflight), ([3, 0, 0, 0], [12_288, 0, 0, 0], 0));
+    assert!(engine.cut(0.0, 0).is_none(), "it is not volatile");
+    end(&engine, threads);
+}
+
+#[test]
+fn a_cut_fails_what_is_pending_and_a_flush_that_was_not_answered_saved_nothing() {
+    let (engine, threads) = Engine::start(1 << 20, None, true).unwrap();
+    let (sender, receiver) = channel();
+    let tell = || Tell(sender.clone());
+    let power = engine.open();
+    engine.write(power, 0, &[1; 4096], tell());
+    engine.submit(power, Op::Flush, 0, 0, tell());
+    engine.set(latency(3_600_000_000_000), Setting::default());
+    engine.write(power, 0, &[2; 8192], tell());
+    engine.submit(power, Op::Flush, 0, 0, tell());
+    engine.submit(power, Op::Read, 0, 4096, tell());
+    let answered = |count: usize| (0..count).map(|_| receiver.recv_timeout(SOON).unwrap()).collect::<Vec<_>>();
+    assert!(answered(2).iter().all(|at| *at > 0));
+    assert_eq!(engine.status().unflushed_pages, Some(2));
+    let cut = engine.cut(0.0, 0).unwrap();
+    assert_eq!((cut.requests_failed, cut.versions), (3, Versions { dropped: 2, kept: 0 }));
+    assert_eq!(answered(3), [0; 3]);
+    assert_eq!((engine.memory.read(0, 1), engine.memory.read(4096, 1)), (&[1][..], &[0][..]));
+
+    engine.write(power, 0, &[3; 4096], tell());
+    assert_eq!((answered(1), engine.memory.read(0, 1)), (vec![0], &[1][..]), "it was opened before the cut");
+    engine.write(engine.open(), 0, &[4; 4096], tell());
+    assert!(answered(1)[0] > 0, "at once");
+    assert_eq!(engine.power_on().0, 3);
+    engine.write(engine.open(), 4096, &[5; 4096], tell());
+    assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err(), "in an hour");
+    let status = engine.status();
+    assert_eq!((status.failed, status.inflight, status.unflushed_pages), (4, 1, Some(2)));
+    assert_eq!(engine.memory.read(0, 1), [4]);
+    end(&engine, threads);
+}
+
+/// Writers and a flusher run while the power is cut: of each page the number is then one that was written, and not before the
+/// last one that a flush has saved.
+#[test]
+fn a_cut_in_the_middle_loses_nothing_that_was_flushed() {
+    for seed in 0..20u64 {
+        let (engine, threads) = Engine::start(1 << 20, None, true).unwrap();
+        engine.set(latency(20_000), Setting::default());
+        let power = engine.open();
+        let writer = {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || {
+                let (sender, receiver) = channel();
+                let (mut number, mut saved) = (0u64, 0);
+                loop {
+                    number += 1;
+                    for page in 0..256 {
+                        engine.write(power, page * 4096, &number.to_le_bytes(), Tell(sender.clone()));
+                    }
+                    engine.submit(power, Op::Flush, 0, 0, Tell(sender.clone()));
+                    let answers: Vec<u64> = (0..257).map(|_| receiver.recv_timeout(SOON).unwrap()).collect();
+                    if answers.contains(&0) {
+                        return (saved, number);
+                    }
+                    saved = number;
+                }
+            })
+        };
+        thread::sleep(Duration::from_micros(500 + 137 * seed));
+        engine.cut(if seed % 2 == 0 { 0.0 } else { 0.5 }, seed).unwrap();
+        let (saved, last) = writer.join().unwrap();
+        for page in 0..256 {
+            let number = u64::from_le_bytes(engine.memory.read(page * 4096, 8).try_into().unwrap());
+            assert!((saved..=last).contains(&number), "page {page}: {number} is not from {saved} to {last}");
+        }
+        end(&engine, threads);
+    }
+}

@@ -1,0 +1,186 @@
+"""An hour of random load: `python -m tickdisk.device.soak --minutes=60`.
+
+fio reads and writes at random on a volatile device, 128 requests in flight, verifies what it reads back (crc32c) and flushes now
+and then. Meanwhile the emulator's resident memory is watched, its counters, and its log, which is read as it is written. The
+last line is the verdict; the exit code is 0 when it says `passed`.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tickdisk.device.logcheck import LogCheck
+from tickdisk.device.model import DeviceModel
+from tickdisk.device.mounted import MountedDevice
+from tickdisk.device.up import up
+from tickdisk.errors import TickdiskError
+from tickdisk.memory import folder
+from tickdisk.process import Child, run
+
+SIZE_BYTES = 256 << 20
+QUEUE_DEPTH = 128
+MODEL = DeviceModel(
+    name="soak",
+    read_latency_ns={"median_ns": 4_000_000, "p99_ns": 20_000_000},  # type: ignore[arg-type] # as a file has it
+    write_latency_ns={"median_ns": 4_000_000, "p99_ns": 20_000_000},  # type: ignore[arg-type]
+    flush_latency_ns=5_000_000,
+    discard_latency_ns=1_000_000,
+)
+"""A spread of latencies, so that requests complete in another order than they came."""
+SILENCE_S = 20.0
+"""No request for so long: it hangs."""
+_LOOK_S, _GRACE_S = 1.0, 120.0
+_MOST_GROWTH_BYTES = 4 << 20
+_PAGE_BYTES = 4096
+
+
+@dataclass
+class Watch:
+    """What was seen of the emulator, once a second."""
+
+    resident_bytes: list[int] = field(default_factory=list)
+    status: dict[str, Any] = field(default_factory=dict)
+    moved_s: float = field(default_factory=time.monotonic)
+    """When requests were last seen to go on."""
+    longest_silence_s: float = 0.0
+
+    def look(self, disk: MountedDevice) -> None:
+        """Takes a sample; TickdiskError when no request goes on any more."""
+        status, now_s = disk.status(), time.monotonic()
+        before = self.status.get("requests")
+        self.status = status
+        pages = Path(f"/proc/{disk.daemon_pid}/statm").read_text(encoding="ascii").split()[1]
+        self.resident_bytes.append(int(pages) * _PAGE_BYTES)
+        self.longest_silence_s = max(self.longest_silence_s, now_s - self.moved_s)
+        if status["requests"] != before:
+            self.moved_s = now_s
+        elif now_s - self.moved_s > SILENCE_S:
+            raise TickdiskError(f"no request arrived for {SILENCE_S:g} s, {status['inflight']} are in the device: it hangs")
+
+    @property
+    def requests(self) -> int:
+        """Requests so far."""
+        return sum(self.status.get("requests", {}).values())
+
+    def resident(self) -> tuple[int, int]:
+        """Returns the typical resident memory of the second quarter of the time, after warming up, and of the last, in bytes."""
+        quarter = max(1, len(self.resident_bytes) // 4)
+        return round(median(self.resident_bytes[quarter : 2 * quarter] or [0])), round(
+            median(self.resident_bytes[-quarter:] or [0])
+        )
+
+
+def soak(seconds: float) -> tuple[list[str], str]:
+    """Runs the load for `seconds`; returns what was wrong, nothing if all is well, and a description with numbers."""
+    watch, problems = Watch(), []
+    with folder() as scratch, LogCheck(scratch / "device.log") as log:
+        with up(
+            MODEL, size_bytes=SIZE_BYTES, file_system=None, floor_ns=0, log_path=log.path, logs=scratch, volatile=True
+        ) as disk:
+            # All of its memory is in use from the beginning, so that what comes on top is seen.
+            disk.set(MODEL.unlimited(), floor_ns=0)
+            run(["fio", "--name=fill", "--rw=write", "--bs=1m", "--direct=1", "--end_fsync=1", f"--filename={disk.block_device}"])
+            disk.set(MODEL, floor_ns=0)
+            started_s = time.monotonic()
+            try:
+                with _load(disk, seconds, scratch) as load:
+                    _watch(disk, load, watch, started_s + seconds + _GRACE_S)
+            except TickdiskError as error:
+                problems.append(str(error))
+            took_s = time.monotonic() - started_s
+        problems += log.finish()
+    problems += wrong(watch)
+    before, after = watch.resident()
+    return problems, (
+        f"{took_s / 60:.1f} min, {watch.requests:,} requests ({watch.requests / took_s:,.0f}/s), at most "
+        f"{watch.status.get('max_inflight')} in flight, longest silence {watch.longest_silence_s:.1f} s, resident memory "
+        f"{before / 2**20:.1f} -> {after / 2**20:.1f} MiB, {log.records:,} log records"
+    )
+
+
+@contextmanager
+def _load(disk: MountedDevice, seconds: float, logs: Path) -> Iterator[Child]:
+    options = {
+        "name": "soak",
+        "filename": disk.block_device,
+        "rw": "randrw",
+        "bs": "4k",
+        "direct": 1,
+        "ioengine": "libaio",
+        "iodepth": QUEUE_DEPTH,
+        "fsync": 5000,
+        "verify": "crc32c",
+        "verify_fatal": 1,
+        "verify_backlog": 8192,
+        # Two requests for one block in flight have no order, and fio would find the wrong one.
+        "serialize_overlap": 1,
+        "random_generator": "tausworthe64",
+        "time_based": 1,
+        "runtime": f"{seconds * 1000:.0f}ms",
+        "eta": "never",
+        "output-format": "json",
+        "output": logs / "fio.answer.json",
+    }
+    load = Child("fio", ["fio", *(f"--{key}={value}" for key, value in options.items())], logs)
+    try:
+        yield load
+    finally:
+        if load.poll() is None:
+            load.stop(5)
+
+
+def _watch(disk: MountedDevice, load: Child, watch: Watch, deadline_s: float) -> None:
+    said_s = time.monotonic()
+    while load.wait(_LOOK_S) is None:
+        watch.look(disk)
+        if time.monotonic() > deadline_s:
+            raise TickdiskError(f"fio did not end within {_GRACE_S:g} s of its time: the device hangs")
+        if time.monotonic() - said_s > 60:  # noqa: PLR2004 - a line a minute
+            said_s = time.monotonic()
+            print(f"soak: {watch.requests:,} requests, resident {watch.resident_bytes[-1] / 2**20:.1f} MiB", flush=True)
+    if load.poll() != 0:
+        lines = [line for line in load.tail(100).splitlines() if "fio" in line or "verify" in line]
+        raise TickdiskError(f"fio found an error (exit code {load.poll()}): {lines[0].strip() if lines else 'it said nothing'}")
+    watch.status = disk.status()
+
+
+def wrong(watch: Watch) -> list[str]:
+    """Returns what is wrong with what was seen; nothing, if all is well."""
+    if not watch.status:
+        return ["the emulator was never seen at work"]
+    before, after = watch.resident()
+    status, found = watch.status, []
+    if after - before > _MOST_GROWTH_BYTES:
+        found.append(f"resident memory grew by {(after - before) / 2**20:.1f} MiB")
+    if status["inflight"]:
+        found.append(f"{status['inflight']} requests were never answered")
+    if status["requests_failed"] or status["log_overflow"]:
+        found.append(f"{status['requests_failed']} requests failed, {status['log_overflow']} have no record")
+    return found
+
+
+def main() -> int:
+    """Runs it and prints the verdict; returns 0 when it passed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tickdisk.device.soak", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument("--minutes", type=float, default=15.0, help="how long (15)")
+    minutes = parser.parse_args().minutes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the device is taken down on the way out
+    try:
+        problems, description = soak(minutes * 60)
+    except TickdiskError as error:
+        problems, description = [str(error)], "it did not run"
+    print(f"soak: {'FAILED: ' + '; '.join(problems) if problems else 'passed'}: {description}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
