@@ -9,9 +9,12 @@ mod engine;
 mod log;
 mod memory;
 mod model;
+mod mounted;
 mod preads;
 mod replay;
+mod streams;
 mod timer;
+mod tree;
 
 #[cfg(feature = "python")]
 mod python;

@@ -16,6 +16,8 @@ _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")
 _Name = Annotated[str | None, typer.Option(help="Name of the mounted device; not needed when there is only one.")]
 _Tier = Annotated[str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd.")]
 _DEVICES_PATH = Path("data/devices.yaml")
+_MOUNTING = ", ".join(name for name, backend in device.BACKENDS.items() if backend.abilities.mounts)
+_BACKENDS_HELP = f"One of {_MOUNTING}; empty: the first of fuse and tree that works here."
 
 
 @app.command()
@@ -27,22 +29,34 @@ def up(
     name: Annotated[str | None, typer.Option(help="Name to call the device by; empty: the tier's.")] = None,
     file_system: Annotated[str, typer.Option(help=f"One of {', '.join(device.MKFS)}.")] = "ext4",
     log: Annotated[Path | None, typer.Option(help="File for a record of every request; put it on tmpfs.")] = None,
+    backend: Annotated[str | None, typer.Option(help=_BACKENDS_HELP)] = None,
+    backing: Annotated[Path | None, typer.Option(help="Folder with a tree's files, which stay there; empty: in memory.")] = None,
     devices: _Devices = _DEVICES_PATH,
 ) -> None:
     """Mounts an emulated device, which stays until `down`; prints where it is."""
     model = device.find_device(device.load_devices(devices), tier)
     disk = device.bring_up(
-        model, size_bytes=_bytes(size), file_system=file_system, name=name or tier, mount_point=at, log_path=log, detached=True
+        model,
+        backend=backend,
+        size_bytes=_bytes(size),
+        file_system=file_system,
+        name=name or tier,
+        mount_point=at,
+        log_path=log,
+        backing=backing,
+        detached=True,
     )
-    print(f"{disk.name}: {model.description}, at {disk.mount_point}, block device {disk.block_device}")
-    _warn_of_floor(model, disk.status()["floor_ns"])
+    print(f"{disk.name}: {model.description}, at {disk.mount_point}, {_made_of(disk)}")
+    if disk.backend.abilities.keeps_log:
+        _warn_of_floor(model, disk.status()["floor_ns"])
 
 
 @app.command("set")
 def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = _DEVICES_PATH) -> None:
     """Turns a mounted device into another one; its files stay."""
     model, disk = device.find_device(device.load_devices(devices), tier), device.attach(name)
-    setting = disk.set(model, floor_ns=device.measure_floor(disk, model))
+    fixed = not disk.backend.abilities.changes_while_mounted
+    setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
     print(f"{disk.name}: {tier} since {setting.effective_ns} ns, setting {setting.number}")
     _warn_of_floor(model, setting.floor_ns)
 
@@ -51,7 +65,8 @@ def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = _DEVICES_P
 def status(*, name: _Name = None) -> None:
     """Prints what a mounted device has done, as JSON."""
     disk = device.attach(name)
-    where = {"name": disk.name, "mount_point": str(disk.mount_point), "block_device": str(disk.block_device)}
+    block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
+    where = {"name": disk.name, "backend": disk.backend.name, "mount_point": str(disk.mount_point), "block_device": block_device}
     print(json.dumps({**where, **disk.status()}, indent=2))
 
 
@@ -76,6 +91,11 @@ def recover() -> None:
     """Takes away what runs that died have left; devices in use stay."""
     for line in device.recover() or ["nothing was left"]:
         print(line)
+
+
+def _made_of(disk: device.MountedDevice) -> str:
+    on = f" on {disk.block_device}" if disk.backend.abilities.block_device else ""
+    return f"backend {disk.backend.name}, {disk.file_system}{on}"
 
 
 def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:

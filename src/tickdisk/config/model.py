@@ -194,6 +194,8 @@ class Config(_Strict):
     """UDP port of the server on 127.0.0.1."""
     device_size_mib: Annotated[int, Field(ge=64)]
     """Size of the emulated device; memory is taken as it is written."""
+    file_system: FileSystem
+    """On the emulated device, of live cells, calibration and replay; a tree, which has no block device, is a file system itself."""
     limits: Limits
     decision: Decision
     scales: dict[ScaleName, Scale]

@@ -1,12 +1,13 @@
 """Describe, emulate and clean up a storage device.
 
 The emulated device is a file in memory behind FUSE (`src/native`), served by a process of its own that answers each request when
-the model says so; a loop device on that file; a file system on the loop device.
+the model says so; a loop device on that file; a file system on the loop device. `BACKENDS` has other ways to have one.
 """
 
 from pathlib import Path
 
 from tickdisk import _native
+from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.extents import ExtentRecorder, extents_of
 from tickdisk.device.floor import measure_floor
@@ -14,8 +15,8 @@ from tickdisk.device.log import OPS, read_log
 from tickdisk.device.model import DeviceModel, find_device, load_devices
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
 from tickdisk.device.parts import Bucket, Cache, Lognormal, Quantiles, Seek, Stalls
-from tickdisk.device.simulate import simulate
-from tickdisk.device.up import DEFAULT_SIZE_BYTES, attach, bring_up, up
+from tickdisk.device.simulate import Steps, simulate, simulate_streams
+from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, up
 
 
 def native_path() -> Path:
@@ -24,22 +25,30 @@ def native_path() -> Path:
 
 
 __all__ = [
+    "BACKENDS",
+    "DEFAULT_FILE_SYSTEM",
     "DEFAULT_SIZE_BYTES",
     "MKFS",
     "OPS",
+    "Abilities",
+    "Backend",
     "Bucket",
     "Cache",
     "DeviceModel",
     "ExtentRecorder",
     "Lognormal",
     "MountedDevice",
+    "Options",
     "Quantiles",
     "Seek",
     "Setting",
     "Stalls",
+    "Steps",
     "attach",
     "bring_up",
+    "default_backend",
     "extents_of",
+    "find_backend",
     "find_device",
     "load_devices",
     "measure_floor",
@@ -47,5 +56,6 @@ __all__ = [
     "read_log",
     "recover",
     "simulate",
+    "simulate_streams",
     "up",
 ]

@@ -5,6 +5,7 @@ aborted, in case it did not; users end; then unmount the file system, detach the
 """
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -12,11 +13,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tickdisk.device import loop
+from tickdisk.device import kernel_block, loop
 from tickdisk.device.control import answers
 from tickdisk.device.mounts import mount, mounts, unmount
 from tickdisk.device.record import Identity, Record, boot_id, pid_namespace, records
 from tickdisk.errors import TickdiskError
+from tickdisk.memory import MEMORY
 
 _END_S, _UNMOUNT_S, _DETACH_S = 5.0, 1.0, 2.0
 _NOBODY = Identity(pid=0, started=0)
@@ -32,8 +34,9 @@ def _owned(record: Record) -> bool:
     if record.boot_id != boot_id():
         return False
     if record.pid_namespace != pid_namespace():
-        return answers(record.socket)  # we cannot see that owner; its emulator dies with it
-    return record.owner.alive()
+        # We cannot see that owner; its emulator dies with it. What has no emulator is left to its own namespace.
+        return record.backend in kernel_block.KINDS or answers(record.socket)
+    return record.is_nobodys or record.owner.alive()
 
 
 def clean(record: Record) -> list[str]:
@@ -57,7 +60,7 @@ def clean(record: Record) -> list[str]:
     if left:
         who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
         print(f"tickdisk: device {record.name} is down, but still in use: {'; '.join(left)} (processes: {who})", file=sys.stderr)
-        record.owner = _NOBODY
+        record.owner, record.is_nobodys = _NOBODY, False
         record.save()
         return removed
     record.remove()
@@ -78,7 +81,7 @@ def end(process: Identity) -> bool:
 def users_of(record: Record) -> list[int]:
     """Returns the pids with a file or their working directory on the device, or with it in another mount namespace."""
     found = set()
-    source = f" {loop.device_path(record.loop)} " if record.loop is not None else f" {record.mark} "
+    source = f" {_source(record)} "
     here = Path("/proc/self/ns/mnt").stat().st_ino
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -89,6 +92,13 @@ def users_of(record: Record) -> list[int]:
                 if elsewhere or any(_below(link, record.mount_point) for link in links):
                     found.add(int(process.name))
     return sorted(found)
+
+
+def _source(record: Record) -> str:
+    """What the mount that people use is called."""
+    if record.block is not None:
+        return str(record.block.path)
+    return record.mark if record.loop is None else str(loop.device_path(record.loop))
 
 
 def _below(link: Path, mount_point: Path) -> bool:
@@ -124,3 +134,19 @@ def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
             yield f"loop device {source}", loop.detach(record.loop, record.mark, _DETACH_S if is_mounted else 0)
     if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
         yield f"FUSE mount at {record.fuse_mount}", unmount(record.fuse_mount, _UNMOUNT_S, lazily=True)
+    if record.block is not None and record.block.there():
+        source = str(record.block.path)
+        if any(found.mount_point == record.mount_point and found.source == source for found in mounts()):
+            yield f"file system at {record.mount_point}", unmount(record.mount_point, _UNMOUNT_S, lazily=True)
+    if record.backend in kernel_block.KINDS and kernel_block.is_there(record):
+        yield f"block device {record.backend}", kernel_block.remove(record, _DETACH_S)
+    if (backing := made_backing(record)) is not None:
+        shutil.rmtree(backing, ignore_errors=True)
+        yield f"files in {backing}", not backing.exists()
+
+
+def made_backing(record: Record) -> Path | None:
+    """Returns the backing folder that was made in memory for a tree; None when there is none, or somebody else's was given."""
+    path = record.backing
+    mine = path is not None and record.made_backing and path.parent == MEMORY and path.name.startswith(f"tickdisk-{record.name}-")
+    return path if mine and path is not None and path.is_dir() and not path.is_symlink() else None

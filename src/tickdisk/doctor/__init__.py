@@ -2,8 +2,8 @@
 
 from tickdisk.doctor.checks import Check, examine
 from tickdisk.doctor.load import load_check
-from tickdisk.doctor.machine import Machine
 from tickdisk.doctor.screen import render
 from tickdisk.doctor.tiers import tier_checks
+from tickdisk.machine import Machine
 
 __all__ = ["Check", "Machine", "examine", "load_check", "render", "tier_checks"]

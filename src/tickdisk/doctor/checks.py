@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tickdisk.doctor.machine import Machine
+from tickdisk.machine import Machine
 
 State = Literal["ok", "missing", "limited"]
 _LEAST_CORES = 2
