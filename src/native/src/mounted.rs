@@ -70,7 +70,7 @@ impl Mounted {
 }
 
 /// Only root may open its mounts to others.
-fn mount(file_system: impl Filesystem + Send + 'static, mount_point: &Path, source: &str) -> io::Result<BackgroundSession> {
+fn mount(file_system: impl Filesystem + 'static, mount_point: &Path, source: &str) -> io::Result<BackgroundSession> {
     let mut config = Config::default();
     // SAFETY: asks for a number.
     config.acl = if unsafe { libc::geteuid() } == 0 { SessionACL::All } else { SessionACL::Owner };

@@ -36,9 +36,9 @@ pub fn simulate(mut model: Model, steps: &[Step], requests: &[(Op, u64, u64)]) -
     while let Some(Reverse((issued_ns, number, stream))) = next.pop() {
         let waiting = &mut streams[stream];
         let range = waiting.next().map_or(0..0, |(_, range)| range);
-        let completed = requests[range].iter().map(|&(op, offset, length)| {
-            model.completion_ns(&Request { arrival_ns: issued_ns, op, offset, length })
-        });
+        let completed = requests[range]
+            .iter()
+            .map(|&(op, offset, length)| model.completion_ns(&Request { arrival_ns: issued_ns, op, offset, length }));
         let completed_ns = completed.max().unwrap_or(issued_ns).max(issued_ns);
         outcomes[number] = (issued_ns, completed_ns);
         if let Some((following, _)) = waiting.peek() {

@@ -9,6 +9,7 @@ import typer
 
 from tickdisk import device
 from tickdisk.errors import TickdiskError
+from tickdisk.machine import Machine
 
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, take it away.")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -49,6 +50,24 @@ def up(
     print(f"{disk.name}: {model.description}, at {disk.mount_point}, {_made_of(disk)}")
     if disk.backend.abilities.keeps_log:
         _warn_of_floor(model, disk.status()["floor_ns"])
+
+
+@app.command()
+def backends() -> None:
+    """Lists the ways to have a device: what each is and can do, and whether it works here."""
+    chosen, machine = device.default_backend(), Machine()
+    for name, backend in device.BACKENDS.items():
+        lack, can = backend.lacks(machine), backend.abilities
+        here = "runs unless another is named" if name == chosen.name else "works here" if lack is None else f"not here: {lack}"
+        said = {
+            "block device": can.block_device,
+            "needs root": can.needs_root,
+            "log of requests": can.keeps_log,
+            "changes while mounted": can.changes_while_mounted,
+            "power can be cut": can.cuts_power,
+        }
+        answers = ", ".join(f"{what}: {'yes' if there else 'no'}" for what, there in said.items())
+        print(f"{name}: {backend.description}; {here}\n  honours of a model: {can.model}; {answers}")
 
 
 @app.command("set")

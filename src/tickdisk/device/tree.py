@@ -58,7 +58,7 @@ class TreeDevice(MountedDevice):
             try:
                 record.backing = Path(tempfile.mkdtemp(prefix=f"tickdisk-{self.name}-", dir=MEMORY))
             except OSError as error:
-                raise TickdiskError(f"cannot make a folder in {MEMORY} ({error.strerror}); give the tree a backing folder") from error
+                raise TickdiskError(f"cannot make a folder in {MEMORY} ({error.strerror}); give the tree a backing") from error
             record.made_backing = True
             record.save()
         elif not record.backing.is_dir():
@@ -72,7 +72,7 @@ class TreeDevice(MountedDevice):
             self._record.save()
 
     def remount(self) -> None:
-        """Writes back what is not yet written, and lets the kernel forget all contents: the page cache is cold, as after a mount."""
+        """Writes back what is not yet written, and lets the kernel forget all contents: the page cache is cold then."""
         sync(self.mount_point)
         ask(self._record.socket, "cool", limit_s=_COOL_S)
 

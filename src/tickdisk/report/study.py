@@ -21,9 +21,9 @@ VERDICTS = ("different", "equivalent", "inconclusive", "not valid")
 
 @dataclass(frozen=True)
 class Fact:
-    """A number that prose, tables and claims refer to by name."""
+    """A number, or a word, that prose, tables and claims refer to by name."""
 
-    value: float | int | None
+    value: float | int | str | None
     unit: str
     low: float | None
     high: float | None
@@ -65,7 +65,7 @@ class Study:
     def fact(
         self,
         name: str,
-        value: float | None,
+        value: float | str | None,
         unit: str,
         *,
         interval: tuple[float, float] | None = None,
@@ -78,7 +78,7 @@ class Study:
         if full in self.facts or not _NAME.match(full):
             raise TickdiskError(f"fact {full}: stated twice, or not of lower-case words, digits and dots; give it another name")
         low, high = interval if interval is not None else (None, None)
-        self.facts[full] = Fact(_number(value), unit, _number(low), _number(high), n, source, note)
+        self.facts[full] = Fact(value if isinstance(value, str) else _number(value), unit, _number(low), _number(high), n, source, note)
 
     def claim(self, name: str, *, source: str, statement: str, verdict: str, evidence: str, facts: list[str], n: int) -> None:
         """States a claim; its verdict is one of VERDICTS and its facts must have been stated."""

@@ -115,10 +115,7 @@ fn timespec(time: Option<TimeOrNow>) -> libc::timespec {
                 let before = before.duration();
                 let nanoseconds = i64::from(before.subsec_nanos());
                 let borrow = i64::from(nanoseconds > 0);
-                libc::timespec {
-                    tv_sec: -before.as_secs().cast_signed() - borrow,
-                    tv_nsec: borrow * 1_000_000_000 - nanoseconds,
-                }
+                libc::timespec { tv_sec: -before.as_secs().cast_signed() - borrow, tv_nsec: borrow * 1_000_000_000 - nanoseconds }
             }
         },
     }
@@ -151,8 +148,7 @@ pub fn make_symlink(folder: &OwnedFd, name: &OsStr, target: &Path) -> io::Result
 pub fn read_symlink(file: &OwnedFd) -> io::Result<OsString> {
     let mut target = vec![0_u8; LONGEST_LINK];
     // SAFETY: the kernel writes at most the length that it is told.
-    let length =
-        unsafe { libc::readlinkat(file.as_raw_fd(), HERE.as_ptr(), target.as_mut_ptr().cast(), target.len()) };
+    let length = unsafe { libc::readlinkat(file.as_raw_fd(), HERE.as_ptr(), target.as_mut_ptr().cast(), target.len()) };
     target.truncate(usize::try_from(length).map_err(|_| io::Error::last_os_error())?);
     Ok(OsString::from_vec(target))
 }
@@ -161,9 +157,7 @@ pub fn read_symlink(file: &OwnedFd) -> io::Result<OsString> {
 pub fn link(file: &OwnedFd, folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let (path, name) = (magic(file)?, c_string(name.as_bytes())?);
     // SAFETY: both are C strings that outlive the call.
-    check(unsafe {
-        libc::linkat(libc::AT_FDCWD, path.as_ptr(), folder.as_raw_fd(), name.as_ptr(), libc::AT_SYMLINK_FOLLOW)
-    })
+    check(unsafe { libc::linkat(libc::AT_FDCWD, path.as_ptr(), folder.as_raw_fd(), name.as_ptr(), libc::AT_SYMLINK_FOLLOW) })
 }
 
 pub fn rename(from: &OwnedFd, name: &OsStr, to: &OwnedFd, new_name: &OsStr, flags: u32) -> io::Result<()> {

@@ -31,8 +31,14 @@ use crate::model::Op;
 /// Nobody but the kernel changes the tree, and it keeps what it knows up to date.
 const FOREVER: Duration = Duration::from_secs(1 << 30);
 /// Flags that are the kernel's to carry out: with its cache above, the backing file is read and written at offsets only.
-const ABOVE: i32 =
-    libc::O_APPEND | libc::O_DIRECT | libc::O_SYNC | libc::O_DSYNC | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_CREAT | libc::O_EXCL;
+const ABOVE: i32 = libc::O_APPEND
+    | libc::O_DIRECT
+    | libc::O_SYNC
+    | libc::O_DSYNC
+    | libc::O_TRUNC
+    | libc::O_NOFOLLOW
+    | libc::O_CREAT
+    | libc::O_EXCL;
 const MODE_BITS: u32 = 0o7777;
 
 pub struct Tree {
@@ -71,20 +77,6 @@ impl Tree {
         Ok(self.table.open(Handle::File(Arc::new(opened?))))
     }
 
-    /// Gives a new file to who asked for it, with the mode that was asked for: our own mask and groups are not the asker's.
-    fn settle(&self, request: &Request, folder: &OwnedFd, name: &OsStr, mode: Option<u32>) -> io::Result<()> {
-        let file = calls::look(folder, name)?;
-        let (status, above) = (calls::stat(&file)?, calls::stat(folder)?);
-        let group = if above.st_mode & libc::S_ISGID == 0 { request.gid() } else { above.st_gid };
-        if (status.st_uid, status.st_gid) != (request.uid(), group) {
-            calls::chown(&file, Some(request.uid()), Some(group))?;
-        }
-        let Some(mode) = mode else { return Ok(()) };
-        let is_folder = status.st_mode & libc::S_IFMT == libc::S_IFDIR;
-        let inherited = if is_folder { status.st_mode & libc::S_ISGID } else { 0 };
-        calls::chmod(&file, mode & MODE_BITS | inherited)
-    }
-
     /// Makes something below a folder, and remembers it.
     fn make(
         &self,
@@ -96,20 +88,41 @@ impl Tree {
     ) -> io::Result<FileAttr> {
         let folder = self.table.file(parent)?;
         make(&folder)?;
-        self.settle(request, &folder, name, mode)?;
+        settle(request, &folder, name, mode)?;
         self.table.enter(&folder, name)
     }
 
-    fn create_file(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, flags: i32) -> io::Result<(FileAttr, FileHandle)> {
+    fn create_file(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        flags: i32,
+    ) -> io::Result<(FileAttr, FileHandle)> {
         let folder = self.table.file(parent)?;
         let is_new = calls::look(&folder, name).is_err();
         let file = calls::create(&folder, name, libc::O_RDWR | flags & libc::O_EXCL, mode & MODE_BITS)?;
         if is_new {
-            self.settle(request, &folder, name, Some(mode))?;
+            settle(request, &folder, name, Some(mode))?;
         }
         let attributes = self.table.enter(&folder, name)?;
         Ok((attributes, self.table.open(Handle::File(Arc::new(file)))))
     }
+}
+
+/// Gives a new file to who asked for it, with the mode that was asked for: our own mask and groups are not the asker's.
+fn settle(request: &Request, folder: &OwnedFd, name: &OsStr, mode: Option<u32>) -> io::Result<()> {
+    let file = calls::look(folder, name)?;
+    let (status, above) = (calls::stat(&file)?, calls::stat(folder)?);
+    let group = if above.st_mode & libc::S_ISGID == 0 { request.gid() } else { above.st_gid };
+    if (status.st_uid, status.st_gid) != (request.uid(), group) {
+        calls::chown(&file, Some(request.uid()), Some(group))?;
+    }
+    let Some(mode) = mode else { return Ok(()) };
+    let is_folder = status.st_mode & libc::S_IFMT == libc::S_IFDIR;
+    let inherited = if is_folder { status.st_mode & libc::S_ISGID } else { 0 };
+    calls::chmod(&file, mode & MODE_BITS | inherited)
 }
 
 fn read(file: &File, offset: u64, size: u32) -> io::Result<Vec<u8>> {
@@ -215,13 +228,13 @@ impl Filesystem for Tree {
     }
 
     fn mknod(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, device: u32, reply: ReplyEntry) {
-        let made = self.make(request, parent, name, Some(mode), |folder| calls::make_node(folder, name, mode, device));
-        answer_entry(reply, made);
+        let make = |folder: &OwnedFd| calls::make_node(folder, name, mode, device);
+        answer_entry(reply, self.make(request, parent, name, Some(mode), make));
     }
 
     fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
-        let made = self.make(request, parent, name, Some(mode), |folder| calls::make_folder(folder, name, mode & MODE_BITS));
-        answer_entry(reply, made);
+        let make = |folder: &OwnedFd| calls::make_folder(folder, name, mode & MODE_BITS);
+        answer_entry(reply, self.make(request, parent, name, Some(mode), make));
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
@@ -333,7 +346,16 @@ impl Filesystem for Tree {
         }
     }
 
-    fn release(&self, _: &Request, _: INodeNo, handle: FileHandle, _: OpenFlags, _: Option<LockOwner>, _: bool, reply: ReplyEmpty) {
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
         self.table.close(handle);
         reply.ok();
     }
@@ -354,7 +376,9 @@ impl Filesystem for Tree {
         }
         match self.table.listed(handle) {
             Ok(entries) => {
-                for (position, (number, kind, name)) in (1..).zip(entries.iter()).skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
+                for (position, (number, kind, name)) in
+                    (1..).zip(entries.iter()).skip(usize::try_from(offset).unwrap_or(usize::MAX))
+                {
                     if reply.add(INodeNo(*number), position, *kind, name) {
                         break;
                     }
