@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,8 @@ with device.up(model.unlimited(), floor_ns=0) as disk:
     reads = disk.status()["requests"]["read"]
     where = disk.mount_point
 left = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(where) in line]
-print(disk.backend.name, reads > 0, left, where.exists(), [str(path) for path in Path("/dev/shm").glob(f"tickdisk-{disk.name}*")])
+made = [*Path("/dev/shm").glob(f"tickdisk-{disk.name}*"), *where.parents[1].glob("*")]
+print(disk.backend.name, reads > 0, left, where.exists(), made)
 """
 
 
@@ -177,7 +179,7 @@ class Folder:
             case "write":
                 return self.on(number, lambda descriptor: os.pwrite(descriptor, data, number % 9000))
             case "append":
-                return self.on(number, lambda descriptor: (os.lseek(descriptor, 0, os.SEEK_END), os.write(descriptor, data))[1])
+                return self.on(number, lambda descriptor: os.pwrite(descriptor, data, os.fstat(descriptor).st_size % 20_000))
             case "read":
                 return self.on(number, lambda descriptor: os.pread(descriptor, len(data), number % 9000))
             case "ftruncate":
@@ -253,7 +255,7 @@ def test_it_is_the_same_as_an_ordinary_folder(seed: int) -> None:
         for step in range(steps):
             op, name, other = str(rng.choice(OPS)), str(rng.choice(NAMES)), str(rng.choice(NAMES))
             number, data = int(rng.integers(1 << 20)), rng.bytes(int(rng.integers(1, 6000)))
-            if op == "open" and (ordinary.root / name).is_fifo():
+            if op == "open" and tried(lambda path=ordinary.root / name: stat.S_ISFIFO(os.stat(path).st_mode)) is True:
                 continue  # it would wait for the other end
             if step % 100 == 99:
                 disk.remount()
@@ -271,24 +273,23 @@ def test_it_is_the_same_as_an_ordinary_folder(seed: int) -> None:
 def test_a_database_survives(journal: str) -> None:
     with device.up(FAST, backend="tree", floor_ns=0) as disk:
         path = disk.mount_point / "world.sqlite"
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database:
             database.execute(f"pragma journal_mode={journal}")
             database.execute("create table blocks (position integer primary key, data blob)")
         rows: dict[int, bytes] = {}
         rng = np.random.default_rng(2)
         for _ in range(40):
             changed = {int(key): rng.bytes(int(rng.integers(1, 9000))) for key in rng.integers(0, 300, 20)}
-            with sqlite3.connect(path) as database:
+            with closing(sqlite3.connect(path)) as database, database:
                 database.executemany("insert or replace into blocks values (?, ?)", changed.items())
             rows |= changed
-            database.close()
         flushed = disk.status()["requests"]["flush"]
         disk.remount()
         disk.set(SLOW, floor_ns=0)
-        with sqlite3.connect(path) as database:
-            assert database.execute("pragma integrity_check").fetchone() == ("ok",)
-            assert dict(database.execute("select position, data from blocks")) == rows
-        database.close()
+        with closing(sqlite3.connect(path)) as database:
+            checked = database.execute("pragma integrity_check").fetchall()
+            found = dict(database.execute("select position, data from blocks").fetchall())
+        assert (checked, found) == ([("ok",)], rows)
         assert disk.status()["requests"]["read"] > 0
     assert flushed >= 40
 
@@ -344,6 +345,7 @@ def test_nobody_in_particular_can_have_one() -> None:
     finally:
         assert f"{home}/" not in Path("/proc/self/mounts").read_text()
         shutil.rmtree(home)
+        shutil.rmtree(Path(tempfile.gettempdir()) / "tickdisk-65534", ignore_errors=True)
 
 
 def reading(path: Path) -> "subprocess.Popen[str]":
@@ -360,7 +362,7 @@ def test_the_emulator_is_killed() -> None:
         disk.set(SLOW, floor_ns=0)
         with reading(path) as user:
             os.kill(disk.daemon_pid, signal.SIGKILL)
-            assert user.wait(LIMIT_S) == errno.ENOTCONN
+            assert user.wait(LIMIT_S) in (errno.ENOTCONN, errno.ECONNABORTED)
             with pytest.raises(TickdiskError, match="does not answer"):
                 disk.status()
             with pytest.raises(OSError, match="not connected"):

@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from tickdisk.device import kernel_block, loop
+from tickdisk.device.backing import made_backing
 from tickdisk.device.control import answers
 from tickdisk.device.mounts import mount, mounts, unmount
 from tickdisk.device.record import Identity, Record, boot_id, pid_namespace, records
 from tickdisk.errors import TickdiskError
-from tickdisk.memory import MEMORY
 
 _END_S, _UNMOUNT_S, _DETACH_S = 5.0, 1.0, 2.0
 _NOBODY = Identity(pid=0, started=0)
@@ -143,10 +143,3 @@ def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
     if (backing := made_backing(record)) is not None:
         shutil.rmtree(backing, ignore_errors=True)
         yield f"files in {backing}", not backing.exists()
-
-
-def made_backing(record: Record) -> Path | None:
-    """Returns the backing folder that was made in memory for a tree; None when there is none, or somebody else's was given."""
-    path = record.backing
-    mine = path is not None and record.made_backing and path.parent == MEMORY and path.name.startswith(f"tickdisk-{record.name}-")
-    return path if mine and path is not None and path.is_dir() and not path.is_symlink() else None

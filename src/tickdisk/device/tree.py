@@ -2,18 +2,16 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tickdisk.device.clean import made_backing
+from tickdisk.device.backing import made_backing, make_backing
 from tickdisk.device.control import ask
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MountedDevice
 from tickdisk.device.mounts import sync, unmount
 from tickdisk.errors import TickdiskError
-from tickdisk.memory import MEMORY
 
 TREE = "tree"
 _PROBE_BYTES = 4 << 20
@@ -55,11 +53,7 @@ class TreeDevice(MountedDevice):
         """Makes the backing folder if none was given, and starts the emulator, which mounts."""
         record = self._record
         if record.backing is None:
-            try:
-                record.backing = Path(tempfile.mkdtemp(prefix=f"tickdisk-{self.name}-", dir=MEMORY))
-            except OSError as error:
-                raise TickdiskError(f"cannot make a folder in {MEMORY} ({error.strerror}); give the tree a backing") from error
-            record.made_backing = True
+            record.backing, record.made_backing = make_backing(record), True
             record.save()
         elif not record.backing.is_dir():
             raise TickdiskError(f"{record.backing} is no folder; give one that exists as backing of the tree")
