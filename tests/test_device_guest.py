@@ -19,7 +19,18 @@ ROOT = Path(__file__).parent.parent
 MODULES = (
     *("virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "netfs", "fscache", "9pnet"),
     *("9pnet_virtio", "9p", "configfs", "null_blk", "crc16", "crc32c_generic", "libcrc32c", "mbcache", "jbd2", "ext4", "fuse"),
-    *("loop", "xfs", "xor", "raid6_pq", "zstd_compress", "zlib_deflate", "lzo_compress", "blake2b_generic", "xxhash_generic", "btrfs"),
+    *(
+        "loop",
+        "xfs",
+        "xor",
+        "raid6_pq",
+        "zstd_compress",
+        "zlib_deflate",
+        "lzo_compress",
+        "blake2b_generic",
+        "xxhash_generic",
+        "btrfs",
+    ),
 )
 pytestmark = pytest.mark.skipif(GUEST is None or QEMU is None, reason="needs TICKDISK_GUEST and qemu-system-x86_64")
 
@@ -67,8 +78,12 @@ def test_null_blk_does_in_a_guest_what_its_tests_say(tmp_path: Path) -> None:
     boot = ["-kernel", kernel, "-initrd", tmp_path / "initrd", "-append", "console=ttyS0 panic=-1 quiet mitigations=off"]
     with (tmp_path / "console").open("wb") as console:
         done = subprocess.run(
-            [QEMU, *machine.split(), *share.split(), *boot], stdin=subprocess.DEVNULL, stdout=console, stderr=console,
-            timeout=LIMIT_S, check=False,
+            [QEMU, *machine.split(), *share.split(), *boot],
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            timeout=LIMIT_S,
+            check=False,
         )
     said = (tmp_path / "console").read_text(errors="replace")
     assert done.returncode == 0, said

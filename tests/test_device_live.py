@@ -255,7 +255,10 @@ def test_what_cannot_be_mounted_is_said_before_anything_is_done(monkeypatch: pyt
         with pytest.raises(TickdiskError, match=message), device.up(model(0), **values):
             pass
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(TickdiskError, match="backend fuse does not work here: it needs root"), device.up(model(0), backend="fuse"):
+    with (
+        pytest.raises(TickdiskError, match="backend fuse does not work here: it needs root"),
+        device.up(model(0), backend="fuse"),
+    ):
         pass
     for backend, message in (
         ("floppy", "unknown backend floppy; known are fuse, tree"),

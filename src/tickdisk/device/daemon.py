@@ -90,8 +90,7 @@ def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: 
             case "stall":
                 return {"armed_ns": disk.stall(**arguments)}
             case "cool":
-                disk.cool()
-                return {}
+                return {"cooled": disk.cool()}
             case "status":
                 threads = _cpu_ns()
                 return {**disk.status(), "cpu_ns": sum(threads.values()), "cpu_ns_by_thread": threads, "cores_awake": awake}

@@ -110,7 +110,9 @@ def make(record: Record, model: DeviceModel) -> None:
     try:
         KINDS[record.backend].make(record, model)
     except OSError as error:
-        raise TickdiskError(f"the kernel makes no {record.backend} device: {error}; `tickdisk doctor` says what it has") from error
+        raise TickdiskError(
+            f"the kernel makes no {record.backend} device: {error}; `tickdisk doctor` says what it has"
+        ) from error
 
 
 def is_there(record: Record) -> bool:

@@ -14,7 +14,6 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
 
 
-
 def _state() -> Path:
     named = os.environ.get("TICKDISK_STATE")
     if named is not None:
@@ -116,9 +115,7 @@ class Record(BaseModel):
     users: list[Identity] = []
 
     @classmethod
-    def new(
-        cls, name: str, size_bytes: int, file_system: str | None, mount_point: Path | None, backend: str = "fuse"
-    ) -> Self:
+    def new(cls, name: str, size_bytes: int, file_system: str | None, mount_point: Path | None, backend: str = "fuse") -> Self:
         """Returns a record of a device that has nothing yet and that this process owns."""
         owner = Identity.of(os.getpid())
         if owner is None:

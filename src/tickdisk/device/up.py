@@ -109,7 +109,7 @@ def _floor_ns(device: MountedDevice, model: DeviceModel, floor_ns: int | None) -
 def _check(backend: Backend, size_bytes: int, file_system: str | None, options: Options) -> None:
     if not backend.abilities.mounts:
         raise TickdiskError(
-            f"backend {backend.name} mounts nothing; `tickdisk doctor` says what others lack, `tickdisk replay --simulate` computes"
+            f"backend {backend.name} mounts nothing; `tickdisk doctor` says what others lack, `tickdisk replay` can compute"
         )
     if backend.name != TREE and options.get("backing") is not None:
         raise TickdiskError(f"backend {backend.name} has no backing folder; leave it out, or take backend tree")

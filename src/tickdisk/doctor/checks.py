@@ -119,5 +119,5 @@ def _optional(machine: Machine) -> Iterator[Check]:
         lacking,
     )
     qemu = machine.tool("qemu-system-x86_64")
-    said = f"QEMU {machine.version(qemu)}" if qemu else "no QEMU: backend null_blk cannot be tried out where the kernel has none"
-    yield Check("guest", "ok" if qemu else "limited", said, () if qemu else ("qemu-system-x86",))
+    guest = f"QEMU {machine.version(qemu)}" if qemu else "no QEMU: backend null_blk cannot be tried out where the kernel has none"
+    yield Check("guest", "ok" if qemu else "limited", guest, () if qemu else ("qemu-system-x86",))

@@ -29,7 +29,7 @@ class _File:
 
 
 class PageCache:
-    """A page cache that is cold at first and never full: what reaches the device is what is read the first time, and what is synced.
+    """A page cache, cold at first and never full: what reaches the device is what is read the first time, and what is synced.
 
     Nothing is read ahead, and nothing is written before a sync, as the kernel does after 30 s.
     """
@@ -39,7 +39,7 @@ class PageCache:
         self._sizes, self._files, self._end = sizes, dict[str, _File](), 0
 
     def requests(self, op: str, call: str, file: str, other: str, offset: int, length: int) -> list[list[Request]]:
-        """Returns what a call asks of the device: op (index into `device.OPS`), offset and length, in steps that wait for another."""
+        """Returns what a call asks of the device: op (index into `device.OPS`), offset, length; in steps, one after another."""
         match op:
             case "read":
                 return [list(self._read(self._file(file), offset, length))]
@@ -102,9 +102,9 @@ def issue_simulated(plan: Plan, model: device.DeviceModel) -> Replayed:
     cache = PageCache({str(name): int(size) for name, size in reach.items()})
     streams, due_ns = pd.factorize(requests["thread"])[0], requests["due_ns"].to_numpy(np.int64)
     steps: list[tuple[int, list[Request]]] = []
-    for number, row in enumerate(requests.assign(moved=moved).itertuples(index=False)):
-        failed = row.expected < 0
-        asked = [[]] if failed else cache.requests(row.op, row.call, row.file, row.other, int(row.offset), int(row.moved))
+    columns = [requests[name].tolist() for name in ("expected", "op", "call", "file", "other", "offset")]
+    for number, (expected, op, call, file, other, offset, length) in enumerate(zip(*columns, moved.tolist(), strict=True)):
+        asked = [[]] if expected < 0 else cache.requests(op, call, file, other, offset, length)
         steps += [(number, step) for step in asked]
     owner = np.array([number for number, _ in steps], np.int64)
     ops, offsets, lengths = np.array([request for _, step in steps for request in step], np.int64).reshape(-1, 3).T

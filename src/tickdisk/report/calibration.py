@@ -43,8 +43,8 @@ class CalibrationStudy(Study):
     def _state_facts(self) -> None:
         source = f"fio {self.measured.fio}, raw request logs"
         backend = devices.BACKENDS[self.measured.backend]
-        self.fact("backend", backend.name, "", source="calibration.json", note=backend.description)
-        self.fact("file_system", self.measured.file_system, "", source="calibration.json", note="on the emulated device")
+        self.word("backend", backend.name, source="calibration.json", note=backend.description)
+        self.word("file_system", self.measured.file_system, source="calibration.json", note="on the emulated device")
         for device in self.measured.devices:
             self.fact(
                 f"{device.name}.floor",

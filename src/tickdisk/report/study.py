@@ -23,13 +23,15 @@ VERDICTS = ("different", "equivalent", "inconclusive", "not valid")
 class Fact:
     """A number, or a word, that prose, tables and claims refer to by name."""
 
-    value: float | int | str | None
+    value: float | int | None
     unit: str
     low: float | None
     high: float | None
     n: int | None
     source: str
     note: str
+    word: str | None = None
+    """Of a fact that is a word; it has no value then."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Study:
     def fact(
         self,
         name: str,
-        value: float | str | None,
+        value: float | None,
         unit: str,
         *,
         interval: tuple[float, float] | None = None,
@@ -78,7 +80,9 @@ class Study:
         if full in self.facts or not _NAME.match(full):
             raise TickdiskError(f"fact {full}: stated twice, or not of lower-case words, digits and dots; give it another name")
         low, high = interval if interval is not None else (None, None)
-        self.facts[full] = Fact(value if isinstance(value, str) else _number(value), unit, _number(low), _number(high), n, source, note)
+        self.facts[full] = Fact(
+            value if isinstance(value, str) else _number(value), unit, _number(low), _number(high), n, source, note
+        )
 
     def claim(self, name: str, *, source: str, statement: str, verdict: str, evidence: str, facts: list[str], n: int) -> None:
         """States a claim; its verdict is one of VERDICTS and its facts must have been stated."""
@@ -110,6 +114,8 @@ class Study:
 def display(fact: Fact | dict[str, Any]) -> str:
     """Returns a fact as a person reads it: value, interval, unit, with three significant digits."""
     values = asdict(fact) if isinstance(fact, Fact) else fact
+    if values.get("word") is not None:
+        return str(values["word"])
     if values["value"] is None:
         return "not estimable"
     text = f"{values['value']:.3g}" if isinstance(values["value"], float) else str(values["value"])
