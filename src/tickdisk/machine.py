@@ -26,6 +26,10 @@ def _tool_folders() -> tuple[Path, ...]:
     )
 
 
+def _user() -> int:
+    return os.geteuid()
+
+
 @dataclass(frozen=True)
 class Machine:
     """The machine that is looked at: this one, unless told otherwise."""
@@ -34,7 +38,7 @@ class Machine:
     """Where /dev, /proc, /sys and /usr are."""
     project: Path = Path()
     """The project's folder."""
-    user: int = field(default_factory=os.geteuid)
+    user: int = field(default_factory=_user)
     """Effective user id."""
     folders: tuple[Path, ...] = field(default_factory=_tool_folders)
     """Folders that tools are looked for in, in this order."""

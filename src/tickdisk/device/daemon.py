@@ -81,7 +81,9 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
     return bool(what != "quit")
 
 
-def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: bool) -> dict[str, Any]:
+def _answer(  # noqa: PLR0911 - one answer a request
+    disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: bool
+) -> dict[str, Any]:
     try:
         match what:
             case "set":
@@ -90,7 +92,8 @@ def _answer(disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: 
             case "stall":
                 return {"armed_ns": disk.stall(**arguments)}
             case "cool":
-                return {"cooled": disk.cool()}
+                disk.cool()
+                return {}
             case "status":
                 threads = _cpu_ns()
                 return {**disk.status(), "cpu_ns": sum(threads.values()), "cpu_ns_by_thread": threads, "cores_awake": awake}
