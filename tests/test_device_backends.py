@@ -1,10 +1,14 @@
 """What each backend says that it can do, and what it refuses, without a mount."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from replay_trace import requests_table, row
+from typer.testing import CliRunner
 
-from tickdisk import device, replay
+from tickdisk import device, replay, table
+from tickdisk.cli.app import app
 from tickdisk.device import BACKENDS, DeviceModel, Lognormal, Seek
 from tickdisk.errors import TickdiskError
 
@@ -100,3 +104,23 @@ def test_a_simulated_replay_charges_what_reaches_the_device() -> None:
     assert timings["completed_ns"].tolist() == [0, 110, 110, 50, 1500, 2500, 5100, 5500, 5600]
     assert timings["lag_ns"].tolist() == [0] * 9
     assert timings["lost_ns"].clip(lower=0).tolist() == [0, 0, 90, 0, 0, 1190, 0, 0, 0]
+
+
+def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:
+    place = {"offset": 0, "length": 8192}
+    rows = [row(1, 0, "open", "a", 3), row(1, 10, "read", "a", 8192, **place), row(1, 300, "sync", "a", call="fsync")]
+    table.write("requests", tmp_path / "requests.parquet", requests_table(rows).drop(columns="to"))
+    said: list[str] = []
+    slow = DeviceModel(name="slow", read_latency_ns=10**6, write_latency_ns=0, flush_latency_ns=2 * 10**6)
+    bench = replay.Bench(slow, 0, (replay.OURS, replay.FIO), backend="simulated")
+    made = replay.experiment(tmp_path, None, [bench], seconds=1, size_bytes=64 << 20, output=tmp_path / "out", say=said.append)
+    (run,) = made["runs"]
+    assert (run["tool"], run["backend"], run["file_system"], run["device_requests"]) == ("tickdisk", "simulated", None, None)
+    assert "simulated, because nothing can be mounted here" in said[0]
+    timings = replay.read_timings(tmp_path / "out" / "tickdisk_slow.parquet")
+    assert (timings["completed_ns"] - timings["issued_ns"]).tolist() == [0, 10**6, 2 * 10**6]
+    devices = Path(__file__).parent.parent / "data/devices.yaml"
+    by_hand = CliRunner().invoke(app, ["replay", str(tmp_path), "--simulate", "hdd", "--devices", str(devices)])
+    assert "simulated: computed by the model, without a device" in by_hand.stdout
+    both = CliRunner().invoke(app, ["replay", str(tmp_path), str(tmp_path / "new"), "--simulate", "hdd"])
+    assert "not both" in str(both.exception)

@@ -178,3 +178,35 @@ fn time(seconds: i64, nanoseconds: i64) -> SystemTime {
     let time = if seconds < 0 { epoch.checked_sub(whole) } else { epoch.checked_add(whole) };
     time.and_then(|time| time.checked_add(Duration::from_nanos(nanoseconds.unsigned_abs()))).unwrap_or(epoch)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_the_epoch_are_times_too() {
+        let epoch = SystemTime::UNIX_EPOCH;
+        assert_eq!(time(2, 5), epoch + Duration::new(2, 5));
+        assert_eq!(time(-2, 500_000_000), epoch - Duration::from_millis(1500));
+        assert_eq!(time(i64::MIN, 0).duration_since(epoch).unwrap_or_default(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_file_is_known_until_its_last_lookup_is_forgotten() {
+        let folder = std::env::temp_dir().join(format!("tickdisk-table-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("file"), b"tick").unwrap();
+        let table = Table::new(&folder).unwrap();
+        let root = table.file(INodeNo::ROOT).unwrap();
+        let number = table.enter(&root, OsStr::new("file")).unwrap().ino;
+        assert_eq!(table.enter(&root, OsStr::new("file")).unwrap().ino, number);
+        std::fs::remove_file(folder.join("file")).unwrap();
+        table.forget(number, 1);
+        assert_eq!(table.attributes(&table.file(number).unwrap()).unwrap().nlink, 0);
+        table.forget(number, 1);
+        assert_eq!(table.file(number).unwrap_err().raw_os_error(), Some(libc::ESTALE));
+        assert_eq!(table.enter(&root, OsStr::new("file")).unwrap_err().raw_os_error(), Some(libc::ENOENT));
+        assert_eq!(table.entries(INodeNo::ROOT).unwrap().len(), 2);
+        std::fs::remove_dir(&folder).unwrap();
+    }
+}
