@@ -6,7 +6,7 @@ BLOCKS ?=
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-guest setup doctor lab bench-model bench-replay lock clean
+.PHONY: help paper test test-guest setup doctor lab bench-device bench-model bench-replay lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -22,6 +22,9 @@ setup: ## install what is missing, build what changed
 
 doctor: setup ## what this machine can do, and what to install for the rest
 	@$(WITH_PATH) tickdisk doctor
+
+bench-device: setup ## how faithful the emulated device is, over queue depths, beside nbdkit, in one run
+	@$(WITH_PATH) sh -ec 'mkdir -p build/bench; tickdisk plan --output build/bench/plan.json >/dev/null; tickdisk fidelity --plan build/bench/plan.json --output build/bench/fidelity.json'
 
 bench-model: setup ## requests a second that the device model completes in simulated time
 	@$(WITH_PATH) python -m tickdisk.device.bench

@@ -8,10 +8,10 @@ EVIDENCE = {
     "accesses": manifests_of("accesses"),
     "replay": ["results/replay/replay.json"],
     "capture_cost": [*manifests_of("capture_cost"), "results/capture_micro.parquet"],
-    "calibration": ["results/calibration.json"],
+    "calibration": ["results/calibration.json", "results/fidelity.json"],
 }
 SOURCES = {
-    "calibration": "-p calibration results/calibration.json",
+    "calibration": "-p calibration results/calibration.json -p fidelity results/fidelity.json",
     "switchback": "-p plan results/plan.json",
     "join_burst": "-p plan results/plan.json",
     "inside_tick": "-p plan results/plan.json",

@@ -23,10 +23,27 @@ rule calibrate:
         "results/logs/calibrate.log",
     threads: workflow.cores
     params:
-        seconds=PROJECT.config.chosen.calibration.seconds_per_job,
+        calibration=PROJECT.config.chosen.calibration.model_dump(),
+        file_system=PROJECT.config.file_system,
         models=json.dumps(
             [model.as_dict() for model in PROJECT.models()], sort_keys=True
         ),
         native=PROJECT.binaries["native"],
     shell:
         "tickdisk calibrate --plan {input.plan} 2>&1 | tee {log}"
+
+
+rule fidelity:
+    input:
+        plan=ancient("results/plan.json"),
+        calibration=ancient("results/calibration.json"),
+    output:
+        "results/fidelity.json",
+    log:
+        "results/logs/fidelity.log",
+    threads: workflow.cores
+    params:
+        calibration=PROJECT.config.chosen.calibration.model_dump(),
+        native=PROJECT.binaries["native"],
+    shell:
+        "tickdisk fidelity --plan {input.plan} --output {output} > {log} 2>&1"

@@ -8,16 +8,18 @@ use std::thread::{self, JoinHandle};
 
 use crate::burner::Burner;
 use crate::clock::now_ns;
+use crate::floor::Floor;
 use crate::log::{Log, Record};
 use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters, Request};
+use crate::realtime;
 use crate::timer::Timer;
 
 /// What is in force, beside the model, from one `set` to the next.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// What the emulator itself adds; replies are sent earlier by this, though never before the arrival.
-    pub floor_ns: u64,
+    /// What the emulator itself adds, by requests in flight: replies are sent earlier by this, though never before the arrival.
+    pub floor: Floor,
     /// CPU time to burn for each request, after its reply.
     pub burn_ns: u64,
 }
@@ -93,7 +95,14 @@ impl<A: Answer> Engine<A> {
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| thread::Builder::new().name(name.into()).spawn(run);
         let threads = vec![
             spawn("device-timer", Box::new(move || timed.timer.run(|pending| timed.reply(pending))))?,
-            spawn("device-burner", Box::new(move || burning.burner.run()))?,
+            spawn(
+                "device-burner",
+                Box::new(move || {
+                    // It stands for work of no urgency.
+                    realtime::give_up();
+                    burning.burner.run();
+                }),
+            )?,
         ];
         Ok((engine, threads))
     }
@@ -117,7 +126,7 @@ impl<A: Answer> Engine<A> {
             let (seq, setting) = (state.next_seq, state.number);
             state.next_seq += 1;
             let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
-            let deadline_ns = nominal_ns.saturating_sub(state.setting.floor_ns).max(arrival_ns);
+            let deadline_ns = nominal_ns.saturating_sub(state.setting.floor.ns(inflight)).max(arrival_ns);
             (deadline_ns, Pending { record, burn_ns: state.setting.burn_ns, answer })
         };
         if deadline_ns == pending.record.request.arrival_ns {
@@ -155,7 +164,7 @@ impl<A: Answer> Engine<A> {
     pub fn status(&self) -> Status {
         let (setting, number, stalls) = {
             let state = self.state.lock().expect("no thread panics with the lock");
-            (state.setting, state.number, state.stalls.clone())
+            (state.setting.clone(), state.number, state.stalls.clone())
         };
         let read = |counters: &[AtomicU64; 4]| counters.each_ref().map(|counter| counter.load(Ordering::Relaxed));
         Status {
@@ -208,7 +217,8 @@ mod tests {
         let (engine, threads) = Engine::start(1 << 20, None).unwrap();
         let (sender, receiver) = channel();
         let answered_after = |latency_ns, floor_ns| {
-            let (number, effective_ns) = engine.set(latency(latency_ns), Setting { floor_ns, burn_ns: 0 });
+            let (number, effective_ns) =
+                engine.set(latency(latency_ns), Setting { floor: Floor::new(floor_ns, &[]), burn_ns: 0 });
             engine.submit(Op::Read, 0, 4096, Tell(sender.clone()));
             (number, receiver.recv_timeout(Duration::from_secs(5)).unwrap() - effective_ns)
         };

@@ -9,6 +9,7 @@ use fuser::{BackgroundSession, Config, Filesystem, MountOption, SessionACL};
 
 use crate::disk::{Disk, Pending};
 use crate::engine::Engine;
+use crate::realtime;
 use crate::tree::{Known, Tree};
 
 /// The bytes of a tree are in its backing folder; the engine's own memory is never touched.
@@ -16,6 +17,8 @@ const NO_BYTES: usize = 4096;
 
 pub struct Mounted {
     pub engine: Arc<Engine<Pending>>,
+    /// Whether its threads run before all ordinary ones.
+    pub is_real_time: bool,
     threads: Vec<JoinHandle<()>>,
     session: Option<BackgroundSession>,
     known: Option<Known>,
@@ -24,18 +27,22 @@ pub struct Mounted {
 impl Mounted {
     /// Mounts a file system whose one file, `disk`, has `size` zero bytes.
     pub fn disk(mount_point: &Path, source: &str, size: usize, log: Option<&Path>) -> io::Result<Self> {
-        let (engine, threads) = Engine::start(size, log)?;
-        let session = mount(Disk(Arc::clone(&engine)), mount_point, source)?;
-        Ok(Self { engine, threads, session: Some(session), known: None })
+        in_real_time(|is_real_time| {
+            let (engine, threads) = Engine::start(size, log)?;
+            let session = mount(Disk(Arc::clone(&engine)), mount_point, source)?;
+            Ok(Self { engine, is_real_time, threads, session: Some(session), known: None })
+        })
     }
 
     /// Mounts a file system that passes everything on to `folder`.
     pub fn tree(mount_point: &Path, source: &str, folder: &Path, log: Option<&Path>) -> io::Result<Self> {
-        let (engine, threads) = Engine::start(NO_BYTES, log)?;
-        let tree = Tree::new(Arc::clone(&engine), folder)?;
-        let known = Some(tree.known());
-        let session = mount(tree, mount_point, source)?;
-        Ok(Self { engine, threads, session: Some(session), known })
+        in_real_time(|is_real_time| {
+            let (engine, threads) = Engine::start(NO_BYTES, log)?;
+            let tree = Tree::new(Arc::clone(&engine), folder)?;
+            let known = Some(tree.known());
+            let session = mount(tree, mount_point, source)?;
+            Ok(Self { engine, is_real_time, threads, session: Some(session), known })
+        })
     }
 
     /// Whether the file system was unmounted or its connection aborted.
@@ -67,6 +74,14 @@ impl Mounted {
         self.engine.close_log();
         ended
     }
+}
+
+/// The threads that are started meanwhile take the priority over. On a core that players or a file system's threads share with them
+/// they would else wait for milliseconds, now and then.
+fn in_real_time<T>(start: impl FnOnce(bool) -> io::Result<T>) -> io::Result<T> {
+    let started = start(realtime::take());
+    realtime::give_up();
+    started
 }
 
 /// Only root may open its mounts to others.

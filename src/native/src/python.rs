@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::disk::Pending;
 use crate::engine::{Engine, Setting};
+use crate::floor::Floor;
 use crate::model::{Model, Op, Parameters, Request};
 use crate::mounted::Mounted;
 use crate::replay as issuer;
@@ -28,12 +29,13 @@ const LOOK: Duration = Duration::from_millis(100);
 #[pyclass(frozen)]
 struct Disk {
     engine: Arc<Engine<Pending>>,
+    is_real_time: bool,
     mounted: Mutex<Mounted>,
 }
 
 impl From<Mounted> for Disk {
     fn from(mounted: Mounted) -> Self {
-        Self { engine: Arc::clone(&mounted.engine), mounted: Mutex::new(mounted) }
+        Self { engine: Arc::clone(&mounted.engine), is_real_time: mounted.is_real_time, mounted: Mutex::new(mounted) }
     }
 }
 
@@ -59,8 +61,10 @@ impl Disk {
     }
 
     /// Puts a model in force; returns the setting's number and the `CLOCK_MONOTONIC` time from which it holds.
-    fn set(&self, parameters: Parameters, floor_ns: u64, burn_ns: u64) -> (u32, u64) {
-        self.engine.set(parameters, Setting { floor_ns, burn_ns })
+    #[pyo3(signature = (parameters, floor_ns, burn_ns, deep_floors=Vec::new()))]
+    fn set(&self, parameters: Parameters, floor_ns: u64, burn_ns: u64, deep_floors: Vec<[u64; 2]>) -> (u32, u64) {
+        let deep: Vec<_> = deep_floors.iter().map(|[depth, ns]| (u32::try_from(*depth).unwrap_or(u32::MAX), *ns)).collect();
+        self.engine.set(parameters, Setting { floor: Floor::new(floor_ns, &deep), burn_ns })
     }
 
     /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.
@@ -83,9 +87,10 @@ impl Disk {
         dict.set_item("log_written", status.log_written)?;
         dict.set_item("log_overflow", status.log_lost)?;
         dict.set_item("burn_owed_ns", status.burn_owed_ns)?;
-        dict.set_item("floor_ns", status.setting.floor_ns)?;
+        dict.set_item("floor_ns", status.setting.floor.alone_ns())?;
         dict.set_item("setting", status.number)?;
         dict.set_item("stalls", status.stalls)?;
+        dict.set_item("real_time", self.is_real_time)?;
         Ok(dict)
     }
 

@@ -11,9 +11,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::clock::now_ns;
+use crate::realtime;
 pub use crate::replay::file::File;
 use crate::replay::request::Op;
-pub use crate::replay::request::{OUTCOME_BYTES, Outcome, REQUEST_BYTES, Request};
+#[cfg(feature = "python")]
+pub use crate::replay::request::{OUTCOME_BYTES, REQUEST_BYTES};
+pub use crate::replay::request::{Outcome, Request};
 
 /// The payload of request i starts at byte i modulo this of the noise.
 pub const SHIFTS: usize = 4096;
@@ -104,12 +107,9 @@ type Outcomes = Vec<(usize, Outcome)>;
 ///
 /// Beside busy processes on two cores the 99.9th percentile of the lag is some 0.1 ms with it, and 2 to 8 ms without.
 fn hasten() -> bool {
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: both are about the calling thread; `parameters` outlives the call.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
-    }
+    // SAFETY: about the calling thread only.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+    realtime::take()
 }
 
 fn run(shared: &Shared, stream: &Stream, ready: &Sender<bool>) -> Outcomes {

@@ -1,28 +1,58 @@
 """What an emulated device really does on this machine: fio's figures beside the model's, the emulator's own latency and CPU."""
 
 from tickdisk.calibrate.bench import Bench, Measured, bench
+from tickdisk.calibrate.fidelity import (
+    CROSS_CHECK,
+    CROSS_NS,
+    OURS,
+    Fidelity,
+    Pipe,
+    Point,
+    describe,
+    load_fidelity,
+    measure_fidelity,
+)
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.measure import calibrate
-from tickdisk.calibrate.record import Calibration, DeviceResult, JobResult, burn_ns, floor_ns, interpolate_floor, load_calibration
+from tickdisk.calibrate.record import (
+    Calibration,
+    DeviceResult,
+    JobResult,
+    burn_ns,
+    deep_floors,
+    floor_ns,
+    interpolate_floor,
+    load_calibration,
+)
 from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, percentile_ns
 
 __all__ = [
+    "CROSS_CHECK",
+    "CROSS_NS",
+    "OURS",
     "Bench",
     "Calibration",
     "DeviceResult",
+    "Fidelity",
     "Job",
     "JobResult",
     "Line",
     "Measured",
+    "Pipe",
+    "Point",
     "Requests",
     "Target",
     "acceptance",
     "bench",
     "burn_ns",
     "calibrate",
+    "deep_floors",
+    "describe",
     "floor_ns",
     "interpolate_floor",
     "load_calibration",
+    "load_fidelity",
+    "measure_fidelity",
     "nominal_latency_ns",
     "parse_log",
     "percentile_ns",

@@ -1,9 +1,10 @@
 """A device under fio: jobs run on it one after another, each with the machine's load and the device's own counts."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tickdisk import device, host
 from tickdisk.calibrate.fio import Job, Requests, Target, run_job
@@ -12,6 +13,7 @@ from tickdisk.calibrate.region import raw_target, write_file
 REPEATS = 2
 RAW_BYTES, SYNC_BYTES = 64 << 20, 8 << 20
 _MINIMUM_RAW_BYTES = 16 << 20
+_NOTHING: dict[str, Any] = {"requests": {}, "cpu_ns": 0}
 LIMITS = {"steal_share": 0.10, "pressure_memory_share": 0.05}
 
 
@@ -41,25 +43,41 @@ class Bench:
         # Without extents that name places on the block device the file itself is the region: past the page cache all the same.
         self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES) if disk.tells_extents else Target(raw, 0, RAW_BYTES)
 
-    def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.Setting:
+    def set(self, model: device.DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> device.Setting:
         """Puts `model` in force; fio's files go to a folder of its name from now on."""
         self._model_folder = self._folder / model.name
-        return self.disk.set(model, floor_ns=floor_ns)
+        return self.disk.set(model, floor_ns=floor_ns, deep_floors=deep_floors)
 
     def run(self, job: Job) -> Measured:
         """Runs `job`, again while the machine was too loaded, at most `repeats` times; the last is kept and marked."""
         target = Target(self._sync_path, 0, SYNC_BYTES) if job.op == "pwrite_fsync" else self._raw
-        repeats = 0
-        while True:
-            meter, before = host.LoadMeter(), self.disk.status()
-            requests = run_job(job, target, self._model_folder, cores=host.split_cores().server)
-            load, after = meter.read(), self.disk.status()
-            too_loaded = any(getattr(load, name) > limit for name, limit in self._limits.items())
-            if not too_loaded or repeats == self._repeats:
-                break
-            repeats += 1
-        counts = {op: count - before["requests"][op] for op, count in after["requests"].items()}
-        return Measured(job, requests, counts, after["cpu_ns"] - before["cpu_ns"], load, repeats, too_loaded)
+        return run_unloaded(job, target, self._model_folder, limits=self._limits, repeats=self._repeats, disk=self.disk)
+
+
+def run_unloaded(
+    job: Job,
+    target: Target,
+    folder: Path,
+    *,
+    limits: Mapping[str, float],
+    repeats: int = REPEATS,
+    disk: device.MountedDevice | None = None,
+) -> Measured:
+    """Returns `job` on `target` by fio on the cores of a server, run again while the machine's load was above `limits`.
+
+    The last of at most 1 + `repeats` runs is kept, and marked if it, too, was too loaded; `disk` tells what it counted and spent.
+    """
+    repeated = 0
+    while True:
+        meter, before = host.LoadMeter(), disk.status() if disk else _NOTHING
+        requests = run_job(job, target, folder, cores=host.split_cores().server)
+        load, after = meter.read(), disk.status() if disk else _NOTHING
+        too_loaded = any(getattr(load, name) > limit for name, limit in limits.items())
+        if not too_loaded or repeated == repeats:
+            break
+        repeated += 1
+    counts = {op: count - before["requests"][op] for op, count in after["requests"].items()}
+    return Measured(job, requests, counts, after["cpu_ns"] - before["cpu_ns"], load, repeated, too_loaded)
 
 
 @contextlib.contextmanager

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tickdisk import host, memory
 from tickdisk.calibrate import fio, summary
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
-from tickdisk.calibrate.fio import Job, Op
+from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
+from tickdisk.calibrate.settle import Settled, off_ns, ramp_s, settle
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole, write_json
@@ -23,8 +23,6 @@ Say = Callable[[str], None]
 _4K, _1M = 4 << 10, 1 << 20
 DEPTHS = (1, 4, 16, 32)
 PIPE_DEPTH = 16
-_CORRECTIONS = 2
-_LOOK_S, _LOOK_REQUESTS = 0.25, 40
 _FSYNC_LATENCIES = 300
 _SIZE_BYTES = 1 << 30
 """Memory is taken for what is written, some 150 MiB; ext4 below 512 MiB would use blocks of 1 KiB."""
@@ -39,11 +37,6 @@ _REQUESTS = pa.schema(
     ],
     metadata={"schema_version": str(SCHEMA_VERSION), "table": "calibration_requests"},
 )
-
-
-def ramp_s(seconds: float) -> float:
-    """Returns what is cut from the start of a job that is measured for `seconds`."""
-    return max(0.05, 0.1 * seconds)
 
 
 def tier_jobs(seconds: float, latency_ns: int) -> list[Job]:
@@ -64,6 +57,7 @@ def calibrate(
     *,
     tiers: Sequence[str],
     seconds_per_job: float,
+    floor_depths: Sequence[int] = DEPTHS,
     out_path: Path,
     say: Say = print,
     size_bytes: int = _SIZE_BYTES,
@@ -73,6 +67,8 @@ def calibrate(
     file_system: str = DEFAULT_FILE_SYSTEM,
 ) -> Calibration:
     """Measures `models` and returns what it wrote to `out_path`; those in `tiers` by every job, the others floor and CPU only.
+
+    The floor is measured at each of `floor_depths` that the machine can serve.
 
     Raw latencies go to `requests.parquet` in the folder beside `out_path` that has its name, fio's words to `logs/` there.
     TickdiskError when the device or fio fails; nothing is left running or mounted then, and no calibration is written.
@@ -101,7 +97,7 @@ def calibrate(
             ) as table,
         ):
             ran, on_it = table.disk.backend.name, table.disk.file_system
-            session = _Session(table, writer, seconds_per_job)
+            session = _Session(table, writer, seconds_per_job, floor_depths)
             devices = []
             for model in models:
                 devices.append(session.tier(model) if model.name in tiers else session.floor_only(model))
@@ -128,75 +124,42 @@ def calibrate(
 class _Session:
     """Devices measured on one bench; every request that is kept goes to the table of raw latencies."""
 
-    def __init__(self, table: Bench, writer: pq.ParquetWriter, seconds: float) -> None:
-        self._bench, self._writer, self._seconds, self._ramp_ms = table, writer, seconds, ramp_s(seconds) * 1000
+    def __init__(self, table: Bench, writer: pq.ParquetWriter, seconds: float, depths: Sequence[int]) -> None:
+        self._bench, self._writer, self._seconds, self._depths = table, writer, seconds, depths
+        self._ramp_ms = ramp_s(seconds) * 1000
 
     def tier(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
-        floor_ns, looks, _ = self._settle(model.steady())
-        self._bench.set(model, floor_ns=floor_ns)
+        settled = settle(self._bench, model.steady(), self._seconds, self._depths)
+        self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
         measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model.latency_ns[0])]
         for each in measured:
             self._keep(model, each)
-        result = self._device(model, floor_ns, looks, measured[:2])
+        result = self._device(model, settled, measured[:2])
         return result.model_copy(update={"jobs": [summary.job_result(model, each, self._ramp_ms) for each in measured]})
 
     def floor_only(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor; the last look at it gives p50 and CPU."""
-        floor_ns, looks, last = self._settle(model.steady())
-        self._keep(model, last)
-        return self._device(model, floor_ns, looks, [last])
+        settled = settle(self._bench, model.steady(), self._seconds, self._depths)
+        self._keep(model, settled.last)
+        return self._device(model, settled, [settled.last])
 
-    def _settle(self, model: DeviceModel) -> tuple[int, int, Measured]:
-        """Leaves the floor in force: what p50 exceeds nominal by without one, corrected by what is then missing, at most twice.
-
-        Returns the floor, the number of looks at it and the last one, reads and writes mixed at queue depth 1.
-        """
-        nominal_ns = summary.nominal_latency_ns(model, "read_write", _4K)
-        look = Job("read_write", "random", _4K, 1, ramp_s(self._seconds) + max(_LOOK_S, _LOOK_REQUESTS * nominal_ns / 1e9))
-        floor_ns, looks = 0, 0
-        while True:
-            self._bench.set(model, floor_ns=floor_ns)
-            measured, looks = self._bench.run(look), looks + 1
-            off_ns = float(np.mean(self._off_ns(model, [measured])))
-            corrected_ns = min(max(0, floor_ns + round(off_ns)), nominal_ns)
-            if (looks > 1 and abs(off_ns) <= summary.latency_tolerance_ns(nominal_ns) / 2) or looks > _CORRECTIONS:
-                return floor_ns, looks, measured
-            floor_ns = corrected_ns
-            if floor_ns == nominal_ns:  # below the floor: it cannot get any faster
-                self._bench.set(model, floor_ns=floor_ns)
-                return floor_ns, looks, measured
-
-    def _device(self, model: DeviceModel, floor_ns: int, looks: int, shallow: list[Measured]) -> DeviceResult:
-        p50_ns = summary.nominal_latency_ns(model, "read_write", _4K) + np.mean(self._off_ns(model, shallow))
+    def _device(self, model: DeviceModel, settled: Settled, shallow: list[Measured]) -> DeviceResult:
+        p50_ns = summary.nominal_latency_ns(model, "read_write", _4K) + np.mean(off_ns(model, shallow, self._ramp_ms))
         cpu_ns = sum(each.cpu_ns for each in shallow) / sum(len(each.requests) for each in shallow)
         return DeviceResult(
             name=model.name,
             model=model.as_dict(),
             latency_ns=summary.nominal_latency_ns(model, "read", _4K),
-            floor_ns=floor_ns,
-            floor_looks=looks,
+            floor_ns=settled.floor_ns,
+            deep_floors=settled.deep_floors,
+            floor_looks=settled.looks,
             p50_ns=round(float(p50_ns)),
             cpu_ns_per_request=cpu_ns,
             floor_limited=False,
             reasons=[],
             jobs=[],
         )
-
-    def _off_ns(self, model: DeviceModel, measured: list[Measured]) -> list[int]:
-        """How far p50 is from nominal, of the reads and of the writes."""
-        off = []
-        for each in measured:
-            kept = each.requests.after(self._ramp_ms)
-            parts: tuple[tuple[Op, npt.NDArray[np.bool_]], ...] = (("read", ~kept.is_write), ("write", kept.is_write))
-            for op, mask in parts:
-                if mask.any():
-                    off.append(int(np.median(kept.latency_ns[mask])) - summary.nominal_latency_ns(model, op, _4K))
-        if not off:
-            raise TickdiskError(
-                f"no request on {model.name} completed after the ramp; give --seconds more than {self._seconds:g}"
-            )
-        return off
 
     def _keep(self, model: DeviceModel, measured: Measured) -> None:
         requests, n = measured.requests, len(measured.requests)

@@ -72,6 +72,8 @@ class DeviceResult(_Strict):
     """Nominal latency of a 4 KiB read on the idle device."""
     floor_ns: Count
     """The emulator's own latency, subtracted from every deadline; the excess of p50 over nominal at queue depth 1."""
+    deep_floors: list[tuple[int, int]] = []
+    """The same with more requests in flight: their number, ascending from 2, and ns."""
     floor_looks: Annotated[int, Field(ge=1)]
     """Looks at p50 until the floor was settled: without one, then with what the last look corrected."""
     p50_ns: Annotated[int, Field(gt=0)]
@@ -133,10 +135,20 @@ def load_calibration(path: Path) -> Calibration:
 
 def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
     """Returns the floor for `model`: measured if it was calibrated under its name and latency, interpolated otherwise."""
-    for device in calibration.devices:
-        if device.name == model.name and device.model["read_latency_ns"] == model.as_dict()["read_latency_ns"]:
-            return device.floor_ns
-    return interpolate_floor(calibration, model.latency_ns[0])
+    found = _calibrated(calibration, model)
+    return interpolate_floor(calibration, model.latency_ns[0]) if found is None else found.floor_ns
+
+
+def deep_floors(calibration: Calibration, model: DeviceModel) -> list[tuple[int, int]]:
+    """Returns what the floor for `model` is with more requests in flight (their number, ns); empty if it was not calibrated."""
+    found = _calibrated(calibration, model)
+    return [] if found is None else found.deep_floors
+
+
+def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | None:
+    latency_ns = model.as_dict()["read_latency_ns"]
+    same = (each for each in calibration.devices if each.name == model.name and each.model["read_latency_ns"] == latency_ns)
+    return next(same, None)
 
 
 def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:

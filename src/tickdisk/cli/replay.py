@@ -93,8 +93,10 @@ def replay_study(
         runs / cell.hash,
         project.world,
         [
-            room.Bench(fast, calibrate.floor_ns(known, fast), (room.OURS, room.FIO), known.backend, file_system),
-            room.Bench(slow, calibrate.floor_ns(known, slow), (room.OURS,), known.backend, file_system),
+            room.Bench(
+                each, calibrate.floor_ns(known, each), tools, calibrate.deep_floors(known, each), known.backend, file_system
+            )
+            for each, tools in ((fast, (room.OURS, room.FIO)), (slow, (room.OURS,)))
         ],
         seconds=project.config.chosen.replay.seconds,
         size_bytes=project.config.device_size_mib << 20,

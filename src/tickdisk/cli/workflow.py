@@ -60,12 +60,31 @@ def calibrate(
         project.models(),
         tiers=[name for name, model in project.devices.items() if model.tier],
         seconds_per_job=project.config.chosen.calibration.seconds_per_job,
+        floor_depths=project.config.chosen.calibration.fidelity_depths,
         out_path=output,
         say=_say,
         limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
         backend=backend,
         file_system=project.config.file_system,
     )
+
+
+def fidelity(plan: _Plan = PLAN_PATH, output: _Output = Path("results/fidelity.json")) -> None:
+    """Holds the tiers to their models over queue depths, from fio's own latencies, beside nbdkit where it is installed."""
+    from tickdisk import calibrate as room
+
+    process.follow_owner()
+    project = Project.load(plan)
+    limits, chosen = project.config.limits, project.config.chosen.calibration
+    found = room.measure_fidelity(
+        [model for model in project.devices.values() if model.tier and model.latency_ns[0] > 0],
+        seconds=chosen.fidelity_seconds,
+        depths=chosen.fidelity_depths,
+        out_path=output,
+        limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
+    )
+    for line in room.describe(found):
+        _say(line)
 
 
 def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro.parquet")) -> None:
@@ -140,5 +159,5 @@ def schema() -> None:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    for command in (plan, world, calibrate, micro, run, collect, paper, page, check, schema):
+    for command in (plan, world, calibrate, fidelity, micro, run, collect, paper, page, check, schema):
         app.command(command.__name__)(command)

@@ -34,6 +34,10 @@ class Calibration(_Strict):
 
     seconds_per_job: Seconds
     """Measured time of one fio job."""
+    fidelity_seconds: Seconds
+    """Measured time of one point when devices are held to their models over queue depths."""
+    fidelity_depths: Annotated[list[Annotated[int, Field(ge=1, le=1024)]], Field(min_length=1)]
+    """Queue depths of these points."""
 
 
 class _Roaming(_Strict):

@@ -12,7 +12,7 @@ from tickdisk.device.clean import recover
 from tickdisk.device.extents import ExtentRecorder, extents_of
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
-from tickdisk.device.model import DeviceModel, find_device, load_devices
+from tickdisk.device.model import NO_DELAY, DeviceModel, find_device, load_devices
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
 from tickdisk.device.parts import Bucket, Cache, Lognormal, Quantiles, Seek, Stalls
 from tickdisk.device.simulate import Steps, simulate, simulate_streams
@@ -29,6 +29,7 @@ __all__ = [
     "DEFAULT_FILE_SYSTEM",
     "DEFAULT_SIZE_BYTES",
     "MKFS",
+    "NO_DELAY",
     "OPS",
     "Abilities",
     "Backend",

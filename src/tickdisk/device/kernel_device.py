@@ -54,7 +54,13 @@ class KernelDevice(MountedDevice):
         self._record.is_nobodys = True
         self._record.save()
 
-    def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
+    def set(
+        self,
+        model: DeviceModel,
+        *,
+        floor_ns: int,
+        deep_floors: Sequence[tuple[int, int]] = (),  # noqa: ARG002 - there is no emulator that adds anything
+    ) -> Setting:
         """Returns the setting in force; TickdiskError for another model than it was made with."""
         self.backend.check_model(model)
         if not kernel_block.is_as(self._record, model):

@@ -127,10 +127,11 @@ class MountedDevice:
             self._loop.close()
             self._loop = None
 
-    def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
+    def set(self, model: DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> Setting:
         """Puts `model` in force for requests that arrive from now on; `floor_ns`, what the emulator adds, is subtracted.
 
-        TickdiskError when the backend cannot be that device.
+        `deep_floors` are what it adds with more requests in flight: their number, ascending from 2, and ns. TickdiskError
+        when the backend cannot be that device.
         """
         self.backend.check_model(model)
         reply = ask(
@@ -139,6 +140,7 @@ class MountedDevice:
             parameters=model.parameters(),
             floor_ns=floor_ns,
             burn_ns=model.burn_ns,
+            deep_floors=list(deep_floors),
         )
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
 
@@ -154,7 +156,8 @@ class MountedDevice:
 
         requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
         floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), cpu_ns of the emulator's threads in total
-        and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping).
+        and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping), real_time (whether its threads
+        run before all ordinary ones).
         """
         return ask(self._record.socket, "status")
 

@@ -4,6 +4,7 @@ from tickdisk.plot.accesses import access_sizes, cumulative_accesses, offset_tim
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
 from tickdisk.plot.distribution import latency_spread, shift_function, tails
 from tickdisk.plot.effects import dose_response, forest, paired_dots
+from tickdisk.plot.fidelity import fidelity
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_timeline
 from tickdisk.plot.replay import lateness_over_time, lateness_tails, service_times
 from tickdisk.plot.theme import save_png, save_svg, to_svg
@@ -15,6 +16,7 @@ __all__ = [
     "calibration_latency",
     "cumulative_accesses",
     "dose_response",
+    "fidelity",
     "forest",
     "iops_over_depth",
     "late_shares",

@@ -17,11 +17,12 @@ _QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 
 
 class CalibrationStudy(Study):
-    """Realised against nominal latency, requests per second and bandwidth of every device."""
+    """Realised against nominal latency, requests per second and bandwidth of every device, and how faithful it is."""
 
-    def __init__(self, calibration: str, *, output: str | None) -> None:
+    def __init__(self, calibration: str, fidelity: str, *, output: str | None) -> None:
         check_parameters()
         super().__init__("calibration", output)
+        self.faithful = calibrate.load_fidelity(Path(fidelity))
         self.measured = calibrate.load_calibration(Path(calibration))
         raw = pq.read_table(Path(calibration).parent / self.measured.requests).to_pandas()
         self._raw = dict(tuple(raw.groupby(["device", "job"], observed=True)["latency_ns"]))
@@ -39,6 +40,7 @@ class CalibrationStudy(Study):
         )
         self._state_facts()
         self._state_claims()
+        self._state_fidelity()
 
     def _state_facts(self) -> None:
         source = f"fio {self.measured.fio}, raw request logs"
@@ -108,6 +110,121 @@ class CalibrationStudy(Study):
                 facts=[],
                 n=1,
             )
+
+    def _state_fidelity(self) -> None:
+        found, source = self.faithful, "fio's raw request logs against the device's log of what its model said"
+        self.fact("ceiling", found.ceiling_iops, "requests/s", source=source, note="4 KiB random reads of a device without delay")
+        self.fact(
+            "floor",
+            found.least_latency_ns / 1000,
+            "us",
+            source=source,
+            note="median of a read of a device without delay, one at a time",
+        )
+        held = [point for point in found.points if found.counts(point)]
+        kept = [point for point in held if not point.too_loaded]
+        for name, limit, holds in (
+            ("p50", "max(3 us, 2 %)", [point.p50_holds for point in kept]),
+            ("p99", "max(50 us, 10 %)", [point.p99_holds for point in kept if point.p99_holds is not None]),
+        ):
+            self.fact(f"faithful.{name}", sum(holds), "points", n=len(holds), source=source, note=f"within {limit} of the model")
+            self.claim(
+                f"faithful_{name}",
+                source=OURS,
+                statement=f"{name} is within {limit} of the model's while that asks for under half of what the machine serves",
+                verdict=("equivalent" if all(holds) else "different") if holds else "not valid",
+                evidence=f"{sum(holds)} of {len(holds)} points; {len(held) - len(kept)} more were measured under too much load",
+                facts=[f"faithful.{name}"],
+                n=len(holds),
+            )
+        pipes = [pipe for pipe in found.pipes if not pipe.too_loaded]
+        self.claim(
+            "faithful_bandwidth",
+            source=OURS,
+            statement="bandwidths of up to 2 GB/s are within 2 % of the model's",
+            verdict=("equivalent" if all(pipe.holds for pipe in pipes) else "different") if pipes else "not valid",
+            evidence=", ".join(
+                f"{pipe.op} {pipe.bytes_per_s / 1e6:,.0f} of {pipe.nominal_bytes_per_s / 1e6:,.0f} MB/s" for pipe in pipes
+            ),
+            facts=[],
+            n=len(pipes),
+        )
+        self._state_cross_check()
+
+    def _state_cross_check(self) -> None:
+        """States what nbdkit's chain does at the latency and depths at which it was measured, beside ours."""
+        ours = {
+            point.queue_depth: point
+            for point in self.faithful.points
+            if point.chain == calibrate.OURS and point.latency_ns == calibrate.CROSS_NS and point.op == "read"
+        }
+        for point in self.faithful.points:
+            if point.chain == calibrate.CROSS_CHECK and point.queue_depth in ours:
+                for chain, each in (("ours", ours[point.queue_depth]), ("nbdkit", point)):
+                    name = f"cross.depth_{point.queue_depth}.{chain}"
+                    self.fact(
+                        f"{name}.off",
+                        each.p50_off_ns / 1000,
+                        "us",
+                        n=each.n,
+                        source="fio",
+                        note="median over nominal, reads of 1 ms",
+                    )
+                    self.fact(f"{name}.iops", each.iops, "requests/s", n=each.n, source="fio", note="reads of 1 ms")
+
+    def fidelity(self) -> SVG:
+        """Returns how far medians and p99 of reads are from the model's, over queue depth."""
+        found = self.faithful
+        points = [
+            point for point in found.points if point.op == "read" and point.chain == calibrate.OURS and point.latency_ns > 0
+        ]
+        rows = [
+            {
+                "device": point.device,
+                "depth": point.queue_depth,
+                "quantile": name,
+                "off_share": realised / said - 1,
+                "limit_share": limit,
+                "held": found.counts(point),
+            }
+            for point in points
+            for name, realised, said, limit in (
+                ("median", point.p50_ns, point.nominal_p50_ns, 0.02),
+                ("p99", point.p99_ns, point.nominal_p99_ns, 0.1),
+            )
+            if realised is not None and said
+        ]
+        order = list(dict.fromkeys(point.device for point in points))
+        counts = [point.n for point in points]
+        return self.figure(
+            "fidelity", plot.fidelity(pd.DataFrame(rows), order=order, n=f"n = {min(counts):,} to {max(counts):,} a point")
+        )
+
+    def fidelity_table(self) -> pd.DataFrame:
+        """Returns every point: realised and the model's latencies in us, requests per second, and whether it holds."""
+        found = self.faithful
+        return pd.DataFrame(
+            [
+                {
+                    "chain": point.chain,
+                    "device": point.device,
+                    "op": point.op,
+                    "depth": point.queue_depth,
+                    "n": point.n,
+                    "p50 us": point.p50_ns / 1000,
+                    "model's p50": point.nominal_p50_ns / 1000,
+                    "p99 us": None if point.p99_ns is None else point.p99_ns / 1000,
+                    "model's p99": None if point.nominal_p99_ns is None else point.nominal_p99_ns / 1000,
+                    "requests/s": round(point.iops),
+                    "held": found.counts(point),
+                    "p50 holds": point.p50_holds,
+                    "p99 holds": point.p99_holds,
+                    "steal": round(point.steal_share, 3),
+                    "repeats": point.repeats,
+                }
+                for point in found.points
+            ]
+        )
 
     def summary(self) -> pd.DataFrame:
         """Returns one row a device: nominal, realised at queue depth 1, floor, and why it is floor-limited."""

@@ -43,6 +43,11 @@ class Stage:
         """The emulator's own latency, which is subtracted from the arm's."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
+    def set(self, disk: device.MountedDevice, arm: str) -> device.Setting:
+        """Turns the device into that of an arm."""
+        model, floor_ns = self.models[arm], self.floor_ns(arm)
+        return disk.set(model, floor_ns=floor_ns, deep_floors=calibrate.deep_floors(self.calibration, model))
+
     @property
     def tools(self) -> dict[str, Tool]:
         """What looks on in each arm of the life."""
@@ -176,7 +181,7 @@ def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
             f"cannot copy the world to the device ({first}); if it is full, raise device_size_mib in workflow/config/config.yaml"
         ) from error
     disk.remount()
-    disk.set(stage.models[arm], floor_ns=stage.floor_ns(arm))
+    stage.set(disk, arm)
     return target
 
 
@@ -185,7 +190,7 @@ def _switch(stage: Stage, actors: "_Actors", lookout: Lookout, started_ns: int) 
     stalls = [injection for injection in stage.life.injections if injection.kind == "device_stall"]
     for number, epoch in enumerate(stage.life.epochs):
         actors.wait_until(started_ns + round(epoch.start_s * 1e9))
-        setting = actors.disk.set(stage.models[epoch.arm], floor_ns=stage.floor_ns(epoch.arm))
+        setting = stage.set(actors.disk, epoch.arm)
         lookout.look(epoch.arm)
         yield _epoch_row(number, epoch, stage, setting, started_ns)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):

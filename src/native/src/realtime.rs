@@ -1,0 +1,17 @@
+//! Threads that run as soon as they can, before those of ordinary priority; where that is not allowed, nothing changes.
+
+/// Lets the calling thread run before all of ordinary priority (`SCHED_FIFO`), and those that it starts; whether it may.
+pub fn take() -> bool {
+    set(libc::SCHED_FIFO, 1)
+}
+
+/// Makes the calling thread ordinary again.
+pub fn give_up() {
+    set(libc::SCHED_OTHER, 0);
+}
+
+fn set(policy: libc::c_int, priority: libc::c_int) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: changes the calling thread only; the parameters outlive the call.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
+}

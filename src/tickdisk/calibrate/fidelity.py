@@ -1,0 +1,288 @@
+"""How faithful the emulated device is, over queue depths and loads, beside nbdkit: realised against the model's completions.
+
+Realised latencies are fio's, of every request; what the model says is the device's own log of the same requests: completion minus
+arrival, before the floor is subtracted. The device's own times of replying decide nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from tickdisk import host, memory
+from tickdisk.calibrate import fio, nbd
+from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
+from tickdisk.calibrate.fio import Job
+from tickdisk.calibrate.settle import Settled, ramp_s, settle
+from tickdisk.calibrate.summary import percentile_ns
+from tickdisk.device import NO_DELAY, DeviceModel, read_log
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json, write_json
+
+SCHEMA_VERSION: Literal[1] = 1
+Chain = Literal["tickdisk", "nbdkit"]
+OURS: Chain = "tickdisk"
+CROSS_CHECK: Chain = "nbdkit"
+DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
+CROSS_DEPTHS, CROSS_NS = (1, 32), 1_000_000
+PIPES_BYTES_PER_S = (150e6, 550e6, 1e9, 2e9)
+SHARE_OF_CEILING = 0.5
+"""Up to this share of the requests that the machine can serve a device is held to its model."""
+P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 3_000, 0.02, 50_000, 0.10, 0.02
+_BLOCK, _PIPE_BLOCK, _PIPE_DEPTH, _SIZE_BYTES = 4 << 10, 1 << 20, 16, 1 << 30
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Point(_Strict):
+    """4 KiB random requests of one kind at one queue depth."""
+
+    chain: Chain
+    device: str
+    latency_ns: int
+    """Of a request on the idle device, the median."""
+    op: Literal["read", "write"]
+    queue_depth: int
+    n: int
+    p50_ns: int
+    p99_ns: int | None
+    p999_ns: int | None
+    nominal_p50_ns: int
+    nominal_p99_ns: int | None
+    nominal_p999_ns: int | None
+    iops: float
+    nominal_iops: float
+    """Queue depth over the mean of what the model says (Little)."""
+    floor_ns: int
+    steal_share: float
+    pressure_cpu_share: float
+    repeats: int
+    too_loaded: bool
+
+    @property
+    def p50_off_ns(self) -> int:
+        """How far the realised median is from the model's."""
+        return self.p50_ns - self.nominal_p50_ns
+
+    @property
+    def p50_holds(self) -> bool:
+        """Within 3 us or 2 %."""
+        return abs(self.p50_off_ns) <= max(P50_NS, P50_SHARE * self.nominal_p50_ns)
+
+    @property
+    def p99_holds(self) -> bool | None:
+        """Within 50 us or 10 %; None when too few requests lie beyond."""
+        if self.p99_ns is None or self.nominal_p99_ns is None:
+            return None
+        return abs(self.p99_ns - self.nominal_p99_ns) <= max(P99_NS, P99_SHARE * self.nominal_p99_ns)
+
+
+class Pipe(_Strict):
+    """1 MiB sequential requests on a device that only has a bandwidth."""
+
+    op: Literal["read", "write"]
+    nominal_bytes_per_s: float
+    bytes_per_s: float
+    n: int
+    steal_share: float
+    too_loaded: bool
+
+    @property
+    def holds(self) -> bool:
+        """Within 2 %."""
+        return abs(self.bytes_per_s / self.nominal_bytes_per_s - 1) <= BANDWIDTH_SHARE
+
+
+class Fidelity(_Strict):
+    """`fidelity.json`: the points of one run, and what this machine can serve at all."""
+
+    schema_version: Literal[1]
+    machine: Mapping[str, Any]
+    fio: str
+    seconds_per_point: float
+    limits: Mapping[str, float]
+    points: list[Point]
+    pipes: list[Pipe]
+    cross_check: str
+    """The other chain, or why it is not beside ours."""
+
+    @property
+    def ceiling_iops(self) -> float:
+        """The most requests a second that a device without delay served."""
+        return max(point.iops for point in self.points if point.chain == OURS and point.latency_ns == 0)
+
+    @property
+    def least_latency_ns(self) -> int:
+        """Median of a read of a device without delay at queue depth 1: the floor."""
+        return min(point.p50_ns for point in self.points if point.chain == OURS and point.latency_ns == 0)
+
+    def counts(self, point: Point) -> bool:
+        """Returns whether a point is held to the model: its modelled rate is under half of the ceiling, and above the floor."""
+        return (
+            point.chain == OURS
+            and point.nominal_p50_ns > self.least_latency_ns
+            and point.nominal_iops < SHARE_OF_CEILING * self.ceiling_iops
+        )
+
+
+def load_fidelity(path: Path) -> Fidelity:
+    """Returns what `measure_fidelity` wrote to `path`."""
+    return Fidelity.model_validate(read_json(path))
+
+
+def describe(found: Fidelity) -> Iterator[str]:
+    """Yields a table of the points and pipes, and what is to be said of all of them."""
+    latencies = f"{'p50 us':>11}{'off':>9}{'p99 us':>11}{'off':>9}"
+    yield f"{'chain':9}{'device':22}{'op':6}{'depth':>6}{latencies}{'requests/s':>12}  held to its model"
+    for point in found.points:
+        realised, said = [point.p50_ns, point.p99_ns], [point.nominal_p50_ns, point.nominal_p99_ns]
+        off = [
+            f"{each / 1000:11,.1f}{(each - of) / 1000:+9.1f}" if each is not None and of is not None else f"{'':20}"
+            for each, of in zip(realised, said, strict=True)
+        ]
+        holds = {(True, True): "holds", (True, None): "p50 holds", (True, False): "p99 DOES NOT HOLD"}
+        verdict = holds.get((point.p50_holds, point.p99_holds), "p50 DOES NOT HOLD") if found.counts(point) else ""
+        loaded = ", too much load" if point.too_loaded else ""
+        head = f"{point.chain:9}{point.device:22}{point.op:6}{point.queue_depth:6}"
+        yield f"{head}{off[0]}{off[1]}{point.iops:12,.0f}  {verdict}{loaded}"
+    for pipe in found.pipes:
+        share = pipe.bytes_per_s / pipe.nominal_bytes_per_s - 1
+        yield f"1 MiB {pipe.op}: {pipe.bytes_per_s / 1e6:,.0f} MB/s, {share:+.2%}, {'holds' if pipe.holds else 'DOES NOT HOLD'}"
+    least_us = found.least_latency_ns / 1000
+    yield f"ceiling {found.ceiling_iops:,.0f} requests/s, floor {least_us:.1f} us, cross-check: {found.cross_check}"
+    held = [point for point in found.points if found.counts(point)]
+    p50, p99 = sum(point.p50_holds for point in held), sum(point.p99_holds is True for point in held)
+    yield f"p50 holds at {p50} of {len(held)} points, p99 at {p99}"
+
+
+def measure_fidelity(
+    models: Sequence[DeviceModel],
+    *,
+    seconds: float,
+    out_path: Path,
+    depths: Sequence[int] = DEPTHS,
+    limits: Mapping[str, float] = LIMITS,
+    repeats: int = REPEATS,
+) -> Fidelity:
+    """Measures every device at every depth for `seconds`, its bandwidths, and nbdkit beside it; returns what it wrote."""
+    with memory.folder() as fast:
+        lacks, log = nbd.missing(), fast / "device.log"
+        crossed = [] if lacks else _cross_check(fast / "nbd", seconds, limits, repeats)
+        with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
+            run = _Run(table, seconds)
+            bare = settle(table, NO_DELAY, seconds)
+            for depth in depths:
+                run.point(NO_DELAY, bare, "read", depth)
+            for model in models:
+                settled = settle(table, model.steady(), seconds, depths)
+                for depth in depths:
+                    for op in ("read", "write"):
+                        run.point(model, settled, op, depth)
+            pipes = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in ("read", "write")]
+        points = [*run.points(read_log(log).to_pandas()), *crossed]
+    result = Fidelity(
+        schema_version=SCHEMA_VERSION,
+        machine=host.facts(),
+        fio=fio.version(),
+        seconds_per_point=seconds,
+        limits=dict(limits),
+        points=points,
+        pipes=pipes,
+        cross_check=f"not measured: {' and '.join(lacks)} not installed" if lacks else "nbdkit, nbdfuse, loop device",
+    )
+    write_json(out_path, result.model_dump(mode="json"))
+    return result
+
+
+class _Run:
+    """Jobs on one bench, each under a setting of its own, so that the device's log tells them apart."""
+
+    def __init__(self, table: Bench, seconds: float) -> None:
+        self._bench, self._seconds = table, seconds
+        self._made: list[tuple[DeviceModel, int, int, Measured]] = []
+
+    def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
+        """Measures a point; repeats of it have the setting in common, and the last one counts."""
+        number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
+        measured = self._bench.run(Job(op, "random", _BLOCK, depth, self._seconds + ramp_s(self._seconds)))
+        self._made.append((model, dict(settled.deep_floors).get(depth, settled.floor_ns), number, measured))
+
+    def pipe(self, op: Literal["read", "write"], bytes_per_s: int) -> Pipe:
+        """Measures a bandwidth."""
+        model = NO_DELAY.model_copy(update={"name": f"pipe_{bytes_per_s // 1_000_000}", "bandwidth_bytes_per_s": bytes_per_s})
+        self._bench.set(model, floor_ns=0)
+        measured = self._bench.run(Job(op, "sequential", _PIPE_BLOCK, _PIPE_DEPTH, max(1.0, self._seconds)))
+        return Pipe(
+            op=op,
+            nominal_bytes_per_s=bytes_per_s,
+            bytes_per_s=(measured.requests.requests_per_s or 0) * _PIPE_BLOCK,
+            n=len(measured.requests),
+            steal_share=measured.load.steal_share,
+            too_loaded=measured.too_loaded,
+        )
+
+    def points(self, log: pd.DataFrame) -> list[Point]:
+        """Returns the points, with what the log says that the model said of the same requests."""
+        log = log[log["length"] == _BLOCK]
+        by_setting = dict(tuple(log.groupby(["setting", "op"])))
+        points = []
+        for model, floor_ns, number, measured in self._made:
+            own = by_setting[number, measured.job.op].tail(len(measured.requests))
+            begun_ns = int(own["arrival_ns"].iloc[0]) + int(ramp_s(self._seconds) * 1e9)
+            kept = own[own["arrival_ns"] >= begun_ns]
+            points.append(
+                _point(OURS, model, measured, self._seconds, (kept["nominal_ns"] - kept["arrival_ns"]).to_numpy(), floor_ns)
+            )
+        return points
+
+
+def _point(
+    chain: Chain,
+    model: DeviceModel,
+    measured: Measured,
+    seconds: float,
+    said_ns: npt.NDArray[np.int64],
+    floor_ns: int,
+) -> Point:
+    job, kept = measured.job, measured.requests.after(ramp_s(seconds) * 1000)
+    if len(kept) == 0 or len(said_ns) == 0:
+        raise TickdiskError(f"{job.name} on {model.name}: no request after the ramp; measure for longer than {seconds:g} s")
+    return Point(
+        chain=chain,
+        device=model.name,
+        latency_ns=model.latency_ns[0],
+        op="read" if job.op == "read" else "write",
+        queue_depth=job.queue_depth,
+        n=len(kept),
+        p50_ns=int(np.median(kept.latency_ns)),
+        p99_ns=percentile_ns(kept.latency_ns, 0.99),
+        p999_ns=percentile_ns(kept.latency_ns, 0.999),
+        nominal_p50_ns=int(np.median(said_ns)),
+        nominal_p99_ns=percentile_ns(said_ns, 0.99),
+        nominal_p999_ns=percentile_ns(said_ns, 0.999),
+        iops=measured.requests.requests_per_s or 0.0,
+        nominal_iops=job.queue_depth * 1e9 / max(float(said_ns.mean()), 1.0),
+        floor_ns=floor_ns,
+        steal_share=measured.load.steal_share,
+        pressure_cpu_share=measured.load.pressure_cpu_share,
+        repeats=measured.repeats,
+        too_loaded=measured.too_loaded,
+    )
+
+
+def _cross_check(folder: Path, seconds: float, limits: Mapping[str, float], repeats: int) -> list[Point]:
+    ops = {f"{op}_latency_ns": CROSS_NS for op in ("read", "write", "flush")}
+    model = DeviceModel.model_validate({"name": "latency_1ms", **ops})
+    points = []
+    with nbd.nbd_chain(model, folder, _SIZE_BYTES // 4, cores=host.split_cores().others) as target:
+        for depth in CROSS_DEPTHS:
+            job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
+            measured = run_unloaded(job, target, folder, limits=limits, repeats=repeats)
+            points.append(_point(CROSS_CHECK, model, measured, seconds, np.array([CROSS_NS] * len(measured.requests)), 0))
+    return points

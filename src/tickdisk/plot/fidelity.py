@@ -1,0 +1,59 @@
+"""How far the emulated device is from its model, over queue depths."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tickdisk.plot.theme import MUTED, checked, colour, finish, title
+
+_HEIGHT, _WIDTH = 180, 230
+_LEAST = 0.1
+
+
+def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
+    """Returns how much longer than the model says the median (left) and p99 (right) took, over queue depth; a line a device.
+
+    Columns: device (of `order`), depth, quantile (`median`, `p99`), off_share (realised over the model's, minus one), limit_share
+    (how much is allowed), held (whether the device is held to its model at this depth). Hollow points are not held to it.
+    """
+    points = checked(table, ["device", "depth", "quantile", "off_share", "limit_share", "held"], "fidelity")
+    depths = sorted(points["depth"].unique().tolist())
+    points = points.assign(state=points["held"].map({True: "held to the model", False: "beyond half of what the machine serves"}))
+    most = max(_LEAST, float(points.loc[points["held"], "off_share"].abs().max() or 0) * 1.3)
+    x = alt.X(
+        "depth:Q",
+        scale=alt.Scale(type="log", base=2, domain=[depths[0] / 1.2, depths[-1] * 1.2], nice=False),
+        title="Queue depth (requests in flight)",
+        axis=alt.Axis(values=depths, format="d"),
+    )
+    y = alt.Y(
+        "off_share:Q",
+        scale=alt.Scale(domain=[-most, most], clamp=True, nice=False),
+        title="Realised longer than the model (%)",
+        axis=alt.Axis(format="%"),
+    )
+    base = alt.Chart(points)
+    zero = base.mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y=alt.YDatum(0.0))
+    lines = base.mark_line(opacity=0.7).encode(x, y, color=colour(order, "device"))
+    dots = base.mark_point(size=50, filled=True, opacity=1).encode(
+        x,
+        y,
+        color=colour(order, "device"),
+        shape=alt.Shape(
+            "state:N",
+            title=None,
+            scale=alt.Scale(
+                domain=["held to the model", "beyond half of what the machine serves"], range=["circle", "triangle-up"]
+            ),
+        ),
+    )
+    return finish(
+        alt.layer(zero, lines, dots)
+        .properties(width=_WIDTH, height=_HEIGHT)
+        .facet(column=alt.Column("quantile:N", title=None, sort=["median", "p99"]))
+        .properties(
+            title=title("Realised latency against the model's", [f"4 KiB random reads; beyond the frame: drawn at its edge; {n}"])
+        )
+    )

@@ -1,0 +1,115 @@
+"""The emulated device against its model: what holds and what does not is told apart, on paper and on a real device."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tickdisk import calibrate, device
+from tickdisk.calibrate import nbd
+
+POINT: dict[str, Any] = {
+    "chain": "tickdisk",
+    "device": "disk",
+    "latency_ns": 1_000_000,
+    "op": "read",
+    "queue_depth": 4,
+    "n": 1000,
+    "p50_ns": 1_000_000,
+    "p99_ns": 1_000_000,
+    "p999_ns": None,
+    "nominal_p50_ns": 1_000_000,
+    "nominal_p99_ns": 1_000_000,
+    "nominal_p999_ns": None,
+    "iops": 4000,
+    "nominal_iops": 4000,
+    "floor_ns": 20_000,
+    "steal_share": 0,
+    "pressure_cpu_share": 0,
+    "repeats": 0,
+    "too_loaded": False,
+}
+
+
+def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
+    bare = POINT | {"device": "no_delay", "latency_ns": 0, "p50_ns": 20_000, "nominal_p50_ns": 0, "iops": 100_000}
+    return calibrate.Fidelity.model_validate(
+        {
+            "schema_version": 1,
+            "machine": {},
+            "fio": "fio-3",
+            "seconds_per_point": 1,
+            "limits": {},
+            "points": [bare, *(POINT | point for point in points)],
+            "pipes": [],
+            "cross_check": "none",
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "p50", "p99"),
+    [
+        ({"p50_ns": 1_020_000}, True, True),
+        ({"p50_ns": 1_020_001}, False, True),
+        ({"p50_ns": 979_999}, False, True),
+        ({"p99_ns": 1_100_000}, True, True),
+        ({"p99_ns": 1_100_001}, True, False),
+        ({"p99_ns": None}, True, None),
+        ({"nominal_p50_ns": 50_000, "p50_ns": 53_000}, True, True),
+        ({"nominal_p50_ns": 50_000, "p50_ns": 53_001}, False, True),
+        ({"nominal_p99_ns": 50_000, "p99_ns": 100_000}, True, True),
+        ({"nominal_p99_ns": 50_000, "p99_ns": 100_001}, True, False),
+    ],
+)
+def test_a_point_holds_within_its_limits(changed: dict[str, Any], p50: bool, p99: bool | None) -> None:
+    point = calibrate.Point.model_validate(POINT | changed)
+    assert (point.p50_holds, point.p99_holds) == (p50, p99)
+
+
+def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floor() -> None:
+    changes = [{}, {"nominal_iops": 49_999}, {"nominal_iops": 50_000}, {"nominal_p50_ns": 20_000}, {"chain": "nbdkit"}]
+    found = _fidelity(*changes)
+    assert found.ceiling_iops == 100_000
+    assert found.least_latency_ns == 20_000
+    assert [found.counts(point) for point in found.points[1:]] == [True, True, False, False, False]
+    said = list(calibrate.describe(_fidelity({"p50_ns": 2_000_000}, {"p99_ns": 2_000_000})))
+    assert [line for line in said if "p50 DOES NOT HOLD" in line] == [said[2]]
+    assert [line for line in said if "p99 DOES NOT HOLD" in line] == [said[3]]
+    assert said[-1] == "p50 holds at 1 of 2 points, p99 at 1"
+
+
+@pytest.mark.live
+def test_what_the_model_said_is_told_of_the_same_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate.fidelity, "PIPES_BYTES_PER_S", (150e6,))
+    ops = {
+        f"{op}_latency_ns": {"quantiles": [[0, 2_000_000], [0.5, 2_000_000], [0.500001, 4_000_000], [1, 4_000_000]]}
+        for op in ("read", "write")
+    }
+    model = device.DeviceModel.model_validate({"name": "two", **ops, "flush_latency_ns": 0, "channels": 4})
+    out = tmp_path / "fidelity.json"
+    found = calibrate.measure_fidelity([model], seconds=0.4, depths=(1, 8), out_path=out, limits={})
+    assert calibrate.load_fidelity(out) == found
+    shallow, deep = (point for point in found.points if point.device == "two" and point.op == "read")
+    # One at a time half of the requests take 2 ms and half 4 ms; with 8 in flight on 4 channels each waits for one before.
+    assert shallow.nominal_p99_ns is None or shallow.nominal_p99_ns == 4_000_000
+    assert shallow.nominal_iops == pytest.approx(1000 / 3, rel=0.2)
+    assert deep.nominal_iops == pytest.approx(4000 / 3, rel=0.2)
+    assert deep.nominal_p50_ns == pytest.approx(6_000_000, rel=0.1)
+    assert deep.p50_ns >= 5_000_000
+    assert found.least_latency_ns < 1_000_000
+    assert [pipe.nominal_bytes_per_s for pipe in found.pipes] == [150e6] * 2
+    assert all(0.5 < pipe.bytes_per_s / 150e6 < 1.02 for pipe in found.pipes)
+
+
+@pytest.mark.live
+@pytest.mark.skipif(bool(nbd.missing()), reason="nbdkit or nbdfuse is not installed")
+def test_the_other_chain_delays_and_leaves_nothing(tmp_path: Path) -> None:
+    model = device.DeviceModel(name="slow", read_latency_ns=5_000_000, write_latency_ns=5_000_000, flush_latency_ns=0)
+    mounts = Path("/proc/mounts").read_text(encoding="utf-8")
+    with nbd.nbd_chain(model, tmp_path / "nbd", 64 << 20) as target:
+        job = calibrate.Job("read", "random", 4096, 1, requests=20)
+        requests = calibrate.run_job(job, target, tmp_path)
+    assert int(np.median(requests.latency_ns)) >= 5_000_000
+    assert Path("/proc/mounts").read_text(encoding="utf-8") == mounts
