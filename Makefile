@@ -7,7 +7,7 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test setup doctor lab bench-device bench-model bench-profile bench-replay soak lock clean
+.PHONY: help paper test test-guest setup doctor lab bench-device bench-model bench-profile bench-replay soak lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -29,6 +29,11 @@ bench-device: setup ## how faithful the emulated device is, over queue depths, b
 
 bench-model: setup ## requests a second that the device model completes in simulated time
 	@$(WITH_PATH) python -m tickdisk.device.bench
+
+test-guest: setup ## null_blk in a QEMU guest without KVM, with Debian's kernel (minutes; needs qemu-system-x86)
+	@mkdir -p build/guest && cd build/guest && package=$$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1) && \
+		ls $$package*.deb >/dev/null 2>&1 || (apt-get -q download $$package && dpkg -x $$package*.deb .)
+	@$(WITH_PATH) TICKDISK_GUEST=$(CURDIR)/build/guest pytest -q tests/test_device_guest.py
 
 lab: setup ## the notebooks in JupyterLab
 	@$(WITH_PATH) jupyter lab notebooks

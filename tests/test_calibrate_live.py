@@ -1,5 +1,6 @@
 """A calibration on a real emulated device: every layer counts what was made, and the figures are those of the raw table."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -87,3 +88,18 @@ def test_a_short_calibration(tmp_path: Path) -> None:
             assert 0.2 < job.bandwidth_bytes_per_s / 5e8 < 1.02
     assert len(calibrate.acceptance(made)) == 6
     assert (tmp_path / "calibration" / "logs" / "disk" / "read_random_4k_qd1.fio").exists()
+
+
+@pytest.mark.parametrize(("backend", "file_system"), [("tree", "tree"), ("fuse", "xfs"), ("fuse", "btrfs")])
+def test_a_calibration_says_what_it_ran_on(backend: str, file_system: str, tmp_path: Path) -> None:
+    asked = "ext4" if backend == "tree" else file_system
+    if backend != "tree" and shutil.which(device.MKFS[asked][0]) is None:
+        pytest.skip(f"no {device.MKFS[asked][0]}")
+    out, slow = tmp_path / "calibration.json", DISK.with_latency(10_000_000)  # other programs' noise is far below
+    made = calibrate.calibrate(
+        [slow], tiers=[], seconds_per_job=0.1, out_path=out, say=lambda _: None, limits={}, backend=backend, file_system=asked
+    )
+    assert (made.backend, made.file_system) == (backend, file_system)
+    (disk,) = made.devices
+    assert 0 < disk.floor_ns < disk.latency_ns
+    assert disk.p50_ns + disk.floor_ns >= 0.9 * disk.latency_ns, "the model is in force, whatever else the machine does"

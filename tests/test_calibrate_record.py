@@ -147,6 +147,8 @@ def _calibration(*devices: tuple[DeviceModel, int, float, list[dict[str, Any]]])
         {
             "schema_version": 1,
             "machine": {},
+            "backend": "fuse",
+            "file_system": "ext4",
             "fio": "fio-3.33",
             "seconds_per_job": 0.5,
             "ramp_s": 0.05,

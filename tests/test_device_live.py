@@ -3,6 +3,7 @@
 import fcntl
 import mmap
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -223,11 +224,26 @@ def test_the_floor_is_measured_and_above_the_model_it_limits() -> None:
     assert limited.floor_limited
 
 
-def test_other_file_systems() -> None:
-    with device.up(model(0), size_bytes=320 << 20, file_system="xfs", floor_ns=0) as disk:
-        (disk.mount_point / "file").write_text("tick")
+@pytest.mark.parametrize("file_system", ["ext4", "xfs", "btrfs"])
+def test_every_file_system(file_system: str, tmp_path: Path) -> None:
+    if shutil.which(device.MKFS[file_system][0]) is None:
+        pytest.skip(f"no {device.MKFS[file_system][0]}")
+    content, log = os.urandom(4 << 20), tmp_path / "device.log"
+    with device.up(model(0), size_bytes=320 << 20, file_system=file_system, floor_ns=0, log_path=log) as disk:
+        assert (disk.file_system, disk.tells_extents) == (file_system, file_system != "btrfs")
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+        assert [line for line in lines if f" {disk.mount_point} " in line and f" - {file_system} {disk.block_device} " in line]
+        (disk.mount_point / "file").write_bytes(content)
         disk.remount()
-        assert (disk.mount_point / "file").read_text() == "tick"
+        cold = disk.set(model(50_000), floor_ns=0)
+        assert (disk.mount_point / "file").read_bytes() == content
+        with (disk.mount_point / "file").open("r+b") as file:
+            file.write(b"tick")
+            file.flush()
+            os.fsync(file.fileno())
+    seen = rows(log, cold.number)
+    assert seen.query("op == 'read'")["length"].sum() >= len(content)
+    assert {"write", "flush"} <= set(seen["op"])
 
 
 def test_what_cannot_be_mounted_is_said_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,8 +255,17 @@ def test_what_cannot_be_mounted_is_said_before_anything_is_done(monkeypatch: pyt
         with pytest.raises(TickdiskError, match=message), device.up(model(0), **values):
             pass
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(TickdiskError, match="needs root"), device.up(model(0)):
+    with (
+        pytest.raises(TickdiskError, match="backend fuse does not work here: it needs root"),
+        device.up(model(0), backend="fuse"),
+    ):
         pass
+    for backend, message in (
+        ("floppy", "unknown backend floppy; known are fuse, tree"),
+        ("simulated", "backend simulated mounts nothing"),
+    ):
+        with pytest.raises(TickdiskError, match=message), device.up(model(0), backend=backend):
+            pass
 
 
 def test_by_hand(tmp_path: Path) -> None:

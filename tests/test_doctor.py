@@ -1,5 +1,6 @@
 """The doctor looks at machines that a test describes in a folder."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 from tickdisk import calibrate
 from tickdisk.calibrate import Calibration, DeviceResult
 from tickdisk.cli.doctor import doctor
-from tickdisk.doctor import Check, Machine, examine, render, tier_checks
+from tickdisk.doctor import Check, Machine, backend_check, examine, render, tier_checks
 
 FILES = {
     "proc/cpuinfo": "processor\t: 0\n\nprocessor\t: 1\n",
@@ -21,7 +22,8 @@ FILES = {
     "dev/loop-control": "",
     "dev/cpu_dma_latency": "",
     "sys/kernel/btf/vmlinux": "",
-    "sys/class/zram-control": "",
+    "sys/class/zram-control/hot_add": "",
+    "sys/kernel/config/nullb/features": "",
     "usr/share/games/minetest/games/minetest_game": "",
     "home/build/tickdisk-players": "",
     "home/src/tickdisk/_native.abi3.so": "",
@@ -81,7 +83,7 @@ def test_a_complete_machine_is_in_order(machine: Machine) -> None:
         ("usr/bin/strace", "tracing", "limited", ("strace",)),
         ("sys/kernel/btf/vmlinux", "tracing", "limited", ()),
         ("usr/bin/go", "toolchains", "limited", ()),
-        ("usr/bin/qemu-system-x86_64", "other devices", "limited", ("qemu-system-x86",)),
+        ("usr/bin/qemu-system-x86_64", "guest", "limited", ("qemu-system-x86",)),
     ],
 )
 def test_what_is_lost_is_the_only_thing_reported(
@@ -115,7 +117,35 @@ def test_file_systems_may_be_modules(machine: Machine, monkeypatch: pytest.Monke
     )
     monkeypatch.setattr("os.uname", lambda: type("Uname", (), {"release": "6.1.0-test"}))
     assert by_name(machine)["file systems"].detail == "ext4, xfs; without btrfs (not in this kernel)"
-    assert "null_blk there" in by_name(machine)["other devices"].detail
+    shutil.rmtree(machine.root / "sys/kernel/config")
+    assert "null_blk does not: not loaded; modprobe null_blk" in backend_check(machine).detail
+
+
+@pytest.mark.parametrize(
+    ("lost", "state", "said"),
+    [
+        (None, "ok", "fuse runs unless another is named; tree works; zram works; null_blk works"),
+        ("dev/loop-control", "limited", "tree runs unless another is named; fuse does not: no /dev/loop-control"),
+        ("dev/fuse", "missing", "simulated runs unless another is named; fuse does not: no /dev/fuse"),
+        ("sys/class/zram-control/hot_add", "ok", "zram does not: no /sys/class/zram-control"),
+        ("sys/kernel/config/nullb/features", "ok", "null_blk does not: this kernel has no null_blk"),
+    ],
+)
+def test_backends_that_work_and_the_one_that_runs(machine: Machine, lost: str | None, state: str, said: str) -> None:
+    if lost is not None:
+        (machine.root / lost).unlink()
+        if not any((machine.root / lost).parent.iterdir()):
+            (machine.root / lost).parent.rmdir()
+    check = backend_check(machine)
+    assert (check.state, said in check.detail) == (state, True), check.detail
+
+
+def test_a_person_who_is_not_root_gets_a_tree(machine: Machine) -> None:
+    other = Machine(root=machine.root, project=machine.project, user=1000, folders=machine.folders)
+    assert "no fusermount3" in backend_check(other).detail
+    helper = machine.root / "usr/bin/fusermount3"
+    helper.touch(0o755)
+    assert backend_check(other).detail.startswith("tree runs unless another is named; fuse does not: it needs root")
 
 
 @pytest.mark.parametrize("count", [1, 12, 60])

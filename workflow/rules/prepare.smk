@@ -24,6 +24,7 @@ rule calibrate:
     threads: workflow.cores
     params:
         calibration=PROJECT.config.chosen.calibration.model_dump(),
+        file_system=PROJECT.config.file_system,
         models=json.dumps(
             [model.as_dict() for model in PROJECT.models()], sort_keys=True
         ),

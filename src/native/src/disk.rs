@@ -2,21 +2,18 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
-    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
-    ReplyOpen, ReplyStatfs, ReplyWrite, Request, SessionACL, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
+    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
+    Request, TimeOrNow, WriteFlags,
 };
 
 use crate::engine::{Answer, Engine};
 use crate::memory::Memory;
 use crate::model::Op;
-use crate::realtime;
 
 /// The attributes never change; a loop device asks for them even when this process is dead, and must not wait then.
 const FOREVER: Duration = Duration::from_secs(1 << 30);
@@ -32,6 +29,7 @@ pub enum Pending {
     Read(ReplyData, u64, u64),
     Written(ReplyWrite, u32),
     Done(ReplyEmpty),
+    Bytes(ReplyData, Vec<u8>),
 }
 
 impl Answer for Pending {
@@ -40,19 +38,32 @@ impl Answer for Pending {
             Self::Read(reply, offset, length) => reply.data(memory.read(offset, length)),
             Self::Written(reply, length) => reply.written(length),
             Self::Done(reply) => reply.ok(),
+            Self::Bytes(reply, bytes) => reply.data(&bytes),
         }
     }
 
     fn fail(self) {
         match self {
-            Self::Read(reply, ..) => reply.error(Errno::EIO),
+            Self::Read(reply, ..) | Self::Bytes(reply, _) => reply.error(Errno::EIO),
             Self::Written(reply, _) => reply.error(Errno::EIO),
             Self::Done(reply) => reply.error(Errno::EIO),
         }
     }
 }
 
-struct Disk(Arc<Engine<Pending>>);
+/// As many requests in flight, as large, as a device is asked for.
+pub fn set_transfers(kernel: &mut KernelConfig) -> io::Result<()> {
+    kernel
+        .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
+        .map_err(|_| io::Error::other("this kernel's FUSE has no asynchronous direct I/O"))?;
+    for refused in [kernel.set_max_background(BACKGROUND_REQUESTS), kernel.set_congestion_threshold(BACKGROUND_REQUESTS)] {
+        refused.map_err(|_| io::Error::other("this kernel's FUSE refuses 1,024 requests in flight"))?;
+    }
+    kernel.set_max_write(MAX_TRANSFER).map_err(|_| io::Error::other("this kernel's FUSE refuses requests of 1 MiB"))?;
+    Ok(())
+}
+
+pub struct Disk(pub Arc<Engine<Pending>>);
 
 impl Disk {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
@@ -80,14 +91,7 @@ impl Disk {
 
 impl Filesystem for Disk {
     fn init(&mut self, _: &Request, kernel: &mut KernelConfig) -> io::Result<()> {
-        kernel
-            .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
-            .map_err(|_| io::Error::other("this kernel's FUSE has no asynchronous direct I/O"))?;
-        for refused in [kernel.set_max_background(BACKGROUND_REQUESTS), kernel.set_congestion_threshold(BACKGROUND_REQUESTS)] {
-            refused.map_err(|_| io::Error::other("this kernel's FUSE refuses 1,024 requests in flight"))?;
-        }
-        kernel.set_max_write(MAX_TRANSFER).map_err(|_| io::Error::other("this kernel's FUSE refuses requests of 1 MiB"))?;
-        Ok(())
+        set_transfers(kernel)
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -189,60 +193,5 @@ impl Filesystem for Disk {
             return reply.error(Errno::EOPNOTSUPP);
         }
         self.0.discard(handle.0, offset, length, Pending::Done(reply));
-    }
-}
-
-/// A mounted disk: its engine, its threads and its FUSE session.
-pub struct MountedDisk {
-    pub engine: Arc<Engine<Pending>>,
-    /// Whether its threads run before all ordinary ones.
-    pub is_real_time: bool,
-    threads: Vec<JoinHandle<()>>,
-    session: Option<BackgroundSession>,
-}
-
-impl MountedDisk {
-    pub fn mount(mount_point: &Path, source: &str, size: usize, log: Option<&Path>, volatile: bool) -> io::Result<Self> {
-        // The threads that it starts take this over. On a core that players or a file system's threads share with them they would
-        // else wait for milliseconds, now and then.
-        let is_real_time = realtime::take();
-        let mounted = Self::mount_with_threads(mount_point, source, size, log, volatile, is_real_time);
-        realtime::give_up();
-        mounted
-    }
-
-    fn mount_with_threads(
-        mount_point: &Path,
-        source: &str,
-        size: usize,
-        log: Option<&Path>,
-        volatile: bool,
-        is_real_time: bool,
-    ) -> io::Result<Self> {
-        let (engine, threads) = Engine::start(size, log, volatile)?;
-        let mut config = Config::default();
-        config.acl = SessionACL::All;
-        config.mount_options =
-            vec![MountOption::FSName(source.into()), MountOption::Subtype("tickdisk".into()), MountOption::DefaultPermissions];
-        // One reader keeps the order of arrivals that the model is promised.
-        config.n_threads = Some(1);
-        let session = fuser::spawn_mount(Disk(Arc::clone(&engine)), mount_point, &config)?;
-        Ok(Self { engine, is_real_time, threads, session: Some(session) })
-    }
-
-    /// Whether the file system was unmounted or its connection aborted.
-    pub fn has_ended(&self) -> bool {
-        self.session.as_ref().is_none_or(|session| session.guard.is_finished())
-    }
-
-    /// Unmounts if still mounted, answers what is pending with errors, and completes the log.
-    pub fn close(&mut self) -> io::Result<()> {
-        let ended = self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join);
-        self.engine.stop();
-        for thread in self.threads.drain(..) {
-            thread.join().map_err(|_| io::Error::other("a thread of the device panicked"))?;
-        }
-        self.engine.close_log();
-        ended
     }
 }

@@ -10,10 +10,13 @@ mod floor;
 mod log;
 mod memory;
 mod model;
+mod mounted;
 mod preads;
 mod realtime;
 mod replay;
+mod streams;
 mod timer;
+mod tree;
 mod undo;
 
 #[cfg(feature = "python")]

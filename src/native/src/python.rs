@@ -13,22 +13,30 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::disk::{MountedDisk, Pending};
+use crate::disk::Pending;
 use crate::engine::{Engine, Setting};
 use crate::floor::Floor;
 use crate::model::{Model, Op, Parameters, Request, closed_loop};
+use crate::mounted::Mounted;
 use crate::replay as issuer;
+use crate::streams::{self, Step};
 
 const NAMES: [&str; 4] = ["read", "write", "flush", "discard"];
 /// How often a replay lets Python look for signals.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A disk in memory behind a FUSE mount; it answers at once until `set`.
+/// A device behind a FUSE mount, one file in memory or a tree of files; it answers at once until `set`.
 #[pyclass(frozen)]
 struct Disk {
     engine: Arc<Engine<Pending>>,
     is_real_time: bool,
-    mounted: Mutex<MountedDisk>,
+    mounted: Mutex<Mounted>,
+}
+
+impl From<Mounted> for Disk {
+    fn from(mounted: Mounted) -> Self {
+        Self { engine: Arc::clone(&mounted.engine), is_real_time: mounted.is_real_time, mounted: Mutex::new(mounted) }
+    }
 }
 
 #[pymethods]
@@ -44,8 +52,20 @@ impl Disk {
         log_path: Option<PathBuf>,
         volatile: bool,
     ) -> PyResult<Self> {
-        let mounted = py.detach(|| MountedDisk::mount(&mount_point, source, size_bytes, log_path.as_deref(), volatile))?;
-        Ok(Self { engine: Arc::clone(&mounted.engine), is_real_time: mounted.is_real_time, mounted: Mutex::new(mounted) })
+        let mounted = py.detach(|| Mounted::disk(&mount_point, source, size_bytes, log_path.as_deref(), volatile))?;
+        Ok(mounted.into())
+    }
+
+    /// Mounts a file system at `mount_point` that passes everything on to `folder`, below the kernel's write-back cache.
+    #[staticmethod]
+    #[pyo3(signature = (mount_point, source, folder, log_path=None))]
+    fn tree(py: Python<'_>, mount_point: PathBuf, source: &str, folder: PathBuf, log_path: Option<PathBuf>) -> PyResult<Self> {
+        Ok(py.detach(|| Mounted::tree(&mount_point, source, &folder, log_path.as_deref()))?.into())
+    }
+
+    /// Lets the kernel forget the pages of a tree's files; what is not yet written stays.
+    fn cool(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.mounted.lock().expect("no thread panics with the lock").cool())?)
     }
 
     /// Puts a model in force; returns the setting's number and the `CLOCK_MONOTONIC` time from which it holds.
@@ -186,6 +206,45 @@ fn simulate_closed(
     completions_ns.copy_from_slice(py, &column(&mut made.iter().map(|(_, done_ns)| *done_ns)))
 }
 
+/// Writes when each step was issued and completed, in simulated time. Columns of steps: stream, due time in ns, number of its
+/// requests; columns of requests, in the order of the steps: op (an index of read, write, flush, discard), offset, length.
+#[pyfunction]
+fn simulate_streams(
+    py: Python<'_>,
+    parameters: Parameters,
+    steps: [PyBuffer<i64>; 3],
+    requests: [PyBuffer<i64>; 3],
+    issued_ns: PyBuffer<i64>,
+    completed_ns: PyBuffer<i64>,
+) -> PyResult<()> {
+    let wrong = || PyValueError::new_err("numbers are not negative, ops 0 to 3, and every request belongs to a step");
+    let [streams, dues, counts] = steps;
+    let (streams, dues, counts) = (streams.to_vec(py)?, dues.to_vec(py)?, counts.to_vec(py)?);
+    let step = |((stream, due), count): ((&i64, &i64), &i64)| {
+        let (stream, requests) = (usize::try_from(*stream).ok()?, usize::try_from(*count).ok()?);
+        (stream < streams.len()).then_some(Step { stream, due_ns: u64::try_from(*due).ok()?, requests })
+    };
+    let steps: Option<Vec<_>> = streams.iter().zip(&dues).zip(&counts).map(step).collect();
+    let [ops, offsets, lengths] = requests;
+    let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
+    let request = |((op, offset), length): ((&i64, &i64), &i64)| {
+        let op = *Op::ALL.get(usize::try_from(*op).ok()?)?;
+        Some((op, u64::try_from(*offset).ok()?, u64::try_from(*length).ok()?))
+    };
+    let requests: Option<Vec<_>> = ops.iter().zip(&offsets).zip(&lengths).map(request).collect();
+    let (steps, requests) = (steps.ok_or_else(wrong)?, requests.ok_or_else(wrong)?);
+    let counted = steps.iter().try_fold(0_usize, |sum, step| sum.checked_add(step.requests));
+    if counted != Some(requests.len()) || [dues.len(), counts.len()] != [streams.len(); 2] {
+        return Err(wrong());
+    }
+    let outcomes = py.detach(|| streams::simulate(Model::new(parameters), &steps, &requests));
+    let column = |which: fn(&(u64, u64)) -> u64| -> Vec<i64> {
+        outcomes.iter().map(|outcome| i64::try_from(which(outcome)).unwrap_or(i64::MAX)).collect()
+    };
+    issued_ns.copy_from_slice(py, &column(|outcome| outcome.0))?;
+    completed_ns.copy_from_slice(py, &column(|outcome| outcome.1))
+}
+
 /// Makes packed requests again; returns when the first was due, whether memory was locked and
 /// whether streams had real-time priority, and the packed outcome of each.
 ///
@@ -227,5 +286,5 @@ fn preads(py: Python<'_>, path: PathBuf, count: u64) -> PyResult<u64> {
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{Disk, preads, replay, simulate, simulate_closed};
+    use super::{Disk, preads, replay, simulate, simulate_closed, simulate_streams};
 }

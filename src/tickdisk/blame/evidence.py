@@ -61,7 +61,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
     requests, waits = _captured(folder)
     epochs, device = table.read("epochs", folder / "epochs.parquet"), table.read("device", folder / "device.parquet")
     empty = ["the capture is empty and the device has requests"] if requests.empty and len(device) else []
-    injections = folder / "injections.parquet"
+    injections, extents = folder / "injections.parquet", folder / "extents.parquet"
     return Evidence(
         folder.name,
         requests,
@@ -70,7 +70,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         ticks=table.read("ticks", folder / "ticks.parquet"),
         actions=table.read("actions", folder / "actions.parquet"),
         device=device,
-        extents=table.read("extents", folder / "extents.parquet"),
+        extents=table.read("extents", extents) if extents.exists() else None,
         injections=table.read("injections", injections) if injections.exists() else None,
         window_ns=(int(epochs["steady_ns"].min()), int(epochs["end_ns"].max())),
         lost_events=sum(capture["lost_events"] for capture in manifest["captures"]),

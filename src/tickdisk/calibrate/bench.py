@@ -40,7 +40,8 @@ class Bench:
         raw, self._sync_path = disk.mount_point / "calibration-raw", disk.mount_point / "calibration-sync"
         write_file(raw, RAW_BYTES)
         write_file(self._sync_path, SYNC_BYTES)
-        self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES)
+        # Without extents that name places on the block device the file itself is the region: past the page cache all the same.
+        self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES) if disk.tells_extents else Target(raw, 0, RAW_BYTES)
 
     def set(self, model: device.DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> device.Setting:
         """Puts `model` in force; fio's files go to a folder of its name from now on."""
@@ -88,9 +89,18 @@ def bench(
     limits: Mapping[str, float],
     log_path: Path | None = None,
     repeats: int = REPEATS,
+    backend: str | None = None,
+    file_system: str = device.DEFAULT_FILE_SYSTEM,
 ) -> Iterator[Bench]:
     """Yields a bench on a device that is up, at memory speed at first; takes it down at the end, whatever happens."""
     with device.up(
-        model.unlimited(), size_bytes=size_bytes, floor_ns=0, log_path=log_path, logs=folder, cores=host.split_cores().others
+        model.unlimited(),
+        backend=backend,
+        size_bytes=size_bytes,
+        file_system=file_system,
+        floor_ns=0,
+        log_path=log_path,
+        logs=folder,
+        cores=host.split_cores().others,
     ) as disk:
         yield Bench(disk, folder, limits, repeats)

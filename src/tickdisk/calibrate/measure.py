@@ -15,7 +15,7 @@ from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
 from tickdisk.calibrate.settle import Settled, off_ns, ramp_s, settle
-from tickdisk.device import DeviceModel
+from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole, write_json
 
@@ -63,6 +63,8 @@ def calibrate(
     size_bytes: int = _SIZE_BYTES,
     limits: dict[str, float] | None = None,
     repeats: int = REPEATS,
+    backend: str | None = None,
+    file_system: str = DEFAULT_FILE_SYSTEM,
 ) -> Calibration:
     """Measures `models` and returns what it wrote to `out_path`; those in `tiers` by every job, the others floor and CPU only.
 
@@ -84,8 +86,17 @@ def calibrate(
     ):
         with (
             pq.ParquetWriter(partial, _REQUESTS, compression="zstd") as writer,
-            bench(models[0], size_bytes=size_bytes, folder=fast, limits=limits, repeats=repeats) as table,
+            bench(
+                models[0],
+                size_bytes=size_bytes,
+                folder=fast,
+                limits=limits,
+                repeats=repeats,
+                backend=backend,
+                file_system=file_system,
+            ) as table,
         ):
+            ran, on_it = table.disk.backend.name, table.disk.file_system
             session = _Session(table, writer, seconds_per_job, floor_depths)
             devices = []
             for model in models:
@@ -95,6 +106,8 @@ def calibrate(
     result = Calibration(
         schema_version=SCHEMA_VERSION,
         machine=host.facts(),
+        backend=ran,
+        file_system=str(on_it),
         fio=fio.version(),
         seconds_per_job=seconds_per_job,
         ramp_s=ramp_s(seconds_per_job),

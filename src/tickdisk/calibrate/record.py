@@ -92,6 +92,10 @@ class Calibration(_Strict):
 
     schema_version: Literal[1]
     machine: Mapping[str, Any]
+    backend: str
+    """Of the devices, one of `tickdisk.device.BACKENDS`."""
+    file_system: str
+    """On the devices; raw jobs go to the block device below it, or, where it tells no places there, to a file, past the cache."""
     fio: str
     seconds_per_job: Positive
     ramp_s: Positive

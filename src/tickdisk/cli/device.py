@@ -9,6 +9,7 @@ import typer
 
 from tickdisk import device
 from tickdisk.errors import TickdiskError
+from tickdisk.machine import Machine
 
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, take it away.")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -18,6 +19,8 @@ _Tier = Annotated[
     str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd, or a file with one device, e.g. ./mydisk.yaml.")
 ]
 _DEVICES_PATH = Path("data/devices.yaml")
+_MOUNTING = ", ".join(name for name, backend in device.BACKENDS.items() if backend.abilities.mounts)
+_BACKENDS_HELP = f"One of {_MOUNTING}; empty: the first of fuse and tree that works here."
 
 
 @app.command()
@@ -30,29 +33,53 @@ def up(
     file_system: Annotated[str, typer.Option(help=f"One of {', '.join(device.MKFS)}.")] = "ext4",
     log: Annotated[Path | None, typer.Option(help="File for a record of every request; put it on tmpfs.")] = None,
     volatile: Annotated[bool, typer.Option("--volatile", help="What was not flushed can be lost, see `cut`.")] = False,
+    backend: Annotated[str | None, typer.Option(help=_BACKENDS_HELP)] = None,
+    backing: Annotated[Path | None, typer.Option(help="Folder with a tree's files, which stay there; empty: in memory.")] = None,
     devices: _Devices = _DEVICES_PATH,
 ) -> None:
     """Mounts an emulated device, which stays until `down`; prints where it is."""
     model = _model(tier, devices)
     disk = device.bring_up(
         model,
+        backend=backend,
         size_bytes=_bytes(size),
         file_system=file_system,
         name=name or model.name,
         mount_point=at,
         log_path=log,
         volatile=volatile,
+        backing=backing,
         detached=True,
     )
-    print(f"{disk.name}: {model.description}, at {disk.mount_point}, block device {disk.block_device}")
-    _warn_of_floor(model, disk.status()["floor_ns"])
+    print(f"{disk.name}: {model.description}, at {disk.mount_point}, {_made_of(disk)}")
+    if disk.backend.abilities.keeps_log:
+        _warn_of_floor(model, disk.status()["floor_ns"])
+
+
+@app.command()
+def backends() -> None:
+    """Lists the ways to have a device: what each is and can do, and whether it works here."""
+    chosen, machine = device.default_backend(), Machine()
+    for name, backend in device.BACKENDS.items():
+        lack, can = backend.lacks(machine), backend.abilities
+        here = "runs unless another is named" if name == chosen.name else "works here" if lack is None else f"not here: {lack}"
+        said = {
+            "block device": can.block_device,
+            "needs root": can.needs_root,
+            "log of requests": can.keeps_log,
+            "changes while mounted": can.changes_while_mounted,
+            "power can be cut": can.cuts_power,
+        }
+        answers = ", ".join(f"{what}: {'yes' if there else 'no'}" for what, there in said.items())
+        print(f"{name}: {backend.description}; {here}\n  honours of a model: {can.model}; {answers}")
 
 
 @app.command("set")
 def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = _DEVICES_PATH) -> None:
     """Turns a mounted device into another one; its files stay."""
     model, disk = _model(tier, devices), device.attach(name)
-    setting = disk.set(model, floor_ns=device.measure_floor(disk, model))
+    fixed = not disk.backend.abilities.changes_while_mounted
+    setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
     print(f"{disk.name}: {model.name} since {setting.effective_ns} ns, setting {setting.number}")
     _warn_of_floor(model, setting.floor_ns)
 
@@ -61,7 +88,8 @@ def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = _DEVICES_P
 def status(*, name: _Name = None) -> None:
     """Prints what a mounted device has done, as JSON."""
     disk = device.attach(name)
-    where = {"name": disk.name, "mount_point": str(disk.mount_point), "block_device": str(disk.block_device)}
+    block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
+    where = {"name": disk.name, "backend": disk.backend.name, "mount_point": str(disk.mount_point), "block_device": block_device}
     print(json.dumps({**where, **disk.status()}, indent=2))
 
 
@@ -135,6 +163,11 @@ def _model(name: str, devices: Path) -> device.DeviceModel:
     if device.is_file(name):
         return device.load_device(Path(name))
     return device.find_device(device.load_devices(devices), name)
+
+
+def _made_of(disk: device.MountedDevice) -> str:
+    on = f" on {disk.block_device}" if disk.backend.abilities.block_device else ""
+    return f"backend {disk.backend.name}, {disk.file_system}{on}"
 
 
 def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:

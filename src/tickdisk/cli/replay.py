@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tickdisk import process
+from tickdisk.errors import TickdiskError
 from tickdisk.project import PLAN_PATH, Project
 
 _DEVICES = ("nvme_ssd", "hdd")
@@ -14,19 +15,27 @@ _DEVICES = ("nvme_ssd", "hdd")
 
 def replay(
     capture: Annotated[Path, typer.Argument(help="requests.parquet, the folder of a capture or of a life, or fio's .iolog.")],
-    target: Annotated[Path, typer.Argument(help="New or empty folder on the device under test.")],
+    target: Annotated[Path | None, typer.Argument(help="New or empty folder on the device under test.")] = None,
     *,
+    simulate: Annotated[str | None, typer.Option(help="No target: compute on this device of --devices, e.g. hdd.")] = None,
+    devices: Annotated[Path, typer.Option(help="File that describes the devices.")] = Path("data/devices.yaml"),
     files: Annotated[Path | None, typer.Option(help="Folder that the capture began with; empty: files are made up.")] = None,
     root: Annotated[str | None, typer.Option(help="Captured folder that TARGET stands for; empty: that of FILES.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Replay only so much from the first request on.", min=0.001)] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Parquet file for the times of every request.")] = None,
 ) -> None:
     """Makes the captured requests again, when they were made, and says how late they were issued and what the device cost."""
+    from tickdisk import device
     from tickdisk import replay as room
 
     planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
-    room.prepare(planned, target, files=files)
-    replayed = room.issue(planned, target)
+    if simulate is not None and target is None:
+        replayed = room.issue_simulated(planned, device.find_device(device.load_devices(devices), simulate))
+    elif target is not None and simulate is None:
+        room.prepare(planned, target, files=files)
+        replayed = room.issue(planned, target)
+    else:
+        raise TickdiskError("a replay is on a target folder or simulated on a device; give TARGET or --simulate, not both")
     if output is not None:
         room.write_timings(output, replayed.timings)
     print(_screen(planned, replayed, room.summarise(replayed.timings)))
@@ -45,9 +54,15 @@ def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any]) -> str:
         f"  last tenth  {_spread(summary['lag_last_tenth_ns'])}",
         f"time lost   to the device: {_spread(lost)}; {summary['delayed']} requests waited, streams were behind {behind_s:.3f} s",
         f"results     {_results(summary['differing'])}",
-        f"took        {summary['seconds']:.1f} s, memory {'locked' if replayed.is_memory_locked else 'not locked'}",
+        f"took        {summary['seconds']:.1f} s, {_kind(replayed)}",
     ]
     return "\n".join(lines)
+
+
+def _kind(replayed: Any) -> str:
+    if replayed.is_simulated:
+        return "simulated: computed by the model, without a device"
+    return f"memory {'locked' if replayed.is_memory_locked else 'not locked'}"
 
 
 def _spread(values: Mapping[str, float | None]) -> str:
@@ -73,11 +88,14 @@ def replay_study(
     known = calibrate.load_calibration(calibration)
     fast, slow = (project.devices[name] for name in _DEVICES)
     cell = next(cell for cell in project.cells if cell.experiment == "accesses")
+    file_system = project.config.file_system
     room.experiment(
         runs / cell.hash,
         project.world,
         [
-            room.Bench(each, calibrate.floor_ns(known, each), tools, calibrate.deep_floors(known, each))
+            room.Bench(
+                each, calibrate.floor_ns(known, each), tools, calibrate.deep_floors(known, each), known.backend, file_system
+            )
             for each, tools in ((fast, (room.OURS, room.FIO)), (slow, (room.OURS,)))
         ],
         seconds=project.config.chosen.replay.seconds,

@@ -45,7 +45,11 @@ def world(plan: _Plan = PLAN_PATH) -> None:
     _say(f"{project.world}: {json.dumps(facts, sort_keys=True)}")
 
 
-def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibration.json")) -> None:
+def calibrate(
+    plan: _Plan = PLAN_PATH,
+    output: _Output = Path("results/calibration.json"),
+    backend: Annotated[str | None, typer.Option(help="fuse or tree; empty: the first of them that works here.")] = None,
+) -> None:
     """Measures tiers and devices of the experiments by fio: the emulator's own latency first, then what the tiers realise."""
     from tickdisk import calibrate as room
 
@@ -60,6 +64,8 @@ def calibrate(plan: _Plan = PLAN_PATH, output: _Output = Path("results/calibrati
         out_path=output,
         say=_say,
         limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
+        backend=backend,
+        file_system=project.config.file_system,
     )
 
 

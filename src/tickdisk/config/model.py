@@ -11,6 +11,7 @@ ScaleName = Literal["smoke", "paper", "full"]
 ExperimentName = Literal["switchback", "join_burst", "inside_tick", "accesses", "capture_cost"]
 Role = Literal["baseline", "null", "sham", "dose", "treatment", "positive"]
 Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
+FileSystem = Literal["ext4", "xfs", "btrfs"]
 
 
 class _Strict(BaseModel):
@@ -198,6 +199,8 @@ class Config(_Strict):
     """UDP port of the server on 127.0.0.1."""
     device_size_mib: Annotated[int, Field(ge=64)]
     """Size of the emulated device; memory is taken as it is written."""
+    file_system: FileSystem
+    """On the emulated device, in live cells, calibration and replay; backend tree is a file system itself, and has no other."""
     limits: Limits
     decision: Decision
     scales: dict[ScaleName, Scale]

@@ -82,6 +82,7 @@ def plan(
             "world": scale.world.model_dump(),
             "binaries": {name: sha for name, sha in binaries.items() if name != "capture" or captured},
             "device_size_mib": config.device_size_mib,
+            "file_system": config.file_system,
             "seed": config.seed,
         }
         blocks = design.blocks if isinstance(design, JoinBurst) else design.lives

@@ -1,12 +1,13 @@
 """Describe, emulate and clean up a storage device.
 
 The emulated device is a file in memory behind FUSE (`src/native`), served by a process of its own that answers each request when
-the model says so; a loop device on that file; a file system on the loop device.
+the model says so; a loop device on that file; a file system on the loop device. `BACKENDS` has other ways to have one.
 """
 
 from pathlib import Path
 
 from tickdisk import _native
+from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.cut import Cut
 from tickdisk.device.extents import ExtentRecorder, extents_of
@@ -26,8 +27,8 @@ from tickdisk.device.parts import (
     Seek,
     Stalls,
 )
-from tickdisk.device.simulate import simulate, simulate_closed
-from tickdisk.device.up import DEFAULT_SIZE_BYTES, attach, bring_up, up
+from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
+from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, up
 
 
 def native_path() -> Path:
@@ -36,11 +37,15 @@ def native_path() -> Path:
 
 
 __all__ = [
+    "BACKENDS",
+    "DEFAULT_FILE_SYSTEM",
     "DEFAULT_SIZE_BYTES",
     "FILE",
     "MKFS",
     "NO_DELAY",
     "OPS",
+    "Abilities",
+    "Backend",
     "Bucket",
     "Cache",
     "Cut",
@@ -51,14 +56,18 @@ __all__ = [
     "Lognormal",
     "MountedDevice",
     "OpLatency",
+    "Options",
     "Quantiles",
     "QuantilesByInflight",
     "Seek",
     "Setting",
     "Stalls",
+    "Steps",
     "attach",
     "bring_up",
+    "default_backend",
     "extents_of",
+    "find_backend",
     "find_device",
     "is_file",
     "load_device",
@@ -69,5 +78,6 @@ __all__ = [
     "recover",
     "simulate",
     "simulate_closed",
+    "simulate_streams",
     "up",
 ]

@@ -5,6 +5,7 @@ aborted, in case it did not; users end; then unmount the file system, detach the
 """
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -12,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tickdisk.device import loop
+from tickdisk.device import kernel_block, loop
+from tickdisk.device.backing import made_backing
 from tickdisk.device.control import answers
 from tickdisk.device.mounts import mount, mounts, unmount
 from tickdisk.device.record import Identity, Record, boot_id, pid_namespace, records
@@ -32,8 +34,9 @@ def _owned(record: Record) -> bool:
     if record.boot_id != boot_id():
         return False
     if record.pid_namespace != pid_namespace():
-        return answers(record.socket)  # we cannot see that owner; its emulator dies with it
-    return record.owner.alive()
+        # We cannot see that owner; its emulator dies with it. What has no emulator is left to its own namespace.
+        return record.backend in kernel_block.KINDS or answers(record.socket)
+    return record.is_nobodys or record.owner.alive()
 
 
 def clean(record: Record) -> list[str]:
@@ -58,7 +61,7 @@ def clean(record: Record) -> list[str]:
         users.update(user.pid for user in record.cut_off if user.alive())
         who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
         print(f"tickdisk: device {record.name} is down, but still in use: {'; '.join(left)} (processes: {who})", file=sys.stderr)
-        record.owner = _NOBODY
+        record.owner, record.is_nobodys = _NOBODY, False
         record.save()
         return removed
     record.remove()
@@ -79,7 +82,7 @@ def end(process: Identity) -> bool:
 def users_of(record: Record) -> list[int]:
     """Returns the pids with a file or their working directory on the device, or with it in another mount namespace."""
     found = set()
-    source = f" {loop.device_path(record.loop)} " if record.loop is not None else f" {record.mark} "
+    source = f" {_source(record)} "
     here = Path("/proc/self/ns/mnt").stat().st_ino
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -90,6 +93,13 @@ def users_of(record: Record) -> list[int]:
                 if elsewhere or any(_below(link, record.mount_point) for link in links):
                     found.add(int(process.name))
     return sorted(found)
+
+
+def _source(record: Record) -> str:
+    """What the mount that people use is called."""
+    if record.block is not None:
+        return str(record.block.path)
+    return record.mark if record.loop is None else str(loop.device_path(record.loop))
 
 
 def _below(link: Path, mount_point: Path) -> bool:
@@ -116,9 +126,22 @@ def _abort(record: Record) -> None:
 
 def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
     """Yields what was there, and whether it is gone."""
+    yield from _take_loops_down(record)
+    if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
+        yield f"FUSE mount at {record.fuse_mount}", unmount(record.fuse_mount, _UNMOUNT_S, lazily=True)
+    if record.block is not None and record.block.there() and _is_mounted(record, str(record.block.path)):
+        yield f"file system at {record.mount_point}", unmount(record.mount_point, _UNMOUNT_S, lazily=True)
+    if record.backend in kernel_block.KINDS and kernel_block.is_there(record):
+        yield f"block device {record.backend}", kernel_block.remove(record, _DETACH_S)
+    if (backing := made_backing(record)) is not None:
+        shutil.rmtree(backing, ignore_errors=True)
+        yield f"files in {backing}", not backing.exists()
+
+
+def _take_loops_down(record: Record) -> Iterator[tuple[str, bool]]:
     if record.loop is not None:
         source = str(loop.device_path(record.loop))
-        is_mounted = any(found.mount_point == record.mount_point and found.source == source for found in mounts())
+        is_mounted = _is_mounted(record, source)
         if is_mounted and loop.is_ours(record.loop, record.mark):
             yield f"file system at {record.mount_point}", unmount(record.mount_point, _UNMOUNT_S, lazily=True)
         if loop.is_ours(record.loop, record.mark):
@@ -126,5 +149,7 @@ def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
     for number in record.old_loops:
         if loop.is_ours(number, record.mark):
             yield f"loop device {loop.device_path(number)} of before a power cut", loop.detach(number, record.mark, 0)
-    if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
-        yield f"FUSE mount at {record.fuse_mount}", unmount(record.fuse_mount, _UNMOUNT_S, lazily=True)
+
+
+def _is_mounted(record: Record, source: str) -> bool:
+    return any(found.mount_point == record.mount_point and found.source == source for found in mounts())

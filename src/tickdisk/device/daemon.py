@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("--mount-point", required=True)
     parser.add_argument("--source", required=True)
     parser.add_argument("--size-bytes", type=int, required=True)
+    parser.add_argument("--folder", help="Serve a tree of files, which are here, instead of a disk.")
     parser.add_argument("--log")
     parser.add_argument("--socket", required=True)
     parser.add_argument("--volatile", action="store_true")
@@ -29,7 +30,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     awake = _keep_cores_awake()
-    disk = _native.Disk(arguments.mount_point, arguments.source, arguments.size_bytes, arguments.log, arguments.volatile)
+    where = (arguments.mount_point, arguments.source)
+    if arguments.folder is None:
+        disk = _native.Disk(*where, arguments.size_bytes, arguments.log, arguments.volatile)
+    else:
+        disk = _native.Disk.tree(*where, arguments.folder, arguments.log)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(arguments.socket)
         listener.listen()
@@ -77,7 +82,7 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
     return bool(what != "quit")
 
 
-def _answer(  # noqa: PLR0911 - one for each request
+def _answer(  # noqa: PLR0911 - one answer a request
     disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: bool
 ) -> dict[str, Any]:
     try:
@@ -92,6 +97,9 @@ def _answer(  # noqa: PLR0911 - one for each request
             case "power_on":
                 number, effective_ns = disk.power_on()
                 return {"number": number, "effective_ns": effective_ns}
+            case "cool":
+                disk.cool()
+                return {}
             case "status":
                 threads = _cpu_ns()
                 return {**disk.status(), "cpu_ns": sum(threads.values()), "cpu_ns_by_thread": threads, "cores_awake": awake}

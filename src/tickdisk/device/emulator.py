@@ -23,13 +23,15 @@ def start_emulator(
 
     A detached one survives this process and may run on every core. TickdiskError with its last words when it does not come up.
     """
-    arguments = {
+    arguments: dict[str, object] = {
         "mount-point": record.fuse_mount,
         "source": record.mark,
         "size-bytes": record.size_bytes,
         "socket": record.socket,
     }
-    options = [f"--{key}={value}" for key, value in arguments.items()] + ([f"--log={log_path}"] if log_path else [])
+    arguments |= {} if log_path is None else {"log": log_path}
+    arguments |= {} if record.backing is None else {"folder": record.backing}
+    options = [f"--{key}={value}" for key, value in arguments.items()]
     options += ["--volatile"] if record.volatile else []
     command = [sys.executable, "-P", str(Path(__file__).with_name("daemon.py")), *options]
     child = None if detached else Child(_NAME, command, logs, cores=cores)

@@ -5,6 +5,7 @@ import os
 import random
 import statistics
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tickdisk.device.model import DeviceModel
@@ -34,12 +35,17 @@ def measure_floor(device: "MountedDevice", model: DeviceModel) -> int:
 
 
 def _excess_ns(device: "MountedDevice", model: DeviceModel) -> int:
-    nominal_ns, place = model.service_ns(_BLOCK), random.Random(1)  # noqa: S311 - offsets, not secrets
+    with device.probe() as (path, size_bytes):
+        return _typical_ns(path, size_bytes, model.service_ns(_BLOCK)) - model.service_ns(_BLOCK)
+
+
+def _typical_ns(path: Path, size_bytes: int, nominal_ns: int) -> int:
+    place = random.Random(1)  # noqa: S311 - offsets, not secrets
     count = min(_MOST, max(_LEAST, int(_SECONDS * 1e9 / max(nominal_ns, 1))))
-    descriptor = os.open(device.block_device, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
 
     def read(buffer: mmap.mmap) -> int:
-        offset = place.randrange(device.size_bytes // _BLOCK) * _BLOCK
+        offset = place.randrange(size_bytes // _BLOCK) * _BLOCK
         start_ns = time.monotonic_ns()
         os.preadv(descriptor, [buffer], offset)
         return time.monotonic_ns() - start_ns
@@ -48,7 +54,6 @@ def _excess_ns(device: "MountedDevice", model: DeviceModel) -> int:
         with mmap.mmap(-1, _BLOCK) as buffer:
             for _ in range(_WARM_UP):
                 read(buffer)
-            typical_ns = statistics.median(read(buffer) for _ in range(count))
+            return round(statistics.median(read(buffer) for _ in range(count)))
     finally:
         os.close(descriptor)
-    return round(typical_ns) - nominal_ns

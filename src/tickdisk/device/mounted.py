@@ -1,12 +1,13 @@
 """A device that is up: its mount point, its block device, its model, and the way down."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any
 
+from tickdisk.device.backend import BACKENDS, Backend
 from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
 from tickdisk.device.cut import Cut, force_down
@@ -40,13 +41,32 @@ class Setting:
 
 
 class MountedDevice:
-    """An emulated device with a file system on it. `down` takes it away; `up` does that by itself."""
+    """A device with a file system on it. `down` takes it away; `up` does that by itself.
+
+    This one is of backend fuse: an emulated disk, a loop device, a file system. What the other backends do otherwise is in
+    `tree` and `kernel_device`; `backend` says which it is, and what it can do.
+    """
 
     def __init__(self, record: Record) -> None:
         self.name, self.size_bytes = record.name, record.size_bytes
         self._record = record
         self._child: Child | None = None
         self._loop: Loop | None = None
+
+    @property
+    def backend(self) -> Backend:
+        """Which kind of device it is."""
+        return BACKENDS[self._record.backend]
+
+    @property
+    def file_system(self) -> str | None:
+        """The file system on it; `tree` of a tree, which is one itself, None of a bare block device."""
+        return self._record.file_system
+
+    @property
+    def tells_extents(self) -> bool:
+        """Whether `extents_of` says where on the block device a file lies; btrfs tells addresses of its own."""
+        return self.backend.abilities.block_device and self.file_system in ("ext4", "xfs")
 
     @property
     def mount_point(self) -> Path:
@@ -69,16 +89,36 @@ class MountedDevice:
             raise TickdiskError(f"device {self.name} has no emulator; it is down")
         return self._record.daemon.pid
 
-    def start(self, log_path: Path | None, logs: Path | None, cores: Sequence[int] | None, *, detached: bool) -> None:
+    @contextmanager
+    def probe(self) -> Iterator[tuple[Path, int]]:
+        """Yields what reads without a page cache can be made of, and its size in bytes: the block device, or a file."""
+        yield self.block_device, self.size_bytes
+
+    def start(
+        self,
+        model: DeviceModel,  # noqa: ARG002 - a backend that cannot change it later makes it so from the start
+        log_path: Path | None,
+        logs: Path | None,
+        cores: Sequence[int] | None,
+        *,
+        detached: bool,
+    ) -> None:
         """Starts the emulator, attaches the loop device, makes and mounts the file system; `down` takes away how far it came."""
+        self._start_emulator(log_path, logs, cores, detached=detached)
+        self._attach()
+        self._make_file_system()
+
+    def _start_emulator(self, log_path: Path | None, logs: Path | None, cores: Sequence[int] | None, *, detached: bool) -> None:
         record = self._record
         for folder in (record.folder, record.fuse_mount, record.mount_point):
             folder.mkdir(parents=True, exist_ok=True)
         self._child = start_emulator(record, log_path, logs or record.logs, cores, detached=detached)
-        self._attach()
-        if record.file_system is not None:
-            run([*MKFS[record.file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[record.file_system][0])
-            mount(str(self.block_device), record.mount_point, record.file_system)
+
+    def _make_file_system(self) -> None:
+        file_system = self._record.file_system
+        if file_system is not None:
+            run([*MKFS[file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[file_system][0])
+            mount(str(self.block_device), self._record.mount_point, file_system)
 
     def leave(self) -> None:
         """From now on the emulator owns the device, and the file system alone keeps the loop device attached."""
@@ -91,8 +131,10 @@ class MountedDevice:
     def set(self, model: DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> Setting:
         """Puts `model` in force for requests that arrive from now on; `floor_ns`, what the emulator adds, is subtracted.
 
-        `deep_floors` are what it adds with more requests in flight: their number, ascending from 2, and nanoseconds.
+        `deep_floors` are what it adds with more requests in flight: their number, ascending from 2, and ns. TickdiskError
+        when the backend cannot be that device.
         """
+        self.backend.check_model(model)
         reply = ask(
             self._record.socket,
             "set",
@@ -191,9 +233,7 @@ class MountedDevice:
 
     def _go_down(self) -> None:
         record = self._record
-        for user in record.users:
-            end(user)
-        ask(record.socket, "set", parameters=NO_DELAY.parameters(), floor_ns=0, burn_ns=0)
+        self._come_to_rest()
         if record.file_system is not None and not unmount(record.mount_point, self._patience_s(), lazily=False):
             raise TickdiskError(f"{record.mount_point} is in use")
         if self._loop is not None:
@@ -205,12 +245,21 @@ class MountedDevice:
                 raise TickdiskError(f"{device_path(number)}, of before a power cut, is in use")
         if not unmount(record.fuse_mount, _STEP_S, lazily=False):
             raise TickdiskError(f"{record.fuse_mount} is in use")
-        ask(record.socket, "quit", limit_s=_WRITE_BACK_S)
+        self._end_emulator()
+        record.remove()
+
+    def _come_to_rest(self) -> None:
+        """Ends the users, and the delays."""
+        for user in self._record.users:
+            end(user)
+        ask(self._record.socket, "set", parameters=NO_DELAY.parameters(), floor_ns=0, burn_ns=0)
+
+    def _end_emulator(self) -> None:
+        ask(self._record.socket, "quit", limit_s=_WRITE_BACK_S)
         if self._child is not None:
             self._child.wait(_STEP_S)
-        elif record.daemon is not None:
-            end(record.daemon)
-        record.remove()
+        elif self._record.daemon is not None:
+            end(self._record.daemon)
 
     def _patience_s(self) -> float:
         """Without a user only what is yet to be written keeps an unmount waiting."""

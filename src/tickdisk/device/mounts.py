@@ -4,6 +4,8 @@ import ctypes
 import errno
 import os
 import re
+import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -50,6 +52,16 @@ def mount(source: str, mount_point: Path, file_system: str, options: str = "") -
         )
 
 
+def sync(path: Path) -> None:
+    """Writes back what is not yet written of the file system at `path`; TickdiskError when that fails."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if _libc.syncfs(descriptor) != 0:
+            raise TickdiskError(f"cannot write back {path}: {os.strerror(ctypes.get_errno())}; is its emulator alive?")
+    finally:
+        os.close(descriptor)
+
+
 def within(limit_s: float, call: Callable[[], None]) -> bool:
     """Runs `call` in a thread and returns whether it ended within `limit_s`; a system call that hangs is left behind."""
     thread = threading.Thread(target=call, daemon=True)
@@ -67,6 +79,8 @@ def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
 
     def call(flags: int) -> None:
         code[0] = 0 if _libc.umount2(path, flags) == 0 else ctypes.get_errno()
+        if code[0] == errno.EPERM:
+            code[0] = _unmount_by_helper(mount_point, lazily=flags == _MNT_DETACH)
 
     while code[0] == errno.EBUSY:
         left_s = deadline - time.monotonic()
@@ -77,3 +91,15 @@ def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
         if code[0] == errno.EBUSY:
             time.sleep(0.05)
     return code[0] in (0, errno.EINVAL, errno.ENOENT)
+
+
+def _unmount_by_helper(mount_point: Path, *, lazily: bool) -> int:
+    """Returns 0 or an error number. Only fusermount3, which is set-user-id, unmounts for people who are not root."""
+    program = shutil.which("fusermount3")
+    if program is None:
+        return errno.EPERM
+    command = [program, "-u", *(["-z"] if lazily else []), "--", str(mount_point)]
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - its arguments are ours
+    if done.returncode == 0:
+        return 0
+    return errno.EBUSY if any(found.mount_point == mount_point for found in mounts()) else errno.EINVAL

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -11,7 +13,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
 
-STATE = Path(os.environ.get("TICKDISK_STATE", "/run/tickdisk"))
+
+def _state() -> Path:
+    named = os.environ.get("TICKDISK_STATE")
+    if named is not None:
+        return Path(named)
+    if os.geteuid() == 0:
+        return Path("/run/tickdisk")
+    own = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(own) / "tickdisk" if own else Path(tempfile.gettempdir()) / f"tickdisk-{os.geteuid()}"
+
+
+STATE = _state()
 """Records and mounts. Processes with different ones do not see each other's devices."""
 _STARTED = 19
 """Position of starttime after the command in /proc/PID/stat, proc(5)."""
@@ -49,6 +62,32 @@ def pid_namespace() -> int:
     return Path("/proc/self/ns/pid").stat().st_ino
 
 
+class KernelBlock(BaseModel):
+    """A block device that the kernel made for us."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    """What it is called in /dev and /sys/block."""
+    inode: int
+    """Of its folder in /sys, which tells it from a later one of the same name."""
+
+    @property
+    def path(self) -> Path:
+        """The device."""
+        return Path("/dev") / self.name
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Returns the block device that there is now under a name."""
+        return cls(name=name, inode=(Path("/sys/block") / name).stat().st_ino)
+
+    def there(self) -> bool:
+        """Returns whether it is still this very device."""
+        folder = Path("/sys/block") / self.name
+        return folder.exists() and folder.stat().st_ino == self.inode
+
+
 class Record(BaseModel):
     """One mounted device. `owner` is the process whose end ends the device: the daemon itself once the device is detached."""
 
@@ -56,8 +95,10 @@ class Record(BaseModel):
     owner: Identity
     boot_id: str
     pid_namespace: int
+    backend: str = "fuse"
     size_bytes: int = 0
     file_system: str | None = "ext4"
+    """None: a bare block device; of a tree, "tree"."""
     volatile: bool = False
     """Whether a power cut takes what was not flushed."""
     mount_point: Path
@@ -65,6 +106,14 @@ class Record(BaseModel):
     connection: int | None = None
     """Number of the FUSE connection, the minor of the mount's st_dev."""
     loop: int | None = None
+    block: KernelBlock | None = None
+    """Of backends zram and null_blk."""
+    backing: Path | None = None
+    """Where the files of a tree are."""
+    made_backing: bool = False
+    """Whether the backing folder was made for the device, and goes with it."""
+    is_nobodys: bool = False
+    """A detached device of the kernel's, which no process keeps up: it stays until it is taken down."""
     users: list[Identity] = []
     old_loops: list[int] = []
     """Of before a power cut, while somebody has files on them open."""
@@ -73,7 +122,14 @@ class Record(BaseModel):
 
     @classmethod
     def new(
-        cls, name: str, size_bytes: int, file_system: str | None, mount_point: Path | None, *, volatile: bool = False
+        cls,
+        name: str,
+        size_bytes: int,
+        file_system: str | None,
+        mount_point: Path | None,
+        backend: str = "fuse",
+        *,
+        volatile: bool = False,
     ) -> Self:
         """Returns a record of a device that has nothing yet and that this process owns."""
         owner = Identity.of(os.getpid())
@@ -84,6 +140,7 @@ class Record(BaseModel):
             owner=owner,
             boot_id=boot_id(),
             pid_namespace=pid_namespace(),
+            backend=backend,
             size_bytes=size_bytes,
             file_system=file_system,
             volatile=volatile,
@@ -102,8 +159,8 @@ class Record(BaseModel):
 
     @property
     def fuse_mount(self) -> Path:
-        """Mount point of the FUSE file system, which has the one file `disk`."""
-        return self.folder / "fuse"
+        """Mount point of the FUSE file system: of the one that has the one file `disk`, or of the tree."""
+        return self.mount_point if self.backend == "tree" else self.folder / "fuse"
 
     @property
     def socket(self) -> Path:
@@ -121,7 +178,10 @@ class Record(BaseModel):
         return f"tickdisk:{self.name}"
 
     def save(self) -> None:
-        """Writes the record."""
+        """Writes the record; TickdiskError where somebody else owns the folder of records."""
+        STATE.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+        if STATE.stat().st_uid != os.geteuid():
+            raise TickdiskError(f"{STATE} belongs to another user; set TICKDISK_STATE to a folder of your own")
         write_json(self.path, self.model_dump(mode="json"))
 
     def remove(self) -> None:

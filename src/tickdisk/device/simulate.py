@@ -1,6 +1,7 @@
 """The device in simulated time: the completions that the emulator would make, without a mount and without waiting."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,8 @@ import numpy.typing as npt
 from tickdisk import _native
 from tickdisk.device.model import DeviceModel
 from tickdisk.errors import TickdiskError
+
+Integers = npt.NDArray[np.int64]
 
 
 def simulate(
@@ -48,3 +51,31 @@ def simulate_closed(
     except (ValueError, OverflowError) as error:
         raise TickdiskError(f"device {model.name} cannot be simulated: {error}; correct the requests") from error
     return arrivals_ns, completions_ns
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What streams do, one step after another, in the order in which they would do it on a device without delay."""
+
+    stream: npt.ArrayLike
+    """Number of each step's stream, from 0 on."""
+    due_ns: npt.ArrayLike
+    requests: npt.ArrayLike
+    """How many of the requests belong to the step; they are issued together, and it is completed when all are."""
+
+
+def simulate_streams(
+    model: DeviceModel, steps: Steps, ops: npt.ArrayLike, offsets: npt.ArrayLike, lengths: npt.ArrayLike
+) -> tuple[Integers, Integers]:
+    """Returns when each step is issued and completed, in ns: issued when it is due and its stream's previous one is completed.
+
+    `ops` are indices into `OPS`, with offsets and lengths in bytes, in the order of the steps. TickdiskError when they are wrong.
+    """
+    columns = [np.ascontiguousarray(column, np.int64) for column in (steps.stream, steps.due_ns, steps.requests)]
+    requests = [np.ascontiguousarray(column, np.int64) for column in (ops, offsets, lengths)]
+    issued_ns, completed_ns = np.empty_like(columns[0]), np.empty_like(columns[0])
+    try:
+        _native.simulate_streams(model.parameters(), columns, requests, issued_ns, completed_ns)
+    except ValueError as error:
+        raise TickdiskError(f"device {model.name} cannot be simulated: {error}; correct the requests") from error
+    return issued_ns, completed_ns

@@ -6,84 +6,89 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypedDict, Unpack
 
+from tickdisk.device.backend import Backend, BackendName, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.floor import measure_floor
+from tickdisk.device.kernel_device import KernelDevice
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MKFS, MountedDevice
 from tickdisk.device.record import Record, find_record
+from tickdisk.device.tree import TREE, TreeDevice
 from tickdisk.errors import TickdiskError
 
 DEFAULT_SIZE_BYTES = 2 << 30
+DEFAULT_FILE_SYSTEM = "ext4"
 _PAGE = 4096
+_DEVICES: dict[BackendName, type[MountedDevice]] = {
+    "fuse": MountedDevice,
+    "tree": TreeDevice,
+    "zram": KernelDevice,
+    "null_blk": KernelDevice,
+}
 _count = itertools.count()
 
 
-@contextmanager
-def up(
-    model: DeviceModel,
-    *,
-    size_bytes: int = DEFAULT_SIZE_BYTES,
-    file_system: str | None = "ext4",
-    floor_ns: int | None = None,
-    name: str | None = None,
-    log_path: Path | None = None,
-    logs: Path | None = None,
-    cores: Sequence[int] | None = None,
-    mount_point: Path | None = None,
-    volatile: bool = False,
-) -> Iterator[MountedDevice]:
-    """Yields an emulated device with an empty file system, in force as `model`; afterwards it is gone, whatever happened.
+class Options(TypedDict, total=False):
+    """How a device is brought up, beside its model."""
 
-    `floor_ns` None measures the floor first (some seconds). `log_path`, on tmpfs, gets a record of every request (`read_log`).
-    `logs` gets the emulator's output; `cores` are the ones it may run on. `file_system` None leaves the bare block device. A
-    `volatile` device loses at a `cut` what was not flushed. What a dead process left is removed first. TickdiskError says what
-    this machine lacks.
+    backend: str | None
+    """One of `BACKENDS`; None or left out: `default_backend`."""
+    size_bytes: int
+    """2 GiB unless given; a tree is as large as its backing folder's file system."""
+    file_system: str | None
+    """ext4 unless given; None leaves the bare block device. A tree is a file system itself, and has no other on it."""
+    floor_ns: int | None
+    """What the emulator adds; None or left out: it is measured first (some seconds)."""
+    name: str | None
+    log_path: Path | None
+    """A file on tmpfs that gets a record of every request (`read_log`)."""
+    logs: Path | None
+    """A folder that gets the emulator's output."""
+    cores: Sequence[int] | None
+    """The cores that the emulator may run on."""
+    mount_point: Path | None
+    volatile: bool
+    """Whether a `cut` takes what was not flushed."""
+    backing: Path | None
+    """Where a tree's files are, and stay; None or left out: in memory, and gone with the device."""
+
+
+@contextmanager
+def up(model: DeviceModel, **options: Unpack[Options]) -> Iterator[MountedDevice]:
+    """Yields a device with an empty file system, in force as `model`; afterwards it is gone, whatever happened.
+
+    What a dead process left is removed first. TickdiskError says what this machine lacks, or what the backend cannot do.
     """
-    device = bring_up(
-        model,
-        size_bytes=size_bytes,
-        file_system=file_system,
-        floor_ns=floor_ns,
-        name=name,
-        log_path=log_path,
-        logs=logs,
-        cores=cores,
-        mount_point=mount_point,
-        volatile=volatile,
-    )
+    device = bring_up(model, **options)
     try:
         yield device
     finally:
         device.down()
 
 
-def bring_up(
-    model: DeviceModel,
-    *,
-    size_bytes: int = DEFAULT_SIZE_BYTES,
-    file_system: str | None = "ext4",
-    floor_ns: int | None = None,
-    name: str | None = None,
-    log_path: Path | None = None,
-    logs: Path | None = None,
-    cores: Sequence[int] | None = None,
-    mount_point: Path | None = None,
-    volatile: bool = False,
-    detached: bool = False,
-) -> MountedDevice:
+def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Options]) -> MountedDevice:
     """Returns a device that is up; `detached`, it stays when this process ends. The caller takes it down."""
-    _check(size_bytes, file_system, volatile=volatile)
+    backend = find_backend(options.get("backend"))
+    size_bytes = options.get("size_bytes", DEFAULT_SIZE_BYTES)
+    file_system = options.get("file_system", DEFAULT_FILE_SYSTEM)
+    _check(backend, size_bytes, file_system, options)
+    backend.check_model(model)
     recover()
-    name = name or f"{model.name}-{os.getpid()}-{next(_count)}"
-    record = Record.new(name, size_bytes, file_system, mount_point, volatile=volatile)
+    name = options.get("name") or f"{model.name}-{os.getpid()}-{next(_count)}"
+    on_it = file_system if backend.abilities.block_device else TREE
+    record = Record.new(
+        name, size_bytes, on_it, options.get("mount_point"), backend.name, volatile=options.get("volatile", False)
+    )
     if record.path.exists():
         raise TickdiskError(f"device {name} is already up; choose another name, or take it down")
-    device = MountedDevice(record)
+    record.backing = options.get("backing")
+    device = _DEVICES[backend.name](record)
     record.save()
     try:
-        device.start(log_path, logs, cores, detached=detached)
-        device.set(model, floor_ns=measure_floor(device, model) if floor_ns is None else floor_ns)
+        device.start(model, options.get("log_path"), options.get("logs"), options.get("cores"), detached=detached)
+        device.set(model, floor_ns=_floor_ns(device, model, options.get("floor_ns")))
         if detached:
             device.leave()
     except BaseException:
@@ -94,17 +99,32 @@ def bring_up(
 
 def attach(name: str | None) -> MountedDevice:
     """Returns the device called `name` that another process brought up, or the only one there is."""
-    return MountedDevice(find_record(name))
+    record = find_record(name)
+    return next(kind for backend, kind in _DEVICES.items() if backend == record.backend)(record)
 
 
-def _check(size_bytes: int, file_system: str | None, *, volatile: bool) -> None:
-    if os.geteuid() != 0:
-        raise TickdiskError("an emulated device needs root, to mount it; run as root")
-    if not Path("/dev/fuse").exists():
-        raise TickdiskError("this machine has no /dev/fuse; `modprobe fuse`, or give it to the container")
+def _floor_ns(device: MountedDevice, model: DeviceModel, floor_ns: int | None) -> int:
+    """A device that has no emulator has no floor."""
+    if not device.backend.abilities.changes_while_mounted:
+        return 0
+    return measure_floor(device, model) if floor_ns is None else floor_ns
+
+
+def _check(backend: Backend, size_bytes: int, file_system: str | None, options: Options) -> None:
+    if not backend.abilities.mounts:
+        raise TickdiskError(
+            f"backend {backend.name} mounts nothing; `tickdisk doctor` says what others lack, `tickdisk replay` can compute"
+        )
+    if backend.name != TREE and options.get("backing") is not None:
+        raise TickdiskError(f"backend {backend.name} has no backing folder; leave it out, or take backend tree")
+    volatile = options.get("volatile", False)
+    if volatile and not backend.abilities.cuts_power:
+        raise TickdiskError(f"backend {backend.name} cannot lose what was not flushed; leave volatile out, or take backend fuse")
+    if backend.name == TREE and file_system is None:
+        raise TickdiskError("a tree has no block device to leave bare; take backend fuse")
     if file_system is not None and file_system not in MKFS:
         raise TickdiskError(f"unknown file system {file_system}; known are {', '.join(MKFS)}")
-    if file_system is not None and shutil.which(MKFS[file_system][0]) is None:
+    if backend.abilities.block_device and file_system is not None and shutil.which(MKFS[file_system][0]) is None:
         raise TickdiskError(f"{MKFS[file_system][0]} is not installed; `tickdisk doctor` says what to install")
     if size_bytes < 1 << 24 or size_bytes % _PAGE:
         raise TickdiskError(f"a device of {size_bytes} bytes: the size is a multiple of {_PAGE}, and at least 16 MiB")

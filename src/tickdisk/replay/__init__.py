@@ -8,6 +8,7 @@ from tickdisk.replay.issue import issue, payload
 from tickdisk.replay.log import Replayed, read_timings, write_timings
 from tickdisk.replay.plan import Plan, load_capture, plan
 from tickdisk.replay.prepare import prepare
+from tickdisk.replay.simulated import issue_simulated
 from tickdisk.replay.timing import behind_ns, lateness, summarise
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "experiment",
     "files_for_fio",
     "issue",
+    "issue_simulated",
     "lateness",
     "load_capture",
     "payload",

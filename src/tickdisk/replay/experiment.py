@@ -13,6 +13,7 @@ from tickdisk.replay.issue import issue
 from tickdisk.replay.log import write_timings
 from tickdisk.replay.plan import Plan, load_capture, plan
 from tickdisk.replay.prepare import prepare
+from tickdisk.replay.simulated import issue_simulated
 from tickdisk.replay.timing import summarise
 
 Say = Callable[[str], None]
@@ -31,6 +32,9 @@ class Bench:
     tools: tuple[str, ...] = (OURS,)
     deep_floors: Sequence[tuple[int, int]] = ()
     """The same with more requests in flight."""
+    backend: str | None = None
+    """None: `device.default_backend`; what cannot be mounted is simulated."""
+    file_system: str = device.DEFAULT_FILE_SYSTEM
 
 
 def experiment(
@@ -45,8 +49,10 @@ def experiment(
     planned = plan(load_capture(capture), files=world, seconds=seconds)
     runs: list[dict[str, Any]] = []
     for bench in benches:
-        for tool in bench.tools:
-            say(f"replay of {len(planned.requests)} requests by {tool} on {bench.model.name}: {seconds:g} s and more")
+        mounts = device.find_backend(bench.backend).abilities.mounts
+        for tool in bench.tools if mounts else (OURS,):
+            how = f"{seconds:g} s and more" if mounts else "simulated, because nothing can be mounted here"
+            say(f"replay of {len(planned.requests)} requests by {tool} on {bench.model.name}: {how}")
             hastened = bool(runs) and runs[-1]["is_real_time"]
             runs.append(_replay(planned, world, bench, tool, size_bytes, output, is_real_time=hastened))
             say(_sentence(runs[-1]))
@@ -67,28 +73,35 @@ def experiment(
 def _replay(
     planned: Plan, world: Path | None, bench: Bench, tool: str, size_bytes: int, output: Path, *, is_real_time: bool = False
 ) -> dict[str, Any]:
-    sizes = None if tool == OURS else files_for_fio(planned)
-    cores = host.split_cores()
     name = f"{tool}_{bench.model.name}"
-    logs = output / "logs" / name
-    with _mounted(planned, world, bench, sizes, size_bytes, logs) as disk:
-        target, meter = disk.mount_point / _TARGET, host.LoadMeter()
-        if tool == OURS:
-            replayed = issue(planned, target, cores=cores.server)
-        else:
-            replayed = replay_by_fio(planned, target, logs, cores=cores.server, is_real_time=is_real_time)
-        load, status = meter.read(), disk.status()
+    meter, backend = host.LoadMeter(), device.find_backend(bench.backend)
+    device_requests, file_system = None, None
+    if backend.abilities.mounts:
+        sizes = None if tool == OURS else files_for_fio(planned)
+        cores, logs = host.split_cores(), output / "logs" / name
+        with _mounted(planned, world, bench, sizes, size_bytes, logs) as disk:
+            target, meter = disk.mount_point / _TARGET, host.LoadMeter()
+            if tool == OURS:
+                replayed = issue(planned, target, cores=cores.server)
+            else:
+                replayed = replay_by_fio(planned, target, logs, cores=cores.server, is_real_time=is_real_time)
+            load, device_requests, file_system = meter.read(), disk.status()["requests"], disk.file_system
+    else:
+        replayed = issue_simulated(planned, bench.model)
+        load = meter.read()
     write_timings(output / f"{name}.parquet", replayed.timings)
     return {
         "name": name,
         "tool": tool,
+        "backend": backend.name,
+        "file_system": file_system,
         "device": bench.model.as_dict(),
         "floor_ns": bench.floor_ns,
         "table": f"{name}.parquet",
         "left_out": dict(replayed.left_out),
         "is_real_time": replayed.is_real_time,
         "is_memory_locked": replayed.is_memory_locked,
-        "device_requests": status["requests"],
+        "device_requests": device_requests,
         "load": load.as_dict(),
         **summarise(replayed.timings),
     }
@@ -100,7 +113,13 @@ def _mounted(
 ) -> Iterator[device.MountedDevice]:
     """Yields the device with the initial files, copied at memory speed; it is mounted anew (cold cache) and the model is set."""
     with device.up(
-        bench.model.unlimited(), size_bytes=size_bytes, floor_ns=0, logs=logs, cores=host.split_cores().others
+        bench.model.unlimited(),
+        backend=bench.backend,
+        size_bytes=size_bytes,
+        file_system=bench.file_system,
+        floor_ns=0,
+        logs=logs,
+        cores=host.split_cores().others,
     ) as disk:
         prepare(planned, disk.mount_point / _TARGET, files=world, sizes=sizes)
         disk.remount()

@@ -34,6 +34,8 @@ class Replayed:
     is_real_time: bool
     """Whether the streams had real-time priority."""
     is_memory_locked: bool = False
+    is_simulated: bool = False
+    """Whether times were computed by a model, without a device; they are from 0 on then."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Requests of the plan that the tool did not make, or did not time, by reason."""
 

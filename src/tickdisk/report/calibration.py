@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 from IPython.display import SVG
 
 from tickdisk import calibrate, plot, stats
+from tickdisk import device as devices
 from tickdisk.report.experiment import OURS
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.study import Study
@@ -43,6 +44,9 @@ class CalibrationStudy(Study):
 
     def _state_facts(self) -> None:
         source = f"fio {self.measured.fio}, raw request logs"
+        backend = devices.BACKENDS[self.measured.backend]
+        self.word("backend", backend.name, source="calibration.json", note=backend.description)
+        self.word("file_system", self.measured.file_system, source="calibration.json", note="on the emulated device")
         for device in self.measured.devices:
             self.fact(
                 f"{device.name}.floor",
@@ -84,7 +88,7 @@ class CalibrationStudy(Study):
                         "us",
                         n=job.n,
                         source=source,
-                        note="4 KiB pwrite + fsync on ext4",
+                        note=f"4 KiB pwrite + fsync on {self.measured.file_system}",
                     )
         self.fact(
             "floor_limited_devices",

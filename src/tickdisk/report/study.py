@@ -21,7 +21,7 @@ VERDICTS = ("different", "equivalent", "inconclusive", "not valid")
 
 @dataclass(frozen=True)
 class Fact:
-    """A number that prose, tables and claims refer to by name."""
+    """A number, or a word, that prose, tables and claims refer to by name."""
 
     value: float | int | None
     unit: str
@@ -30,6 +30,8 @@ class Fact:
     n: int | None
     source: str
     note: str
+    word: str | None = None
+    """Of a fact that is a word; it has no value then."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ def _number(value: float | None) -> float | int | None:
     if value is None or not math.isfinite(value):
         return None
     return int(value) if isinstance(value, int) else float(value)
+
+
+def _as_dict(fact: Fact) -> dict[str, Any]:
+    """A number says nothing of words."""
+    return {name: value for name, value in asdict(fact).items() if name != "word" or value is not None}
 
 
 class Study:
@@ -74,11 +81,18 @@ class Study:
         note: str = "",
     ) -> None:
         """States a fact under `STUDY.name`; TickdiskError when the name is taken or not of lower-case words and dots."""
+        low, high = interval if interval is not None else (None, None)
+        self._state(name, Fact(_number(value), unit, _number(low), _number(high), n, source, note))
+
+    def word(self, name: str, word: str, *, source: str, note: str = "") -> None:
+        """States a fact that is a word; TickdiskError as `fact`."""
+        self._state(name, Fact(None, "", None, None, None, source, note, word))
+
+    def _state(self, name: str, fact: Fact) -> None:
         full = f"{self.name}.{name}"
         if full in self.facts or not _NAME.match(full):
             raise TickdiskError(f"fact {full}: stated twice, or not of lower-case words, digits and dots; give it another name")
-        low, high = interval if interval is not None else (None, None)
-        self.facts[full] = Fact(_number(value), unit, _number(low), _number(high), n, source, note)
+        self.facts[full] = fact
 
     def claim(self, name: str, *, source: str, statement: str, verdict: str, evidence: str, facts: list[str], n: int) -> None:
         """States a claim; its verdict is one of VERDICTS and its facts must have been stated."""
@@ -101,7 +115,7 @@ class Study:
     def save(self) -> str:
         """Writes facts.json and claims.json and returns one line that says how many there are."""
         if self._folder is not None:
-            write_json(self._folder / "facts.json", {name: asdict(fact) for name, fact in self.facts.items()})
+            write_json(self._folder / "facts.json", {name: _as_dict(fact) for name, fact in self.facts.items()})
             write_json(self._folder / "claims.json", [asdict(claim) for claim in self.claims])
         where = f" in {self._folder}" if self._folder is not None else ", not written (output is None)"
         return f"{len(self.figures)} figures, {len(self.facts)} facts, {len(self.claims)} claims{where}"
@@ -110,6 +124,8 @@ class Study:
 def display(fact: Fact | dict[str, Any]) -> str:
     """Returns a fact as a person reads it: value, interval, unit, with three significant digits."""
     values = asdict(fact) if isinstance(fact, Fact) else fact
+    if values.get("word") is not None:
+        return str(values["word"])
     if values["value"] is None:
         return "not estimable"
     text = f"{values['value']:.3g}" if isinstance(values["value"], float) else str(values["value"])

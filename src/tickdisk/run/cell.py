@@ -58,6 +58,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
                 "plan": [asdict(life) for life in cell.lives],
                 "models": {arm: model.as_dict() for arm, model in models.items()},
                 "host": host.facts(),
+                "backend": calibration.backend,
                 "attempts": attempts,
                 "marked": attempts[-1]["too_loaded"],
                 "lives": lives,

@@ -82,7 +82,9 @@ def run_life(stage: Stage) -> dict[str, Any]:
             lookout,
             device.up(
                 model,
+                backend=stage.calibration.backend,
                 size_bytes=stage.project.config.device_size_mib << 20,
+                file_system=stage.project.config.file_system,
                 floor_ns=stage.floor_ns(stage.life.first_arm),
                 log_path=fast / "device.log",
                 logs=logs,
@@ -111,7 +113,8 @@ def run_life(stage: Stage) -> dict[str, Any]:
             cpu.follow("players", players.pid)
             actors = _Actors(disk, running, players)
             with ExitStack() as during:
-                extents = during.enter_context(device.ExtentRecorder(world)) if stage.captured else None
+                recorded = stage.captured and disk.tells_extents
+                extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
                 epochs = list(_switch(stage, actors, lookout, started_ns))
                 actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
             problems = running.stop(_STOP_S)
@@ -152,6 +155,7 @@ def run_life(stage: Stage) -> dict[str, Any]:
         "markers": ticks.markers.to_dict("records"),
         "client": client,
         "device": status,
+        "file_system": disk.file_system,
         "server": dict(running.facts),
         "server_problems": problems,
         "floors_ns": {arm: stage.floor_ns(arm) for arm in sorted({epoch.arm for epoch in stage.life.epochs})},

@@ -1,4 +1,4 @@
-"""What the checks ask a machine; everything is looked up below one root, so that a test can describe a machine in a folder."""
+"""What a machine has; everything is looked up below one root, so that a test can describe a machine in a folder."""
 
 import os
 import re
@@ -26,15 +26,19 @@ def _tool_folders() -> tuple[Path, ...]:
     )
 
 
+def _user() -> int:
+    return os.geteuid()
+
+
 @dataclass(frozen=True)
 class Machine:
-    """The machine that the checks look at."""
+    """The machine that is looked at: this one, unless told otherwise."""
 
     root: Path = Path("/")
     """Where /dev, /proc, /sys and /usr are."""
     project: Path = Path()
     """The project's folder."""
-    user: int = field(default_factory=os.geteuid)
+    user: int = field(default_factory=_user)
     """Effective user id."""
     folders: tuple[Path, ...] = field(default_factory=_tool_folders)
     """Folders that tools are looked for in, in this order."""
@@ -42,6 +46,10 @@ class Machine:
     def has(self, path: str) -> bool:
         """Returns whether `path`, relative to the root, exists."""
         return (self.root / path).exists()
+
+    def may_use(self, path: str) -> bool:
+        """Returns whether this process may read and write the file at `path`, relative to the root."""
+        return os.access(self.root / path, os.R_OK | os.W_OK)
 
     def lines(self, path: str) -> list[str]:
         """Returns the lines of the file at `path`, relative to the root; none when it cannot be read."""

@@ -1,0 +1,138 @@
+"""Block devices that the kernel makes on request, zram and null_blk: made, told from others, and taken away again."""
+
+import errno
+import time
+from pathlib import Path
+from typing import Protocol
+
+from tickdisk.device.model import DeviceModel
+from tickdisk.device.record import KernelBlock, Record
+from tickdisk.errors import TickdiskError
+
+_ZRAM = Path("/sys/class/zram-control")
+_NULL_BLK = Path("/sys/kernel/config/nullb")
+_BYTES_PER_MIB = 1 << 20
+_MEGABYTE = 1 << 20
+"""What null_blk counts `mbps` in."""
+_AFTER_A_TIMER = 2
+"""null_blk's irqmode that honours completion_nsec."""
+_DEPTH = 1024
+
+
+class Kind(Protocol):
+    """How one kind of block device is made and removed."""
+
+    def make(self, record: Record, model: DeviceModel) -> None:
+        """Makes a device of the record's size that is `model`, and records it."""
+
+    def is_there(self, record: Record) -> bool:
+        """Returns whether the record's device exists."""
+
+    def remove(self, record: Record) -> None:
+        """Takes the device away; OSError while somebody uses it."""
+
+    def is_as(self, record: Record, model: DeviceModel) -> bool:
+        """Returns whether the device is `model` as it stands."""
+
+
+class _Zram:
+    def make(self, record: Record, model: DeviceModel) -> None:  # noqa: ARG002 - it is as fast as memory, whatever the model
+        number = int((_ZRAM / "hot_add").read_text(encoding="ascii"))
+        record.block = KernelBlock.named(f"zram{number}")
+        record.save()
+        Path(f"/sys/block/zram{number}/disksize").write_text(str(record.size_bytes), encoding="ascii")
+
+    def is_there(self, record: Record) -> bool:
+        return record.block is not None and record.block.there()
+
+    def remove(self, record: Record) -> None:
+        if record.block is not None and record.block.there():
+            Path(f"/sys/block/{record.block.name}/reset").write_text("1", encoding="ascii")
+            (_ZRAM / "hot_remove").write_text(record.block.name.removeprefix("zram"), encoding="ascii")
+
+    def is_as(self, record: Record, model: DeviceModel) -> bool:  # noqa: ARG002 - `Backend.check_model` has refused all others
+        return True
+
+
+class _NullBlk:
+    def make(self, record: Record, model: DeviceModel) -> None:
+        folder = self._folder(record)
+        folder.mkdir()
+        settings = {
+            "size": record.size_bytes // _BYTES_PER_MIB,
+            "blocksize": 512,
+            "memory_backed": 1,
+            "irqmode": _AFTER_A_TIMER,
+            "hw_queue_depth": _DEPTH,
+            **self._settings(model),
+            "power": 1,
+        }
+        for name, value in settings.items():
+            (folder / name).write_text(str(value), encoding="ascii")
+        # Until Linux 6.0 it is called by its number, then by its folder.
+        numbered = f"nullb{(folder / 'index').read_text(encoding='ascii').strip()}"
+        named = folder.name if (Path("/sys/block") / folder.name).exists() else numbered
+        record.block = KernelBlock.named(named)
+        record.save()
+
+    def is_there(self, record: Record) -> bool:
+        return self._folder(record).exists()
+
+    def remove(self, record: Record) -> None:
+        folder = self._folder(record)
+        if folder.exists():
+            (folder / "power").write_text("0", encoding="ascii")
+            folder.rmdir()
+
+    def is_as(self, record: Record, model: DeviceModel) -> bool:
+        folder = self._folder(record)
+        return all(int((folder / name).read_text(encoding="ascii")) == value for name, value in self._settings(model).items())
+
+    @staticmethod
+    def _folder(record: Record) -> Path:
+        """The name is the mark: the folder is ours."""
+        return _NULL_BLK / f"tickdisk_{record.name}"
+
+    @staticmethod
+    def _settings(model: DeviceModel) -> dict[str, int]:
+        bandwidth = model.bandwidth_bytes_per_s
+        return {
+            "completion_nsec": model.latency_ns[0],
+            "mbps": 0 if bandwidth is None else max(1, round(bandwidth / _MEGABYTE)),
+        }
+
+
+KINDS: dict[str, Kind] = {"zram": _Zram(), "null_blk": _NullBlk()}
+
+
+def make(record: Record, model: DeviceModel) -> None:
+    """Makes the record's block device; TickdiskError when the kernel refuses."""
+    try:
+        KINDS[record.backend].make(record, model)
+    except OSError as error:
+        raise TickdiskError(
+            f"the kernel makes no {record.backend} device: {error}; `tickdisk doctor` says what it has"
+        ) from error
+
+
+def is_there(record: Record) -> bool:
+    """Returns whether the record's block device exists."""
+    return KINDS[record.backend].is_there(record)
+
+
+def is_as(record: Record, model: DeviceModel) -> bool:
+    """Returns whether the record's block device is `model` as it stands."""
+    return KINDS[record.backend].is_as(record, model)
+
+
+def remove(record: Record, limit_s: float) -> bool:
+    """Takes the record's block device away; returns whether it is gone, within `limit_s` of being in use."""
+    deadline = time.monotonic() + limit_s
+    while KINDS[record.backend].is_there(record):
+        try:
+            KINDS[record.backend].remove(record)
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.EAGAIN) or time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+    return True

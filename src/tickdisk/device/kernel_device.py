@@ -1,0 +1,104 @@
+"""Backends zram and null_blk: the kernel's own block devices, with a file system on them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tickdisk.device import kernel_block
+from tickdisk.device.clean import end
+from tickdisk.device.model import DeviceModel
+from tickdisk.device.mounted import MountedDevice, Setting
+from tickdisk.device.mounts import mount, unmount
+from tickdisk.errors import TickdiskError
+
+_STEP_S = 5.0
+_SECTOR = 512
+_COUNTS = {"read": 0, "write": 4, "discard": 11, "flush": 15}
+"""Where /sys/block/NAME/stat counts requests; two further on are the sectors (Documentation/block/stat.rst)."""
+
+
+class KernelDevice(MountedDevice):
+    """A device without an emulator: no floor, no log, no stalls, and one model from `up` to `down`."""
+
+    @property
+    def block_device(self) -> Path:
+        """The kernel's device, below the file system."""
+        if self._record.block is None:
+            raise TickdiskError(f"device {self.name} has no block device; it is down")
+        return self._record.block.path
+
+    @property
+    def daemon_pid(self) -> int:
+        """There is none: TickdiskError."""
+        raise TickdiskError(f"device {self.name} is the kernel's own and has no emulator; take backend fuse or tree")
+
+    def start(
+        self,
+        model: DeviceModel,
+        log_path: Path | None,
+        logs: Path | None,  # noqa: ARG002 - the kernel says nothing
+        cores: Sequence[int] | None,  # noqa: ARG002 - it runs where it is asked
+        *,
+        detached: bool,  # noqa: ARG002 - it is nobody's child
+    ) -> None:
+        """Makes the block device, and the file system on it."""
+        if log_path is not None:
+            raise TickdiskError(f"backend {self.backend.name} keeps no log of requests; take backend fuse or tree")
+        for folder in (self._record.folder, self._record.mount_point):
+            folder.mkdir(parents=True, exist_ok=True)
+        kernel_block.make(self._record, model)
+        self._make_file_system()
+
+    def leave(self) -> None:
+        """Nobody owns it from now on: it stays until `down`, or the machine's end."""
+        self._record.is_nobodys = True
+        self._record.save()
+
+    def set(
+        self,
+        model: DeviceModel,
+        *,
+        floor_ns: int,
+        deep_floors: Sequence[tuple[int, int]] = (),  # noqa: ARG002 - there is no emulator that adds anything
+    ) -> Setting:
+        """Returns the setting in force; TickdiskError for another model than it was made with."""
+        self.backend.check_model(model)
+        if not kernel_block.is_as(self._record, model):
+            raise TickdiskError(f"a {self.backend.name} device does not change while it is mounted; take it down and up again")
+        return Setting(1, 0, model.name, floor_ns, floor_limited=model.latency_ns[0] == 0)
+
+    def stall(self, duration_ns: int) -> int:
+        """It does not stall: TickdiskError."""
+        raise TickdiskError(f"a {self.backend.name} device cannot be stalled for {duration_ns} ns; take backend fuse or tree")
+
+    def status(self) -> dict[str, Any]:
+        """Returns requests and bytes by operation, as the kernel counts them."""
+        counts = [int(word) for word in (Path("/sys/block") / self.block_device.name / "stat").read_text().split()]
+        flushes = {"flush": 0}
+        return {
+            "requests": {op: counts[at] for op, at in _COUNTS.items()},
+            "bytes": {op: counts[at + 2] * _SECTOR for op, at in _COUNTS.items() if op != "flush"} | flushes,
+            "stalls": [],
+            "floor_ns": 0,
+            "setting": 1,
+        }
+
+    def alive(self) -> bool:
+        """Returns whether the block device still exists."""
+        return kernel_block.is_there(self._record)
+
+    def remount(self) -> None:
+        """Unmounts the file system and mounts it again: its page cache is cold. TickdiskError when somebody uses it."""
+        if not unmount(self.mount_point, self._patience_s(), lazily=False):
+            raise TickdiskError(f"{self.mount_point} is in use; end its users before the remount")
+        mount(str(self.block_device), self.mount_point, str(self._record.file_system))
+
+    def _go_down(self) -> None:
+        record = self._record
+        for user in record.users:
+            end(user)
+        if record.file_system is not None and not unmount(record.mount_point, self._patience_s(), lazily=False):
+            raise TickdiskError(f"{record.mount_point} is in use")
+        if not kernel_block.remove(record, _STEP_S):
+            raise TickdiskError(f"{self.block_device} is in use")
+        record.remove()

@@ -1,0 +1,117 @@
+"""A replay without a device: the times that it would take, computed by the device's model, closed within each stream."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import device
+from tickdisk.replay.log import COLUMNS, Replayed
+from tickdisk.replay.plan import Plan
+from tickdisk.replay.timing import lateness
+
+PAGE = 4096
+_READ, _WRITE, _FLUSH = (device.OPS.index(op) for op in ("read", "write", "flush"))
+_WHOLE = ("sync", "syncfs")
+_SPACE = 1 << 20
+"""Files lie one after another, from such a boundary on."""
+Request = tuple[int, int, int]
+
+
+@dataclass
+class _File:
+    """Where a file lies, and which of its pages are in the page cache."""
+
+    base: int
+    cached: set[int] = field(default_factory=set)
+    dirty: set[int] = field(default_factory=set)
+
+
+class PageCache:
+    """A page cache, cold at first and never full: what reaches the device is what is read the first time, and what is synced.
+
+    Nothing is read ahead, and nothing is written before a sync, as the kernel does after 30 s.
+    """
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        """`sizes` are how far each file is read or written, in bytes."""
+        self._sizes, self._files, self._end = sizes, dict[str, _File](), 0
+
+    def requests(self, op: str, call: str, file: str, other: str, offset: int, length: int) -> list[list[Request]]:
+        """Returns what a call asks of the device: op (index into `device.OPS`), offset, length; in steps, one after another."""
+        match op:
+            case "read":
+                return [list(self._read(self._file(file), offset, length))]
+            case "write":
+                self._file(file).cached |= set(_pages(offset, length))
+                self._file(file).dirty |= set(_pages(offset, length))
+            case "sync":
+                files = list(self._files.values()) if call in _WHOLE else [self._file(file)]
+                written = [request for each in files for request in _write_back(each)]
+                return [*([written] if written else []), [(_FLUSH, 0, 0)]]
+            case "truncate":
+                kept = self._file(file)
+                last = -(-length // PAGE)
+                kept.cached, kept.dirty = ({page for page in pages if page < last} for pages in (kept.cached, kept.dirty))
+            case "unlink":
+                self._files.pop(file, None)
+            case "rename":
+                self._files[other] = self._file(file)
+                del self._files[file]
+        return [[]]
+
+    def _read(self, file: _File, offset: int, length: int) -> Iterator[Request]:
+        missing = set(_pages(offset, length)) - file.cached
+        file.cached |= missing
+        return ((_READ, file.base + first * PAGE, count * PAGE) for first, count in _runs(missing))
+
+    def _file(self, name: str) -> _File:
+        if name not in self._files:
+            self._files[name] = _File(self._end)
+            self._end += -(-self._sizes.get(name, 0) // _SPACE) * _SPACE
+        return self._files[name]
+
+
+def _pages(offset: int, length: int) -> range:
+    return range(offset // PAGE, -(-(offset + length) // PAGE)) if length > 0 else range(0)
+
+
+def _write_back(file: _File) -> Iterator[Request]:
+    dirty, file.dirty = file.dirty, set()
+    return ((_WRITE, file.base + first * PAGE, count * PAGE) for first, count in _runs(dirty))
+
+
+def _runs(pages: set[int]) -> Iterator[tuple[int, int]]:
+    """Yields first page and length of each run of neighbours."""
+    ordered = np.array(sorted(pages), np.int64)
+    for run in np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1):
+        if len(run):
+            yield int(run[0]), len(run)
+
+
+def issue_simulated(plan: Plan, model: device.DeviceModel) -> Replayed:
+    """Returns the times of the plan's requests on `model`, from 0 on, as `issue` would measure them without any lag of its own.
+
+    Each is issued at max(due, completion of its stream's previous request). Calls that a page cache answers take no time; which
+    those are is decided in the captured order. Results are as captured.
+    """
+    requests = plan.requests
+    moved = requests["expected"].where(requests["op"].isin(["read", "write"]), requests["length"])
+    reach = (requests["offset"] + moved.clip(lower=0)).groupby(requests["file"]).max()
+    cache = PageCache({str(name): int(size) for name, size in reach.items()})
+    streams, due_ns = pd.factorize(requests["thread"])[0], requests["due_ns"].to_numpy(np.int64)
+    steps: list[tuple[int, list[Request]]] = []
+    columns = [requests[name].tolist() for name in ("expected", "op", "call", "file", "other", "offset")]
+    for number, (expected, op, call, file, other, offset, length) in enumerate(zip(*columns, moved.tolist(), strict=True)):
+        asked = [[]] if expected < 0 else cache.requests(op, call, file, other, offset, length)
+        steps += [(number, step) for step in asked]
+    owner = np.array([number for number, _ in steps], np.int64)
+    ops, offsets, lengths = np.array([request for _, step in steps for request in step], np.int64).reshape(-1, 3).T
+    counted = device.Steps(streams[owner], due_ns[owner], np.array([len(step) for _, step in steps]))
+    issued, completed = device.simulate_streams(model, counted, ops, offsets, lengths)
+    first, last = np.searchsorted(owner, np.arange(len(requests))), np.searchsorted(owner, np.arange(len(requests)), "right") - 1
+    timings = requests.assign(issued_ns=issued[first], completed_ns=completed[last], result=requests["expected"])
+    lag_ns, lost_ns = lateness(timings["thread"], timings["due_ns"], timings["issued_ns"], timings["completed_ns"])
+    timings = timings.assign(lag_ns=lag_ns, lost_ns=lost_ns)[list(COLUMNS)]
+    return Replayed(timings, is_real_time=False, is_simulated=True)
