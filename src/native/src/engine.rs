@@ -62,7 +62,7 @@ pub struct Cut {
     pub versions: Versions,
     /// Pending requests that were answered with an error.
     pub requests_failed: u64,
-    pub cut_ns: u64,
+    pub at_ns: u64,
 }
 
 #[derive(Default)]
@@ -265,7 +265,7 @@ impl<A: Answer> Engine<A> {
         let volatile = self.volatile.as_ref()?;
         let mut power = volatile.power.write().expect("no thread panics with the lock");
         // What was answered before this time is durable if it promised to be.
-        let cut_ns = now_ns();
+        let at_ns = now_ns();
         *power += 1;
         let pending = self.timer.take_all();
         let requests_failed = pending.len() as u64;
@@ -277,7 +277,7 @@ impl<A: Answer> Engine<A> {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.model = Model::new(Parameters::default());
         state.number += 1;
-        Some(Cut { versions, requests_failed, cut_ns })
+        Some(Cut { versions, requests_failed, at_ns })
     }
 
     /// Puts the device that was last `set` in force again, at rest; returns the setting's number and the time.

@@ -67,7 +67,7 @@ impl Disk {
         dict.set_item("pages_dropped", cut.versions.dropped)?;
         dict.set_item("pages_kept", cut.versions.kept)?;
         dict.set_item("requests_failed", cut.requests_failed)?;
-        dict.set_item("cut_ns", cut.cut_ns)?;
+        dict.set_item("cut_ns", cut.at_ns)?;
         Ok(dict)
     }
 
