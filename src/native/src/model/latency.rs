@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn tables_are_met_at_their_counts_and_linear_in_between() {
-        let quantiles = [[0.0, 100.0, 200.0, 150.0], [0.5, 200.0, 400.0, 500.0], [1.0, 300.0, 400.0, 700.0]].map(Vec::from).to_vec();
+        let quantiles =
+            [[0.0, 100.0, 200.0, 150.0], [0.5, 200.0, 400.0, 500.0], [1.0, 300.0, 400.0, 700.0]].map(Vec::from).to_vec();
         let latency = Latency::QuantilesByInflight { inflight: vec![2.0, 4.0, 8.0], quantiles };
         let at = |inflight| [1e-9, 0.5, 0.75, 1.0 - 1e-9].map(|share| latency.ns(inflight, || share));
         assert_eq!((at(1.0), at(2.0)), ([100, 200, 250, 300], [100, 200, 250, 300]));
