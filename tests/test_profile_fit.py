@@ -122,7 +122,7 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
     off = tuple(line.model_copy(update={"p50_error": 0.06}) for line in lines)
     assert "p50 within 6.0%" in verdict(model.model_copy(update={"fit": off}))
     assert "not as close as" in verdict(model.model_copy(update={"fit": off}))
-    assert len(screen(model.model_copy(update={"fit": lines})).splitlines()) == 12
+    assert len(screen(model.model_copy(update={"fit": lines})).splitlines()) == 13
 
 
 def test_a_round_that_was_disturbed_does_not_count(known: tuple[Measurements, DeviceModel]) -> None:

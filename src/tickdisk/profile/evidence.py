@@ -70,7 +70,9 @@ def screen(model: DeviceModel) -> str:
         f"{_share(line.p99_repeat, 9)}{line.ks_distance:7.3f}{'  too loaded' if line.too_loaded else ''}"
         for line in model.fit
     ]
-    return "\n".join([head, *rows, verdict(model)])
+    steal, cpu = (max((getattr(line, f"{name}_share") for line in model.fit), default=0) for name in ("steal", "pressure_cpu"))
+    load = f"meanwhile up to {steal:.1%} of the cores' time was stolen, up to {cpu:.1%} of the time something waited for a core"
+    return "\n".join([head, *rows, load, verdict(model)])
 
 
 def verdict(model: DeviceModel) -> str:

@@ -26,6 +26,7 @@ _WARM_UP = 10
 """Requests for each place in the queue until the closed loop has forgotten that all began at once."""
 _STEEPEST, _HALVINGS = 4.0, 9
 _FINE = 16
+_CLEARLY = 1.3
 _PIPE_ROOM = 1.25
 """Sequential reads that are no faster than random ones show no pipe: then it is this much wider than what is known to pass."""
 
@@ -117,13 +118,18 @@ class _Tables:
         return float(self._wanted[self.depths[0]][0])
 
     def best_channels(self) -> int | None:
-        """Returns the number of channels with which the inner depths are foretold best; None: as many as there are requests."""
+        """Returns the number of channels with which the inner depths are foretold best; None: as many as there are requests.
+
+        None, with which the tables are the latencies themselves, unless another number is clearly better.
+        """
         inner = self.depths[1:-1]
         if not inner:
             return None
         # Beyond 16 one more or less is made up for by the service times: every second up to 32, every fourth up to 64 ...
         counts = [count for count in range(1, self.depths[-1]) if count % max(1, (1 << (count - 1).bit_length()) // _FINE) == 0]
-        return min((None, *counts), key=lambda channels: sum(self._miss(channels, depth) for depth in inner))
+        misses = {channels: sum(self._miss(channels, depth) for depth in inner) for channels in (None, *counts)}
+        best = min(misses, key=lambda channels: misses[channels])
+        return None if misses[None] <= _CLEARLY * misses[best] else best
 
     def latency(self, channels: int | None) -> OpLatency:
         """Returns the service times for `channels`, by requests in flight."""
