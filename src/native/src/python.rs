@@ -1,4 +1,4 @@
-//! `tickdisk._native`: the emulated device and the replay's issuer for Python.
+//! `tickdisk._native`: the emulated device and the replay's issuer for Python, and where all that Python sees is registered.
 
 #![allow(clippy::needless_pass_by_value, reason = "Python's values arrive converted, and owned")]
 
@@ -164,4 +164,6 @@ fn checked(latency_ns: [u64; 4], bandwidth_bytes_per_s: Option<u64>, channels: O
 mod _native {
     #[pymodule_export]
     use super::{Disk, preads, replay, simulate};
+    #[pymodule_export]
+    use crate::checkpoint::python::{KnightsAndArchers, Updates};
 }

@@ -1,0 +1,242 @@
+//! One algorithm under the cost model, tick after tick.
+//!
+//! Times are whole units, whatever a unit is, so that what ends exactly at the end of a tick is seen to. A tick takes its
+//! length and the overhead that falls into it; the asynchronous write progresses meanwhile. At the end of a tick, when
+//! the last checkpoint is written, the next one begins: the part that is copied at once stretches that tick.
+
+use super::algorithm::{Algorithm, DRIBBLE_AND_COPY_ON_UPDATE, Layout, Part};
+use super::tick::Tick;
+
+/// What things take, in units of time.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs {
+    pub tick: u64,
+    /// Of every contiguous group of objects that is copied, before the copy itself.
+    pub group: u64,
+    pub copy_object: u64,
+    pub lock: u64,
+    pub bit: u64,
+    pub write_object: u64,
+}
+
+/// Where the updates of a tick fall in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// All at its beginning.
+    Start,
+    /// Evenly over its length.
+    Spread,
+}
+
+/// Which first updates of an object in a checkpoint take the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locks {
+    /// Those of objects that this checkpoint writes.
+    Written,
+    /// All.
+    Touched,
+}
+
+/// Which first updates of an object that the checkpoint writes save the old value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// Those before the writer has passed the object.
+    Unwritten,
+    /// All.
+    Touched,
+}
+
+/// What the paper leaves open.
+#[derive(Clone, Copy, Debug)]
+pub struct Readings {
+    pub phase: Phase,
+    pub locks: Locks,
+    pub copies: Copies,
+    /// Of a partial log every so many checkpoints is a full one.
+    pub full_every: u64,
+    /// Whether at the beginning nothing is on the disk yet.
+    pub starts_dirty: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TickRecord {
+    pub start: u64,
+    pub overhead: u64,
+    pub length: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointRecord {
+    /// The tick at whose end it begins.
+    pub tick: u64,
+    pub begin: u64,
+    /// The copy at its beginning.
+    pub pause: u64,
+    /// When everything is on the disk.
+    pub written: u64,
+    /// Objects written.
+    pub objects: u64,
+    /// Objects copied in memory, at the beginning or on update.
+    pub copied: u64,
+    pub is_full: bool,
+}
+
+#[derive(Debug)]
+struct Running {
+    record: CheckpointRecord,
+    saves: bool,
+}
+
+const NOT_WRITTEN: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub struct Simulation {
+    algorithm: &'static Algorithm,
+    costs: Costs,
+    readings: Readings,
+    now: u64,
+    /// Per object one bit an image (a log has one), set where the object changed since it was last written there.
+    dirty: Vec<u8>,
+    /// Per object its place in the order of writing of the running checkpoint.
+    place: Vec<u32>,
+    /// Per object the number of the last checkpoint in which an update touched it.
+    touched: Vec<u32>,
+    number: u32,
+    running: Option<Running>,
+    pub ticks: Vec<TickRecord>,
+    pub checkpoints: Vec<CheckpointRecord>,
+}
+
+impl Simulation {
+    pub fn new(algorithm: &'static Algorithm, objects: usize, costs: Costs, readings: Readings) -> Self {
+        Self {
+            algorithm,
+            costs,
+            readings,
+            now: 0,
+            dirty: vec![if readings.starts_dirty { 3 } else { 0 }; objects],
+            place: vec![NOT_WRITTEN; objects],
+            touched: vec![0; objects],
+            number: 0,
+            running: None,
+            ticks: Vec::new(),
+            checkpoints: Vec::new(),
+        }
+    }
+
+    /// Simulates the next tick.
+    pub fn tick(&mut self, tick: &Tick) {
+        let mut overhead = self.handle_updates(tick);
+        if self.algorithm.written == Part::Dirty {
+            for (object, _) in &tick.first {
+                self.dirty[*object as usize] = 3;
+            }
+        }
+        let end = self.now + self.costs.tick + overhead;
+        if self.running.as_ref().is_none_or(|running| running.record.written <= end) {
+            self.finish();
+            overhead += self.begin(end);
+        }
+        let length = self.costs.tick + overhead;
+        self.ticks.push(TickRecord { start: self.now, overhead, length });
+        self.now += length;
+    }
+
+    /// Ends the running checkpoint, if there is one, and keeps its record.
+    pub fn finish(&mut self) {
+        self.checkpoints.extend(self.running.take().map(|running| running.record));
+    }
+
+    /// Begins a checkpoint; returns how long the game waits for it.
+    fn begin(&mut self, now: u64) -> u64 {
+        let is_due = (u64::from(self.number) + 1).is_multiple_of(self.readings.full_every);
+        let is_full = self.algorithm.is_partial_log() && is_due;
+        let own = if is_full { &DRIBBLE_AND_COPY_ON_UPDATE } else { self.algorithm };
+        let saves = own.handle_update != Part::Nothing;
+        let image = if self.algorithm.layout == Layout::DoubleBackup { 1 << (self.number % 2) } else { 3 };
+        let (objects, groups) = self.choose(own.written, own.layout, image, saves);
+        self.number += 1;
+
+        let pause = match own.copy_to_memory {
+            Part::Nothing => 0,
+            Part::Dirty | Part::All => groups * self.costs.group + objects * self.costs.copy_object,
+        };
+        let written_places = if own.layout == Layout::DoubleBackup { self.dirty.len() as u64 } else { objects };
+        let written = now + pause + written_places * self.costs.write_object;
+        let copied = if own.copy_to_memory == Part::Nothing { 0 } else { objects };
+        let tick = self.ticks.len() as u64;
+        let record = CheckpointRecord { tick, begin: now, pause, written, objects, copied, is_full: is_full || own.written == Part::All };
+        self.running = Some(Running { record, saves });
+        pause
+    }
+
+    /// Chooses what a checkpoint writes, clears its dirty bits, and where updates will ask notes the order of writing;
+    /// returns how many objects and how many contiguous groups.
+    #[allow(clippy::cast_possible_truncation, reason = "cells, and so objects, are numbered by 32 bits")]
+    fn choose(&mut self, part: Part, layout: Layout, image: u8, saves: bool) -> (u64, u64) {
+        let (mut objects, mut groups, mut in_group) = (0_u64, 0_u64, false);
+        for (offset, dirty) in self.dirty.iter_mut().enumerate() {
+            let is_written = part == Part::All || *dirty & image != 0;
+            *dirty &= !image;
+            groups += u64::from(is_written && !in_group);
+            in_group = is_written;
+            if saves {
+                self.place[offset] = match (is_written, layout) {
+                    (false, _) => NOT_WRITTEN,
+                    (true, Layout::DoubleBackup) => offset as u32,
+                    (true, Layout::Log) => objects as u32,
+                };
+            }
+            objects += u64::from(is_written);
+        }
+        (objects, groups)
+    }
+
+    /// Handle-Update for all updates of a tick: returns what they take, of bits, locks and copies, until all is written.
+    fn handle_updates(&mut self, tick: &Tick) -> u64 {
+        let Some(running) = self.running.as_mut().filter(|running| running.saves) else { return 0 };
+        let (costs, readings, start) = (self.costs, self.readings, self.now);
+        let updates = tick.updates.max(1);
+        // The time of an update, its bit test not yet done, when locks and copies have taken so much in this tick.
+        let at = |update: u64, taken: u64| {
+            let phase = if readings.phase == Phase::Start { 0 } else { update * costs.tick / updates };
+            start + phase + update * costs.bit + taken
+        };
+        let writing_since = running.record.begin + running.record.pause;
+        let (mut taken, mut next) = (0, 0);
+        for (object, update) in &tick.first {
+            let (object, update) = (*object as usize, u64::from(*update));
+            if self.touched[object] == self.number {
+                continue;
+            }
+            let now = at(update, taken);
+            if now >= running.record.written {
+                break;
+            }
+            next = update + 1;
+            self.touched[object] = self.number;
+            let place = self.place[object];
+            if place == NOT_WRITTEN {
+                taken += if readings.locks == Locks::Touched { costs.lock } else { 0 };
+                continue;
+            }
+            taken += costs.lock;
+            let passed = writing_since + (u64::from(place) + 1) * costs.write_object;
+            if readings.copies == Copies::Touched || now < passed {
+                taken += costs.group + costs.copy_object;
+                running.record.copied += 1;
+            }
+        }
+        // Updates after the last one that took a lock test their bit until all is written.
+        let (mut tested, mut end) = (next, tick.updates);
+        while tested < end {
+            let middle = tested.midpoint(end);
+            if at(middle, taken) < running.record.written {
+                tested = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        taken + tested * costs.bit
+    }
+}
