@@ -6,7 +6,7 @@ BLOCKS ?=
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test setup doctor lab bench-replay lock clean
+.PHONY: help paper test setup doctor lab bench-replay bench-checkpoint lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -28,6 +28,9 @@ lab: setup ## the notebooks in JupyterLab
 
 bench-replay: setup ## how exactly requests are issued, beside fio and a loop in Python, in one run
 	@$(WITH_PATH) python -m tickdisk.replay.bench
+
+bench-checkpoint: setup ## updates per second in the simulator of checkpoint recovery, one core
+	@$(WITH_PATH) python -m tickdisk.checkpoint.bench
 
 lock: setup ## new versions into the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

@@ -5,7 +5,7 @@ from tickdisk.checkpoint.inputs import GameTrace, Input, RecordedTrace, ZipfTrac
 from tickdisk.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, Costs, Readings, State
 from tickdisk.checkpoint.published import Anchor, PublishedCheckpoint, load_published
 from tickdisk.checkpoint.simulate import Outcome, Run, simulate
-from tickdisk.checkpoint.sweep import STATED, VARIANTS, Sweep, anchor_rates, cases, read_sweep, sweep, write_sweep
+from tickdisk.checkpoint.sweep import STATED, VARIANTS, Sweep, anchor_rates, cases, read_sweep, simulator_digest, sweep, write_sweep
 
 __all__ = [
     "ALGORITHMS",
@@ -33,6 +33,7 @@ __all__ = [
     "load_trace",
     "read_sweep",
     "simulate",
+    "simulator_digest",
     "sweep",
     "trace_of_life",
     "write_sweep",

@@ -1,0 +1,117 @@
+"""The published numbers of checkpoint recovery as measured in a table of simulated runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tickdisk import checkpoint
+
+CONSTANT, CROSS_OVER = 0.05, 0.15
+"""A constant is reached within 5 %; at a cross-over the ratio of overheads to Naive-Snapshot is 1 within 15 %."""
+NAMES = {
+    "naive_snapshot": "Naive-Snapshot",
+    "dribble_and_copy_on_update": "Dribble-and-Copy-on-Update",
+    "atomic_copy_dirty_objects": "Atomic-Copy-Dirty-Objects",
+    "partial_redo": "Partial-Redo",
+    "copy_on_update": "Copy-on-Update",
+    "copy_on_update_partial_redo": "Copy-on-Update-Partial-Redo",
+}
+NAIVE = "naive_snapshot"
+_EAGER = ("naive_snapshot", "atomic_copy_dirty_objects", "partial_redo")
+_COLUMNS = {"overhead": "overhead_ms", "pause": "longest_ms", "checkpoint": "checkpoint_s", "recovery": "recovery_s"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An anchor: the published value, the simulated one, and when it counts as reached."""
+
+    name: str
+    statement: str
+    published: float
+    value: float
+    unit: str
+    criterion: str
+    is_reached: bool
+    reason: str = ""
+    """Why the model does not reach it, where it does not."""
+
+
+def within(value: float, published: float, tolerance: float) -> bool:
+    """Whether a value is as published, within a share of it; NaN never is."""
+    return abs(value / published - 1) <= tolerance
+
+
+def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> list[Measured]:
+    """Returns all anchors as found in `runs`: a row for each rate and algorithm, of one reading."""
+    table = runs.set_index(["algorithm", "rate"]).sort_index()
+    return [
+        *_constants(table, published),
+        *_log(table, published),
+        *_crossovers(table, published),
+        *_extremes(table, published),
+        *_half_tick(table, published),
+    ]
+
+
+def _constants(table: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Iterator[Measured]:
+    """Of all rates the value farthest from the published one stands for the constant."""
+    for anchor in published.constants:
+        values = table.loc[NAIVE, _COLUMNS[anchor.name]]
+        value = float(values.iloc[int((values - anchor.value).abs().argmax())])
+        criterion = f"within {CONSTANT:.0%} at every update rate"
+        reached = within(value, anchor.value, CONSTANT)
+        yield Measured(f"naive.{anchor.name}", anchor.statement, anchor.value, value, anchor.unit, criterion, reached)
+
+
+def _log(table: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Iterator[Measured]:
+    log = published.log
+    rate, criterion = log.updates_per_tick, f"within {CONSTANT:.0%}"
+    naive = float(table.loc[(NAIVE, rate), "checkpoint_s"])
+    for name in ("partial_redo", "copy_on_update_partial_redo"):
+        value = float(table.loc[(name, rate), "checkpoint_s"])
+        words = NAMES[name]
+        statement = f"{words} takes {log.checkpoint_s:g} s per checkpoint at {rate:,} updates per tick"
+        reached = within(value, log.checkpoint_s, CONSTANT)
+        yield Measured(f"log.{name}.checkpoint", statement, log.checkpoint_s, value, "s", criterion, reached)
+        statement = f"{words} checkpoints {log.times_faster:g} times faster than Naive-Snapshot at {rate:,} updates per tick"
+        ratio = naive / value
+        reached = within(ratio, log.times_faster, CONSTANT)
+        yield Measured(f"log.{name}.times_faster", statement, log.times_faster, ratio, "ratio", criterion, reached)
+
+
+def _crossovers(table: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Iterator[Measured]:
+    for crossing in published.crossovers:
+        rate = crossing.updates_per_tick
+        naive = float(table.loc[(NAIVE, rate), "overhead_ms"])
+        for name in crossing.algorithms:
+            ratio = float(table.loc[(name, rate), "overhead_ms"]) / naive
+            statement = f"{NAMES[name]} adds as much per tick as Naive-Snapshot at about {rate:,} updates per tick"
+            criterion = f"within {CROSS_OVER:.0%} of 1"
+            yield Measured(f"crossover.{name}", statement, 1.0, ratio, "ratio", criterion, within(ratio, 1, CROSS_OVER))
+
+
+def _extremes(table: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Iterator[Measured]:
+    """Gain and cost of the copy-on-update methods over all rates, as ratios of overheads."""
+    overhead = table["overhead_ms"].unstack("algorithm")
+    ratio = overhead[list(checkpoint.COPY_ON_UPDATE)].div(overhead[NAIVE], axis=0)
+    extremes, criterion = published.copy_on_update, f"within {CROSS_OVER:.0%}"
+    for name, words, value, printed in (
+        ("most_gain", "save up to {:g} times", float(1 / ratio.min().min()), extremes.most_gain),
+        ("most_cost", "cost up to {:g} times", float(ratio.max().max()), extremes.most_cost),
+    ):
+        statement = f"Copy-on-update methods {words.format(printed)} the overhead beside Naive-Snapshot"
+        yield Measured(f"copy_on_update.{name}", statement, printed, value, "ratio", criterion, within(value, printed, CROSS_OVER))
+
+
+def _half_tick(table: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Iterator[Measured]:
+    rate = published.half_tick.updates_per_tick
+    limit_ms = 1e3 / checkpoint.Costs().tick_hz / 2
+    longest = table["longest_ms"].xs(rate, level="rate")
+    eager, later = float(longest[list(_EAGER)].min()), float(longest[list(checkpoint.COPY_ON_UPDATE)].max())
+    statement = f"Every eager method breaks the limit of half a tick at {rate:,} updates per tick"
+    criterion = f"the least of the longest is above {limit_ms:.4g} ms, which is half a tick"
+    yield Measured("half_tick.eager", statement, limit_ms, eager, "ms", criterion, eager > limit_ms)
+    statement = f"No copy-on-update method breaks the limit of half a tick at {rate:,} updates per tick"
+    criterion = f"the most of the longest is below {limit_ms:.4g} ms, which is half a tick"
+    yield Measured("half_tick.copy_on_update", statement, limit_ms, later, "ms", criterion, later < limit_ms)
