@@ -54,14 +54,14 @@ class CheckpointStudy(Study):
         game, size = self.runs[self.runs["sweep"] == "game"], self.published.game
         found = float(game["updates_per_tick"].iloc[0])
         self.fact("game.updates_per_tick", found, "updates", n=self._ticks, source=self._source, note="by the rules of the game")
-        self.fact("game.units", size.units, "units", source=self.published.source)
+        self.fact("game.updates_per_tick.published", float(size.updates_per_tick), "updates", source=self.published.source)
         self.claim(
             "game.updates_per_tick",
             source="Vaz Salles et al. 2009",
             statement=f"Knights and Archers updates {size.updates_per_tick:,} cells per tick on average",
             verdict="equivalent" if within(found, size.updates_per_tick, CONSTANT) else "different",
             evidence=f"played {found:,.0f}; reached within {CONSTANT:.0%}",
-            facts=["game.updates_per_tick"],
+            facts=["game.updates_per_tick", "game.updates_per_tick.published"],
             n=self._ticks,
         )
         for row in game.to_dict("records"):
