@@ -20,6 +20,7 @@ class Model:
     spread: bool
     lock_all: bool
     copy_all: bool
+    writes_always: bool
     starts_dirty: bool
     full_every: int
 
@@ -38,6 +39,9 @@ class Checkpoint:
     to_write: set[int] = field(default_factory=set)
     copies_on_update: bool = False
     touched: set[int] = field(default_factory=set)
+    done: Fraction = Fraction(0)
+    """Time that the writer has had."""
+    needed: Fraction = Fraction(0)
 
 
 TABLE = {  # copies at once, what it writes, to a log
@@ -61,13 +65,16 @@ def simulate(
     for number, cells in enumerate(ticks):
         overhead = Fraction(0)
         for index, cell in enumerate(cells):
-            at = now + (Fraction(index, len(cells)) * model.tick if model.spread else 0) + overhead
+            gone = Fraction(index, len(cells)) * model.tick if model.spread else Fraction(0)
+            gone += overhead if model.writes_always else 0
             if checkpoints:
-                overhead += handle_update(checkpoints[-1], cell // object_cells, at, model)
+                overhead += handle_update(checkpoints[-1], cell // object_cells, gone, model)
         for cell in cells:
             dirty[cell // object_cells] = {0, 1}
         end = now + model.tick + overhead
-        if not checkpoints or checkpoints[-1].written <= end:
+        if checkpoints:
+            checkpoints[-1].done += model.tick + (overhead if model.writes_always else 0)
+        if not checkpoints or checkpoints[-1].done >= checkpoints[-1].needed:
             checkpoints.append(begin(algorithm, len(checkpoints), number, end, dirty, model))
             overhead += checkpoints[-1].pause
         lengths.append((overhead, model.tick + overhead))
@@ -91,14 +98,18 @@ def begin(algorithm: str, count: int, tick: int, now: Fraction, dirty: list[set[
         for number in chosen:
             pause += model.copy + (0 if number - 1 in chosen else model.group)
     passed = chosen if to_log else list(range(len(dirty)))
-    written = now + pause + len(passed) * model.write
+    needed = len(passed) * model.write
     copied = len(chosen) if at_once else 0
-    return Checkpoint(tick, now, pause, written, len(chosen), copied, is_full, passed, set(chosen), not at_once)
+    written = now + pause + needed
+    return Checkpoint(
+        tick, now, pause, written, len(chosen), copied, is_full, passed, set(chosen), not at_once, needed=needed
+    )
 
 
-def handle_update(checkpoint: Checkpoint, thing: int, at: Fraction, model: Model) -> Fraction:
-    """What an update that happens at `at` takes."""
-    if not checkpoint.copies_on_update or at >= checkpoint.written:
+def handle_update(checkpoint: Checkpoint, thing: int, gone: Fraction, model: Model) -> Fraction:
+    """What an update takes for which the writer has had so much time in its tick."""
+    had = checkpoint.done + gone
+    if not checkpoint.copies_on_update or had >= checkpoint.needed:
         return Fraction(0)
     takes = model.bit
     if thing in checkpoint.touched:
@@ -107,7 +118,7 @@ def handle_update(checkpoint: Checkpoint, thing: int, at: Fraction, model: Model
     if thing not in checkpoint.to_write:
         return takes + (model.lock if model.lock_all else 0)
     takes += model.lock
-    passed = int((at - checkpoint.begin - checkpoint.pause) / model.write) if model.write else len(checkpoint.order)
+    passed = int(had / model.write)
     if model.copy_all or thing not in checkpoint.order[:passed]:
         takes += model.group + model.copy
         checkpoint.copied += 1

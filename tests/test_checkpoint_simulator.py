@@ -24,7 +24,7 @@ def cases(draw: st.DrawFn) -> tuple[list[list[int]], int, int, tuple[int, ...], 
     # Phases of spread updates are whole units when the tick's length divides by all counts of updates.
     tick = draw(st.integers(1, 4)) * 27_720
     costs = (tick, draw(cost), draw(cost), draw(cost), draw(cost), draw(st.integers(0, 3)) * draw(st.sampled_from([1, 693, 27_720])))
-    return ticks, object_cells, objects, costs, draw(st.tuples(*[st.booleans()] * 4)), draw(st.integers(1, 6))
+    return ticks, object_cells, objects, costs, draw(st.tuples(*[st.booleans()] * 5)), draw(st.integers(1, 6))
 
 
 @settings(max_examples=150, deadline=None)
@@ -79,7 +79,8 @@ def test_what_must_hold_at_any_rate(rate: int) -> None:
     # what changed in one checkpoint's time is no more than what changed in two
     assert found["copy_on_update"].checkpoints["copied"].sum() <= found["dribble_and_copy_on_update"].checkpoints["copied"].sum()
     more = outcomes(2 * rate)
-    for algorithm in checkpoint.ALGORITHMS[1:]:
+    # Not the log-based dirty-object methods: with more to write they checkpoint less often.
+    for algorithm in ("dribble_and_copy_on_update", "atomic_copy_dirty_objects", "copy_on_update"):
         assert more[algorithm].overhead_ms > found[algorithm].overhead_ms
 
 

@@ -33,7 +33,7 @@ class Updates:
     def take(self, ticks: int) -> tuple[list[int], bytes]: ...
     def simulate(
         self,
-        runs: list[tuple[int, tuple[int, int, int, int, int, int], tuple[bool, bool, bool, bool], int]],
+        runs: list[tuple[int, tuple[int, int, int, int, int, int], tuple[bool, bool, bool, bool, bool], int]],
         ticks: int,
         object_cells: int,
     ) -> tuple[int, int, int, list[tuple[int, bytes, bytes]]]: ...

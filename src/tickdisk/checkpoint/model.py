@@ -107,7 +107,9 @@ class Readings(_Strict):
     """Which first updates of an object in a checkpoint take the lock: of objects that this checkpoint writes, or all."""
     copies: Literal["unwritten", "touched"] = "unwritten"
     """Which first updates of an object that the checkpoint writes save the old value: before the writer passed it, or all."""
-    full_every: Annotated[int, Field(ge=1)] = 10
+    writes: Literal["always", "ticks"] = "ticks"
+    """When the asynchronous write progresses: always, or only in a tick's own length, not in the time that overhead adds to it."""
+    full_every: Annotated[int, Field(ge=1)] = 9
     """C: of the log-based dirty-object methods' checkpoints every so many is a full one. Not published."""
     starts: Literal["clean", "dirty"] = "clean"
     """Whether at the beginning the state is on the disk, or no object of it is."""
@@ -115,6 +117,12 @@ class Readings(_Strict):
     """What the time of a checkpoint is: to the end of the tick at which it is found written, or until it is written."""
 
     @property
-    def flags(self) -> tuple[bool, bool, bool, bool]:
+    def flags(self) -> tuple[bool, bool, bool, bool, bool]:
         """The readings as the native core takes them."""
-        return (self.updates_at == "spread", self.locks == "touched", self.copies == "touched", self.starts == "dirty")
+        return (
+            self.updates_at == "spread",
+            self.locks == "touched",
+            self.copies == "touched",
+            self.writes == "always",
+            self.starts == "dirty",
+        )

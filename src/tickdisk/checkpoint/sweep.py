@@ -32,8 +32,9 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "locks of written objects": ({}, {"locks": "written"}),
     "every first touch copies": ({}, {"copies": "touched"}),
     "written, not whole ticks": ({}, {"lasts": "written"}),
+    "writes progress in overheads": ({}, {"writes": "always"}),
     "nothing on the disk at first": ({}, {"starts": "dirty"}),
-    **{f"C = {count}": ({}, {"full_every": count}) for count in (5, 8, 9, 11, 15, 20)},
+    **{f"C = {count}": ({}, {"full_every": count}) for count in (5, 8, 10, 12, 20)},
 }
 """Readings other than those stated, one thing changed at a time, by name: what changes in Costs and in Readings."""
 

@@ -10,12 +10,15 @@ use pyo3::types::PyBytes;
 
 use super::algorithm;
 use super::game::{self, Game};
-use super::simulation::{CheckpointRecord, Copies, Costs, Locks, Phase, Readings, Simulation, TickRecord};
+use super::simulation::{CheckpointRecord, Copies, Costs, Locks, Phase, Progress, Readings, Simulation, TickRecord};
 use super::source::{Recorded, Source, ZipfSource};
 use super::tick::{Collector, Tick};
 
 /// How often a simulation lets Python look for signals.
 const LOOK_TICKS: u64 = 50;
+
+/// Algorithm, costs, readings, of how many checkpoints one is full.
+type NativeRun = (usize, [u64; 6], [bool; 5], u64);
 
 fn refused(what: &'static str) -> PyErr {
     PyValueError::new_err(what)
@@ -82,23 +85,24 @@ impl Updates {
     ///
     /// A run is an algorithm, its costs in units of time (tick, group, copy of an object, lock, bit, write of an object), its
     /// readings (whether updates are spread over the tick, whether every first touch takes the lock, whether every first touch
-    /// copies, whether nothing is on the disk at the beginning), and of how many checkpoints one is full.
+    /// copies, whether the write progresses in overheads, whether nothing is on the disk at the beginning), and of how many
+    /// checkpoints one is full.
     #[allow(clippy::type_complexity, reason = "a tuple is what Python unpacks")]
     fn simulate<'py>(
         &mut self,
         py: Python<'py>,
-        runs: Vec<(usize, [u64; 6], [bool; 4], u64)>,
+        runs: Vec<NativeRun>,
         ticks: u64,
         object_cells: u32,
     ) -> PyResult<(u64, u64, u64, Vec<(u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>)> {
-        let fits = |(which, costs, _, full_every): &(usize, [u64; 6], [bool; 4], u64)| {
+        let fits = |(which, costs, _, full_every): &NativeRun| {
             *which < algorithm::ALL.len() && costs[0] > 0 && *full_every > 0
         };
         if object_cells == 0 || !runs.iter().all(fits) {
             return Err(refused("algorithms 0 to 5; a tick, the cells of an object and full_every are positive"));
         }
         let objects = self.source.cells().div_ceil(object_cells) as usize;
-        let started = |(which, costs, readings, full_every): (usize, [u64; 6], [bool; 4], u64)| {
+        let started = |(which, costs, readings, full_every): NativeRun| {
             let (costs, readings) = (costs_of(costs), readings_of(readings, full_every));
             (0, Simulation::new(algorithm::ALL[which], objects, costs, readings))
         };
@@ -164,11 +168,12 @@ fn costs_of([tick, group, copy_object, lock, bit, write_object]: [u64; 6]) -> Co
     Costs { tick, group, copy_object, lock, bit, write_object }
 }
 
-fn readings_of([is_spread, locks_touched, copies_touched, starts_dirty]: [bool; 4], full_every: u64) -> Readings {
+fn readings_of([is_spread, locks_touched, copies_touched, writes_always, starts_dirty]: [bool; 5], full_every: u64) -> Readings {
     Readings {
         phase: if is_spread { Phase::Spread } else { Phase::Start },
         locks: if locks_touched { Locks::Touched } else { Locks::Written },
         copies: if copies_touched { Copies::Touched } else { Copies::Unwritten },
+        progress: if writes_always { Progress::Always } else { Progress::Ticks },
         full_every,
         starts_dirty,
     }

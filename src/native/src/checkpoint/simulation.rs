@@ -46,12 +46,22 @@ pub enum Copies {
     Touched,
 }
 
+/// When the asynchronous write progresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Always: in the time that overhead adds to a tick, too.
+    Always,
+    /// Only in a tick's own length.
+    Ticks,
+}
+
 /// What the paper leaves open.
 #[derive(Clone, Copy, Debug)]
 pub struct Readings {
     pub phase: Phase,
     pub locks: Locks,
     pub copies: Copies,
+    pub progress: Progress,
     /// Of a partial log every so many checkpoints is a full one.
     pub full_every: u64,
     /// Whether at the beginning nothing is on the disk yet.
@@ -72,7 +82,7 @@ pub struct CheckpointRecord {
     pub begin: u64,
     /// The copy at its beginning.
     pub pause: u64,
-    /// When everything is on the disk.
+    /// When everything is on the disk, if the write progresses always.
     pub written: u64,
     /// Objects written.
     pub objects: u64,
@@ -85,6 +95,9 @@ pub struct CheckpointRecord {
 struct Running {
     record: CheckpointRecord,
     saves: bool,
+    /// On the writer's clock: when the writing begins and when all is written.
+    writes_from: u64,
+    written: u64,
 }
 
 const NOT_WRITTEN: u32 = u32::MAX;
@@ -95,6 +108,8 @@ pub struct Simulation {
     costs: Costs,
     readings: Readings,
     now: u64,
+    /// The writer's clock: stands still where the write does not progress.
+    writer_now: u64,
     /// Per object one bit an image (a log has one), set where the object changed since it was last written there.
     dirty: Vec<u8>,
     /// Per object its place in the order of writing of the running checkpoint.
@@ -114,6 +129,7 @@ impl Simulation {
             costs,
             readings,
             now: 0,
+            writer_now: 0,
             dirty: vec![if readings.starts_dirty { 3 } else { 0 }; objects],
             place: vec![NOT_WRITTEN; objects],
             touched: vec![0; objects],
@@ -132,14 +148,20 @@ impl Simulation {
                 self.dirty[*object as usize] = 3;
             }
         }
-        let end = self.now + self.costs.tick + overhead;
-        if self.running.as_ref().is_none_or(|running| running.record.written <= end) {
+        self.writer_now += self.costs.tick + self.seen_by_writer(overhead);
+        if self.running.as_ref().is_none_or(|running| running.written <= self.writer_now) {
             self.finish();
-            overhead += self.begin(end);
+            let pause = self.begin(self.now + self.costs.tick + overhead);
+            overhead += pause;
+            self.writer_now += self.seen_by_writer(pause);
         }
         let length = self.costs.tick + overhead;
         self.ticks.push(TickRecord { start: self.now, overhead, length });
         self.now += length;
+    }
+
+    fn seen_by_writer(&self, overhead: u64) -> u64 {
+        if self.readings.progress == Progress::Always { overhead } else { 0 }
     }
 
     /// Ends the running checkpoint, if there is one, and keeps its record.
@@ -150,8 +172,7 @@ impl Simulation {
     /// Begins a checkpoint; returns how long the game waits for it.
     fn begin(&mut self, now: u64) -> u64 {
         let is_due = (u64::from(self.number) + 1).is_multiple_of(self.readings.full_every);
-        let is_full = self.algorithm.is_partial_log() && is_due;
-        let own = if is_full { &DRIBBLE_AND_COPY_ON_UPDATE } else { self.algorithm };
+        let own = if self.algorithm.is_partial_log() && is_due { &DRIBBLE_AND_COPY_ON_UPDATE } else { self.algorithm };
         let saves = own.handle_update != Part::Nothing;
         let image = if self.algorithm.layout == Layout::DoubleBackup { 1 << (self.number % 2) } else { 3 };
         let (objects, groups) = self.choose(own.written, own.layout, image, saves);
@@ -162,11 +183,13 @@ impl Simulation {
             Part::Dirty | Part::All => groups * self.costs.group + objects * self.costs.copy_object,
         };
         let written_places = if own.layout == Layout::DoubleBackup { self.dirty.len() as u64 } else { objects };
-        let written = now + pause + written_places * self.costs.write_object;
+        let takes = written_places * self.costs.write_object;
         let copied = if own.copy_to_memory == Part::Nothing { 0 } else { objects };
         let tick = self.ticks.len() as u64;
-        let record = CheckpointRecord { tick, begin: now, pause, written, objects, copied, is_full: is_full || own.written == Part::All };
-        self.running = Some(Running { record, saves });
+        let is_full = own.written == Part::All;
+        let record = CheckpointRecord { tick, begin: now, pause, written: now + pause + takes, objects, copied, is_full };
+        let writes_from = self.writer_now + self.seen_by_writer(pause);
+        self.running = Some(Running { record, saves, writes_from, written: writes_from + takes });
         pause
     }
 
@@ -195,14 +218,14 @@ impl Simulation {
     /// Handle-Update for all updates of a tick: returns what they take, of bits, locks and copies, until all is written.
     fn handle_updates(&mut self, tick: &Tick) -> u64 {
         let Some(running) = self.running.as_mut().filter(|running| running.saves) else { return 0 };
-        let (costs, readings, start) = (self.costs, self.readings, self.now);
+        let (costs, readings, start) = (self.costs, self.readings, self.writer_now);
         let updates = tick.updates.max(1);
-        // The time of an update, its bit test not yet done, when locks and copies have taken so much in this tick.
+        // When an update is on the writer's clock, its bit not yet tested, where locks and copies have taken so much in this tick.
         let at = |update: u64, taken: u64| {
             let phase = if readings.phase == Phase::Start { 0 } else { update * costs.tick / updates };
-            start + phase + update * costs.bit + taken
+            let overhead = if readings.progress == Progress::Always { update * costs.bit + taken } else { 0 };
+            start + phase + overhead
         };
-        let writing_since = running.record.begin + running.record.pause;
         let (mut taken, mut next) = (0, 0);
         for (object, update) in &tick.first {
             let (object, update) = (*object as usize, u64::from(*update));
@@ -210,7 +233,7 @@ impl Simulation {
                 continue;
             }
             let now = at(update, taken);
-            if now >= running.record.written {
+            if now >= running.written {
                 break;
             }
             next = update + 1;
@@ -221,7 +244,7 @@ impl Simulation {
                 continue;
             }
             taken += costs.lock;
-            let passed = writing_since + (u64::from(place) + 1) * costs.write_object;
+            let passed = running.writes_from + (u64::from(place) + 1) * costs.write_object;
             if readings.copies == Copies::Touched || now < passed {
                 taken += costs.group + costs.copy_object;
                 running.record.copied += 1;
@@ -231,7 +254,7 @@ impl Simulation {
         let (mut tested, mut end) = (next, tick.updates);
         while tested < end {
             let middle = tested.midpoint(end);
-            if at(middle, taken) < running.record.written {
+            if at(middle, taken) < running.written {
                 tested = middle + 1;
             } else {
                 end = middle;
