@@ -11,7 +11,7 @@ from tickdisk import checkpoint
 from tickdisk.checkpoint import sweep as sweeping
 from tickdisk.errors import TickdiskError
 from tickdisk.report.checkpoint import CheckpointStudy
-from tickdisk.report.checkpoint_anchors import measure
+from tickdisk.report.checkpoint_anchors import crossings, measure
 
 PUBLISHED = checkpoint.load_published()
 RATES = (1_000, 8_000, 10_000, 64_000)
@@ -47,6 +47,14 @@ def test_what_is_as_published_is_reached() -> None:
     values = {one.name: one.value for one in measure(made_up(), PUBLISHED)}
     assert values["copy_on_update.most_gain"] == pytest.approx(5)
     assert values["log.partial_redo.times_faster"] == pytest.approx(6.8)
+
+
+def test_a_crossing_is_interpolated() -> None:
+    table = made_up(copy_on_update__overhead_ms__1000=0.425, copy_on_update__overhead_ms__8000=0.425)
+    table.loc[(table["algorithm"] == "copy_on_update") & (table["rate"] == 10_000), "overhead_ms"] = 1.7
+    found = crossings(table)
+    assert found["copy_on_update"] == pytest.approx(np.sqrt(8_000 * 10_000)), "half and double are as far from 1"
+    assert np.isnan(found["naive_snapshot"])
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ class Costs(_Strict):
 class Readings(_Strict):
     """What the paper leaves open; each default is the reading under which most of its published numbers come out."""
 
-    updates_at: Literal["start", "spread"] = "spread"
+    updates_at: Literal["start", "spread"] = "start"
     """Where the updates of a tick fall in it: all at its start, or evenly over it."""
     locks: Literal["written", "touched"] = "touched"
     """Which first updates of an object in a checkpoint take the lock: of objects that this checkpoint writes, or all."""

@@ -6,7 +6,7 @@ import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import checkpoint, plot
-from tickdisk.report.checkpoint_anchors import CONSTANT, NAMES, Measured, measure, within
+from tickdisk.report.checkpoint_anchors import CONSTANT, NAIVE, NAMES, Measured, crossings, measure, within
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.study import Study, display
 
@@ -34,6 +34,9 @@ class CheckpointStudy(Study):
         self.anchors = measure(stated, self.published)
         for anchor in self.anchors:
             self._state(anchor)
+        for name, rate in crossings(stated).drop(NAIVE).items():
+            note = "updates per tick from which it adds more than Naive-Snapshot, interpolated between simulated rates"
+            self.fact(f"crossing.{name}", rate, "updates", n=self._ticks, source=self._source, note=note)
         self._state_game()
 
     def _state(self, anchor: Measured) -> None:
@@ -81,6 +84,14 @@ class CheckpointStudy(Study):
         """Returns the published numbers beside the simulated ones."""
         rows = [(one.statement, one.published, one.value, one.unit, one.criterion, one.is_reached) for one in self.anchors]
         return pd.DataFrame(rows, columns=["published", "value", "here", "unit", "criterion", "reached"]).set_index("published")
+
+    def crossings(self) -> pd.DataFrame:
+        """Returns where each algorithm comes to add more per tick than Naive-Snapshot, in updates per tick, beside the published rate."""
+        printed = {name: crossing.updates_per_tick for crossing in self.published.crossovers for name in crossing.algorithms}
+        rows = [
+            (NAMES[name], rate, display(self.facts[f"checkpoint.crossing.{name}"])) for name, rate in printed.items()
+        ]
+        return pd.DataFrame(rows, columns=["algorithm", "published", "here"]).set_index("algorithm")
 
     def readings(self) -> pd.DataFrame:
         """Returns every anchor (row) under every reading (column), one thing changed at a time, over fewer ticks."""

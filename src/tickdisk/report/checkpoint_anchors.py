@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from tickdisk import checkpoint
@@ -16,6 +17,23 @@ NAMES = {
     "partial_redo": "Partial-Redo",
     "copy_on_update": "Copy-on-Update",
     "copy_on_update_partial_redo": "Copy-on-Update-Partial-Redo",
+}
+REASONS = {
+    "crossover": (
+        "What is copied depends on how far the writer is when an object is first touched, which the paper does not say: it passes the "
+        "objects with the lowest ranks first, so where only what is not yet written is copied few of the most updated are, and where every "
+        "first touch copies all are; no reading tried brings all copy-on-update methods to Naive-Snapshot at one rate."
+    ),
+    "copy_on_update.most_gain": (
+        "At the lowest rate most objects are written before they are touched, or not dirty, and cost no copy; the published gain is reached "
+        "only where nearly every first touch copies, and then the cross-overs are not."
+    ),
+    "copy_on_update.most_cost": (
+        "At the highest rate every object is copied once a checkpoint, so only the length of a checkpoint in ticks decides: it is shorter "
+        "where the write progresses in overheads."
+    ),
+    "naive.pause": "It is the size of the state over the bandwidth of memory: only its unit decides.",
+    "log": "It is decided by C, of how many checkpoints one is full.",
 }
 NAIVE = "naive_snapshot"
 _EAGER = ("naive_snapshot", "atomic_copy_dirty_objects", "partial_redo")
@@ -33,8 +51,11 @@ class Measured:
     unit: str
     criterion: str
     is_reached: bool
-    reason: str = ""
-    """Why the model does not reach it, where it does not."""
+
+    @property
+    def reason(self) -> str:
+        """What decides it: why the model may not reach it."""
+        return next((words for start, words in REASONS.items() if self.name.startswith(start)), "")
 
 
 def within(value: float, published: float, tolerance: float) -> bool:
@@ -52,6 +73,22 @@ def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> li
         *_extremes(table, published),
         *_half_tick(table, published),
     ]
+
+
+def crossings(runs: pd.DataFrame) -> pd.Series:
+    """Returns the update rate at which each algorithm's overhead first exceeds Naive-Snapshot's, interpolated on log axes.
+
+    NaN where it does not within the rates of `runs`.
+    """
+    ratio = runs.pivot_table(index="rate", columns="algorithm", values="overhead_ms").pipe(lambda table: table.div(table[NAIVE], axis=0))
+    found = {}
+    for name in NAMES:
+        logs, rates = np.log(ratio[name].to_numpy(float)), np.log(ratio.index.to_numpy(float))
+        above = np.flatnonzero((logs[1:] > 0) & (logs[:-1] <= 0))
+        first = above[0] if len(above) and name != NAIVE else None
+        share = None if first is None else -logs[first] / (logs[first + 1] - logs[first])
+        found[name] = np.nan if first is None else float(np.exp(rates[first] + share * (rates[first + 1] - rates[first])))
+    return pd.Series(found)
 
 
 def _constants(table: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Iterator[Measured]:
