@@ -90,7 +90,7 @@ def test_the_study_of_a_short_sweep(swept: Path, tmp_path: Path) -> None:
     study = CheckpointStudy(str(swept), output=str(tmp_path))
     assert study.facts["checkpoint.naive.checkpoint"].value == pytest.approx(2 / 3 + 0.0169, rel=1e-3)
     verdicts = {claim.id.removeprefix("checkpoint."): claim.verdict for claim in study.claims}
-    assert verdicts["naive.overhead"] == verdicts["half_tick.eager"] == "equivalent"
+    assert verdicts["naive.overhead"] == verdicts["half_tick.copy_on_update"] == "equivalent"
     assert verdicts["game.updates_per_tick"] == "different", "a small game has fewer updates"
     assert verdicts.keys() >= {one.name for one in study.anchors}
     code = [cell.source for cell in nbformat.read("notebooks/checkpoint.ipynb", as_version=4).cells if cell.cell_type == "code"]
@@ -98,7 +98,7 @@ def test_the_study_of_a_short_sweep(swept: Path, tmp_path: Path) -> None:
     for line in shown:
         assert eval(line, {"study": study}) is not None  # noqa: S307 - the notebook's own cells
     tried = study.readings()
-    assert set(tried.columns) == {"published", sweeping.SCRAMBLED, *checkpoint.VARIANTS}
+    assert set(tried.columns) == {"published", *sweeping.PLACES, *checkpoint.VARIANTS}
     assert tried.loc["naive.pause", "GB/s and MB/s"] == pytest.approx(18.2, rel=0.01), "2.2 GB/s"
     assert np.isfinite(tried.to_numpy(float)).all()
     assert len(study.figures) == 8

@@ -5,6 +5,7 @@
 //! for all; a [`simulation::Simulation`] is one of the six [`algorithm::Algorithm`]s under the cost model.
 
 mod algorithm;
+mod bits;
 mod game;
 mod random;
 mod simulation;

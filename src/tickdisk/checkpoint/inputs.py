@@ -42,11 +42,14 @@ class ZipfTrace:
     seed: int = 42
     is_scrambled: bool = False
     """Whether the rows of neighbouring ranks lie far from each other; else the rank is the index."""
+    by_column: bool = False
+    """Whether the cells of a column lie together in the state; else those of a row."""
     state: State = field(default_factory=State)
 
     def open(self) -> Updates:
         """Returns the updates from the first tick on."""
-        return Updates.zipf(self.state.rows, self.state.columns, self.skew, self.updates_per_tick, self.is_scrambled, self.seed)
+        rows, columns = self.state.rows, self.state.columns
+        return Updates.zipf(rows, columns, self.skew, self.updates_per_tick, self.is_scrambled, self.by_column, self.seed)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@
 //! From the paper: 400,128 units of 13 attributes; knights attack and pursue who is near, archers attack and stay near
 //! allies, healers heal the weakest; units cluster into squads; a tenth is active at a time, renewed within 100 ticks with
 //! high probability. The paper does not say, and these rules do: squads are of 64 (32 knights, 24 archers, 8 healers) and
-//! begin anywhere in the half of their team; a unit that sees nobody and is near its squad marches to the other base; a step
-//! is one field along the axis on which the way is longer, so it updates one attribute; who strikes or heals rests; who
+//! begin anywhere in the half of their team; a unit that sees nobody marches with
+//! its squad to the other base, and waits where it is ahead; a step
+//! is one field on either axis, so it updates one attribute or two; who strikes or heals rests; who
 //! dies begins again at its base; resting units keep their place and can be struck; an active unit comes to rest with such a
 //! probability, tick by tick, that after 100 ticks all have been relieved at least once with probability 0.99.
 
@@ -25,6 +26,8 @@ const MUSTER: [Kind; 8] =
     [Kind::Knight, Kind::Archer, Kind::Knight, Kind::Archer, Kind::Knight, Kind::Archer, Kind::Knight, Kind::Healer];
 /// Edge of the square that there is for each squad when the game begins, in fields.
 const GROUND: u32 = 24;
+/// A team's ground reaches beyond the middle by one in so many of its half: there both teams have squads.
+const CONTESTED_ONE_IN: u32 = 5;
 /// A squad begins within so many fields of its middle.
 const SPREAD: u32 = 6;
 /// One in so many units is active.
@@ -60,12 +63,12 @@ impl Game {
     pub fn new(count: u32, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let edge = (f64::from(count / SQUAD / 2).sqrt() * f64::from(GROUND)).ceil() as u32;
-        let (width, height) = (2 * edge, edge);
+        let (width, height, own) = (2 * edge, edge, edge + edge / CONTESTED_ONE_IN);
         let at = |x: u32, y: u32| (x.cast_signed(), y.cast_signed());
         let active_count = count / ACTIVE_ONE_IN;
         let mut game = Self {
             table: Table::new(count),
-            grids: [Grid::new(width, height), Grid::new(width, height)],
+            grids: [Grid::new(width, height, count), Grid::new(width, height, count)],
             bases: [at(edge / 8, edge / 2), at(width - edge / 8, edge / 2)],
             ground: at(width, height),
             squads: vec![Gathering::default(); (count / SQUAD) as usize],
@@ -77,7 +80,7 @@ impl Game {
         };
         for squad in 0..count / SQUAD {
             let team = squad % 2;
-            let middle = (random.below(edge) + team * edge, random.below(height));
+            let middle = (random.below(own) + team * (width - own), random.below(height));
             for member in 0..SQUAD {
                 let around = |middle: u32, most: u32, random: &mut Random| {
                     (middle + random.below(2 * SPREAD + 1)).saturating_sub(SPREAD).min(most - 1)
@@ -119,10 +122,10 @@ impl Game {
     /// Plays a tick: active units decide in the order of the table, then some are relieved. Appends the updated cells.
     pub fn step(&mut self, cells: &mut Vec<u32>) {
         self.table.record(std::mem::take(cells));
-        let mut turn = self.active.clone();
-        turn.sort_unstable();
-        for unit in turn {
-            self.decide(unit);
+        for unit in 0..self.table.count() {
+            if self.is_active[unit as usize] {
+                self.decide(unit);
+            }
         }
         *cells = self.table.recorded();
         self.tick += 1;

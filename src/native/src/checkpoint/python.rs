@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 use super::algorithm;
 use super::game::{self, Game};
 use super::simulation::{CheckpointRecord, Copies, Costs, Locks, Phase, Progress, Readings, Simulation, TickRecord};
-use super::source::{Recorded, Source, ZipfSource};
+use super::source::{Places, Recorded, Source, ZipfSource};
 use super::tick::{Collector, Tick};
 
 /// How often a simulation lets Python look for signals.
@@ -32,15 +32,16 @@ pub struct Updates {
 
 #[pymethods]
 impl Updates {
-    /// `updates` a tick, row and column of each drawn from Zipf distributions of the same skew; scrambled, rows of neighbouring
-    /// ranks lie far from each other.
+    /// `updates` a tick, row and column of each drawn from Zipf distributions of the same skew. Scrambled, rows of neighbouring
+    /// ranks lie far from each other; by column, the cells of a column lie together.
     #[staticmethod]
-    fn zipf(rows: u32, columns: u32, skew: f64, updates: u32, is_scrambled: bool, seed: u64) -> PyResult<Self> {
+    fn zipf(rows: u32, columns: u32, skew: f64, updates: u32, is_scrambled: bool, by_column: bool, seed: u64) -> PyResult<Self> {
         let is_large = rows.checked_mul(columns).is_none_or(|cells| cells == 0);
         if is_large || !(0.0..1.0).contains(&skew) {
             return Err(refused("rows and columns of 1 to 2^32 - 1 cells, and a skew of at least 0 and below 1"));
         }
-        Ok(Self { source: Box::new(ZipfSource::new(rows, columns, skew, updates as usize, is_scrambled, seed)) })
+        let places = Places { is_scrambled, by_column };
+        Ok(Self { source: Box::new(ZipfSource::new(rows, columns, skew, updates as usize, places, seed)) })
     }
 
     /// The updates of a game of Knights and Archers.
@@ -95,9 +96,7 @@ impl Updates {
         ticks: u64,
         object_cells: u32,
     ) -> PyResult<(u64, u64, u64, Vec<(u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>)> {
-        let fits = |(which, costs, _, full_every): &NativeRun| {
-            *which < algorithm::ALL.len() && costs[0] > 0 && *full_every > 0
-        };
+        let fits = |(which, costs, _, full_every): &NativeRun| *which < algorithm::ALL.len() && costs[0] > 0 && *full_every > 0;
         if object_cells == 0 || !runs.iter().all(fits) {
             return Err(refused("algorithms 0 to 5; a tick, the cells of an object and full_every are positive"));
         }
@@ -225,8 +224,7 @@ fn pack_ticks(ticks: &[TickRecord]) -> Vec<u8> {
 }
 
 fn pack_checkpoints(checkpoints: &[CheckpointRecord]) -> Vec<u8> {
-    let record = |one: &CheckpointRecord| {
-        [one.tick, one.begin, one.pause, one.written, one.objects, one.copied, u64::from(one.is_full)]
-    };
+    let record =
+        |one: &CheckpointRecord| [one.tick, one.begin, one.pause, one.written, one.objects, one.copied, u64::from(one.is_full)];
     pack(checkpoints.iter().map(record))
 }

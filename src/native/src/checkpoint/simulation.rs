@@ -5,6 +5,7 @@
 //! the last checkpoint is written, the next one begins: the part that is copied at once stretches that tick.
 
 use super::algorithm::{Algorithm, DRIBBLE_AND_COPY_ON_UPDATE, Layout, Part};
+use super::bits::Bits;
 use super::tick::Tick;
 
 /// What things take, in units of time.
@@ -100,20 +101,19 @@ struct Running {
     written: u64,
 }
 
-const NOT_WRITTEN: u32 = u32::MAX;
-
 #[derive(Debug)]
 pub struct Simulation {
     algorithm: &'static Algorithm,
+    objects: usize,
     costs: Costs,
     readings: Readings,
     now: u64,
     /// The writer's clock: stands still where the write does not progress.
     writer_now: u64,
-    /// Per object one bit an image (a log has one), set where the object changed since it was last written there.
-    dirty: Vec<u8>,
-    /// Per object its place in the order of writing of the running checkpoint.
-    place: Vec<u32>,
+    /// For each image (a log is one) one bit an object, set where it changed since it was last written there.
+    dirty: Vec<Bits>,
+    /// Per object the number of the last checkpoint that writes it, and its place in that one's order of writing.
+    place: Vec<(u32, u32)>,
     /// Per object the number of the last checkpoint in which an update touched it.
     touched: Vec<u32>,
     number: u32,
@@ -124,14 +124,20 @@ pub struct Simulation {
 
 impl Simulation {
     pub fn new(algorithm: &'static Algorithm, objects: usize, costs: Costs, readings: Readings) -> Self {
+        let images = match (algorithm.written, algorithm.layout) {
+            (Part::Dirty, Layout::DoubleBackup) => 2,
+            (Part::Dirty, Layout::Log) => 1,
+            _ => 0,
+        };
         Self {
             algorithm,
+            objects,
             costs,
             readings,
             now: 0,
             writer_now: 0,
-            dirty: vec![if readings.starts_dirty { 3 } else { 0 }; objects],
-            place: vec![NOT_WRITTEN; objects],
+            dirty: vec![Bits::new(objects, readings.starts_dirty); images],
+            place: vec![(0, 0); objects],
             touched: vec![0; objects],
             number: 0,
             running: None,
@@ -143,10 +149,8 @@ impl Simulation {
     /// Simulates the next tick.
     pub fn tick(&mut self, tick: &Tick) {
         let mut overhead = self.handle_updates(tick);
-        if self.algorithm.written == Part::Dirty {
-            for (object, _) in &tick.first {
-                self.dirty[*object as usize] = 3;
-            }
+        for image in &mut self.dirty {
+            tick.first.iter().for_each(|(object, _)| image.set(*object as usize));
         }
         self.writer_now += self.costs.tick + self.seen_by_writer(overhead);
         if self.running.as_ref().is_none_or(|running| running.written <= self.writer_now) {
@@ -174,15 +178,15 @@ impl Simulation {
         let is_due = (u64::from(self.number) + 1).is_multiple_of(self.readings.full_every);
         let own = if self.algorithm.is_partial_log() && is_due { &DRIBBLE_AND_COPY_ON_UPDATE } else { self.algorithm };
         let saves = own.handle_update != Part::Nothing;
-        let image = if self.algorithm.layout == Layout::DoubleBackup { 1 << (self.number % 2) } else { 3 };
-        let (objects, groups) = self.choose(own.written, own.layout, image, saves);
+        let image = self.number as usize % self.dirty.len().max(1);
         self.number += 1;
+        let (objects, groups) = self.choose(own, image);
 
         let pause = match own.copy_to_memory {
             Part::Nothing => 0,
             Part::Dirty | Part::All => groups * self.costs.group + objects * self.costs.copy_object,
         };
-        let written_places = if own.layout == Layout::DoubleBackup { self.dirty.len() as u64 } else { objects };
+        let written_places = if own.layout == Layout::DoubleBackup { self.objects as u64 } else { objects };
         let takes = written_places * self.costs.write_object;
         let copied = if own.copy_to_memory == Part::Nothing { 0 } else { objects };
         let tick = self.ticks.len() as u64;
@@ -196,23 +200,20 @@ impl Simulation {
     /// Chooses what a checkpoint writes, clears its dirty bits, and where updates will ask notes the order of writing;
     /// returns how many objects and how many contiguous groups.
     #[allow(clippy::cast_possible_truncation, reason = "cells, and so objects, are numbered by 32 bits")]
-    fn choose(&mut self, part: Part, layout: Layout, image: u8, saves: bool) -> (u64, u64) {
-        let (mut objects, mut groups, mut in_group) = (0_u64, 0_u64, false);
-        for (offset, dirty) in self.dirty.iter_mut().enumerate() {
-            let is_written = part == Part::All || *dirty & image != 0;
-            *dirty &= !image;
-            groups += u64::from(is_written && !in_group);
-            in_group = is_written;
-            if saves {
-                self.place[offset] = match (is_written, layout) {
-                    (false, _) => NOT_WRITTEN,
-                    (true, Layout::DoubleBackup) => offset as u32,
-                    (true, Layout::Log) => objects as u32,
-                };
+    fn choose(&mut self, own: &Algorithm, image: usize) -> (u64, u64) {
+        let empty = Bits::new(self.objects, false);
+        let dirty = self.dirty.get_mut(image).map(|bits| std::mem::replace(bits, empty));
+        let written = match dirty {
+            Some(bits) if own.written == Part::Dirty => bits,
+            _ => Bits::new(self.objects, true),
+        };
+        if own.handle_update != Part::Nothing {
+            for (rank, object) in (0..).zip(written.iter()) {
+                let place = if own.layout == Layout::DoubleBackup { object as u32 } else { rank };
+                self.place[object] = (self.number, place);
             }
-            objects += u64::from(is_written);
         }
-        (objects, groups)
+        (written.count(), written.groups())
     }
 
     /// Handle-Update for all updates of a tick: returns what they take, of bits, locks and copies, until all is written.
@@ -238,8 +239,8 @@ impl Simulation {
             }
             next = update + 1;
             self.touched[object] = self.number;
-            let place = self.place[object];
-            if place == NOT_WRITTEN {
+            let (number, place) = self.place[object];
+            if number != self.number {
                 taken += if readings.locks == Locks::Touched { costs.lock } else { 0 };
                 continue;
             }

@@ -21,15 +21,27 @@ pub struct ZipfSource {
     column_count: u32,
     /// A row's place is its rank times this, modulo the rows; 1: the rank itself.
     stride: u32,
+    /// How far the cells of neighbouring rows, and of neighbouring columns, are from each other.
+    steps: (u32, u32),
     updates: usize,
     random: Random,
 }
 
+/// How the rows and columns of a Zipf trace lie in the state.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// Rows of neighbouring ranks lie far from each other; else the rank is the index.
+    pub is_scrambled: bool,
+    /// The cells of a column lie together; else those of a row.
+    pub by_column: bool,
+}
+
 impl ZipfSource {
-    pub fn new(row_count: u32, column_count: u32, skew: f64, updates: usize, is_scrambled: bool, seed: u64) -> Self {
+    pub fn new(row_count: u32, column_count: u32, skew: f64, updates: usize, places: Places, seed: u64) -> Self {
         let (rows, columns) = (Zipf::new(row_count, skew), Zipf::new(column_count, skew));
-        let stride = if is_scrambled { scrambling_stride(row_count) } else { 1 };
-        Self { rows, columns, row_count, column_count, stride, updates, random: Random::new(seed) }
+        let steps = if places.by_column { (1, row_count) } else { (column_count, 1) };
+        let stride = if places.is_scrambled { scrambling_stride(row_count) } else { 1 };
+        Self { rows, columns, row_count, column_count, stride, steps, updates, random: Random::new(seed) }
     }
 
     #[inline]
@@ -40,7 +52,7 @@ impl ZipfSource {
             1 => rank,
             stride => (u64::from(rank) * u64::from(stride) % u64::from(self.row_count)) as u32,
         };
-        row * self.column_count + self.columns.draw(&mut self.random)
+        row * self.steps.0 + self.columns.draw(&mut self.random) * self.steps.1
     }
 }
 

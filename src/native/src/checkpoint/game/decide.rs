@@ -5,7 +5,7 @@ use super::units::{Attribute, HEALTHY, Kind, Unit};
 use super::{Game, SQUAD};
 
 /// A unit keeps within so many fields of its squad's middle, and an archer shoots only from there.
-const TOGETHER: i32 = 8;
+const TOGETHER: i32 = 6;
 /// Edge of the square around a base in which each unit has its bed.
 const CAMP: u32 = 32;
 
@@ -77,10 +77,15 @@ impl Game {
         is_within(self.table.place(unit), self.middle(unit), TOGETHER)
     }
 
-    /// Nobody is near: it goes to its squad, or with it against the other base.
+    /// Nobody is near: it goes with its squad against the other base, waits for it when it is ahead, or goes to it.
     fn follow(&mut self, unit: Unit) {
-        let goal = if self.is_with_squad(unit) { self.bases[1 - self.table.team(unit)] } else { self.middle(unit) };
-        self.go(unit, goal);
+        let (place, middle) = (self.table.place(unit), self.middle(unit));
+        let base = self.bases[1 - self.table.team(unit)];
+        if is_within(place, middle, TOGETHER) {
+            self.go(unit, base);
+        } else if square_of_distance(place, base) > square_of_distance(middle, base) {
+            self.go(unit, middle);
+        }
     }
 
     fn pursue(&mut self, unit: Unit, other: Unit, place: (i32, i32)) {
@@ -121,12 +126,10 @@ impl Game {
         self.put(unit, (around(base_x, bed.0, self.ground.0), around(base_y, bed.1, self.ground.1)));
     }
 
-    /// One field towards `goal`, along the axis on which the way is longer.
+    /// One field towards `goal` on either axis.
     fn go(&mut self, unit: Unit, goal: (i32, i32)) {
         let (x, y) = self.table.place(unit);
-        let way = (goal.0 - x, goal.1 - y);
-        let step = if way.0.abs() >= way.1.abs() { (way.0.signum(), 0) } else { (0, way.1.signum()) };
-        self.put(unit, (x + step.0, y + step.1));
+        self.put(unit, (x + (goal.0 - x).signum(), y + (goal.1 - y).signum()));
     }
 
     fn put(&mut self, unit: Unit, place: (i32, i32)) {

@@ -10,6 +10,10 @@ pub struct Grid {
     columns: i32,
     rows: i32,
     squares: Vec<Vec<(Unit, i32, i32)>>,
+    /// Units in each square: most looks find nobody, and need not go farther than here.
+    counts: Vec<u32>,
+    /// Where each unit is in the list of its square.
+    slots: Vec<u32>,
 }
 
 pub fn square_of_distance((x, y): (i32, i32), (other_x, other_y): (i32, i32)) -> i32 {
@@ -17,19 +21,29 @@ pub fn square_of_distance((x, y): (i32, i32), (other_x, other_y): (i32, i32)) ->
 }
 
 impl Grid {
-    pub fn new(width: u32, height: u32) -> Self {
+    /// An empty grid for units 0..count.
+    pub fn new(width: u32, height: u32, count: u32) -> Self {
         let (columns, rows) = (width.cast_signed() / SIGHT + 1, height.cast_signed() / SIGHT + 1);
-        Self { columns, rows, squares: vec![Vec::new(); (columns * rows).cast_unsigned() as usize] }
+        let squares = (columns * rows).cast_unsigned() as usize;
+        Self { columns, rows, squares: vec![Vec::new(); squares], counts: vec![0; squares], slots: vec![0; count as usize] }
     }
 
     pub fn add(&mut self, unit: Unit, place: (i32, i32)) {
-        self.square(place).push((unit, place.0, place.1));
+        let square = self.square(place);
+        self.squares[square].push((unit, place.0, place.1));
+        self.slots[unit as usize] = self.counts[square];
+        self.counts[square] += 1;
     }
 
     pub fn remove(&mut self, unit: Unit, place: (i32, i32)) {
         let square = self.square(place);
-        let found = square.iter().position(|(other, _, _)| *other == unit).expect("a unit is where the table says");
-        square.swap_remove(found);
+        let units = &mut self.squares[square];
+        let slot = self.slots[unit as usize];
+        units.swap_remove(slot as usize);
+        if let Some((moved, _, _)) = units.get(slot as usize) {
+            self.slots[*moved as usize] = slot;
+        }
+        self.counts[square] -= 1;
     }
 
     /// The unit in sight that is nearest to `place`, the first of the table among equals, and its place.
@@ -38,7 +52,11 @@ impl Grid {
         let (column, row) = (place.0 / SIGHT, place.1 / SIGHT);
         for near_row in (row - 1).max(0)..=(row + 1).min(self.rows - 1) {
             for near_column in (column - 1).max(0)..=(column + 1).min(self.columns - 1) {
-                for (unit, x, y) in &self.squares[(near_row * self.columns + near_column).cast_unsigned() as usize] {
+                let square = (near_row * self.columns + near_column).cast_unsigned() as usize;
+                if self.counts[square] == 0 {
+                    continue;
+                }
+                for (unit, x, y) in &self.squares[square] {
                     let far = square_of_distance(place, (*x, *y));
                     if (far, *unit) < (best.0, best.1) {
                         best = (far, *unit, (*x, *y));
@@ -49,8 +67,8 @@ impl Grid {
         (best.1 != Unit::MAX).then_some((best.1, best.2))
     }
 
-    fn square(&mut self, (x, y): (i32, i32)) -> &mut Vec<(Unit, i32, i32)> {
-        &mut self.squares[(y / SIGHT * self.columns + x / SIGHT).cast_unsigned() as usize]
+    fn square(&self, (x, y): (i32, i32)) -> usize {
+        (y / SIGHT * self.columns + x / SIGHT).cast_unsigned() as usize
     }
 }
 
@@ -61,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_nearest_in_sight_is_the_one_that_a_look_at_all_finds() {
-        let (mut grid, mut random) = (Grid::new(60, 40), Random::new(3));
+        let (mut grid, mut random) = (Grid::new(60, 40, 60), Random::new(3));
         let mut place = || (random.below(60).cast_signed(), random.below(40).cast_signed());
         let units: Vec<_> = (0..60).map(|unit| (unit, place())).collect();
         units.iter().for_each(|(unit, place)| grid.add(*unit, *place));
