@@ -109,8 +109,8 @@ class Readings(_Strict):
     """Which first updates of an object that the checkpoint writes save the old value: before the writer passed it, or all."""
     writes: Literal["always", "ticks"] = "ticks"
     """When the asynchronous write progresses: always, or only in a tick's own length, not in the time that overhead adds to it."""
-    full_every: Annotated[int, Field(ge=1)] = 9
-    """C: of the log-based dirty-object methods' checkpoints every so many is a full one. Not published."""
+    full_every: Annotated[int, Field(ge=1)] = 10
+    """C: of the log-based dirty-object methods' checkpoints every so many is a full one. Not published; from the published time of 0.1 s."""
     starts: Literal["clean", "dirty"] = "clean"
     """Whether at the beginning the state is on the disk, or no object of it is."""
     lasts: Literal["whole_ticks", "written"] = "whole_ticks"
