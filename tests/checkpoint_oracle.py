@@ -1,6 +1,6 @@
 """A slow, plain simulator of checkpoint recovery, written from the paper's cost model and not from the native core.
 
-Time is a Fraction of a second, the writer's place is found by asking how long it has written, and every update is looked at by itself.
+Time is a Fraction, the writer's place is found by asking how long it has written, and every update is looked at by itself.
 """
 
 from dataclasses import dataclass, field
@@ -85,7 +85,7 @@ def simulate(
 def begin(algorithm: str, count: int, tick: int, now: Fraction, dirty: list[set[int]], model: Model) -> Checkpoint:
     at_once, what, to_log = TABLE[algorithm]
     is_full = what == "all"
-    if (algorithm == "partial_redo" or algorithm == "copy_on_update_partial_redo") and count % model.full_every == model.full_every - 1:
+    if algorithm in ("partial_redo", "copy_on_update_partial_redo") and count % model.full_every == model.full_every - 1:
         at_once, what, to_log = TABLE["dribble_and_copy_on_update"]
         is_full = True
     partial_or_full_log = algorithm in ("partial_redo", "copy_on_update_partial_redo", "dribble_and_copy_on_update")
@@ -101,9 +101,7 @@ def begin(algorithm: str, count: int, tick: int, now: Fraction, dirty: list[set[
     needed = len(passed) * model.write
     copied = len(chosen) if at_once else 0
     written = now + pause + needed
-    return Checkpoint(
-        tick, now, pause, written, len(chosen), copied, is_full, passed, set(chosen), not at_once, needed=needed
-    )
+    return Checkpoint(tick, now, pause, written, len(chosen), copied, is_full, passed, set(chosen), not at_once, needed=needed)
 
 
 def handle_update(checkpoint: Checkpoint, thing: int, gone: Fraction, model: Model) -> Fraction:

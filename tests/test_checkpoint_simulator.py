@@ -16,20 +16,30 @@ NAMES = ("tick", "begin", "pause", "written", "objects", "copied", "is_full")
 cost = st.integers(0, 40)
 
 
+Case = tuple[list[list[int]], int, int, tuple[int, ...], tuple[bool, ...], int]
+
+
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[list[list[int]], int, int, tuple[int, ...], tuple[bool, ...], int]:
+def cases(draw: st.DrawFn) -> Case:
     object_cells, objects = draw(st.integers(1, 5)), draw(st.integers(1, 12))
     cell = st.integers(0, object_cells * objects - 1)
     ticks = draw(st.lists(st.lists(cell, max_size=12), min_size=1, max_size=25))
     # Phases of spread updates are whole units when the tick's length divides by all counts of updates.
     tick = draw(st.integers(1, 4)) * 27_720
-    costs = (tick, draw(cost), draw(cost), draw(cost), draw(cost), draw(st.integers(0, 3)) * draw(st.sampled_from([1, 693, 27_720])))
+    costs = (
+        tick,
+        draw(cost),
+        draw(cost),
+        draw(cost),
+        draw(cost),
+        draw(st.integers(0, 3)) * draw(st.sampled_from([1, 693, 27_720])),
+    )
     return ticks, object_cells, objects, costs, draw(st.tuples(*[st.booleans()] * 5)), draw(st.integers(1, 6))
 
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
-def test_the_native_simulator_agrees_exactly_with_the_oracle(case: tuple[list[list[int]], int, int, tuple[int, ...], tuple[bool, ...], int]) -> None:
+def test_the_native_simulator_agrees_exactly_with_the_oracle(case: Case) -> None:
     ticks, object_cells, objects, costs, readings, full_every = case
     cells = np.array([cell for tick in ticks for cell in tick], dtype="<u4").tobytes()
     runs = [(number, costs, readings, full_every) for number in range(6)]

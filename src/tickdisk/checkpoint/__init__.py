@@ -2,15 +2,27 @@
 
 from tickdisk.checkpoint.game import ATTRIBUTES, UNITS, KnightsAndArchers
 from tickdisk.checkpoint.inputs import GameTrace, Input, RecordedTrace, ZipfTrace, load_trace, trace_of_life
-from tickdisk.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, Costs, Readings, State
+from tickdisk.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, PARTIAL_LOG, Costs, Readings, State
 from tickdisk.checkpoint.published import Anchor, PublishedCheckpoint, load_published
 from tickdisk.checkpoint.simulate import Outcome, Run, simulate
-from tickdisk.checkpoint.sweep import STATED, VARIANTS, Sweep, anchor_rates, cases, read_sweep, simulator_digest, sweep, write_sweep
+from tickdisk.checkpoint.sweep import (
+    STATED,
+    VARIANTS,
+    Sweep,
+    anchor_rates,
+    cases,
+    read_sweep,
+    simulator_digest,
+    sweep,
+    write_sweep,
+)
 
 __all__ = [
     "ALGORITHMS",
     "ATTRIBUTES",
     "COPY_ON_UPDATE",
+    "PARTIAL_LOG",
+    "STATED",
     "UNITS",
     "VARIANTS",
     "Anchor",
@@ -23,7 +35,6 @@ __all__ = [
     "Readings",
     "RecordedTrace",
     "Run",
-    "STATED",
     "State",
     "Sweep",
     "ZipfTrace",

@@ -22,7 +22,7 @@ def main() -> None:
         started = perf_counter()
         outcomes = simulate(source, [Run(algorithm) for algorithm in ALGORITHMS], ticks=ticks)
         seconds = perf_counter() - started
-        print(f"{name}: made {updates / made_ns * 1e3:.0f}, made and fed to all six {len(outcomes) * updates / seconds / 1e6:.0f}")
+        print(f"{name}: made {updates / made_ns * 1e3:.0f}, all together {len(outcomes) * updates / seconds / 1e6:.0f}")
         for outcome in outcomes:
             print(f"  {outcome.run.algorithm:28} {updates / outcome.nanoseconds * 1e3:8.0f}")
 

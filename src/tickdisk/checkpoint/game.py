@@ -33,13 +33,15 @@ KINDS = ("knight", "archer", "healer")
 class KnightsAndArchers:
     """A game of so many units, the same for the same seed: 400,128 of 13 attributes, unless told otherwise.
 
-    Two teams with bases; knights attack and pursue who is near, archers attack and stay near allies, healers heal the weakest; units
-    cluster into squads; a tenth is active at a time, renewed within 100 ticks with high probability.
+    Two teams with bases; knights attack and pursue who is near, archers attack and stay near allies, healers heal the weakest;
+    units cluster into squads; a tenth is active at a time, renewed within 100 ticks with high probability.
     """
 
     def __init__(self, seed: int = 42, units: int = UNITS) -> None:
         if units <= 0 or units % (2 * SQUAD):
-            raise TickdiskError(f"{units} units: a game has as many squads of {SQUAD} in both teams; give a multiple of {2 * SQUAD}")
+            raise TickdiskError(
+                f"{units} units: a game has as many squads of {SQUAD} in both teams; give a multiple of {2 * SQUAD}"
+            )
         self._game = _native.KnightsAndArchers(units, seed)
 
     def step(self) -> npt.NDArray[np.uint32]:

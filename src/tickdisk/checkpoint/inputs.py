@@ -103,38 +103,44 @@ def load_trace(path: Path, state: State | None = None) -> RecordedTrace:
     ticks, cells = columns["tick"], columns["cell"]
     shaped = ticks.ndim == 1 and ticks.shape == cells.shape and ticks.size > 0
     if not shaped or ticks.dtype.kind not in "iu" or cells.dtype.kind not in "iu":
-        raise TickdiskError(f"{path}: tick and cell are whole numbers, as many of one as of the other and at least one; correct it")
+        raise TickdiskError(
+            f"{path}: tick and cell are whole numbers, as many of one as of the other and at least one; correct it"
+        )
     return _recorded(str(path), ticks.astype(np.int64), cells.astype(np.int64), state)
 
 
 def trace_of_life(folder: Path) -> RecordedTrace:
     """Returns what a captured life of the live server wrote to its files, as updates of pages of 512 bytes, tick by tick.
 
-    `folder` is a life of a run folder with `requests.parquet` and `ticks.parquet`. A page is an object of one cell, numbered by file and
-    offset; a write belongs to the tick during which it was issued. TickdiskError when nothing was written.
+    `folder` is a life of a run folder with `requests.parquet` and `ticks.parquet`. A page is an object of one cell, numbered by
+    file and offset; a write belongs to the tick during which it was issued. TickdiskError when nothing was written.
     """
     requests, ticks = table.read("requests", folder / "requests.parquet"), table.read("ticks", folder / "ticks.parquet")
     starts = np.sort(ticks["start_ns"].to_numpy(np.int64))
     wrote = requests[(requests["op"] == "write") & (requests["level"] == "syscall")].dropna(subset=["file", "offset"])
     wrote = wrote[(wrote["result"] > 0) & (wrote["start_ns"] >= starts[0])] if len(starts) else wrote.iloc[:0]
     if wrote.empty:
-        raise TickdiskError(f"{folder}: no write of a file during a tick was captured; choose a captured life (inside_tick, accesses)")
+        raise TickdiskError(
+            f"{folder}: no write of a file during a tick was captured; choose a captured life (inside_tick, accesses)"
+        )
     offsets = wrote["offset"].to_numpy(np.int64)
     first = offsets // _PAGE_BYTES
     pages = (offsets + wrote["result"].to_numpy(np.int64) - 1) // _PAGE_BYTES - first + 1
     within = np.arange(pages.sum()) - np.repeat(np.cumsum(pages) - pages, pages)
     keys = pd.DataFrame({"file": np.repeat(wrote["file"].to_numpy(str), pages), "page": np.repeat(first, pages) + within})
-    numbered = keys.groupby(["file", "page"]).ngroup().to_numpy(np.int64)
+    numbered = np.asarray(keys.groupby(["file", "page"]).ngroup(), dtype=np.int64)
     tick_of = np.searchsorted(starts, wrote["start_ns"].to_numpy(np.int64), side="right") - 1
     state = State(rows=int(numbered.max()) + 1, columns=1, cell_bytes=_PAGE_BYTES, object_bytes=_PAGE_BYTES)
-    return _recorded(str(folder), np.repeat(tick_of, pages), numbered, state)
+    return _recorded(str(folder), np.repeat(tick_of, pages).astype(np.int64), numbered, state)
 
 
 def _recorded(where: str, ticks: npt.NDArray[np.int64], cells: npt.NDArray[np.int64], state: State | None) -> RecordedTrace:
     state = state or State(rows=int(cells.max()) + 1, columns=1)
     limit = min(state.rows * state.columns, 2**32)
     if cells.min() < 0 or cells.max() >= limit:
-        raise TickdiskError(f"{where}: cells are 0 to {limit - 1} and there is {cells.max()} or one below 0; give the state's size")
+        raise TickdiskError(
+            f"{where}: cells are 0 to {limit - 1} and there is {cells.max()} or one below 0; give the state's size"
+        )
     order = np.argsort(ticks, kind="stable")
     counts = np.bincount(ticks - ticks.min())
     return RecordedTrace(state, counts.astype(np.uint32), cells[order].astype(np.uint32))

@@ -26,8 +26,8 @@ ALGORITHMS: tuple[Algorithm, ...] = (
 PARTIAL_LOG: tuple[Algorithm, ...] = ("partial_redo", "copy_on_update_partial_redo")
 COPY_ON_UPDATE: tuple[Algorithm, ...] = ("dribble_and_copy_on_update", "copy_on_update", "copy_on_update_partial_redo")
 UNITS_PER_S = 3_000_000_000_000
-"""The simulator counts thirds of a picosecond, so that 1/30 s and 512 B at 60 MB/s are whole: a write of the whole state then ends
-with the twentieth tick, not a rounding error after it."""
+"""The simulator counts thirds of a picosecond, so that 1/30 s and 512 B at 60 MB/s are whole: a write of the whole state then
+ends with the twentieth tick, not a rounding error after it."""
 _BYTES = {"GB/s": 1e9, "GiB/s": 2.0**30, "MB/s": 1e6, "MiB/s": 2.0**20}
 
 
@@ -108,9 +108,9 @@ class Readings(_Strict):
     copies: Literal["unwritten", "touched"] = "unwritten"
     """Which first updates of an object that the checkpoint writes save the old value: before the writer passed it, or all."""
     writes: Literal["always", "ticks"] = "ticks"
-    """When the asynchronous write progresses: always, or only in a tick's own length, not in the time that overhead adds to it."""
+    """When the asynchronous write progresses: always, or only in a tick's own length and not in its overhead."""
     full_every: Annotated[int, Field(ge=1)] = 10
-    """C: of the log-based dirty-object methods' checkpoints every so many is a full one. Not published; from the published time of 0.1 s."""
+    """C: of the log-based dirty-object methods' checkpoints every so many is full. Inferred from the published time of 0.1 s."""
     starts: Literal["clean", "dirty"] = "clean"
     """Whether at the beginning the state is on the disk, or no object of it is."""
     lasts: Literal["whole_ticks", "written"] = "whole_ticks"

@@ -79,7 +79,9 @@ def load_published(path: Path = Path("data/published.yaml")) -> PublishedCheckpo
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
     except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise TickdiskError(f"{path}: no section `checkpoint` that can be read ({error}); take it back from the repository") from error
+        raise TickdiskError(
+            f"{path}: no section `checkpoint` that can be read ({error}); take it back from the repository"
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

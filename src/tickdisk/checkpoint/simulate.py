@@ -12,6 +12,7 @@ from tickdisk.checkpoint.model import ALGORITHMS, PARTIAL_LOG, UNITS_PER_S, Algo
 _MS = UNITS_PER_S / 1e3
 _TICKS = ("start", "overhead", "length")
 _CHECKPOINTS = ("tick", "begin", "pause", "written", "objects", "copied", "is_full")
+_COSTS, _READINGS = Costs(), Readings()
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class Run:
     """One algorithm under costs and readings."""
 
     algorithm: Algorithm
-    costs: Costs = Costs()
-    readings: Readings = Readings()
+    costs: Costs = _COSTS
+    readings: Readings = _READINGS
 
 
 @dataclass(frozen=True)

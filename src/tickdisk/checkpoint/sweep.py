@@ -1,4 +1,4 @@
-"""The sweep behind every figure of the study: update rates, skews and the game, each input made once and fed to all algorithms."""
+"""The sweep behind every figure of the study: update rates, skews and the game; each input is made once and fed to all."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ SCHEMA_VERSION = "1"
 TABLES = ("runs", "ticks", "checkpoints")
 DEFAULT_RATE, DEFAULT_SKEW = 64_000, 0.8
 STATED, VARIED = "as stated", "varied"
-PLACES: dict[str, tuple[dict[str, bool], Readings]] = {
+PLACES: dict[str, tuple[dict[str, Any], Readings]] = {
     "scrambled rows": ({"is_scrambled": True}, Readings()),
     "scrambled rows, updates over the tick": ({"is_scrambled": True}, Readings(updates_at="spread")),
     "a column's cells together": ({"by_column": True}, Readings()),
@@ -61,8 +61,9 @@ class Sweep:
     """What the sweep gives; `runs` has a row for each input, reading and algorithm, the others belong to its `run`."""
 
     runs: pd.DataFrame
-    """run, sweep (rate, skew, anchor, game, readings), reading, rate, skew, updates_per_tick (as found), algorithm, ticks, overhead_ms,
-    longest_ms, checkpoint_s, recovery_s, checkpoints, pause_ms, objects, bytes, copied (per checkpoint), updates_per_s (simulated)."""
+    """run, sweep (rate, skew, anchor, game, readings), reading, rate, skew, updates_per_tick (as found), algorithm, ticks,
+    overhead_ms, longest_ms, checkpoint_s, recovery_s, checkpoints, pause_ms, objects, bytes, copied (per checkpoint),
+    updates_per_s (simulated)."""
     ticks: pd.DataFrame
     """run, tick, overhead_ms, length_ms; of the readings as stated."""
     checkpoints: pd.DataFrame
@@ -81,7 +82,14 @@ def anchor_rates(published: PublishedCheckpoint) -> list[int]:
 
 
 def cases(
-    *, rates: Sequence[int], skews: Sequence[float], units: int, ticks: int, readings_ticks: int, anchors: Sequence[int], seed: int
+    *,
+    rates: Sequence[int],
+    skews: Sequence[float],
+    units: int,
+    ticks: int,
+    readings_ticks: int,
+    anchors: Sequence[int],
+    seed: int,
 ) -> list[Case]:
     """Returns the inputs of the sweep, those with the most updates first.
 
@@ -118,7 +126,7 @@ def _expected_updates(case: Case) -> float:
 
 
 def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None]) -> Sweep:
-    """Returns the outcomes of all cases, those of the stated readings first; as many are simulated at a time as there are cores."""
+    """Returns the outcomes of all cases, those of the stated readings first; as many at a time as there are cores."""
     results: list[tuple[Case, list[Outcome]]] = []
     for what, own in (
         ("update rates, skews and the game", [case for case in made if case.reading == STATED]),
@@ -161,7 +169,7 @@ def _described(case: Case, outcome: Outcome) -> dict[str, Any]:
         "checkpoint_s": outcome.checkpoint_s,
         "recovery_s": outcome.recovery_s,
         "checkpoints": len(outcome.checkpoints),
-        **{name: float(value) for name, value in means.items()},
+        **{str(name): float(value) for name, value in means.items()},
         "updates_per_s": outcome.updates / max(1, outcome.nanoseconds) * 1e9,
     }
 
@@ -172,7 +180,9 @@ def write_sweep(found: Sweep, folder: Path) -> None:
         arrow = pa.Table.from_pandas(getattr(found, name), preserve_index=False)
         metadata = {b"schema_version": SCHEMA_VERSION.encode(), b"table": f"checkpoint_{name}".encode()}
         with whole(folder / f"{name}.parquet") as partial:
-            pq.write_table(arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **metadata}), partial, compression="zstd")
+            pq.write_table(
+                arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **metadata}), partial, compression="zstd"
+            )
 
 
 def read_sweep(folder: Path) -> Sweep:

@@ -55,12 +55,10 @@ def simulate(
 
     state = checkpoint.State(rows=rows, columns=columns) if rows is not None else None
     source = checkpoint.trace_of_life(trace) if trace.is_dir() else checkpoint.load_trace(trace, state)
-    costs = checkpoint.Costs(
-        tick_hz=tick_hz, disk_bandwidth=disk_mb_per_s, memory_bandwidth=memory_gb_per_s, memory_unit="GB/s"
-    )
+    costs = checkpoint.Costs(tick_hz=tick_hz, disk_bandwidth=disk_mb_per_s, memory_bandwidth=memory_gb_per_s, memory_unit="GB/s")
     runs = [checkpoint.Run(name, costs, checkpoint.Readings(full_every=full_every)) for name in checkpoint.ALGORITHMS]
     outcomes = checkpoint.simulate(source, runs, ticks=ticks)
-    print(f"{len(outcomes[0].ticks)} ticks, {outcomes[0].updates} updates, {source.state.objects} objects of {source.state.object_bytes} B")
+    print(f"{len(outcomes[0].ticks)} ticks, {outcomes[0].updates} updates, {source.state.objects} objects")
     print(f"{'algorithm':28} {'overhead/tick':>14} {'longest':>10} {'checkpoint':>11} {'recovery':>10}")
     for name, found in zip(checkpoint.ALGORITHMS, outcomes, strict=True):
         longest = found.ticks["overhead_ms"].max()

@@ -34,7 +34,7 @@ def checkpoint_cost(
 def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, note: str) -> Any:
     """Returns a panel a quantity with a dot an algorithm on a log axis; columns: algorithm, quantity, value."""
     rows = checked(table, ["algorithm", "quantity", "value"], "the game")
-    panels = []
+    panels: list[Any] = []
     for quantity, own in rows.groupby("quantity", sort=False):
         scale, ticks = log_scale(own["value"], pad=1.4)
         panels.append(
@@ -59,7 +59,10 @@ def tick_lengths(table: pd.DataFrame, *, limit_ms: float, tick_ms: float, order:
     for name in order:
         own = rows[rows["algorithm"] == name]
         x = alt.X(
-            "tick:Q", title="Tick" if name == order[-1] else None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(format="d")
+            "tick:Q",
+            title="Tick" if name == order[-1] else None,
+            scale=alt.Scale(zero=False, nice=False),
+            axis=alt.Axis(format="d"),
         )
         bars = alt.Chart(own).mark_bar(width=5).encode(x, y, color=colour(order, "algorithm", legend=False))
         bars = bars.encode(y2=alt.datum(tick_ms))

@@ -6,7 +6,7 @@ import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import checkpoint, plot
-from tickdisk.report.checkpoint_anchors import CONSTANT, NAIVE, NAMES, Measured, crossings, measure, within
+from tickdisk.report.checkpoint_anchors import CONSTANT, NAMES, Measured, crossings, measure, within
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.study import Study, display
 
@@ -34,7 +34,7 @@ class CheckpointStudy(Study):
         self.anchors = measure(stated, self.published)
         for anchor in self.anchors:
             self._state(anchor)
-        for name, rate in crossings(stated).drop(NAIVE).items():
+        for name, rate in crossings(stated).items():
             note = "updates per tick from which it adds more than Naive-Snapshot, interpolated between simulated rates"
             self.fact(f"crossing.{name}", rate, "updates", n=self._ticks, source=self._source, note=note)
         self._state_game()
@@ -86,11 +86,9 @@ class CheckpointStudy(Study):
         return pd.DataFrame(rows, columns=["published", "value", "here", "unit", "criterion", "reached"]).set_index("published")
 
     def crossings(self) -> pd.DataFrame:
-        """Returns where each algorithm comes to add more per tick than Naive-Snapshot, in updates per tick, beside the published rate."""
+        """Returns the updates per tick from which each algorithm adds more than Naive-Snapshot, published and here."""
         printed = {name: crossing.updates_per_tick for crossing in self.published.crossovers for name in crossing.algorithms}
-        rows = [
-            (NAMES[name], rate, display(self.facts[f"checkpoint.crossing.{name}"])) for name, rate in printed.items()
-        ]
+        rows = [(NAMES[name], rate, display(self.facts[f"checkpoint.crossing.{name}"])) for name, rate in printed.items()]
         return pd.DataFrame(rows, columns=["algorithm", "published", "here"]).set_index("algorithm")
 
     def readings(self) -> pd.DataFrame:
@@ -139,12 +137,16 @@ class CheckpointStudy(Study):
     def timeline(self) -> SVG:
         """Returns the length of every tick from 55 to 110 at 64,000 updates per tick, with the limit of half a tick."""
         shown = self.published.half_tick
-        chosen = self.runs[(self.runs["sweep"] == "rate") & (self.runs["rate"] == shown.updates_per_tick)].set_index("run")["name"]
+        chosen = self.runs[(self.runs["sweep"] == "rate") & (self.runs["rate"] == shown.updates_per_tick)].set_index("run")[
+            "name"
+        ]
         ticks = self.sweep.ticks[self.sweep.ticks["run"].isin(chosen.index)]
         ticks = ticks[ticks["tick"].between(shown.first_tick, shown.last_tick)]
         table = ticks.assign(algorithm=ticks["run"].map(chosen))
         tick_ms = 1e3 / checkpoint.Costs().tick_hz
-        note = f"{shown.updates_per_tick:,} updates per tick, skew 0.8; bars begin at a tick's own {tick_ms:.1f} ms; dashed: half a tick more"
+        note = (
+            f"{shown.updates_per_tick:,} updates per tick; bars begin at a tick's own {tick_ms:.1f} ms; dashed: half a tick more"
+        )
         return self.figure("timeline", plot.tick_lengths(table, limit_ms=1.5 * tick_ms, tick_ms=tick_ms, order=_ORDER, note=note))
 
     def verdicts_table(self) -> pd.DataFrame:

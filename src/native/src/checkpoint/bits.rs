@@ -53,7 +53,9 @@ mod tests {
     fn objects_and_their_groups_are_counted_across_words() {
         let mut bits = Bits::new(200, false);
         let objects = [0, 1, 5, 62, 63, 64, 65, 127, 129, 199];
-        objects.iter().for_each(|object| bits.set(*object));
+        for object in objects {
+            bits.set(object);
+        }
         assert!(bits.iter().eq(objects));
         assert_eq!((bits.count(), bits.groups()), (10, 6));
         for count in [1, 63, 64, 65, 128] {

@@ -82,7 +82,9 @@ mod tests {
         let (mut grid, mut random) = (Grid::new(60, 40, 60), Random::new(3));
         let mut place = || (random.below(60).cast_signed(), random.below(40).cast_signed());
         let units: Vec<_> = (0..60).map(|unit| (unit, place())).collect();
-        units.iter().for_each(|(unit, place)| grid.add(*unit, *place));
+        for (unit, place) in &units {
+            grid.add(*unit, *place);
+        }
         for _ in 0..200 {
             let from = place();
             let far = |at: &(i32, i32)| square_of_distance(from, *at);
