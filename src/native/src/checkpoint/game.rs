@@ -36,11 +36,12 @@ const ACTIVE_ONE_IN: u32 = 10;
 const RENEWED_TICKS: f64 = 100.0;
 const RELIEVED: f64 = 0.99;
 
-/// Where the units of a squad are, summed, so that their middle is known at any time.
+/// Where the units of a squad are, summed, so that their middle is known at any time, and how many need healing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gathering {
     x: i64,
     y: i64,
+    wounded: u32,
 }
 
 #[derive(Debug)]
@@ -184,6 +185,8 @@ mod tests {
             let units = || squad * SQUAD..(squad + 1) * SQUAD;
             assert_eq!(gathering.x, units().map(|unit| i64::from(game.table.place(unit).0)).sum::<i64>());
             assert_eq!(gathering.y, units().map(|unit| i64::from(game.table.place(unit).1)).sum::<i64>());
+            let health = |unit: &Unit| game.table.get(*unit, units::Attribute::Health);
+            assert_eq!(gathering.wounded as usize, units().filter(|unit| health(unit) < units::HEALTHY).count());
         }
     }
 }

@@ -58,6 +58,9 @@ impl Game {
 
     /// The weakest of its squad who needs healing, the first of the table among equals.
     fn weakest(&self, unit: Unit) -> Option<Unit> {
+        if self.squads[(unit / SQUAD) as usize].wounded == 0 {
+            return None;
+        }
         let first = unit / SQUAD * SQUAD;
         let weak = |ally: &Unit| self.table.get(*ally, Attribute::Health);
         (first..first + SQUAD).filter(|ally| *ally != unit).min_by_key(weak).filter(|ally| weak(ally) < HEALTHY)
@@ -98,7 +101,7 @@ impl Game {
         self.rest(unit);
         let health = self.table.get(enemy, Attribute::Health) - self.table.get(unit, Attribute::Strength);
         if health > 0 {
-            self.table.set(enemy, Attribute::Health, health);
+            self.set_health(enemy, health);
         } else {
             self.table.add(unit, Attribute::Kills, 1);
             self.die(enemy);
@@ -109,7 +112,14 @@ impl Game {
         self.table.set(unit, Attribute::Target, ally.cast_signed());
         self.rest(unit);
         let health = self.table.get(ally, Attribute::Health) + self.table.get(unit, Attribute::Strength);
-        self.table.set(ally, Attribute::Health, health.min(HEALTHY));
+        self.set_health(ally, health.min(HEALTHY));
+    }
+
+    fn set_health(&mut self, unit: Unit, health: i32) {
+        let wounded = &mut self.squads[(unit / SQUAD) as usize].wounded;
+        *wounded -= u32::from(self.table.get(unit, Attribute::Health) < HEALTHY);
+        *wounded += u32::from(health < HEALTHY);
+        self.table.set(unit, Attribute::Health, health);
     }
 
     fn rest(&mut self, unit: Unit) {
@@ -119,7 +129,7 @@ impl Game {
 
     fn die(&mut self, unit: Unit) {
         self.table.add(unit, Attribute::Deaths, 1);
-        self.table.set(unit, Attribute::Health, HEALTHY);
+        self.set_health(unit, HEALTHY);
         let (base_x, base_y) = self.bases[self.table.team(unit)];
         let bed = ((unit % CAMP).cast_signed(), (unit / CAMP % CAMP).cast_signed());
         let around = |middle: i32, bed: i32, most: i32| (middle + bed - CAMP.cast_signed() / 2).clamp(0, most - 1);
@@ -137,8 +147,7 @@ impl Game {
         if old == place {
             return;
         }
-        self.grids[team].remove(unit, old);
-        self.grids[team].add(unit, place);
+        self.grids[team].shift(unit, old, place);
         let gathering = &mut self.squads[(unit / SQUAD) as usize];
         gathering.x += i64::from(place.0 - old.0);
         gathering.y += i64::from(place.1 - old.1);

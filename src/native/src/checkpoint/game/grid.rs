@@ -35,7 +35,7 @@ impl Grid {
         self.counts[square] += 1;
     }
 
-    pub fn remove(&mut self, unit: Unit, place: (i32, i32)) {
+    fn remove(&mut self, unit: Unit, place: (i32, i32)) {
         let square = self.square(place);
         let units = &mut self.squares[square];
         let slot = self.slots[unit as usize];
@@ -44,6 +44,16 @@ impl Grid {
             self.slots[*moved as usize] = slot;
         }
         self.counts[square] -= 1;
+    }
+
+    pub fn shift(&mut self, unit: Unit, old: (i32, i32), place: (i32, i32)) {
+        let square = self.square(old);
+        if self.square(place) == square {
+            self.squares[square][self.slots[unit as usize] as usize] = (unit, place.0, place.1);
+        } else {
+            self.remove(unit, old);
+            self.add(unit, place);
+        }
     }
 
     /// The unit in sight that is nearest to `place`, the first of the table among equals, and its place.
@@ -80,13 +90,18 @@ mod tests {
     #[test]
     fn the_nearest_in_sight_is_the_one_that_a_look_at_all_finds() {
         let (mut grid, mut random) = (Grid::new(60, 40, 60), Random::new(3));
-        let mut place = || (random.below(60).cast_signed(), random.below(40).cast_signed());
-        let units: Vec<_> = (0..60).map(|unit| (unit, place())).collect();
+        let mut draw = || (random.below(60).cast_signed(), random.below(40).cast_signed());
+        let mut units: Vec<_> = (0..60).map(|unit| (unit, draw())).collect();
         for (unit, place) in &units {
             grid.add(*unit, *place);
         }
+        for (unit, place) in &mut units {
+            let other = draw();
+            grid.shift(*unit, *place, other);
+            *place = other;
+        }
         for _ in 0..200 {
-            let from = place();
+            let from = draw();
             let far = |at: &(i32, i32)| square_of_distance(from, *at);
             let found = units.iter().filter(|(_, at)| far(at) <= SIGHT * SIGHT).min_by_key(|(unit, at)| (far(at), *unit));
             assert_eq!(grid.nearest(from), found.copied());
