@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from tickdisk import checkpoint
-from tickdisk.checkpoint import sweep as sweeping
 from tickdisk.errors import TickdiskError
 from tickdisk.report.checkpoint import CheckpointStudy
 from tickdisk.report.checkpoint_anchors import crossings, measure
@@ -104,7 +103,7 @@ def test_the_study_of_a_short_sweep(swept: Path, tmp_path: Path) -> None:
     for line in shown:
         assert eval(line, {"study": study}) is not None  # noqa: S307 - the notebook's own cells
     tried = study.readings()
-    assert set(tried.columns) == {"published", *sweeping.PLACES, *checkpoint.VARIANTS}
+    assert set(tried.columns) == {"published", *checkpoint.PLACES, *checkpoint.VARIANTS}
     assert tried.loc["naive.pause", "GB/s and MB/s"] == pytest.approx(18.2, rel=0.01), "2.2 GB/s"
     assert np.isfinite(tried.to_numpy(float)).all()
     assert len(study.figures) == 8

@@ -6,6 +6,7 @@ from tickdisk.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, PARTIAL_LOG, C
 from tickdisk.checkpoint.published import Anchor, PublishedCheckpoint, load_published
 from tickdisk.checkpoint.simulate import Outcome, Run, simulate
 from tickdisk.checkpoint.sweep import (
+    PLACES,
     STATED,
     VARIANTS,
     Sweep,
@@ -22,6 +23,7 @@ __all__ = [
     "ATTRIBUTES",
     "COPY_ON_UPDATE",
     "PARTIAL_LOG",
+    "PLACES",
     "STATED",
     "UNITS",
     "VARIANTS",

@@ -131,7 +131,8 @@ class CheckpointStudy(Study):
         """Returns the three quantities for Knights and Archers."""
         rows = self.runs[self.runs["sweep"] == "game"].melt(id_vars="name", value_vars=list(_QUANTITIES), var_name="quantity")
         table = rows.assign(algorithm=rows["name"], quantity=rows["quantity"].map(_QUANTITIES))
-        note = f"{self.runs.loc[self.runs['sweep'] == 'game', 'updates_per_tick'].iloc[0]:,.0f} updates per tick, {self._ticks} ticks"
+        found = self.runs.loc[self.runs["sweep"] == "game", "updates_per_tick"].iloc[0]
+        note = f"{found:,.0f} updates per tick on average, {self._ticks} ticks"
         return self.figure("game", plot.checkpoint_game(table, order=_ORDER, heading="Knights and Archers", note=note))
 
     def timeline(self) -> SVG:
