@@ -32,6 +32,8 @@ class CheckpointStudy(Study):
         self._source = f"simulation, {self._ticks} ticks an input"
         stated = self.runs[self.runs["sweep"].isin(["rate", "anchor"])].drop_duplicates("run")
         self.anchors = measure(stated, self.published)
+        tried = self.readings()
+        self._nearest = {one.name: _nearest(tried, one) for one in self.anchors}
         for anchor in self.anchors:
             self._state(anchor)
         for name, rate in crossings(stated).items():
@@ -43,12 +45,14 @@ class CheckpointStudy(Study):
         note = f"published: {anchor.published:g} {anchor.unit}".strip()
         self.fact(anchor.name, anchor.value, anchor.unit, n=self._ticks, source=self._source, note=note)
         self.fact(f"{anchor.name}.published", anchor.published, anchor.unit, source=self.published.source)
+        reading, value = self._nearest[anchor.name]
+        other = "" if anchor.is_reached else f"; nearest under another reading ({reading}): {value:.3g}"
         self.claim(
             anchor.name,
             source="Vaz Salles et al. 2009",
             statement=anchor.statement,
             verdict="equivalent" if anchor.is_reached else "different",
-            evidence=f"simulated {display(self.facts[f'checkpoint.{anchor.name}'])}; {anchor.criterion}",
+            evidence=f"simulated {display(self.facts[f'checkpoint.{anchor.name}'])}; {anchor.criterion}{other}",
             facts=[anchor.name, f"{anchor.name}.published"],
             n=self._ticks,
         )
@@ -103,12 +107,8 @@ class CheckpointStudy(Study):
 
     def unreached(self) -> pd.DataFrame:
         """Returns the published numbers that the stated readings do not reach: nearest reading tried, its value, and why."""
-        tried = self.readings()
-        rows = []
-        for one in (anchor for anchor in self.anchors if not anchor.is_reached):
-            values = tried.loc[one.name].drop("published").astype(float)
-            nearest = str((values - one.published).abs().idxmin())
-            rows.append((one.name, one.published, one.value, nearest, values[nearest], one.reason))
+        missed = [anchor for anchor in self.anchors if not anchor.is_reached]
+        rows = [(one.name, one.published, one.value, *self._nearest[one.name], one.reason) for one in missed]
         columns = ["anchor", "published", "here", "nearest reading tried", "its value", "why"]
         return pd.DataFrame(rows, columns=columns).set_index("anchor")
 
@@ -154,3 +154,9 @@ class CheckpointStudy(Study):
         """Returns the claims as a table."""
         rows = [(claim.statement, claim.source, claim.verdict, claim.n, claim.evidence) for claim in self.claims]
         return pd.DataFrame(rows, columns=["claim", "source", "verdict", "n", "evidence"]).set_index("claim")
+
+
+def _nearest(tried: pd.DataFrame, anchor: Measured) -> tuple[str, float]:
+    """The reading under which an anchor comes nearest to its published value, and what it is there."""
+    values = {str(reading): float(value) for reading, value in tried.loc[anchor.name].drop("published").items()}
+    return min(values.items(), key=lambda item: abs(item[1] - anchor.published))
