@@ -16,7 +16,6 @@ rule checkpoint_sweep:
         design=PROJECT.config.chosen.checkpoint.model_dump_json(),
         seed=PROJECT.config.seed,
         simulator=simulator_digest(PROJECT.binaries["native"]),
-        folder="results/checkpoint",
     shell:
-        "tickdisk checkpoint sweep --plan {input.plan} --output {params.folder}"
+        "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint"
         " 2>&1 | tee {log}"

@@ -158,5 +158,6 @@ class CheckpointStudy(Study):
 
 def _nearest(tried: pd.DataFrame, anchor: Measured) -> tuple[str, float]:
     """The reading under which an anchor comes nearest to its published value, and what it is there."""
-    values = {str(reading): float(value) for reading, value in tried.loc[anchor.name].drop("published").items()}
+    row = tried.drop(columns="published").to_dict("index")[anchor.name]
+    values = {str(reading): float(value) for reading, value in row.items()}
     return min(values.items(), key=lambda item: abs(item[1] - anchor.published))

@@ -3,12 +3,17 @@
 //!
 //! From the paper: 400,128 units of 13 attributes; knights attack and pursue who is near, archers attack and stay near
 //! allies, healers heal the weakest; units cluster into squads; a tenth is active at a time, renewed within 100 ticks with
-//! high probability. The paper does not say, and these rules do: squads are of 64 (32 knights, 24 archers, 8 healers) and
-//! begin anywhere in the half of their team; a unit that sees nobody marches with
-//! its squad to the other base, and waits where it is ahead; a step
-//! is one field on either axis, so it updates one attribute or two; who strikes or heals rests; who
-//! dies begins again at its base; resting units keep their place and can be struck; an active unit comes to rest with such a
-//! probability, tick by tick, that after 100 ticks all have been relieved at least once with probability 0.99.
+//! high probability. The paper does not say, and these rules do:
+//! - squads are of 64 (32 knights, 24 archers, 8 healers) and begin anywhere on the ground of their team, which reaches a
+//!   little beyond the middle of the field;
+//! - a unit that sees nobody marches with its squad to the other base, and waits where it is ahead of it;
+//! - a step is one field on either axis, so it updates one attribute or two;
+//! - who strikes or heals rests; who dies begins again at its base; resting units keep their place and can be struck;
+//! - an active unit comes to rest with such a probability, tick by tick, that after 100 ticks all have been relieved at
+//!   least once with probability 0.99.
+//!
+//! How near a unit keeps to its squad and how far the grounds overlap were chosen with an eye on the published mean of
+//! 35,590 updates a tick; what a game updates is what its decisions change, and is 34,753 over 1,000 ticks of seed 42.
 
 mod decide;
 mod grid;
