@@ -7,7 +7,7 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-guest setup doctor lab bench-device bench-model bench-profile bench-replay soak lock clean
+.PHONY: help paper test test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay soak lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -46,6 +46,9 @@ bench-profile: setup ## whether a profile of the disk at DISK=path behaves elsew
 
 soak: setup ## a device under random load that is verified, 128 requests in flight; MINUTES=15
 	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)
+
+bench-checkpoint: setup ## updates per second in the simulator of checkpoint recovery, one core
+	@$(WITH_PATH) python -m tickdisk.checkpoint.bench
 
 lock: setup ## new versions into the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

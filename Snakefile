@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from tickdisk import device, project, report
+from tickdisk.checkpoint import simulator_digest
 from tickdisk.config import file_digest
 from tickdisk.report import analysis_digest
 
@@ -34,6 +35,7 @@ onstart:
 include: "workflow/rules/common.smk"
 include: "workflow/rules/prepare.smk"
 include: "workflow/rules/live.smk"
+include: "workflow/rules/checkpoint.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
 

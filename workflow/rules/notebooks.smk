@@ -9,6 +9,11 @@ EVIDENCE = {
     "replay": ["results/replay/replay.json"],
     "capture_cost": [*manifests_of("capture_cost"), "results/capture_micro.parquet"],
     "calibration": ["results/calibration.json", "results/fidelity.json"],
+    "checkpoint": [
+        "results/checkpoint/runs.parquet",
+        "results/checkpoint/ticks.parquet",
+        "results/checkpoint/checkpoints.parquet",
+    ],
 }
 SOURCES = {
     "calibration": "-p calibration results/calibration.json -p fidelity results/fidelity.json",
@@ -18,6 +23,7 @@ SOURCES = {
     "accesses": "-p plan results/plan.json",
     "replay": "-p replay results/replay/replay.json",
     "capture_cost": "-p plan results/plan.json",
+    "checkpoint": "-p sweep results/checkpoint",
 }
 
 

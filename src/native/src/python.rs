@@ -1,4 +1,4 @@
-//! `tickdisk._native`: the emulated device and the replay's issuer for Python.
+//! `tickdisk._native`: the emulated device and the replay's issuer for Python, and where all that Python sees is registered.
 
 #![allow(clippy::needless_pass_by_value, reason = "Python's values arrive converted, and owned")]
 
@@ -287,4 +287,6 @@ fn preads(py: Python<'_>, path: PathBuf, count: u64) -> PyResult<u64> {
 mod _native {
     #[pymodule_export]
     use super::{Disk, preads, replay, simulate, simulate_closed, simulate_streams};
+    #[pymodule_export]
+    use crate::checkpoint::python::{KnightsAndArchers, Updates};
 }

@@ -2,7 +2,7 @@
 
 import typer
 
-from tickdisk.cli import blame, capture, device, doctor, replay, workflow
+from tickdisk.cli import blame, capture, checkpoint, device, doctor, replay, workflow
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -12,6 +12,7 @@ app = typer.Typer(
 )
 app.command("doctor")(doctor.doctor)
 app.add_typer(device.app, name="device")
+app.add_typer(checkpoint.app, name="checkpoint")
 app.command("capture", context_settings={"allow_interspersed_args": False})(capture.capture)
 app.command("blame")(blame.blame)
 app.command("replay")(replay.replay)

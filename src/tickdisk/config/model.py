@@ -137,6 +137,19 @@ class CaptureCost(_Roaming):
     """Rounds of the micro-workload; every tool has one turn in a round, in an order drawn anew."""
 
 
+class Checkpoint(_Strict):
+    """The simulated study of checkpoint recovery."""
+
+    ticks: Annotated[int, Field(ge=111)]
+    """Simulated ticks of every input; the timeline shows ticks 55 to 110."""
+    readings_ticks: Annotated[int, Field(ge=21)]
+    """The same where readings other than those stated are tried."""
+    updates_per_tick: Annotated[list[Count], Field(min_length=2)]
+    """Update rates of the sweep."""
+    skews: Annotated[list[Annotated[float, Field(ge=0, lt=1)]], Field(min_length=2)]
+    """Skews of the sweep, at 64,000 updates per tick."""
+
+
 class Scale(_Strict):
     """How much of everything."""
 
@@ -150,6 +163,7 @@ class Scale(_Strict):
     accesses: Accesses
     replay: Replay
     capture_cost: CaptureCost
+    checkpoint: Checkpoint
     repeats: Annotated[int, Field(ge=0, le=2)]
     """How often a cell is repeated at the most when the machine was too loaded."""
 

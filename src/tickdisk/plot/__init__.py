@@ -1,6 +1,7 @@
 """Figures from prepared tables, all in one theme; each function returns an Altair chart."""
 
 from tickdisk.plot.accesses import access_sizes, cumulative_accesses, offset_time, over_regions, predicted_observed
+from tickdisk.plot.checkpoint import checkpoint_cost, checkpoint_game, tick_lengths
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
 from tickdisk.plot.distribution import latency_spread, shift_function, tails
 from tickdisk.plot.effects import dose_response, forest, paired_dots
@@ -14,6 +15,8 @@ __all__ = [
     "access_sizes",
     "bandwidth",
     "calibration_latency",
+    "checkpoint_cost",
+    "checkpoint_game",
     "cumulative_accesses",
     "dose_response",
     "fidelity",
@@ -34,6 +37,7 @@ __all__ = [
     "stalls_found",
     "switchback_timeline",
     "tails",
+    "tick_lengths",
     "tick_timeline",
     "to_svg",
 ]

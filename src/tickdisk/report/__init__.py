@@ -6,6 +6,7 @@ from tickdisk.config import digest, file_digest
 from tickdisk.report.accesses import AccessStudy as accesses  # noqa: N813
 from tickdisk.report.calibration import CalibrationStudy as calibration  # noqa: N813 - a notebook reads `report.calibration(...)`
 from tickdisk.report.capture_cost import CaptureCost as capture_cost  # noqa: N813
+from tickdisk.report.checkpoint import CheckpointStudy as checkpoint  # noqa: N813
 from tickdisk.report.inside_tick import InsideTick as inside_tick  # noqa: N813
 from tickdisk.report.join_burst import JoinBurst as join_burst  # noqa: N813
 from tickdisk.report.publish import check_results, set_paper, write_page
@@ -13,7 +14,7 @@ from tickdisk.report.replay import ReplayStudy as replay  # noqa: N813
 from tickdisk.report.study import VERDICTS, Claim, Fact, Study
 from tickdisk.report.switchback import Switchback as switchback  # noqa: N813
 
-_ANALYSIS = ("stats", "qos", "plot", "report", "calibrate", "blame", "accesses", "replay")
+_ANALYSIS = ("stats", "qos", "plot", "report", "calibrate", "blame", "accesses", "replay", "checkpoint")
 
 
 def analysis_digest(notebook: str) -> str:
@@ -33,6 +34,7 @@ __all__ = [
     "calibration",
     "capture_cost",
     "check_results",
+    "checkpoint",
     "inside_tick",
     "join_burst",
     "replay",

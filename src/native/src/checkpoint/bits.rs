@@ -1,0 +1,66 @@
+//! A set of objects, one bit each.
+
+#[derive(Clone, Debug)]
+pub struct Bits(Vec<u64>);
+
+impl Bits {
+    /// So many objects, all in the set or none.
+    pub fn new(count: usize, are_set: bool) -> Self {
+        let mut words = vec![if are_set { u64::MAX } else { 0 }; count.div_ceil(64)];
+        if let (true, Some(last), rest @ 1..) = (are_set, words.last_mut(), count % 64) {
+            *last = (1 << rest) - 1;
+        }
+        Self(words)
+    }
+
+    pub fn set(&mut self, object: usize) {
+        self.0[object / 64] |= 1 << (object % 64);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// How many runs of neighbours there are.
+    pub fn groups(&self) -> u64 {
+        let mut before = 0;
+        let starts = self.0.iter().map(|word| {
+            let starts = word & !(word << 1 | before);
+            before = word >> 63;
+            u64::from(starts.count_ones())
+        });
+        starts.sum()
+    }
+
+    /// The objects in the set, in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(index, word)| {
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(64 * index + bit)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_and_their_groups_are_counted_across_words() {
+        let mut bits = Bits::new(200, false);
+        let objects = [0, 1, 5, 62, 63, 64, 65, 127, 129, 199];
+        for object in objects {
+            bits.set(object);
+        }
+        assert!(bits.iter().eq(objects));
+        assert_eq!((bits.count(), bits.groups()), (10, 6));
+        for count in [1, 63, 64, 65, 128] {
+            let all = Bits::new(count, true);
+            assert_eq!((all.count(), all.groups(), all.iter().count()), (count as u64, 1, count));
+        }
+    }
+}

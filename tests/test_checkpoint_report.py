@@ -1,0 +1,138 @@
+"""The checkpoint study: anchors measured on a made-up table, and the whole on a short sweep."""
+
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+
+from tickdisk import checkpoint
+from tickdisk.errors import TickdiskError
+from tickdisk.report.checkpoint import CheckpointStudy
+from tickdisk.report.checkpoint_anchors import crossings, measure
+
+PUBLISHED = checkpoint.load_published()
+RATES = (1_000, 8_000, 10_000, 64_000)
+
+
+def made_up(**changed: float) -> pd.DataFrame:
+    """Runs that are as published in everything, but for what is changed: ALGORITHM__COLUMN__RATE."""
+    rows = {}
+    for rate in RATES:
+        for name in checkpoint.ALGORITHMS:
+            eager = name not in checkpoint.COPY_ON_UPDATE
+            log = name.endswith("partial_redo") and rate == 1_000
+            rows[name, rate] = {
+                "overhead_ms": 0.85,
+                "longest_ms": 17.0 if eager else 12.0,
+                "checkpoint_s": 0.1 if log else 0.68,
+                "recovery_s": 1.4,
+            }
+    rows["copy_on_update", 1_000]["overhead_ms"] = 0.85 / 5
+    rows["copy_on_update", 64_000]["overhead_ms"] = 0.85 * 2.7
+    for key, value in changed.items():
+        name, column, rate = key.split("__")
+        rows[name, int(rate)][column] = value
+    return pd.DataFrame([{"algorithm": name, "rate": rate, **values} for (name, rate), values in rows.items()])
+
+
+def reached(table: pd.DataFrame) -> dict[str, bool]:
+    return {one.name: one.is_reached for one in measure(table, PUBLISHED)}
+
+
+def test_what_is_as_published_is_reached() -> None:
+    assert all(reached(made_up()).values())
+    values = {one.name: one.value for one in measure(made_up(), PUBLISHED)}
+    assert values["copy_on_update.most_gain"] == pytest.approx(5)
+    assert values["log.partial_redo.times_faster"] == pytest.approx(6.8)
+
+
+def test_a_crossing_is_interpolated() -> None:
+    table = made_up(copy_on_update__overhead_ms__1000=0.425, copy_on_update__overhead_ms__8000=0.425)
+    table.loc[(table["algorithm"] == "copy_on_update") & (table["rate"] == 10_000), "overhead_ms"] = 1.7
+    found = crossings(table)
+    assert found["copy_on_update"] == pytest.approx(np.sqrt(8_000 * 10_000)), "half and double are as far from 1"
+    assert np.isnan(found["partial_redo"])
+
+
+@pytest.mark.parametrize(
+    ("change", "value", "lost"),
+    [
+        ("naive_snapshot__overhead_ms__10000", 0.90, {"naive.overhead"}),
+        ("naive_snapshot__recovery_s__8000", 1.3, {"naive.recovery"}),
+        ("partial_redo__checkpoint_s__1000", 0.11, {"log.partial_redo.checkpoint", "log.partial_redo.times_faster"}),
+        ("atomic_copy_dirty_objects__overhead_ms__10000", 1.0, {"crossover.atomic_copy_dirty_objects"}),
+        ("copy_on_update__overhead_ms__1000", 0.85 / 6, {"copy_on_update.most_gain"}),
+        ("copy_on_update__overhead_ms__64000", 0.85 * 3.2, {"copy_on_update.most_cost"}),
+        ("partial_redo__longest_ms__64000", 16.0, {"half_tick.eager"}),
+        ("dribble_and_copy_on_update__longest_ms__64000", 16.8, {"half_tick.copy_on_update"}),
+    ],
+)
+def test_what_is_not_is_found_out(change: str, value: float, lost: set[str]) -> None:
+    assert {name for name, ok in reached(made_up(**{change: value})).items() if not ok} == lost
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkpoint")
+    made = checkpoint.cases(
+        rates=[1_000, 64_000],
+        skews=[0.0, 0.8],
+        units=40 * 128,
+        ticks=120,
+        readings_ticks=41,
+        anchors=[1_000, 8_000, 10_000],
+        seed=1,
+    )
+    lines: list[str] = []
+    checkpoint.write_sweep(checkpoint.sweep(made, cores=2, say=lines.append), folder)
+    assert "million updates" in lines[-1]
+    return folder
+
+
+def test_the_study_of_a_short_sweep(swept: Path, tmp_path: Path) -> None:
+    study = CheckpointStudy(str(swept), output=str(tmp_path))
+    assert study.facts["checkpoint.naive.checkpoint"].value == pytest.approx(2 / 3 + 0.0169, rel=1e-3)
+    verdicts = {claim.id.removeprefix("checkpoint."): claim.verdict for claim in study.claims}
+    assert verdicts["naive.overhead"] == verdicts["half_tick.copy_on_update"] == "equivalent"
+    assert verdicts["game.updates_per_tick"] == "different", "a small game has fewer updates"
+    assert verdicts.keys() >= {one.name for one in study.anchors}
+    code = [cell.source for cell in nbformat.read("notebooks/checkpoint.ipynb", as_version=4).cells if cell.cell_type == "code"]
+    shown = [line for source in code for line in source.splitlines() if line.startswith("study.")]
+    for line in shown:
+        assert eval(line, {"study": study}) is not None  # noqa: S307 - the notebook's own cells
+    tried = study.readings()
+    assert set(tried.columns) == {"published", *checkpoint.PLACES, *checkpoint.VARIANTS}
+    assert tried.loc["naive.pause", "GB/s and MB/s"] == pytest.approx(18.2, rel=0.01), "2.2 GB/s"
+    assert np.isfinite(tried.to_numpy(float)).all()
+    assert len(study.figures) == 8
+    assert (tmp_path / "figures/timeline.svg").exists()
+
+
+def test_sweeps_share_inputs_and_keep_every_tick(swept: Path) -> None:
+    found = checkpoint.read_sweep(swept)
+    shared = found.runs[
+        (found.runs["rate"] == 64_000) & (found.runs["skew"] == 0.8) & (found.runs["reading"] == checkpoint.STATED)
+    ]
+    both = shared[shared["sweep"].isin(["rate", "skew"])]
+    assert both["run"].nunique() == 6
+    assert len(both) == 12
+    assert (found.ticks.groupby("run").size() == 120).all()
+    assert found.checkpoints["run"].isin(found.ticks["run"]).all()
+
+
+def test_a_missing_or_old_table_is_named(swept: Path, tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match=r"runs.parquet is missing"):
+        checkpoint.read_sweep(tmp_path)
+    for name in ("runs", "ticks", "checkpoints"):
+        pd.read_parquet(swept / f"{name}.parquet").to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(TickdiskError, match=r"of another version"):
+        checkpoint.read_sweep(tmp_path)
+
+
+def test_a_wrong_published_value_is_named(tmp_path: Path) -> None:
+    text = Path("data/published.yaml").read_text()
+    (tmp_path / "p.yaml").write_text(text.replace("checkpoint_s: 0.1", "checkpoint_s: soon"))
+    with pytest.raises(TickdiskError, match=r"p.yaml, key checkpoint.log.checkpoint_s"):
+        checkpoint.load_published(tmp_path / "p.yaml")
