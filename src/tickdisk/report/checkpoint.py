@@ -35,13 +35,13 @@ class CheckpointStudy(Study):
         tried = self.readings()
         self._nearest = {one.name: _nearest(tried, one) for one in self.anchors}
         for anchor in self.anchors:
-            self._state(anchor)
+            self._state_anchor(anchor)
         for name, rate in crossings(stated).items():
             note = "updates per tick from which it adds more than Naive-Snapshot, interpolated between simulated rates"
             self.fact(f"crossing.{name}", rate, "updates", n=self._ticks, source=self._source, note=note)
         self._state_game()
 
-    def _state(self, anchor: Measured) -> None:
+    def _state_anchor(self, anchor: Measured) -> None:
         note = f"published: {anchor.published:g} {anchor.unit}".strip()
         self.fact(anchor.name, anchor.value, anchor.unit, n=self._ticks, source=self._source, note=note)
         self.fact(f"{anchor.name}.published", anchor.published, anchor.unit, source=self.published.source)
