@@ -8,6 +8,7 @@ one may have been killed), processes that carry this project's mark are ended. S
 import contextlib
 import ctypes
 import fcntl
+import itertools
 import os
 import shutil
 import signal
@@ -41,22 +42,30 @@ def marked(mark: str) -> list[int]:
 
 def sweep(mark: str, patience_s: float = PATIENCE_S) -> int:
     """Ends every process that carries the mark, those that do not end in time by SIGKILL; returns how many there were."""
-    left = first = marked(mark)
+    seen: set[int] = set()
+    left: set[int] = set()
     for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 5.0)):
-        for pid in left:
-            try:
-                os.kill(pid, number)
-            except ProcessLookupError:
-                continue
+        told: set[int] = set()
         end = time.monotonic() + wait_s
-        while left and time.monotonic() < end:
+        for look in itertools.count():
+            left = set(marked(mark))
+            for pid in left - told:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            told |= left
+            # One look is not enough: a process that is just executing a program has no environment for a moment.
+            if (not left and look > 0) or time.monotonic() > end:
+                break
             time.sleep(0.1)
-            left = marked(mark)
+        seen |= told
+        if not left:
+            break
     if left:
         print(
-            f"make paper: processes {left} do not end (waiting for a device?); `tickdisk device down` frees them", file=sys.stderr
+            f"make paper: processes {sorted(left)} do not end (waiting for a device?); `tickdisk device down` frees them",
+            file=sys.stderr,
         )
-    return len(first)
+    return len(seen)
 
 
 def command(scale: str, blocks: str) -> list[str]:

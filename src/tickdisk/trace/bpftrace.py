@@ -23,9 +23,10 @@ _BUFFER_BYTES = 64 << 20
 _PAGES = (64, 4096)
 _BEAT = re.compile(rb"^beat 0 0 (\d+) (\d+) 0 0 0$", re.MULTILINE)
 _LOST = re.compile(r"Lost (\d+) events")
-# The kernel's list of tracepoints, mounted where only bpftrace and its children see it.
-_PRIVATE = ("unshare", "--mount", "sh", "-ec")
-_MOUNT = "[ -e /sys/kernel/tracing/events ] || mount -t tracefs tickdisk /sys/kernel/tracing; "
+# The kernel's list of tracepoints, mounted where only bpftrace and its children see it. Of the mounts only /sys is made private:
+# in a chroot the root is none, and cannot be.
+_PRIVATE = ("unshare", "--mount", "--propagation", "unchanged", "sh", "-ec")
+_MOUNT = "[ -e /sys/kernel/tracing/events ] || { mount --make-private /sys && mount -t tracefs tickdisk /sys/kernel/tracing; }; "
 
 
 def unavailable() -> str | None:
