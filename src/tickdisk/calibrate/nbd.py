@@ -30,7 +30,7 @@ def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Seque
     TickdiskError when a program is not installed or does not start.
     """
     if lacks := missing():
-        raise TickdiskError(f"{' and '.join(lacks)} not installed; install the Debian packages nbdkit and nbdfuse")
+        raise TickdiskError(f"{' and '.join(lacks)} not installed; install the Debian packages nbdkit and libnbd-bin")
     folder.mkdir(parents=True)
     socket, mount_point = folder / "socket", folder / "mount"
     mount_point.mkdir()
