@@ -15,10 +15,10 @@ _LEAST = 0.1
 def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
     """Returns how much longer than the model says the median (left) and p99 (right) took, over queue depth; a line a device.
 
-    Columns: device (of `order`), depth, quantile (`median`, `p99`), off_share (realised over the model's, minus one), limit_share
-    (how much is allowed), held (whether the device is held to its model at this depth). Hollow points are not held to it.
+    Columns: device (of `order`), depth, quantile (`median`, `p99`), off_share (realised over the model's, minus one), held
+    (whether the device is held to its model at this depth).
     """
-    points = checked(table, ["device", "depth", "quantile", "off_share", "limit_share", "held"], "fidelity")
+    points = checked(table, ["device", "depth", "quantile", "off_share", "held"], "fidelity")
     depths = sorted(points["depth"].unique().tolist())
     points = points.assign(state=points["held"].map({True: "held to the model", False: "beyond half of what the machine serves"}))
     most = max(_LEAST, float(points.loc[points["held"], "off_share"].abs().max() or 0) * 1.3)

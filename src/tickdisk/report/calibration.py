@@ -184,13 +184,12 @@ class CalibrationStudy(Study):
                 "depth": point.queue_depth,
                 "quantile": name,
                 "off_share": realised / said - 1,
-                "limit_share": limit,
                 "held": found.counts(point),
             }
             for point in points
-            for name, realised, said, limit in (
-                ("median", point.p50_ns, point.nominal_p50_ns, 0.02),
-                ("p99", point.p99_ns, point.nominal_p99_ns, 0.1),
+            for name, realised, said in (
+                ("median", point.p50_ns, point.nominal_p50_ns),
+                ("p99", point.p99_ns, point.nominal_p99_ns),
             )
             if realised is not None and said
         ]
