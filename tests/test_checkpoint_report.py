@@ -91,8 +91,16 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_study_of_a_short_sweep(swept: Path, tmp_path: Path) -> None:
-    study = CheckpointStudy(str(swept), output=str(tmp_path))
+def test_too_short_a_sweep_decides_nothing(swept: Path) -> None:
+    study = CheckpointStudy(str(swept))
+    assert {claim.verdict for claim in study.claims} == {"not valid"}
+    assert all("120 ticks of the 1,000" in claim.evidence for claim in study.claims)
+
+
+def test_the_study_of_a_sweep(swept: Path, tmp_path: Path) -> None:
+    published = tmp_path / "published.yaml"
+    published.write_text(Path("data/published.yaml").read_text().replace("ticks: 1000 #", "ticks: 120 #"))
+    study = CheckpointStudy(str(swept), published=str(published), output=str(tmp_path))
     assert study.facts["checkpoint.naive.checkpoint"].value == pytest.approx(2 / 3 + 0.0169, rel=1e-3)
     verdicts = {claim.id.removeprefix("checkpoint."): claim.verdict for claim in study.claims}
     assert verdicts["naive.overhead"] == verdicts["half_tick.copy_on_update"] == "equivalent"

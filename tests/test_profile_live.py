@@ -22,7 +22,7 @@ DISK = DeviceModel(
     bandwidth_bytes_per_s=1_000_000_000,
 )
 P50_LIMIT, P99_LIMIT = 0.15, 0.4
-"""The suite's machine is busy; `make bench-profile` tries what is promised."""
+"""The suite's machine is busy; `make bench-profile` holds the device to what is promised."""
 ATTEMPTS = 3
 
 
@@ -49,25 +49,20 @@ def test_a_profile_behaves_elsewhere_as_its_device(tmp_path: Path) -> None:
     assert 6 <= model.channels <= 10
     assert model.latency_ns[:3] == pytest.approx((2_000_000, 1_000_000, 2_000_000), rel=0.2)
     first = {one.queue_depth: one.latency_ns for one in profiled.measured.samples if one.op == "read"}
-    log, settings, p50 = tmp_path / "device.log", {}, dict.fromkeys(HELD_OUT_DEPTHS, 1.0)
+    p50 = dict.fromkeys(HELD_OUT_DEPTHS, 1.0)
     with (
-        device.up(model, size_bytes=SIZE, file_system=None, log_path=log) as elsewhere,
+        device.up(model, size_bytes=SIZE, file_system=None) as elsewhere,
         source(elsewhere.block_device, write=False, size_bytes=0) as found,
     ):
-        floor_ns = elsewhere.status()["floor_ns"]
         for depth in HELD_OUT_DEPTHS:
             for _ in range(ATTEMPTS):  # a wrong model is off each time, a busy machine is not
-                settings[depth] = elsewhere.set(model, floor_ns=floor_ns).number
                 again = measure(found.target, write=False, seconds=0.8, folder=tmp_path, depths=[depth], say=lambda _: None)
                 p50[depth] = off(again.samples[0].latency_ns, first[depth], 0.5)
                 if p50[depth] < P50_LIMIT:
                     break
         assert elsewhere.status()["requests"]["write"] == 0
     assert max(p50.values()) < P50_LIMIT
-    table = device.read_log(log).to_pandas()
-    for depth, setting in settings.items():
-        made = table[(table.setting == setting) & (table.length == 4096)]
-        # As the device meant it: when it was late because the machine was busy is not the profile's matter.
-        assert off(made.nominal_ns - made.arrival_ns, first[depth], 0.99) < P99_LIMIT, depth
+    for depth in HELD_OUT_DEPTHS:  # in simulated time: how late a busy machine is belongs neither to the disk nor to its profile
+        assert off(simulated_ns(model, "read", depth), simulated_ns(DISK, "read", depth), 0.99) < P99_LIMIT, depth
     wrong = model.model_copy(update={"channels": 4 * model.channels})
     assert np.median(simulated_ns(wrong, "read", 32)) < 0.5 * np.median(first[32]), "the channels decide"

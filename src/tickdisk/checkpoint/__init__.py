@@ -6,6 +6,8 @@ from tickdisk.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, PARTIAL_LOG, C
 from tickdisk.checkpoint.published import Anchor, PublishedCheckpoint, load_published
 from tickdisk.checkpoint.simulate import Outcome, Run, simulate
 from tickdisk.checkpoint.sweep import (
+    DEFAULT_RATE,
+    DEFAULT_SKEW,
     PLACES,
     STATED,
     VARIANTS,
@@ -22,6 +24,8 @@ __all__ = [
     "ALGORITHMS",
     "ATTRIBUTES",
     "COPY_ON_UPDATE",
+    "DEFAULT_RATE",
+    "DEFAULT_SKEW",
     "PARTIAL_LOG",
     "PLACES",
     "STATED",

@@ -63,6 +63,7 @@ class PublishedCheckpoint(_Strict):
     """The section `checkpoint` of `data/published.yaml`."""
 
     source: str
+    ticks: int
     constants: list[Anchor]
     log: Log
     crossovers: list[CrossOver]

@@ -118,6 +118,7 @@ def _load(disk: MountedDevice, seconds: float, logs: Path) -> Iterator[Child]:
         "fsync": 5000,
         "verify": "crc32c",
         "verify_fatal": 1,
+        "verify_state_save": 0,
         "verify_backlog": 8192,
         # Two requests for one block in flight have no order, and fio would find the wrong one.
         "serialize_overlap": 1,

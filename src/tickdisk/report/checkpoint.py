@@ -30,6 +30,7 @@ class CheckpointStudy(Study):
         self.runs = self.sweep.runs.assign(name=self.sweep.runs["algorithm"].map(NAMES))
         self._ticks = int(self.runs.loc[self.runs["sweep"] == "rate", "ticks"].iloc[0])
         self._source = f"simulation, {self._ticks} ticks an input"
+        self._state_setting()
         stated = self.runs[self.runs["sweep"].isin(["rate", "anchor"])].drop_duplicates("run")
         self.anchors = measure(stated, self.published)
         tried = self.readings()
@@ -41,18 +42,34 @@ class CheckpointStudy(Study):
             self.fact(f"crossing.{name}", rate, "updates", n=self._ticks, source=self._source, note=note)
         self._state_game()
 
+    def _state_setting(self) -> None:
+        """States what is simulated, for prose."""
+        state, costs = checkpoint.State(), checkpoint.Costs()
+        self.fact("state_cells", state.rows * state.columns, "cells", source="as published")
+        self.fact("object_bytes", state.object_bytes, "B", source="as published")
+        self.fact("disk_bandwidth", costs.disk_bytes_per_s / 1e6, "MB/s", source="as published")
+        rate = self.published.half_tick.updates_per_tick
+        self.fact("half_tick.updates_per_tick", rate, "updates", source=self.published.source)
+
+    def _verdict(self, *, is_reached: bool) -> tuple[str, str]:
+        """Returns the verdict on a published number, and what the evidence must add: too short an input decides nothing."""
+        if self._ticks < self.published.ticks:
+            return "not valid", f"; {self._ticks} ticks of the {self.published.ticks:,} that were published"
+        return ("equivalent" if is_reached else "different"), ""
+
     def _state_anchor(self, anchor: Measured) -> None:
         note = f"published: {anchor.published:g} {anchor.unit}".strip()
         self.fact(anchor.name, anchor.value, anchor.unit, n=self._ticks, source=self._source, note=note)
         self.fact(f"{anchor.name}.published", anchor.published, anchor.unit, source=self.published.source)
         reading, value = self._nearest[anchor.name]
+        verdict, short = self._verdict(is_reached=anchor.is_reached)
         other = "" if anchor.is_reached else f"; nearest under another reading ({reading}): {value:.3g}"
         self.claim(
             anchor.name,
             source="Vaz Salles et al. 2009",
             statement=anchor.statement,
-            verdict="equivalent" if anchor.is_reached else "different",
-            evidence=f"simulated {display(self.facts[f'checkpoint.{anchor.name}'])}; {anchor.criterion}{other}",
+            verdict=verdict,
+            evidence=f"simulated {display(self.facts[f'checkpoint.{anchor.name}'])}; {anchor.criterion}{other}{short}",
             facts=[anchor.name, f"{anchor.name}.published"],
             n=self._ticks,
         )
@@ -62,12 +79,13 @@ class CheckpointStudy(Study):
         found = float(game["updates_per_tick"].iloc[0])
         self.fact("game.updates_per_tick", found, "updates", n=self._ticks, source=self._source, note="by the rules of the game")
         self.fact("game.updates_per_tick.published", float(size.updates_per_tick), "updates", source=self.published.source)
+        verdict, short = self._verdict(is_reached=within(found, size.updates_per_tick, CONSTANT))
         self.claim(
             "game.updates_per_tick",
             source="Vaz Salles et al. 2009",
             statement=f"Knights and Archers updates {size.updates_per_tick:,} cells per tick on average",
-            verdict="equivalent" if within(found, size.updates_per_tick, CONSTANT) else "different",
-            evidence=f"played {found:,.0f}; reached within {CONSTANT:.0%}",
+            verdict=verdict,
+            evidence=f"played {found:,.0f}; reached within {CONSTANT:.0%}{short}",
             facts=["game.updates_per_tick", "game.updates_per_tick.published"],
             n=self._ticks,
         )
@@ -115,7 +133,7 @@ class CheckpointStudy(Study):
     def over(self, axis: str, quantity: str) -> SVG:
         """Returns `overhead_ms`, `checkpoint_s` or `recovery_s` over `rate` or `skew`."""
         rows = self.runs[self.runs["sweep"] == axis].assign(algorithm=lambda table: table["name"])
-        fixed = "skew 0.8" if axis == "rate" else "64,000 updates per tick"
+        fixed = f"skew {checkpoint.DEFAULT_SKEW:g}" if axis == "rate" else f"{checkpoint.DEFAULT_RATE:,} updates per tick"
         chart = plot.checkpoint_cost(
             rows.sort_values(axis),
             x=axis,
@@ -136,7 +154,7 @@ class CheckpointStudy(Study):
         return self.figure("game", plot.checkpoint_game(table, order=_ORDER, heading="Knights and Archers", note=note))
 
     def timeline(self) -> SVG:
-        """Returns the length of every tick from 55 to 110 at 64,000 updates per tick, with the limit of half a tick."""
+        """Returns the lengths of the ticks whose lengths were published, with the limit of half a tick."""
         shown = self.published.half_tick
         chosen = self.runs[(self.runs["sweep"] == "rate") & (self.runs["rate"] == shown.updates_per_tick)].set_index("run")[
             "name"

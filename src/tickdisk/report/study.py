@@ -121,6 +121,11 @@ class Study:
         return f"{len(self.figures)} figures, {len(self.facts)} facts, {len(self.claims)} claims{where}"
 
 
+def _digits(value: float) -> str:
+    """Three significant digits, and all of those before the point."""
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.3g}"  # noqa: PLR2004
+
+
 def display(fact: Fact | dict[str, Any]) -> str:
     """Returns a fact as a person reads it: value, interval, unit, with three significant digits."""
     values = asdict(fact) if isinstance(fact, Fact) else fact
@@ -128,7 +133,7 @@ def display(fact: Fact | dict[str, Any]) -> str:
         return str(values["word"])
     if values["value"] is None:
         return "not estimable"
-    text = f"{values['value']:.3g}" if isinstance(values["value"], float) else str(values["value"])
+    text = _digits(values["value"])
     if values["low"] is not None and values["high"] is not None:
-        text += f" [{values['low']:.3g}, {values['high']:.3g}]"
+        text += f" [{_digits(values['low'])}, {_digits(values['high'])}]"
     return f"{text} {values['unit']}".strip()

@@ -44,7 +44,7 @@ class Switchback(Experiment):
         check_parameters()
         data = Runs(plan, runs, "switchback")
         self.tick_metric, self.action = tick_metric, action
-        self.action_metric = f"{action}_p50_ms"
+        self.action_metric = f"{action}_mean_ms"
         self._lives, invalid = data.valid_lives()
         table = pd.concat(
             [epoch_rows(life) for life in self._lives],
@@ -53,7 +53,7 @@ class Switchback(Experiment):
         metrics = {
             ALWAYS: METRICS[ALWAYS],
             tick_metric: METRICS.get(tick_metric, tick_metric),
-            self.action_metric: f"median {action} latency",
+            self.action_metric: f"mean {action} latency",
         }
         design = data.scale.switchback
         super().__init__(
