@@ -10,8 +10,11 @@ mod game;
 mod random;
 mod simulation;
 mod source;
+mod store;
 mod tick;
 mod zipf;
 
 #[cfg(feature = "python")]
 pub mod python;
+#[cfg(feature = "python")]
+pub use store::python as store_python;

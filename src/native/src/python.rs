@@ -289,4 +289,6 @@ mod _native {
     use super::{Disk, preads, replay, simulate, simulate_closed, simulate_streams};
     #[pymodule_export]
     use crate::checkpoint::python::{KnightsAndArchers, Updates};
+    #[pymodule_export]
+    use crate::checkpoint::store_python::{World, store_live, store_micro, store_recover, store_verify};
 }

@@ -1,4 +1,4 @@
-"""`tickdisk checkpoint ...`: how a game's state is saved, in simulation."""
+"""`tickdisk checkpoint ...`: how a game's state is saved, in simulation and for real."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from tickdisk import process
 from tickdisk.project import PLAN_PATH
 
-app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state, simulated.")
+app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state: simulated, and for real.")
 
 
 @app.command("sweep")
@@ -63,3 +63,98 @@ def simulate(
     for name, found in zip(checkpoint.ALGORITHMS, outcomes, strict=True):
         longest = found.ticks["overhead_ms"].max()
         print(f"{name:28} {found.overhead_ms:11.4f} ms {longest:7.2f} ms {found.checkpoint_s:9.4f} s {found.recovery_s:8.4f} s")
+
+
+@app.command("run")
+def run(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of the store, on the disk to be tried; a world that is there is played on.")
+    ],
+    *,
+    algorithm: Annotated[str, typer.Option(help="Which one; an unknown name lists them.")] = "copy_on_update",
+    updates_per_tick: Annotated[int, typer.Option(help="Cells that change in a tick.", min=1)] = 64_000,
+    skew: Annotated[float, typer.Option(help="Of the Zipf distribution of the cells.", min=0, max=0.99)] = 0.8,
+    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+    ticks: Annotated[int, typer.Option(help="How many.", min=1)] = 300,
+    tick_hz: Annotated[float, typer.Option(help="Ticks per second; 0: as fast as they go.", min=0)] = 30,
+    seed: Annotated[int, typer.Option(help="Of the updates.", min=0)] = 42,
+) -> None:
+    """Keeps a state for real, with checkpoints as fast as the disk takes them, and says what ticks and checkpoints took."""
+    from tickdisk import checkpoint, store
+
+    updates = checkpoint.ZipfTrace(updates_per_tick, skew, seed, state=checkpoint.State(rows=rows))
+    life = store.live(store.Setting(algorithm, folder, updates, ticks=ticks, tick_hz=tick_hz))
+    made, added_ms = life.checkpoints, (life.ticks["update_ns"] + life.ticks["log_ns"] + life.ticks["pause_ns"]) / 1e6
+    size_mb, memory_mb = updates.state.objects * updates.state.object_bytes / 1e6, life.memory_bytes / 1e6
+    print(f"{algorithm}: ticks {life.found + 1} to {life.last}, state {size_mb:,.0f} MB, memory {memory_mb:,.0f} MB at the most")
+    print(f"update, log and pause of a tick: mean {added_ms.mean():.3f} ms, longest {added_ms.max():.3f} ms")
+    print(f"longest pause of a checkpoint: {life.ticks['pause_ns'].max() / 1e6:.3f} ms")
+    if len(made):
+        took_s = (made["end_ns"] - made["begin_ns"]).mean() / 1e9
+        written = made["objects"].mean() * updates.state.object_bytes / 1e6
+        print(f"{len(made)} checkpoints of {took_s:.3f} s and {written:,.1f} MB on average")
+
+
+@app.command("recover")
+def recover(
+    folder: Annotated[Path, typer.Argument(help="Folder of the store.")],
+    *,
+    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+) -> None:
+    """Finds the world at the last committed tick, and says what it rests on and what is damaged."""
+    from tickdisk import store
+
+    found = store.recover(folder, rows * 10)
+    how = "the server was stopped" if found.was_stopped else "the server crashed"
+    again = found.tick - found.image_tick
+    print(f"tick {found.tick}: checkpoint {found.number} of tick {found.image_tick}, and {again} ticks again; {how}")
+    print(f"restored in {found.restore_s:.3f} s, replayed in {found.replay_s:.3f} s, digest {found.digest:016x}")
+    for finding in found.findings:
+        print(f"found: {finding}")
+
+
+@app.command("verify")
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Folder of the store.")],
+    *,
+    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+) -> None:
+    """Reads all that is in a store's folder and says what is damaged; exit code 1 if anything is."""
+    from tickdisk import store
+
+    findings = store.verify(folder, rows * 10)
+    print("\n".join(findings) or f"{folder}: nothing is damaged")
+    raise typer.Exit(1 if findings else 0)
+
+
+@app.command("crash")
+def crash(
+    folder: Annotated[Path, typer.Argument(help="Folder for the stores; with --cuts a device of its own is used.")],
+    *,
+    algorithms: Annotated[list[str] | None, typer.Option("--algorithm", help="Which ones; empty: all.")] = None,
+    crashes: Annotated[int, typer.Option(help="Of each algorithm.", min=1)] = 84,
+    cuts: Annotated[bool, typer.Option(help="Cut the power of an emulated device instead of killing the process.")] = False,
+    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.", min=0)] = 1,
+) -> None:
+    """Crashes lives at random instants and holds what is found against a safe world; exit code 1 if one is lost."""
+    from collections import Counter
+    from contextlib import ExitStack
+
+    from tickdisk import checkpoint, store
+
+    lost = 0
+    for algorithm in algorithms or store.ALGORITHMS:
+        updates = checkpoint.ZipfTrace(8_000, state=checkpoint.State(rows=rows))
+        setting = store.Setting(algorithm, folder, updates, ticks=1_000_000, tick_hz=100, full_every=3)
+        with ExitStack() as stack:
+            way = stack.enter_context(store.cutter()) if cuts else store.Killer(folder / algorithm)
+            found = list(store.campaign(setting, way, crashes, seed=seed))
+        failed = [one for one in found if not one.is_survived]
+        lost += len(failed)
+        phases = Counter(phase for one in found for phase in one.phases if phase not in {"idle", "update"})
+        spread = ", ".join(f"{phase} {phases[phase]}" for phase in store.AIMED)
+        print(f"{algorithm:28} {len(found) - len(failed)} of {len(found)} survived; crashes in {spread}", flush=True)
+        for one in failed[:5]:
+            print(f"  {one}")
+    raise typer.Exit(1 if lost else 0)

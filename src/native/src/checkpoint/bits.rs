@@ -17,6 +17,18 @@ impl Bits {
         self.0[object / 64] |= 1 << (object % 64);
     }
 
+    pub fn contains(&self, object: usize) -> bool {
+        self.0[object / 64] >> (object % 64) & 1 == 1
+    }
+
+    pub fn word(&self, index: usize) -> u64 {
+        self.0[index]
+    }
+
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
     pub fn count(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
@@ -30,6 +42,19 @@ impl Bits {
             u64::from(starts.count_ones())
         });
         starts.sum()
+    }
+
+    /// The runs of neighbours, in order: the first of each, and how many they are.
+    pub fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut left = self.iter().peekable();
+        std::iter::from_fn(move || {
+            let first = left.next()?;
+            let mut count = 1;
+            while left.next_if_eq(&(first + count)).is_some() {
+                count += 1;
+            }
+            Some((first, count))
+        })
     }
 
     /// The objects in the set, in order.
@@ -58,6 +83,8 @@ mod tests {
         }
         assert!(bits.iter().eq(objects));
         assert_eq!((bits.count(), bits.groups()), (10, 6));
+        assert!(bits.runs().eq([(0, 2), (5, 1), (62, 4), (127, 1), (129, 1), (199, 1)]));
+        assert!(bits.contains(199) && !bits.contains(198));
         for count in [1, 63, 64, 65, 128] {
             let all = Bits::new(count, true);
             assert_eq!((all.count(), all.groups(), all.iter().count()), (count as u64, 1, count));

@@ -27,7 +27,7 @@ fn refused(what: &'static str) -> PyErr {
 /// Updates, tick after tick; what was taken or simulated is gone.
 #[pyclass]
 pub struct Updates {
-    source: Box<dyn Source>,
+    pub(super) source: Box<dyn Source>,
 }
 
 #[pymethods]

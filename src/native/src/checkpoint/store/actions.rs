@@ -1,0 +1,294 @@
+//! The log of actions: what the players did in each tick, from which the ticks since a checkpoint are played again.
+//!
+//! A record is a tick; a thread of its own appends what has come since it last looked and makes it durable together (group commit). A
+//! tick is committed when that has happened. `actions-T.log` begins with tick T.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use super::board::{Board, Phase, Role};
+use super::files::sync_folder;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"tick");
+pub const RECORD_BYTES: usize = 32;
+/// Of a record that says that the server stopped with the tick before, and is not a tick.
+const STOPPED: u32 = 1;
+
+pub fn actions_path(folder: &Path, first_tick: u64) -> PathBuf {
+    folder.join(format!("actions-{first_tick:012}.log"))
+}
+
+/// The logs in a folder by their first tick, in order.
+pub fn list(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let tick = name.strip_prefix("actions-").and_then(|rest| rest.strip_suffix(".log")).and_then(|tick| tick.parse().ok());
+        if let Some(tick) = tick {
+            found.push((tick, path));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Appends a record; its checksum and what was committed before it are still missing.
+fn append(bytes: &mut Vec<u8>, kind: u32, tick: u64, cells: &[u32]) {
+    let count = u32::try_from(cells.len()).expect("a tick has fewer updates");
+    bytes.extend(MAGIC.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(tick.to_le_bytes());
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(count.to_le_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
+}
+
+/// Fills in what had been committed before these records, and their checksums.
+fn seal(mut bytes: &mut [u8], committed: u64) {
+    while let Some(length) = length(bytes) {
+        let (record, rest) = bytes.split_at_mut(length);
+        record[24..32].copy_from_slice(&committed.to_le_bytes());
+        let crc = crc32fast::hash(&record[8..]);
+        record[4..8].copy_from_slice(&crc.to_le_bytes());
+        bytes = rest;
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
+}
+
+/// Of the record that these bytes begin with, if they could.
+fn length(bytes: &[u8]) -> Option<usize> {
+    let cells = (bytes.len() >= RECORD_BYTES && word(bytes, 0) == MAGIC).then(|| word(bytes, 20) as usize)?;
+    let length = RECORD_BYTES + 4 * cells;
+    (length <= bytes.len()).then_some(length)
+}
+
+/// A record that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    pub tick: u64,
+    pub has_stopped: bool,
+    /// The last tick that was committed when this record was written.
+    pub committed: u64,
+    cells: &'a [u8],
+}
+
+impl Record<'_> {
+    pub fn cells(&self) -> impl Iterator<Item = u32> {
+        self.cells.chunks_exact(4).map(|cell| word(cell, 0))
+    }
+}
+
+/// Takes the first record off `bytes`; `None` when there is none, or none that is whole.
+pub fn take<'a>(bytes: &mut &'a [u8]) -> Option<Record<'a>> {
+    let (record, rest) = bytes.split_at(length(bytes)?);
+    if crc32fast::hash(&record[8..]) != word(record, 4) {
+        return None;
+    }
+    *bytes = rest;
+    let long = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"));
+    let has_stopped = word(record, 16) == STOPPED;
+    Some(Record { tick: long(8), has_stopped, committed: long(24), cells: &record[RECORD_BYTES..] })
+}
+
+/// The last tick that some whole record in `bytes` knows to have been committed: what a crash left unwritten says nothing of it.
+pub fn committed_after(bytes: &[u8]) -> Option<u64> {
+    let starts = bytes.windows(4).enumerate().filter(|(_, start)| *start == MAGIC.to_le_bytes()).map(|(at, _)| at);
+    starts.filter_map(|at| take(&mut &bytes[at..])).map(|record| record.committed).max()
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    bytes: Vec<u8>,
+    /// Where in `bytes` a new file begins, and its first tick.
+    files: VecDeque<(usize, u64)>,
+    last_tick: u64,
+    is_closing: bool,
+    /// Whether the end is a stop, which the log says.
+    is_stopping: bool,
+    failed: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    pending: Mutex<Pending>,
+    wake: Condvar,
+}
+
+/// The log in the hands of the game's thread.
+#[derive(Debug)]
+pub struct ActionLog {
+    shared: Arc<Shared>,
+    committer: Option<JoinHandle<()>>,
+}
+
+impl ActionLog {
+    /// A log whose first record will be `first_tick`.
+    pub fn start(folder: &Path, first_tick: u64, board: Arc<Board>) -> Self {
+        let shared = Arc::new(Shared::default());
+        let (folder, own) = (folder.to_owned(), Arc::clone(&shared));
+        shared.pending.lock().unwrap_or_else(PoisonError::into_inner).files.push_back((0, first_tick));
+        let committer = std::thread::spawn(move || {
+            if let Err(error) = commit(&folder, &own, &board) {
+                own.pending.lock().unwrap_or_else(PoisonError::into_inner).failed = Some(error.to_string());
+            }
+        });
+        Self { shared, committer: Some(committer) }
+    }
+
+    /// Hands over what happened in a tick. An error is of an earlier tick: nothing is committed any more.
+    pub fn push(&self, tick: u64, cells: &[u32]) -> io::Result<()> {
+        let mut pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = &pending.failed {
+            return Err(io::Error::other(format!("the log of actions: {error}")));
+        }
+        append(&mut pending.bytes, 0, tick, cells);
+        pending.last_tick = tick;
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    /// What comes next goes to a file of its own, which begins with `first_tick`.
+    pub fn begin_file(&self, first_tick: u64) {
+        let mut pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = pending.bytes.len();
+        pending.files.push_back((at, first_tick));
+    }
+
+    /// Commits all, says that the server stopped, and ends the thread.
+    pub fn close(mut self) -> io::Result<()> {
+        let mut pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.is_stopping = true;
+        drop(pending);
+        self.join();
+        match self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner).failed.take() {
+            Some(error) => Err(io::Error::other(format!("the log of actions: {error}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn join(&mut self) {
+        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner).is_closing = true;
+        self.shared.wake.notify_one();
+        if let Some(committer) = self.committer.take() {
+            let _ = committer.join();
+        }
+    }
+}
+
+impl Drop for ActionLog {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// The committer: returns when the log is closed and all is durable.
+fn commit(folder: &Path, shared: &Shared, board: &Board) -> io::Result<()> {
+    let (mut file, mut group, mut committed): (Option<File>, Vec<u8>, u64) = (None, Vec::new(), 0);
+    loop {
+        let mut pending = shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        while pending.bytes.is_empty() && !pending.is_closing {
+            pending = shared.wake.wait(pending).unwrap_or_else(PoisonError::into_inner);
+        }
+        if pending.bytes.is_empty() {
+            return match (&mut file, pending.is_stopping) {
+                (Some(file), true) => {
+                    append(&mut pending.bytes, STOPPED, committed, &[]);
+                    seal(&mut pending.bytes, committed);
+                    file.write_all(&pending.bytes)?;
+                    file.sync_data()
+                }
+                _ => Ok(()),
+            };
+        }
+        group.clear();
+        std::mem::swap(&mut group, &mut pending.bytes);
+        let (files, last_tick) = (std::mem::take(&mut pending.files), pending.last_tick);
+        drop(pending);
+        board.enter(Role::Committer, Phase::Commit);
+        seal(&mut group, committed);
+        let mut written = 0;
+        for (at, first_tick) in files {
+            if let Some(old) = &mut file {
+                old.write_all(&group[written..at])?;
+                old.sync_data()?;
+            }
+            written = at;
+            file = Some(OpenOptions::new().append(true).create_new(true).open(actions_path(folder, first_tick))?);
+            sync_folder(folder)?;
+        }
+        let own = file.as_mut().expect("the first group begins a file");
+        own.write_all(&group[written..])?;
+        own.sync_data()?;
+        committed = last_tick;
+        board.committed(committed);
+        board.enter(Role::Committer, Phase::Idle);
+    }
+}
+
+/// Readies the logs for tick `last` + 1: removes files that have no tick yet, and what a crash left after the last whole record.
+pub fn trim(folder: &Path, last: u64) -> io::Result<()> {
+    let (empty, mut kept): (Vec<_>, Vec<_>) = list(folder)?.into_iter().partition(|(first, _)| *first > last);
+    for (_, path) in empty {
+        fs::remove_file(path)?;
+    }
+    sync_folder(folder)?;
+    let Some((_, path)) = kept.pop() else { return Ok(()) };
+    let bytes = fs::read(&path)?;
+    let mut left = bytes.as_slice();
+    while take(&mut left).is_some() {}
+    if !left.is_empty() {
+        let file = OpenOptions::new().write(true).open(&path)?;
+        file.set_len((bytes.len() - left.len()) as u64)?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Removes the logs of which no tick after `tick` is in; the last file stays.
+pub fn forget(folder: &Path, tick: u64) -> io::Result<()> {
+    for pair in list(folder)?.windows(2) {
+        if pair[1].0 <= tick + 1 {
+            fs::remove_file(&pair[0].1)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_until_one_is_not_whole() {
+        let mut bytes = Vec::new();
+        append(&mut bytes, 0, 7, &[1, 2, 3]);
+        append(&mut bytes, 0, 8, &[]);
+        append(&mut bytes, STOPPED, 8, &[]);
+        seal(&mut bytes, 6);
+        let whole = bytes.clone();
+        let mut left = whole.as_slice();
+        let first = take(&mut left).expect("whole");
+        assert_eq!(
+            (first.tick, first.has_stopped, first.committed, first.cells().collect::<Vec<_>>()),
+            (7, false, 6, vec![1, 2, 3])
+        );
+        assert!(take(&mut left).is_some_and(|record| record.tick == 8 && !record.has_stopped));
+        assert!(take(&mut left).is_some_and(|record| record.has_stopped) && left.is_empty());
+        for bit in 0..8 * (RECORD_BYTES + 12) {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(take(&mut bytes.as_slice()).is_none(), "bit {bit}");
+            assert_eq!(committed_after(&bytes), Some(6));
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(take(&mut &whole[..RECORD_BYTES + 11]).is_none());
+    }
+}

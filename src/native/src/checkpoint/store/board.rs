@@ -1,0 +1,106 @@
+//! Where the threads are, for one who looks from outside: also when this process was killed.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Release};
+
+use crate::clock::now_ns;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Game,
+    Writer,
+    Committer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Idle,
+    /// Updates of a tick.
+    Update,
+    /// Copy-To-Memory, or what else the game waits for when a checkpoint begins.
+    Copy,
+    Write,
+    Sync,
+    Switch,
+    /// Actions become durable.
+    Commit,
+}
+
+const WORDS: usize = 8;
+const TICK: usize = 3;
+const COMMITTED: usize = 4;
+
+/// Three phases, the tick that runs, the last tick that is committed: 64-bit words in a file that other processes may map.
+#[derive(Debug)]
+pub struct Board(NonNull<[AtomicU64; WORDS]>);
+
+// SAFETY: it points to atomics that live as long as it does.
+unsafe impl Send for Board {}
+// SAFETY: as above.
+unsafe impl Sync for Board {}
+
+impl Board {
+    /// In the file at `path`, or in memory of this process.
+    pub fn new(path: Option<&Path>) -> io::Result<Self> {
+        let file = match path {
+            Some(path) => Some(OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?),
+            None => None,
+        };
+        if let Some(file) = &file {
+            file.set_len(4096)?;
+        }
+        let (flags, fd) =
+            file.as_ref().map_or((libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1), |file| (libc::MAP_SHARED, file.as_raw_fd()));
+        // SAFETY: a map at an address of the kernel's choice touches nothing that exists.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self(NonNull::new(start.cast()).expect("a map is not at address 0")))
+    }
+
+    fn set(&self, word: usize, value: u64) {
+        // SAFETY: mapped until this is dropped; any bytes are atomics.
+        let words = unsafe { self.0.as_ref() };
+        words[word].store(value, Release);
+    }
+
+    pub fn enter(&self, role: Role, phase: Phase) {
+        self.set(role as usize, phase as u64);
+    }
+
+    pub fn tick(&self, tick: u64) {
+        self.set(TICK, tick);
+    }
+
+    pub fn committed(&self, tick: u64) {
+        self.set(COMMITTED, tick);
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this length.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), 4096) };
+    }
+}
+
+/// Tells laps.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(u64);
+
+impl Stopwatch {
+    pub fn start() -> Self {
+        Self(now_ns())
+    }
+
+    /// Returns the ns since the start or the last lap.
+    pub fn lap(&mut self) -> u64 {
+        let now = now_ns();
+        now - std::mem::replace(&mut self.0, now)
+    }
+}

@@ -1,0 +1,294 @@
+//! A store's folder: the images of checkpoints, and what is needed of them.
+//!
+//! Double backup: `image-0.data` and `image-1.data` take the checkpoints in turn, a slot for each object in its place; `image-N.head` says
+//! which one it holds, and is replaced when all of it is on the disk. Log: each checkpoint is a file of its own, `checkpoint-N.log`, which
+//! has that name when it is whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::super::algorithm::Layout;
+use super::arena::{Arena, OBJECT_BYTES, Object};
+use super::board::{Board, Phase, Role};
+use super::format::{HEAD_BYTES, Head, SLOT_BYTES, fill_slot, read_slot, share};
+use super::keeper::{Begin, Job, Sink, Wrote};
+use super::swapped::overlay;
+
+/// Slots that are written, or read, with one call.
+const STAGED: usize = 1024;
+
+pub fn image_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("image-{}.data", number % 2))
+}
+
+pub fn head_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("image-{}.head", number % 2))
+}
+
+pub fn log_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("checkpoint-{number:012}.log"))
+}
+
+fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension("tmp")
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Replaces a small file, whole or not at all.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let fresh = unfinished(path);
+    let file = open(&fresh)?;
+    file.set_len(0)?;
+    file.write_all_at(bytes, 0)?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
+}
+
+/// A checkpoint as a file of its own.
+#[derive(Debug)]
+pub struct LogFile {
+    path: PathBuf,
+    file: File,
+    number: u64,
+    staged: Vec<u8>,
+    at: u64,
+    wrote: Wrote,
+}
+
+impl LogFile {
+    /// Opens the file under a name that says that it is not whole; what lies there of another process is kept.
+    pub fn create(folder: &Path, number: u64) -> io::Result<Self> {
+        let path = log_path(folder, number);
+        let file = open(&unfinished(&path))?;
+        let staged = Vec::with_capacity(STAGED * SLOT_BYTES);
+        Ok(Self { path, file, number, staged, at: HEAD_BYTES as u64, wrote: Wrote::default() })
+    }
+
+    pub fn flush(&mut self) -> io::Result<Wrote> {
+        self.file.write_all_at(&self.staged, self.at)?;
+        self.at += self.staged.len() as u64;
+        self.staged.clear();
+        Ok(self.wrote)
+    }
+}
+
+impl Sink for LogFile {
+    fn put(&mut self, object: usize, data: &Object) -> io::Result<()> {
+        if self.staged.len() == STAGED * SLOT_BYTES {
+            self.flush()?;
+        }
+        let start = self.staged.len();
+        self.staged.resize(start + SLOT_BYTES, 0);
+        let object = u32::try_from(object).map_err(io::Error::other)?;
+        let crc = fill_slot(&mut self.staged[start..], object, self.number, data);
+        self.wrote.slots += 1;
+        self.wrote.sum = self.wrote.sum.wrapping_add(share(object, crc));
+        Ok(())
+    }
+
+    fn merge(&mut self, _: usize, _: [u64; 2], _: &Arena) -> io::Result<()> {
+        Err(io::Error::other("a log has no image to merge with"))
+    }
+
+    fn adopt(&mut self, wrote: Wrote) -> io::Result<()> {
+        self.wrote = wrote;
+        Ok(())
+    }
+}
+
+/// What one image of a double backup holds, as far as this process knows.
+#[derive(Debug, Default)]
+struct Image {
+    crcs: Vec<Option<u32>>,
+    known: usize,
+    sum: u64,
+    tick: Option<u64>,
+}
+
+/// A checkpoint on its way into an image.
+#[derive(Debug)]
+struct ImageFile<'a> {
+    file: File,
+    image: &'a mut Image,
+    number: u64,
+    slots: u64,
+    staged: Vec<u8>,
+    first: usize,
+    /// The image of the checkpoint before, and slots that were read of it.
+    other: Option<(File, usize, Vec<u8>)>,
+}
+
+impl ImageFile<'_> {
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_all_at(&self.staged, (self.first * SLOT_BYTES) as u64)?;
+        self.slots += (self.staged.len() / SLOT_BYTES) as u64;
+        self.staged.clear();
+        Ok(())
+    }
+
+    fn before(&mut self, object: usize, into: &mut Object) -> io::Result<()> {
+        let (file, first, read) = self.other.as_mut().ok_or_else(|| io::Error::other("there is no checkpoint to merge with"))?;
+        if !(*first..*first + read.len() / SLOT_BYTES).contains(&object) {
+            let slots = STAGED.min(self.image.crcs.len() - object);
+            read.resize(slots * SLOT_BYTES, 0);
+            *first = object;
+            file.read_exact_at(read, (object * SLOT_BYTES) as u64)?;
+        }
+        let slot = &read[(object - *first) * SLOT_BYTES..][..SLOT_BYTES];
+        let slot =
+            read_slot(slot).ok_or_else(|| io::Error::other(format!("object {object} of the last checkpoint is damaged")))?;
+        *into = *slot.data;
+        Ok(())
+    }
+}
+
+impl Sink for ImageFile<'_> {
+    fn put(&mut self, object: usize, data: &Object) -> io::Result<()> {
+        if self.staged.len() == STAGED * SLOT_BYTES || self.first + self.staged.len() / SLOT_BYTES != object {
+            self.flush()?;
+            self.first = object;
+        }
+        let start = self.staged.len();
+        self.staged.resize(start + SLOT_BYTES, 0);
+        let id = u32::try_from(object).map_err(io::Error::other)?;
+        let crc = fill_slot(&mut self.staged[start..], id, self.number, data);
+        match self.image.crcs[object].replace(crc) {
+            Some(old) => self.image.sum = self.image.sum.wrapping_sub(share(id, old)),
+            None => self.image.known += 1,
+        }
+        self.image.sum = self.image.sum.wrapping_add(share(id, crc));
+        Ok(())
+    }
+
+    fn merge(&mut self, object: usize, mask: [u64; 2], values: &Arena) -> io::Result<()> {
+        let mut data = [0; OBJECT_BYTES];
+        if mask != [u64::MAX, u64::MAX] {
+            self.before(object, &mut data)?;
+        }
+        if mask != [0, 0] {
+            let mut own = [0; OBJECT_BYTES];
+            values.read(object, &mut own);
+            overlay(&mut data, mask, &own);
+        }
+        self.put(object, &data)
+    }
+
+    fn adopt(&mut self, _: Wrote) -> io::Result<()> {
+        Err(io::Error::other("another process writes logs only"))
+    }
+}
+
+/// What a checkpoint took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written {
+    pub objects: u64,
+    pub write_ns: u64,
+    pub sync_ns: u64,
+    pub switch_ns: u64,
+    /// Ticks after this one are needed of the log of actions.
+    pub kept_tick: u64,
+}
+
+/// The folder in the hands of the writer.
+#[derive(Debug)]
+pub struct Files {
+    folder: PathBuf,
+    layout: Layout,
+    objects: usize,
+    images: [Image; 2],
+    /// Of a log, the checkpoints that are kept: number, tick, whether it is full.
+    logs: Vec<(u64, u64, bool)>,
+}
+
+impl Files {
+    /// The folder, with the logs that are kept in it.
+    pub fn new(folder: &Path, layout: Layout, objects: usize, logs: Vec<(u64, u64, bool)>) -> Self {
+        let image = || Image { crcs: vec![None; objects], ..Image::default() };
+        Self { folder: folder.to_owned(), layout, objects, images: [image(), image()], logs }
+    }
+
+    /// Writes a checkpoint; it counts, and what it replaces is gone, when this returns.
+    pub fn write<J: Job>(&mut self, begin: Begin, is_full: bool, job: &mut J, board: &Board) -> io::Result<Written> {
+        match self.layout {
+            Layout::DoubleBackup => self.write_image(begin, job, board),
+            Layout::Log => self.write_log(begin, is_full, job, board),
+        }
+    }
+
+    fn write_image<J: Job>(&mut self, begin: Begin, job: &mut J, board: &Board) -> io::Result<Written> {
+        let (mut clock, mut written) = (super::board::Stopwatch::start(), Written::default());
+        board.enter(Role::Writer, Phase::Write);
+        let [even, odd] = &mut self.images;
+        let (image, before) = if begin.number.is_multiple_of(2) { (even, odd) } else { (odd, even) };
+        let other = match before.tick {
+            Some(_) => Some((File::open(image_path(&self.folder, begin.number - 1))?, 0, Vec::new())),
+            None => None,
+        };
+        let file = open(&image_path(&self.folder, begin.number))?;
+        let staged = Vec::with_capacity(STAGED * SLOT_BYTES);
+        let mut sink = ImageFile { file, image, number: begin.number, slots: 0, staged, first: 0, other };
+        job.write(&mut sink)?;
+        sink.flush()?;
+        written.write_ns = clock.lap();
+        board.enter(Role::Writer, Phase::Sync);
+        sink.file.sync_all()?;
+        written.objects = sink.slots;
+        written.sync_ns = clock.lap();
+        board.enter(Role::Writer, Phase::Switch);
+        if image.known != self.objects {
+            return Err(io::Error::other("the first checkpoint of an image must have every object"));
+        }
+        let objects = self.objects as u64;
+        let head = Head { number: begin.number, tick: begin.tick, objects, slots: objects, is_full: true, sum: image.sum };
+        replace(&head_path(&self.folder, begin.number), &head.to_bytes())?;
+        sync_folder(&self.folder)?;
+        image.tick = Some(begin.tick);
+        // The older of the two is good until the next checkpoint overwrites it, and then none is older.
+        written.kept_tick = before.tick.unwrap_or(0);
+        written.switch_ns = clock.lap();
+        Ok(written)
+    }
+
+    fn write_log<J: Job>(&mut self, begin: Begin, is_full: bool, job: &mut J, board: &Board) -> io::Result<Written> {
+        let (mut clock, mut written) = (super::board::Stopwatch::start(), Written::default());
+        board.enter(Role::Writer, Phase::Write);
+        let mut sink = LogFile::create(&self.folder, begin.number)?;
+        job.write(&mut sink)?;
+        let wrote = sink.flush()?;
+        let objects = self.objects as u64;
+        let head = Head { number: begin.number, tick: begin.tick, objects, slots: wrote.slots, is_full, sum: wrote.sum };
+        sink.file.write_all_at(&head.to_bytes(), 0)?;
+        written.objects = wrote.slots;
+        written.write_ns = clock.lap();
+        board.enter(Role::Writer, Phase::Sync);
+        sink.file.sync_all()?;
+        written.sync_ns = clock.lap();
+        board.enter(Role::Writer, Phase::Switch);
+        fs::rename(unfinished(&sink.path), &sink.path)?;
+        sync_folder(&self.folder)?;
+        self.logs.push((begin.number, begin.tick, is_full));
+        written.kept_tick = self.forget()?;
+        written.switch_ns = clock.lap();
+        Ok(written)
+    }
+
+    /// Removes what lies before the last but one full checkpoint; returns the tick of the first that is kept.
+    fn forget(&mut self) -> io::Result<u64> {
+        let full: Vec<_> = self.logs.iter().filter(|(_, _, is_full)| *is_full).collect();
+        let [.., (first, tick, _), _] = full.as_slice() else { return Ok(0) };
+        let (first, tick) = (*first, *tick);
+        for (number, ..) in self.logs.extract_if(.., |(number, ..)| *number < first) {
+            fs::remove_file(log_path(&self.folder, number))?;
+        }
+        Ok(tick)
+    }
+}

@@ -1,0 +1,165 @@
+//! The six algorithms of the paper on real memory: its framework of four subroutines, told apart by the simulator's own table.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
+
+use super::super::algorithm::{Algorithm, DRIBBLE_AND_COPY_ON_UPDATE, Layout, Part};
+use super::super::bits::Bits;
+use super::arena::{Arena, OBJECT_BYTES, OBJECT_CELLS, Object, updated};
+use super::keeper::{Begin, Job, Keeper, Sink};
+use super::marks::{Found, Marks};
+
+/// What the game's thread and the writer have in common. While a checkpoint saves on update, an object of the state that it writes is
+/// read by the writer, and written by the game, only by who has its mark; the object's saved value belongs to the game until the
+/// mark says that it is saved.
+#[derive(Debug)]
+struct Shared {
+    state: Arena,
+    saved: Arena,
+    marks: Marks,
+    /// The last checkpoint whose objects have all been read: nothing needs to be saved for it any more.
+    captured: AtomicU64,
+}
+
+#[derive(Debug)]
+pub struct Framework {
+    algorithm: &'static Algorithm,
+    shared: Arc<Shared>,
+    /// For each image, and a log is one: what changed since it was last written there.
+    dirty: Vec<Bits>,
+    /// The running checkpoint, if updates save old values for it, and what it writes.
+    saving: Option<(u64, Arc<Bits>)>,
+    copied: u64,
+}
+
+#[derive(Debug)]
+pub struct FrameworkJob {
+    number: u64,
+    written: Arc<Bits>,
+    /// What was copied at once; empty pages where nothing was.
+    copies: Option<Arena>,
+    is_copied: bool,
+    shared: Arc<Shared>,
+}
+
+impl Framework {
+    pub fn new(algorithm: &'static Algorithm, objects: usize) -> io::Result<Self> {
+        let images = match (algorithm.written, algorithm.layout) {
+            (Part::Dirty, Layout::DoubleBackup) => 2,
+            (Part::Dirty, Layout::Log) => 1,
+            _ => 0,
+        };
+        let saves = algorithm.handle_update != Part::Nothing || algorithm.is_partial_log();
+        let shared = Shared {
+            state: Arena::new(objects)?,
+            saved: Arena::new(if saves { objects } else { 0 })?,
+            marks: Marks::new(if saves { objects } else { 0 }),
+            captured: AtomicU64::new(0),
+        };
+        let dirty = vec![Bits::new(objects, true); images];
+        Ok(Self { algorithm, shared: Arc::new(shared), dirty, saving: None, copied: 0 })
+    }
+
+    /// Handle-Update: the first update of an object that the running checkpoint writes saves its old value.
+    #[inline]
+    fn save(&mut self, object: usize) {
+        let Some((number, written)) = &self.saving else { return };
+        let (number, shared) = (*number, &*self.shared);
+        if shared.marks.is_settled(object, number) {
+            return;
+        }
+        if shared.captured.load(Acquire) == number {
+            self.saving = None;
+        } else if !written.contains(object) {
+            shared.marks.done(object, number);
+        } else if shared.marks.take(object, number) == Found::Mine {
+            shared.saved.copy(object, &shared.state, object, 1);
+            shared.marks.saved(object, number);
+            self.copied += 1;
+        }
+    }
+}
+
+impl Keeper for Framework {
+    type Job = FrameworkJob;
+
+    fn load(&mut self, object: usize, data: &Object) {
+        self.shared.state.write(object, data);
+    }
+
+    fn value(&self, cell: u32) -> u32 {
+        self.shared.state.cell(cell)
+    }
+
+    #[inline]
+    fn update(&mut self, cell: u32, tick: u64) {
+        let object = cell as usize / OBJECT_CELLS;
+        self.save(object);
+        for image in &mut self.dirty {
+            image.set(object);
+        }
+        let state = &self.shared.state;
+        state.set(cell, updated(state.cell(cell), cell, tick));
+    }
+
+    fn begin(&mut self, begin: Begin, spare: Option<FrameworkJob>) -> io::Result<FrameworkJob> {
+        let own = if begin.is_full && self.algorithm.is_partial_log() { &DRIBBLE_AND_COPY_ON_UPDATE } else { self.algorithm };
+        let objects = self.shared.state.objects();
+        let image = if self.dirty.len() == 2 { usize::from(begin.number % 2 == 1) } else { 0 };
+        let dirty = self.dirty.get_mut(image).map(|bits| std::mem::replace(bits, Bits::new(objects, false)));
+        let written = Arc::new(dirty.filter(|_| own.written == Part::Dirty).unwrap_or_else(|| Bits::new(objects, true)));
+        let mut copies = spare.and_then(|job| job.copies);
+        self.copied = 0;
+        let is_copied = own.copy_to_memory != Part::Nothing;
+        if is_copied {
+            let kept = match copies.take() {
+                Some(kept) => kept,
+                None => Arena::new(objects)?,
+            };
+            for (first, count) in written.runs() {
+                kept.copy(first, &self.shared.state, first, count);
+            }
+            self.copied = written.count();
+            copies = Some(kept);
+        }
+        self.saving = (own.handle_update != Part::Nothing).then(|| (begin.number, Arc::clone(&written)));
+        Ok(FrameworkJob { number: begin.number, written, copies, is_copied, shared: Arc::clone(&self.shared) })
+    }
+
+    fn copied(&self) -> u64 {
+        self.copied
+    }
+}
+
+impl Job for FrameworkJob {
+    fn write(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        let mut data = [0; OBJECT_BYTES];
+        for object in self.written.iter() {
+            match &self.copies {
+                Some(copies) if self.is_copied => copies.read(object, &mut data),
+                _ => self.read(object, &mut data),
+            }
+            sink.put(object, &data)?;
+        }
+        self.shared.captured.store(self.number, Release);
+        Ok(())
+    }
+}
+
+impl FrameworkJob {
+    /// Write-Objects-To-Stable-Storage: the saved value, if an update came first.
+    fn read(&self, object: usize, into: &mut Object) {
+        match self.shared.marks.take(object, self.number) {
+            Found::Mine => {
+                self.shared.state.read(object, into);
+                self.shared.marks.done(object, self.number);
+            }
+            Found::Saved => self.shared.saved.read(object, into),
+            Found::Done => unreachable!("only the writer is done with an object that it writes, and once"),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! A life of the game: ticks at their rate, checkpoints as fast as they come, until it stops or is killed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use super::super::algorithm::Layout;
+use super::super::source::Source;
+use super::actions::{self, ActionLog};
+use super::board::{Board, Phase, Role, Stopwatch};
+use super::files::{Files, Written, log_path};
+use super::keeper::{Begin, Job, Keeper};
+use super::recover::{Recovered, log_numbers};
+use crate::clock::now_ns;
+
+/// For so long the last life may take to be gone.
+const LOCK_NS: u64 = 5_000_000_000;
+
+/// How a life goes.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub folder: PathBuf,
+    pub layout: Layout,
+    pub ticks: u64,
+    /// From the beginning of a tick to that of the next; 0: as fast as they go.
+    pub tick_ns: u64,
+    /// Cells that the game only looks at in each tick.
+    pub queries: u32,
+    /// Of a partial log every so many checkpoints is a full one; 1: all are.
+    pub full_every: u64,
+    /// Whether checkpoints are made at all: without, what the game takes by itself is measured.
+    pub has_checkpoints: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TickRecord {
+    pub tick: u64,
+    pub begin_ns: u64,
+    pub update_ns: u64,
+    /// Handing the actions over to the log.
+    pub log_ns: u64,
+    /// Beginning a checkpoint.
+    pub pause_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CheckpointRecord {
+    pub number: u64,
+    pub tick: u64,
+    pub begin_ns: u64,
+    pub pause_ns: u64,
+    pub copied: u64,
+    pub is_full: bool,
+    pub written: Written,
+    pub end_ns: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub ticks: Vec<TickRecord>,
+    pub checkpoints: Vec<CheckpointRecord>,
+    pub last_tick: u64,
+    /// So that what the queries read is read.
+    pub seen: u64,
+}
+
+type Order<J> = (Begin, bool, J);
+type Done<J> = (io::Result<Written>, u64, J);
+
+/// Plays on from `found`: `keeper` holds its state already.
+pub fn live<K: Keeper>(
+    keeper: &mut K,
+    source: &mut dyn Source,
+    setting: &Setting,
+    found: &Recovered,
+    objects: usize,
+    board: &Arc<Board>,
+) -> io::Result<Report>
+where
+    K::Job: 'static,
+{
+    let _lock = lock(&setting.folder)?;
+    tidy(&setting.folder, found.number, found.tick)?;
+    let mut files = Files::new(&setting.folder, setting.layout, objects, found.logs.clone());
+    let log = ActionLog::start(&setting.folder, found.tick + 1, Arc::clone(board));
+    let (orders, taken): (SyncSender<Order<K::Job>>, _) = sync_channel(1);
+    let (say, done) = sync_channel(1);
+    let (folder, own) = (setting.folder.clone(), Arc::clone(board));
+    let writer = thread::spawn(move || write(&mut files, &folder, &taken, &say, &own));
+    let mut game =
+        Game { keeper, setting, log: &log, orders, done, board, running: None, spare: None, number: found.number, made: 0 };
+    let report = game.play(source, found.tick);
+    drop(game);
+    let _ = writer.join();
+    let report = report?;
+    log.close()?;
+    Ok(report)
+}
+
+/// Lets nobody else play in the folder until the file is closed, as it is when this process and a child that writes for it have died.
+fn lock(folder: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join("lock"))?;
+    let deadline_ns = now_ns() + LOCK_NS;
+    // SAFETY: asks for a lock on a file that is open.
+    while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::WouldBlock {
+            return Err(error);
+        }
+        if now_ns() > deadline_ns {
+            return Err(io::Error::other("another process plays in this folder; end it first"));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(file)
+}
+
+/// Removes what an earlier life left unfinished, and what cannot be played on from: checkpoints after the one that was restored.
+fn tidy(folder: &Path, restored: u64, last: u64) -> io::Result<()> {
+    for number in log_numbers(folder)?.into_iter().filter(|number| *number > restored) {
+        fs::remove_file(log_path(folder, number))?;
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "tmp") {
+            fs::remove_file(path)?;
+        }
+    }
+    actions::trim(folder, last)
+}
+
+/// The writer: a checkpoint after the other, until there are no more.
+fn write<J: Job>(files: &mut Files, folder: &Path, taken: &Receiver<Order<J>>, say: &SyncSender<Done<J>>, board: &Board) {
+    while let Ok((begin, is_full, mut job)) = taken.recv() {
+        let result = files.write(begin, is_full, &mut job, board).and_then(|written| {
+            actions::forget(folder, written.kept_tick)?;
+            Ok(written)
+        });
+        board.enter(Role::Writer, Phase::Idle);
+        if say.send((result, now_ns(), job)).is_err() {
+            return;
+        }
+    }
+}
+
+struct Game<'a, K: Keeper> {
+    keeper: &'a mut K,
+    setting: &'a Setting,
+    log: &'a ActionLog,
+    orders: SyncSender<Order<K::Job>>,
+    done: Receiver<Done<K::Job>>,
+    board: &'a Board,
+    running: Option<CheckpointRecord>,
+    spare: Option<K::Job>,
+    number: u64,
+    made: u64,
+}
+
+impl<K: Keeper> Game<'_, K> {
+    fn play(&mut self, source: &mut dyn Source, from: u64) -> io::Result<Report> {
+        let mut report = Report { last_tick: from, ..Report::default() };
+        let (mut cells, mut query) = (Vec::new(), 0_u32);
+        let begun_ns = now_ns();
+        for index in 0..self.setting.ticks {
+            if !source.next_tick(&mut cells) {
+                break;
+            }
+            self.board.enter(Role::Game, Phase::Idle);
+            let due_ns = begun_ns + index * self.setting.tick_ns;
+            thread::sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
+            let tick = from + index + 1;
+            self.board.tick(tick);
+            self.board.enter(Role::Game, Phase::Update);
+            let mut record = TickRecord { tick, begin_ns: now_ns(), ..TickRecord::default() };
+            for _ in 0..self.setting.queries {
+                query = query.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                report.seen += u64::from(self.keeper.value(query % source.cells()));
+            }
+            let mut clock = Stopwatch::start();
+            for cell in &cells {
+                self.keeper.update(*cell, tick);
+            }
+            record.update_ns = clock.lap();
+            self.log.push(tick, &cells)?;
+            record.log_ns = clock.lap();
+            report.checkpoints.extend(self.look()?);
+            if self.running.is_none() && self.setting.has_checkpoints {
+                clock.lap();
+                self.board.enter(Role::Game, Phase::Copy);
+                self.begin(tick)?;
+                record.pause_ns = clock.lap();
+                if let Some(running) = &mut self.running {
+                    running.pause_ns = record.pause_ns;
+                }
+            }
+            report.ticks.push(record);
+            report.last_tick = tick;
+        }
+        self.board.enter(Role::Game, Phase::Idle);
+        while self.running.is_some() {
+            report.checkpoints.extend(self.look()?);
+            thread::sleep(Duration::from_micros(100));
+        }
+        Ok(report)
+    }
+
+    /// Ends the running checkpoint, if it is written.
+    fn look(&mut self) -> io::Result<Option<CheckpointRecord>> {
+        if self.running.is_none() {
+            return Ok(None);
+        }
+        let (result, end_ns, job) = match self.done.try_recv() {
+            Ok(done) => done,
+            Err(TryRecvError::Empty) => return Ok(None),
+            Err(TryRecvError::Disconnected) => return Err(io::Error::other("the writer has ended")),
+        };
+        let written = result?;
+        self.spare = Some(job);
+        let copied = self.keeper.copied();
+        Ok(self.running.take().map(|running| CheckpointRecord { copied, written, end_ns, ..running }))
+    }
+
+    fn begin(&mut self, tick: u64) -> io::Result<()> {
+        self.number += 1;
+        // The first of a life has everything: what is on the disk is not known well enough to add to.
+        let is_full = self.made.is_multiple_of(self.setting.full_every);
+        self.made += 1;
+        let begin = Begin { number: self.number, tick, is_full };
+        let begin_ns = now_ns();
+        let job = self.keeper.begin(begin, self.spare.take())?;
+        self.log.begin_file(tick + 1);
+        self.orders.send((begin, is_full, job)).map_err(|_| io::Error::other("the writer has ended"))?;
+        self.running = Some(CheckpointRecord { number: self.number, tick, begin_ns, is_full, ..CheckpointRecord::default() });
+        Ok(())
+    }
+}

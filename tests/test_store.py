@@ -1,0 +1,144 @@
+"""The store: under every algorithm a life leaves the world that plain updates make, and after crashes and damage no other one."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tickdisk._native import World
+from tickdisk.checkpoint import State, ZipfTrace
+from tickdisk.errors import TickdiskError
+from tickdisk.store import ALGORITHMS, Killer, Refused, Setting, campaign, live, recover, verify
+
+SMALL = ZipfTrace(500, 0.5, state=State(rows=1_283, columns=10))
+"""101 objects, of which the last is not full."""
+MASK = 0xFFFF_FFFF
+
+
+def expected(setting: Setting, ticks: int) -> World:
+    world = World(setting.cells)
+    world.play(setting.updates.open(), ticks)
+    return world
+
+
+def test_a_world_is_played_by_the_rule() -> None:
+    """The oracle of all others, against the rule as it is said in `arena.rs`."""
+    trace = ZipfTrace(50, 0.9, state=State(rows=7, columns=3))
+    counts, packed = trace.open().take(4)
+    values = {cell: (cell * 0x9E3779B9 & MASK) ^ 0x5BD1E995 for cell in range(21)}
+    cells = memoryview(packed).cast("I").tolist()
+    for tick, count in enumerate(counts, 1):
+        for cell in cells[:count]:
+            turned = (values[cell] << 5 | values[cell] >> 27) & MASK
+            values[cell] = turned + (tick * 0x85EBCA6B & MASK ^ cell) & MASK
+        del cells[:count]
+    world = World(21)
+    world.play(trace.open(), 4)
+    assert [world.value(cell) for cell in range(21)] == list(values.values())
+    before = world.digest()
+    world.play(ZipfTrace(1, 0, state=trace.state).open(), 1)
+    assert world.digest() != before
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_life_leaves_the_world_that_updates_make(algorithm: str, tmp_path: Path) -> None:
+    setting = Setting(algorithm, tmp_path / "store", SMALL, ticks=60, tick_hz=400, full_every=4)
+    life = live(setting)
+    assert (life.found, life.last, len(life.ticks)) == (0, 60, 60)
+    assert len(life.checkpoints) >= 3
+    found = recover(setting.folder, setting.cells)
+    assert (found.tick, found.was_stopped, found.findings) == (60, True, [])
+    assert found.image_tick == life.checkpoints["tick"].iloc[-1]
+    assert found.digest == expected(setting, 60).digest()
+    assert verify(setting.folder, setting.cells) == []
+    # The next life goes on from there.
+    again = live(setting)
+    assert (again.found, again.last) == (60, 120)
+    assert again.checkpoints["number"].iloc[0] == life.checkpoints["number"].iloc[-1] + 1
+    world = expected(setting, 60)
+    world.play(setting.updates.open(), 60)
+    assert recover(setting.folder, setting.cells).digest == world.digest()
+    assert verify(setting.folder, setting.cells) == []
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_killed_life_is_found_at_its_last_committed_tick(algorithm: str, tmp_path: Path) -> None:
+    trace = ZipfTrace(2_000, 0.8, state=State(rows=100_000, columns=10))
+    setting = Setting(algorithm, tmp_path, trace, ticks=1_000_000, tick_hz=500, full_every=3)
+    crashes = list(campaign(setting, Killer(tmp_path / "store"), 5))
+    assert [crash for crash in crashes if not crash.is_survived] == []
+    assert {crash.aimed for crash in crashes} == {"copy", "write", "sync", "switch", "commit"}
+    assert all(0 < crash.committed <= crash.recovered <= crash.tick for crash in crashes)
+
+
+@pytest.mark.parametrize("algorithm", ["naive_snapshot", "copy_on_update_partial_redo", "hourglass"])
+def test_damage_is_found_and_never_makes_a_wrong_world(algorithm: str, tmp_path: Path) -> None:
+    setting = Setting(algorithm, tmp_path / "store", SMALL, ticks=80, tick_hz=400, full_every=3)
+    live(setting)
+    draw = random.Random(algorithm)  # noqa: S311
+    for number in range(60):
+        folder = tmp_path / f"damaged-{number}"
+        shutil.copytree(setting.folder, folder)
+        damaged = damage(folder, draw)
+        assert verify(folder, setting.cells), damaged
+        try:
+            found = recover(folder, setting.cells)
+        except Refused:
+            pass
+        else:
+            assert found.digest == expected(setting, found.tick).digest(), damaged
+            assert found.tick == 80 or not found.was_stopped, damaged
+        shutil.rmtree(folder)
+
+
+def test_a_committed_tick_that_is_damaged_is_not_taken_for_the_tail_of_a_crash(tmp_path: Path) -> None:
+    setting = Setting("hourglass", tmp_path, SMALL, ticks=40, tick_hz=400, has_checkpoints=False)
+    live(setting)
+    path = tmp_path / "actions-000000000001.log"
+    data, record = path.read_bytes(), 32 + 4 * 500
+    assert len(data) == 40 * record + 32
+    path.write_bytes(data[: 30 * record + 100] + b"?" + data[30 * record + 101 :])
+    with pytest.raises(Refused, match=r"tick 31 is damaged, and 40 was committed; the world cannot be played on from tick 30"):
+        recover(tmp_path, setting.cells)
+    path.write_bytes(data[: 39 * record + 100])
+    found = recover(tmp_path, setting.cells)
+    assert (found.tick, found.digest) == (39, expected(setting, 39).digest())
+    assert [words for words in found.findings if "after tick 39" in words]
+
+
+def damage(folder: Path, draw: random.Random) -> str:
+    """Changes something in one of the files, and says what."""
+    path = draw.choice(sorted(path for path in folder.iterdir() if path.stat().st_size))
+    data = bytearray(path.read_bytes())
+    kind = draw.choice(["flip", "zero", "cut", "swap"])
+    at = draw.randrange(len(data))
+    before = bytes(data)
+    if kind == "cut":
+        del data[at:]
+    elif kind == "zero":
+        data[at : at + 4096] = bytes(len(data[at : at + 4096]))
+    elif kind == "swap" and len(data) > 1056:
+        other = draw.randrange(len(data) // 528 - 1) * 528
+        own = draw.randrange(len(data) // 528) * 528
+        data[other : other + 528], data[own : own + 528] = data[own : own + 528], data[other : other + 528]
+    if bytes(data) == before:
+        data[at] ^= 1 << draw.randrange(8)
+    path.write_bytes(data)
+    return f"{path.name}: {kind} at {at} of {len(before)}"
+
+
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match=r"no checkpoint algorithm zickzack; take one of naive_snapshot, "):
+        live(Setting("zickzack", tmp_path))
+    setting = Setting("naive_snapshot", tmp_path / "store", SMALL, ticks=20, tick_hz=400)
+    live(setting)
+    with pytest.raises(Refused, match=r"image-\d.data has a state of 101 objects, not of 1; give the size"):
+        recover(setting.folder, 128)
+    with pytest.raises(TickdiskError, match="cannot be read"):
+        recover(tmp_path / "nowhere", 128)
+    for path in setting.folder.glob("image-*"):
+        path.unlink()
+    (setting.folder / "actions-000000000001.log").unlink(missing_ok=True)
+    with pytest.raises(Refused, match=r"ticks 1 to \d+ are missing"):
+        recover(setting.folder, setting.cells)
