@@ -378,7 +378,7 @@ def test_strace_is_taken_where_bpftrace_is_missing(fast: Path, tmp_path: Path) -
 
 @needs_bpftrace
 def test_looking_costs_what_is_measured(tmp_path: Path) -> None:
-    costs = trace.micro_cost(rounds=2, preads=3000, seed=1, logs=tmp_path)
+    costs = trace.micro_cost(rounds=2, preads=8_000, seed=1, logs=tmp_path)
     table.write("micro", tmp_path / "micro.parquet", costs)
     tools = ("bpftrace", "none", "strace", "strace_positioned")
     assert sorted(costs["tool"].value_counts().items()) == [(tool, 2) for tool in tools]

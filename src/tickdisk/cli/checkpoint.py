@@ -158,3 +158,31 @@ def crash(
         for one in failed[:5]:
             print(f"  {one}")
     raise typer.Exit(1 if lost else 0)
+
+
+@app.command("compare")
+def compare(
+    folder: Annotated[Path, typer.Argument(help="Folder on the disk to be tried.")],
+    *,
+    rates: Annotated[list[int] | None, typer.Option("--rate", help="Updates per tick; empty: six from 1,000 to 256,000.")] = None,
+    later: Annotated[bool, typer.Option(help="The six later algorithms, too, which the cost model does not know.")] = False,
+    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+    ticks: Annotated[int, typer.Option(help="Of each life; the first 2 s are cut.", min=100)] = 180,
+    output: Annotated[Path | None, typer.Option(help="Parquet file to write the table to.")] = None,
+) -> None:
+    """Runs the real algorithms over update rates beside their simulation with this machine's parameters."""
+    from tickdisk import checkpoint, store
+
+    machine, found = store.compare(
+        folder,
+        state=checkpoint.State(rows=rows),
+        rates=rates or [1_000, 4_000, 16_000, 64_000, 128_000, 256_000],
+        ticks=ticks,
+        algorithms=store.ALGORITHMS if later else checkpoint.ALGORITHMS,
+        say=lambda line: print(line, flush=True),
+    )
+    print(" ".join(f"{name} {value:,.4g}" for name, value in machine.model_dump().items()))
+    for line in store.summary(found):
+        print(line)
+    if output is not None:
+        found.to_parquet(output)

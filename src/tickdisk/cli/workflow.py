@@ -12,7 +12,7 @@ from tickdisk.project import PLAN_PATH, Project
 
 _Plan = Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
-_PREADS = 20_000
+_PREADS = 160_000
 
 
 def _say(line: str) -> None:
@@ -21,12 +21,14 @@ def _say(line: str) -> None:
 
 def plan(
     config: Annotated[str, typer.Option(help="Configuration as JSON, as the workflow passes it; empty: the file's.")] = "",
+    scale: Annotated[str, typer.Option(help="Of the configuration's scales another one than it says.")] = "",
     output: _Output = PLAN_PATH,
 ) -> None:
     """Writes the plan: every cell, in running order."""
     from tickdisk.config import load_config
 
     values = json.loads(config) if config else load_config().model_dump(mode="json")
+    values |= {"scale": scale} if scale else {}
     project = Project.of(values)
     project.save(output)
     for cell in project.cells:
@@ -94,7 +96,7 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
     process.follow_owner()
     project = Project.load(plan)
     rounds = project.config.chosen.capture_cost.micro_rounds
-    _say(f"micro-workload: {rounds} rounds of {_PREADS} preads under each tool")
+    _say(f"micro-workload: {rounds} rounds of {_PREADS} preads, fewer under strace")
     logs = output.parent / "logs" / "micro"
     table.write("micro", output, trace.micro_cost(rounds=rounds, preads=_PREADS, seed=project.config.seed, logs=logs))
 

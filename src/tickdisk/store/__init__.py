@@ -1,6 +1,6 @@
 """A game's state that is kept for real: lives of a store under each algorithm, recovery, and crashes."""
 
-from tickdisk.store.compare import REAL, compare
+from tickdisk.store.compare import REAL, compare, summary
 from tickdisk.store.crash import AIMED, Crash, Cutter, Killer, campaign, cutter
 from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live
 from tickdisk.store.machine import Machine, measure_machine
@@ -25,5 +25,6 @@ __all__ = [
     "live",
     "measure_machine",
     "recover",
+    "summary",
     "verify",
 ]

@@ -1,6 +1,6 @@
 """The real algorithms against their simulation with this machine's parameters, over update rates: the paper's validation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
@@ -60,6 +60,16 @@ def compare(
     return machine, pd.DataFrame(rows)
 
 
+def summary(found: pd.DataFrame) -> Iterator[str]:
+    """Yields a line for each algorithm that the cost model knows: rank correlation over rates, and the model over the real."""
+    known = found[found["algorithm"].isin(checkpoint.ALGORITHMS)]
+    for name, rows in known.groupby("algorithm", sort=False):
+        ranks = rows[["real_ms", "aware_ms"]].rank().corr().iloc[0, 1]
+        ratios = {column: rows[column] / rows["real_ms"] for column in ("model_ms", "aware_ms")}
+        spans = [f"{own.min():.2f} to {own.max():.2f}" for own in ratios.values()]
+        yield f"{name!s:28} rank correlation {ranks:.2f}; model over real {spans[0]}, with memory out of the cache {spans[1]}"
+
+
 def _live(setting: Setting) -> Life:
     rmtree(setting.folder, ignore_errors=True)
     try:
@@ -70,8 +80,9 @@ def _live(setting: Setting) -> Life:
 
 def _settled(life: Life) -> pd.DataFrame:
     """The ticks after the first seconds, in which pages are touched for the first time."""
-    begin_ns = life.ticks["begin_ns"].iloc[0] + round(1e9 * WARM_UP_S)
-    return life.ticks.query("begin_ns >= @begin_ns")
+    since_ns = life.ticks["begin_ns"] - life.ticks["begin_ns"].iloc[0]
+    settled: pd.DataFrame = life.ticks[since_ns >= 1e9 * WARM_UP_S]
+    return settled
 
 
 def _overhead_ms(life: Life, bare: pd.DataFrame) -> pd.Series:

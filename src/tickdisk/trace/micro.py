@@ -16,25 +16,29 @@ _FILE_BYTES = 1 << 20
 _BLOCK_BYTES = 4096
 _RUN_S = 300
 _WORKLOAD = "import sys; from tickdisk._native import preads; print(preads(sys.argv[1], int(sys.argv[2])))"
+_FEWER = 8
+"""Under strace, which stops the process twice for each call, so many times fewer preads take as long as is needed."""
 TOOLS: tuple[Tool | None, ...] = (None, "bpftrace", "strace", "strace_positioned")
 
 
 def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[Tool | None, ...] = TOOLS) -> pd.DataFrame:
     """Returns a row per round and tool: round, tool (or `none`), preads, ns_per_pread, events (preads captured), lost_events.
 
-    Every round runs the workload under each tool once, in random order, in a process of its own on the server's cores, with the
-    tool on the others. TickdiskError when the workload or a tool fails.
+    `preads` are made under none and bpftrace, an eighth of them under strace. Every round runs the workload under each tool once,
+    in random order, in a process of its own on the server's cores, with the tool on the others. TickdiskError when the workload
+    or a tool fails.
     """
     rng = np.random.default_rng(seed)
     cores = host.split_cores()
     rows = []
     with memory.folder() as fast:
         (fast / "file").write_bytes(bytes(_FILE_BYTES))
-        words = [sys.executable, "-c", _WORKLOAD, str(fast / "file"), str(preads)]
-        command = Command(words, output=fast / "elapsed", cores=cores.server)
         for number in range(rounds):
             for index in rng.permutation(len(tools)):
                 tool = tools[index]
+                made = preads // _FEWER if tool and tool.startswith("strace") else preads
+                words = [sys.executable, "-c", _WORKLOAD, str(fast / "file"), str(made)]
+                command = Command(words, output=fast / "elapsed", cores=cores.server)
                 if tool is None:
                     with Launched(command, []) as untraced:
                         untraced.proceed()
@@ -43,7 +47,7 @@ def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[
                 else:
                     captured, lost = _traced(tool, command, fast, logs, cores.others)
                 elapsed_ns = int((fast / "elapsed").read_text())
-                rows.append((number, tool or "none", preads, elapsed_ns / preads, captured, lost))
+                rows.append((number, tool or "none", made, elapsed_ns / made, captured, lost))
     return pd.DataFrame(rows, columns=["round", "tool", "preads", "ns_per_pread", "events", "lost_events"])
 
 
