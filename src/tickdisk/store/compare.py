@@ -62,12 +62,12 @@ def compare(
 
 def summary(found: pd.DataFrame) -> Iterator[str]:
     """Yields a line for each algorithm that the cost model knows: rank correlation over rates, and the model over the real."""
-    known = found[found["algorithm"].isin(checkpoint.ALGORITHMS)]
-    for name, rows in known.groupby("algorithm", sort=False):
-        ranks = rows[["real_ms", "aware_ms"]].rank().corr().iloc[0, 1]
+    for name in checkpoint.ALGORITHMS:
+        rows = found[found["algorithm"] == name]
+        ranks = rows["real_ms"].rank().corr(rows["aware_ms"].rank())
         ratios = {column: rows[column] / rows["real_ms"] for column in ("model_ms", "aware_ms")}
         spans = [f"{own.min():.2f} to {own.max():.2f}" for own in ratios.values()]
-        yield f"{name!s:28} rank correlation {ranks:.2f}; model over real {spans[0]}, with memory out of the cache {spans[1]}"
+        yield f"{name:28} rank correlation {ranks:.2f}; model over real {spans[0]}, with memory out of the cache {spans[1]}"
 
 
 def _live(setting: Setting) -> Life:
