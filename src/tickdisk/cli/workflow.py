@@ -12,7 +12,7 @@ from tickdisk.project import PLAN_PATH, Project
 
 _Plan = Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
-_PREADS = 160_000
+_PREADS = 48_000
 
 
 def _say(line: str) -> None:
