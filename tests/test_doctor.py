@@ -145,6 +145,9 @@ def test_a_person_who_is_not_root_gets_a_tree(machine: Machine) -> None:
     assert "no fusermount3" in backend_check(other).detail
     helper = machine.root / "usr/bin/fusermount3"
     helper.touch(0o755)
+    assert "no /etc/mtab, without which" in backend_check(other).detail
+    (machine.root / "etc").mkdir(exist_ok=True)
+    (machine.root / "etc/mtab").touch()
     assert backend_check(other).detail.startswith("tree runs unless another is named; fuse does not: it needs root")
 
 

@@ -28,4 +28,5 @@ def test_what_was_committed_survives_a_power_cut(algorithm: str, tmp_path: Path)
     with cutter(size_bytes=256 << 20) as power:
         crashes = list(campaign(setting, power, 4))
     assert [crash for crash in crashes if not crash.is_survived] == []
+    assert [crash.how for crash in crashes] == ["cut", "kill", "cut", "cut"]
     assert all(crash.committed > 0 for crash in crashes)

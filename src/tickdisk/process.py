@@ -18,7 +18,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 OWNER_VARIABLE = "TICKDISK_OWNER_PID"
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """Lets the kernel kill the calling process when the thread that started it ends; for `preexec_fn`."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
@@ -44,7 +45,7 @@ class Child:
         self.started_ns = time.monotonic_ns()
 
         def prepare() -> None:
-            _die_with_parent()
+            die_with_parent()
             if cores is not None:
                 os.sched_setaffinity(0, cores)
 

@@ -153,8 +153,9 @@ def crash(
         failed = [one for one in found if not one.is_survived]
         lost += len(failed)
         phases = Counter(phase for one in found for phase in one.phases if phase not in {"idle", "update"})
-        spread = ", ".join(f"{phase} {phases[phase]}" for phase in store.AIMED)
-        print(f"{algorithm:28} {len(found) - len(failed)} of {len(found)} survived; crashes in {spread}", flush=True)
+        spread = ", ".join(f"{phase} {phases[phase]}" for phase in ("copy", "write", "sync", "switch", "commit"))
+        ways = ", ".join(f"{count} {how}s" for how, count in Counter(one.how for one in found).items())
+        print(f"{algorithm:28} {len(found) - len(failed)} of {len(found)} survived: {ways}; crashes in {spread}", flush=True)
         for one in failed[:5]:
             print(f"  {one}")
     raise typer.Exit(1 if lost else 0)

@@ -66,6 +66,8 @@ def _tree_lacks(machine: Machine) -> str | None:
         return "/dev/fuse is root's alone; chmod 666 /dev/fuse" if there else "no /dev/fuse; give it to the container"
     if machine.user != 0 and machine.tool("fusermount3") is None:
         return "no fusermount3, the way to mount without root; install fuse3"
+    if machine.user != 0 and not machine.has("etc/mtab"):
+        return "no /etc/mtab, without which fusermount3 cannot unmount; as root: ln -s /proc/self/mounts /etc/mtab"
     return None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 
@@ -35,6 +36,20 @@ def compare(
     what the cost model says with parameters as the paper measures them (model) and with memory that is not in the cache (aware).
     """
     folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="tickdisk-compare-", dir=folder) as own:
+        return _compare(Path(own), state, rates, ticks, tick_hz, seed, algorithms, say)
+
+
+def _compare(
+    folder: Path,
+    state: State,
+    rates: Sequence[int],
+    ticks: int,
+    tick_hz: float,
+    seed: int,
+    algorithms: Sequence[str],
+    say: Callable[[str], None],
+) -> tuple[Machine, pd.DataFrame]:
     machine = measure_machine(state, folder)
     costs = [machine.costs(tick_hz=tick_hz, object_bytes=state.object_bytes, cached=cached) for cached in (True, False)]
     rows = []
@@ -71,11 +86,11 @@ def summary(found: pd.DataFrame) -> Iterator[str]:
 
 
 def _live(setting: Setting) -> Life:
-    rmtree(setting.folder, ignore_errors=True)
+    """In a new world, which is removed again."""
     try:
         return live(setting)
     finally:
-        rmtree(setting.folder, ignore_errors=True)
+        rmtree(setting.folder)
 
 
 def _settled(life: Life) -> pd.DataFrame:

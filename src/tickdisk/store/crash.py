@@ -16,7 +16,7 @@ from tickdisk import device
 from tickdisk._native import World
 from tickdisk.device import DeviceModel, MountedDevice
 from tickdisk.errors import TickdiskError
-from tickdisk.store.life import Setting, started
+from tickdisk.store.life import Setting, failure, started
 from tickdisk.store.recovery import recover
 
 PHASES = ("idle", "update", "copy", "write", "sync", "switch", "commit")
@@ -26,7 +26,10 @@ _TICK, _COMMITTED, _WORDS = 3, 4, 5
 _PATIENCE_S = 3.0
 _START_S = 60.0
 _MOST_DELAY_S = {"copy": 0.002, "write": 0.05, "sync": 0.02, "switch": 0.002, "commit": 0.01}
-AIMED = tuple(_ROLES)
+START = "start"
+"""Not a phase of a thread: from the life's first moment on, when it finds its world and readies the folder."""
+AIMED = (*_ROLES, START)
+_MOST_START_S = 0.3
 
 
 @dataclass(frozen=True)
@@ -81,21 +84,21 @@ class Board:
 class Ender(Protocol):
     """A way to end a life."""
 
-    how: str
+    name: str
 
     def folder(self) -> Path:
         """Returns where the store is."""
         ...
 
-    def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[int, ...]:
-        """Ends the life at once; returns the board's words of that moment."""
+    def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
+        """Ends the life at once; returns how, and the board's words of that moment."""
         ...
 
 
 class Killer:
     """Kills the process: what the kernel has, it keeps."""
 
-    how = "kill"
+    name = "kill"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -104,18 +107,21 @@ class Killer:
         """Returns where the store is."""
         return self._folder
 
-    def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[int, ...]:
+    def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
         """Kills and waits; `number` makes no difference."""
         del number
         child.kill()
         child.wait()
-        return board.words()
+        return self.name, board.words()
 
 
 class Cutter:
-    """Cuts the power of an emulated device with a volatile cache, below a real file system."""
+    """Cuts the power of an emulated device with a volatile cache, below a real file system.
 
-    how = "cut"
+    Every fourth crash is a kill alone, so that what a killed life left in the kernel meets the next cut.
+    """
+
+    name = "cut"
 
     def __init__(self, disk: MountedDevice) -> None:
         self._disk = disk
@@ -124,13 +130,15 @@ class Cutter:
         """Returns where the store is."""
         return self._disk.mount_point / "store"
 
-    def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[int, ...]:
+    def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
         """Cuts, and kills what still runs without power. What is said to be committed after the cut does not count."""
         before = board.words()
-        self._disk.cut((0.0, 0.3, 0.8, 1.0)[number % 4], seed=number)
+        is_cut = number % 4 != 1
+        if is_cut:
+            self._disk.cut(random.Random(number).choice((0.0, 0.3, 0.8, 1.0)), seed=number)  # noqa: S311 - nothing secret
         child.kill()
         child.wait()
-        return before
+        return (self.name, before) if is_cut else (Killer.name, board.words())
 
 
 CUT_DEVICE = DeviceModel.model_validate(
@@ -157,7 +165,7 @@ def campaign(setting: Setting, ender: Ender, crashes: int, *, seed: int = 1, aim
     A crash is aimed at a phase of `aims` in turn, and comes at a random time after it has begun. The last committed tick is read
     before the crash, so a commit that is being said at that moment may be there as well.
     """
-    draw = random.Random(f"{seed} {setting.algorithm} {ender.how}")  # noqa: S311 - nothing secret
+    draw = random.Random(f"{seed} {setting.algorithm} {ender.name}")  # noqa: S311 - nothing secret
     truth, folder = World(setting.cells), ender.folder()
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -169,7 +177,9 @@ def campaign(setting: Setting, ender: Ender, crashes: int, *, seed: int = 1, aim
             board = Board(Path(scratch) / "board")
             with started(own, Path(scratch), board=Path(scratch) / "board") as child:
                 _wait(child, board, aimed, draw)
-                words = ender.end(child, board, number=number)
+                if child.poll() is not None:
+                    raise failure(own, child.stderr.read() if child.stderr else b"")
+                how, words = ender.end(child, board, number=number)
             board.close()
         found = recover(folder, setting.cells)
         if found.tick < truth.tick:
@@ -178,7 +188,7 @@ def campaign(setting: Setting, ender: Ender, crashes: int, *, seed: int = 1, aim
         truth.play(own.updates.open(), found.tick - truth.tick)
         yield Crash(
             algorithm=setting.algorithm,
-            how=ender.how,
+            how=how,
             aimed=aimed,
             phases=(PHASES[words[0]], PHASES[words[1]], PHASES[words[2]]),
             tick=words[_TICK],
@@ -193,11 +203,13 @@ def campaign(setting: Setting, ender: Ender, crashes: int, *, seed: int = 1, aim
 
 def _wait(child: Popen[bytes], board: Board, aimed: str, draw: random.Random) -> None:
     """Returns a random time after the phase began, or when the life has not been in it for long."""
+    if aimed == START:
+        time.sleep(draw.uniform(0, _MOST_START_S))
+        return
     deadline = time.monotonic() + _START_S
     while board.words()[_COMMITTED] == 0:
         if child.poll() is not None:
-            words = (child.stderr.read() if child.stderr else b"").decode(errors="replace").strip().splitlines()[-1:]
-            raise TickdiskError(f"the life ended before it was killed: {' '.join(words)}")
+            return
         if time.monotonic() > deadline:
             raise TickdiskError(f"no tick was committed within {_START_S:g} s: the life hangs")
         time.sleep(0.001)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tickdisk import checkpoint
+from tickdisk import checkpoint, process
 from tickdisk.checkpoint import ZipfTrace
 from tickdisk.errors import TickdiskError
+from tickdisk.store.recovery import Refused
 
 LATER = ("zigzag", "ping_pong", "calc", "hourglass", "piggyback", "fork")
 """Cao et al., SIGMOD 2011; Ren et al., SIGMOD 2016; Li et al., arXiv 1810.04915; fork(2)."""
@@ -107,8 +108,8 @@ def started(setting: Setting, scratch: Path, *, board: Path | None = None, resul
     path = scratch / "setting.json"
     path.write_text(json.dumps(setting.as_json(board)), encoding="utf-8")
     command: list[str | Path] = [sys.executable, _CHILD, path, *([] if result is None else [result])]
-    # S603: the program is this package's own.
-    with Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE) as child:  # noqa: S603
+    # S603: the program is this package's own; PLW1509: the kernel must know before it runs.
+    with Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, preexec_fn=process.die_with_parent) as child:  # noqa: S603, PLW1509
         try:
             yield child
         finally:
@@ -123,8 +124,7 @@ def live(setting: Setting) -> Life:
         with started(setting, Path(scratch), result=result) as child:
             _, errors = child.communicate()
             if child.returncode != 0:
-                last = errors.decode(errors="replace").strip().splitlines()[-1:]
-                raise TickdiskError(f"{setting.folder}, algorithm {setting.algorithm}: {' '.join(last) or 'the life was killed'}")
+                raise failure(setting, errors)
         found = json.loads(result.read_text(encoding="utf-8"))
     return Life(
         setting=setting,
@@ -134,6 +134,15 @@ def live(setting: Setting) -> Life:
         checkpoints=_table(found["checkpoints"], _CHECKPOINTS),
         memory_bytes=found["memory"],
     )
+
+
+def failure(setting: Setting, errors: bytes) -> TickdiskError:
+    """Returns what to raise for a life that ended by itself: Refused where its folder was."""
+    last = "".join(errors.decode(errors="replace").strip().splitlines()[-1:]) or "the life was killed"
+    kind, _, words = last.partition(": ")
+    if kind == "ValueError":
+        return Refused(words)
+    return TickdiskError(f"{setting.folder}, algorithm {setting.algorithm}: {words if kind == 'OSError' else last}")
 
 
 def _table(packed: str, names: tuple[str, ...]) -> pd.DataFrame:

@@ -6,12 +6,13 @@
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::board::{Board, Phase, Role};
-use super::files::sync_folder;
+use super::files::{replace, sync_folder};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"tick");
 pub const RECORD_BYTES: usize = 32;
@@ -111,6 +112,9 @@ struct Pending {
     /// Where in `bytes` a new file begins, and its first tick.
     files: VecDeque<(usize, u64)>,
     last_tick: u64,
+    committed: u64,
+    /// Whether nothing is committed any more.
+    has_ended: bool,
     is_closing: bool,
     /// Whether the end is a stop, which the log says.
     is_stopping: bool,
@@ -121,6 +125,26 @@ struct Pending {
 struct Shared {
     pending: Mutex<Pending>,
     wake: Condvar,
+    said: Condvar,
+}
+
+/// Tells what is committed.
+#[derive(Clone, Debug)]
+pub struct Commits(Arc<Shared>);
+
+impl Commits {
+    /// Waits until a tick is. A checkpoint must not count before: the ticks up to an older one would be missing for good.
+    pub fn wait(&self, tick: u64) -> io::Result<()> {
+        let mut pending = self.0.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        while pending.committed < tick {
+            if pending.has_ended {
+                let why = pending.failed.clone().unwrap_or_else(|| format!("it ended before tick {tick} was committed"));
+                return Err(io::Error::other(format!("the log of actions: {why}")));
+            }
+            pending = self.0.said.wait(pending).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
 }
 
 /// The log in the hands of the game's thread.
@@ -137,9 +161,13 @@ impl ActionLog {
         let (folder, own) = (folder.to_owned(), Arc::clone(&shared));
         shared.pending.lock().unwrap_or_else(PoisonError::into_inner).files.push_back((0, first_tick));
         let committer = std::thread::spawn(move || {
-            if let Err(error) = commit(&folder, &own, &board) {
-                own.pending.lock().unwrap_or_else(PoisonError::into_inner).failed = Some(error.to_string());
-            }
+            let result = catch_unwind(AssertUnwindSafe(|| commit(&folder, &own, &board)));
+            let result = result.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
+            let mut pending = own.pending.lock().unwrap_or_else(PoisonError::into_inner);
+            pending.failed = result.err().map(|error| error.to_string());
+            pending.has_ended = true;
+            drop(pending);
+            own.said.notify_all();
         });
         Self { shared, committer: Some(committer) }
     }
@@ -154,6 +182,10 @@ impl ActionLog {
         pending.last_tick = tick;
         self.shared.wake.notify_one();
         Ok(())
+    }
+
+    pub fn commits(&self) -> Commits {
+        Commits(Arc::clone(&self.shared))
     }
 
     /// What comes next goes to a file of its own, which begins with `first_tick`.
@@ -230,6 +262,8 @@ fn commit(folder: &Path, shared: &Shared, board: &Board) -> io::Result<()> {
         own.sync_data()?;
         committed = last_tick;
         board.committed(committed);
+        shared.pending.lock().unwrap_or_else(PoisonError::into_inner).committed = committed;
+        shared.said.notify_all();
         board.enter(Role::Committer, Phase::Idle);
     }
 }
@@ -245,12 +279,9 @@ pub fn trim(folder: &Path, last: u64) -> io::Result<()> {
     let bytes = fs::read(&path)?;
     let mut left = bytes.as_slice();
     while take(&mut left).is_some() {}
-    if !left.is_empty() {
-        let file = OpenOptions::new().write(true).open(&path)?;
-        file.set_len((bytes.len() - left.len()) as u64)?;
-        file.sync_all()?;
-    }
-    Ok(())
+    // Written anew, as nobody knows whether what was read is on the disk or only in memory, and what will be added relies on it.
+    replace(&path, &bytes[..bytes.len() - left.len()])?;
+    sync_folder(folder)
 }
 
 /// Removes the logs of which no tick after `tick` is in; the last file stays.

@@ -10,10 +10,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::super::algorithm::Layout;
+use super::actions::Commits;
 use super::arena::{Arena, OBJECT_BYTES, Object};
-use super::board::{Board, Phase, Role};
+use super::board::{Board, Phase, Role, Stopwatch};
 use super::format::{HEAD_BYTES, Head, SLOT_BYTES, fill_slot, read_slot, share};
 use super::keeper::{Begin, Job, Sink, Wrote};
+use super::recover::Recovered;
 use super::swapped::overlay;
 
 /// Slots that are written, or read, with one call.
@@ -44,7 +46,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Replaces a small file, whole or not at all.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let fresh = unfinished(path);
     let file = open(&fresh)?;
     file.set_len(0)?;
@@ -114,6 +116,15 @@ struct Image {
     tick: Option<u64>,
 }
 
+/// The image of the checkpoint before: what its slots must be, and some that were read.
+#[derive(Debug)]
+struct Other<'a> {
+    file: File,
+    crcs: &'a [Option<u32>],
+    first: usize,
+    read: Vec<u8>,
+}
+
 /// A checkpoint on its way into an image.
 #[derive(Debug)]
 struct ImageFile<'a> {
@@ -123,8 +134,7 @@ struct ImageFile<'a> {
     slots: u64,
     staged: Vec<u8>,
     first: usize,
-    /// The image of the checkpoint before, and slots that were read of it.
-    other: Option<(File, usize, Vec<u8>)>,
+    other: Option<Other<'a>>,
 }
 
 impl ImageFile<'_> {
@@ -136,16 +146,17 @@ impl ImageFile<'_> {
     }
 
     fn before(&mut self, object: usize, into: &mut Object) -> io::Result<()> {
-        let (file, first, read) = self.other.as_mut().ok_or_else(|| io::Error::other("there is no checkpoint to merge with"))?;
-        if !(*first..*first + read.len() / SLOT_BYTES).contains(&object) {
-            let slots = STAGED.min(self.image.crcs.len() - object);
-            read.resize(slots * SLOT_BYTES, 0);
-            *first = object;
-            file.read_exact_at(read, (object * SLOT_BYTES) as u64)?;
+        let other = self.other.as_mut().ok_or_else(|| io::Error::other("there is no checkpoint to merge with"))?;
+        if !(other.first..other.first + other.read.len() / SLOT_BYTES).contains(&object) {
+            let slots = STAGED.min(other.crcs.len() - object);
+            other.read.resize(slots * SLOT_BYTES, 0);
+            other.first = object;
+            other.file.read_exact_at(&mut other.read, (object * SLOT_BYTES) as u64)?;
         }
-        let slot = &read[(object - *first) * SLOT_BYTES..][..SLOT_BYTES];
-        let slot =
-            read_slot(slot).ok_or_else(|| io::Error::other(format!("object {object} of the last checkpoint is damaged")))?;
+        let slot = read_slot(&other.read[(object - other.first) * SLOT_BYTES..][..SLOT_BYTES]);
+        // An older slot is whole, too: it must be the one that was written.
+        let slot = slot.filter(|slot| slot.object as usize == object && Some(slot.crc) == other.crcs[object]);
+        let slot = slot.ok_or_else(|| io::Error::other(format!("object {object} of the last checkpoint is damaged")))?;
         *into = *slot.data;
         Ok(())
     }
@@ -207,33 +218,40 @@ pub struct Files {
     images: [Image; 2],
     /// Of a log, the checkpoints that are kept: number, tick, whether it is full.
     logs: Vec<(u64, u64, bool)>,
+    /// Of the checkpoint that the life began with; it is there until the second one of the life.
+    restored_tick: u64,
 }
 
 impl Files {
-    /// The folder, with the logs that are kept in it.
-    pub fn new(folder: &Path, layout: Layout, objects: usize, logs: Vec<(u64, u64, bool)>) -> Self {
+    /// The folder, and what was found in it.
+    pub fn new(folder: &Path, layout: Layout, objects: usize, found: &Recovered) -> Self {
         let image = || Image { crcs: vec![None; objects], ..Image::default() };
-        Self { folder: folder.to_owned(), layout, objects, images: [image(), image()], logs }
+        let (logs, restored_tick) = (found.logs.clone(), found.image_tick);
+        Self { folder: folder.to_owned(), layout, objects, images: [image(), image()], logs, restored_tick }
     }
 
-    /// Writes a checkpoint; it counts, and what it replaces is gone, when this returns.
-    pub fn write<J: Job>(&mut self, begin: Begin, is_full: bool, job: &mut J, board: &Board) -> io::Result<Written> {
+    /// Writes a checkpoint; it counts, and what it replaces is gone, when this returns. It counts only when its tick is committed.
+    pub fn write<J: Job>(&mut self, begin: Begin, job: &mut J, board: &Board, commits: &Commits) -> io::Result<Written> {
         match self.layout {
-            Layout::DoubleBackup => self.write_image(begin, job, board),
-            Layout::Log => self.write_log(begin, is_full, job, board),
+            Layout::DoubleBackup => self.write_image(begin, job, board, commits),
+            Layout::Log => self.write_log(begin, job, board, commits),
         }
     }
 
-    fn write_image<J: Job>(&mut self, begin: Begin, job: &mut J, board: &Board) -> io::Result<Written> {
-        let (mut clock, mut written) = (super::board::Stopwatch::start(), Written::default());
+    fn write_image<J: Job>(&mut self, begin: Begin, job: &mut J, board: &Board, commits: &Commits) -> io::Result<Written> {
+        let (mut clock, mut written) = (Stopwatch::start(), Written::default());
         board.enter(Role::Writer, Phase::Write);
         let [even, odd] = &mut self.images;
         let (image, before) = if begin.number.is_multiple_of(2) { (even, odd) } else { (odd, even) };
         let other = match before.tick {
-            Some(_) => Some((File::open(image_path(&self.folder, begin.number - 1))?, 0, Vec::new())),
+            Some(_) => {
+                let file = File::open(image_path(&self.folder, begin.number - 1))?;
+                Some(Other { file, crcs: &before.crcs, first: 0, read: Vec::new() })
+            }
             None => None,
         };
         let file = open(&image_path(&self.folder, begin.number))?;
+        file.set_len((self.objects * SLOT_BYTES) as u64)?;
         let staged = Vec::with_capacity(STAGED * SLOT_BYTES);
         let mut sink = ImageFile { file, image, number: begin.number, slots: 0, staged, first: 0, other };
         job.write(&mut sink)?;
@@ -243,6 +261,9 @@ impl Files {
         sink.file.sync_all()?;
         written.objects = sink.slots;
         written.sync_ns = clock.lap();
+        board.enter(Role::Writer, Phase::Commit);
+        commits.wait(begin.tick)?;
+        clock.lap();
         board.enter(Role::Writer, Phase::Switch);
         if image.known != self.objects {
             return Err(io::Error::other("the first checkpoint of an image must have every object"));
@@ -253,29 +274,36 @@ impl Files {
         sync_folder(&self.folder)?;
         image.tick = Some(begin.tick);
         // The older of the two is good until the next checkpoint overwrites it, and then none is older.
-        written.kept_tick = before.tick.unwrap_or(0);
+        written.kept_tick = before.tick.unwrap_or(self.restored_tick);
         written.switch_ns = clock.lap();
         Ok(written)
     }
 
-    fn write_log<J: Job>(&mut self, begin: Begin, is_full: bool, job: &mut J, board: &Board) -> io::Result<Written> {
-        let (mut clock, mut written) = (super::board::Stopwatch::start(), Written::default());
+    fn write_log<J: Job>(&mut self, begin: Begin, job: &mut J, board: &Board, commits: &Commits) -> io::Result<Written> {
+        let (mut clock, mut written) = (Stopwatch::start(), Written::default());
         board.enter(Role::Writer, Phase::Write);
         let mut sink = LogFile::create(&self.folder, begin.number)?;
         job.write(&mut sink)?;
         let wrote = sink.flush()?;
         let objects = self.objects as u64;
-        let head = Head { number: begin.number, tick: begin.tick, objects, slots: wrote.slots, is_full, sum: wrote.sum };
+        if begin.is_full && wrote.slots != objects {
+            return Err(io::Error::other(format!("a full checkpoint has {} of {objects} objects", wrote.slots)));
+        }
+        let head =
+            Head { number: begin.number, tick: begin.tick, objects, slots: wrote.slots, is_full: begin.is_full, sum: wrote.sum };
         sink.file.write_all_at(&head.to_bytes(), 0)?;
         written.objects = wrote.slots;
         written.write_ns = clock.lap();
         board.enter(Role::Writer, Phase::Sync);
         sink.file.sync_all()?;
         written.sync_ns = clock.lap();
+        board.enter(Role::Writer, Phase::Commit);
+        commits.wait(begin.tick)?;
+        clock.lap();
         board.enter(Role::Writer, Phase::Switch);
         fs::rename(unfinished(&sink.path), &sink.path)?;
         sync_folder(&self.folder)?;
-        self.logs.push((begin.number, begin.tick, is_full));
+        self.logs.push((begin.number, begin.tick, begin.is_full));
         written.kept_tick = self.forget()?;
         written.switch_ns = clock.lap();
         Ok(written)

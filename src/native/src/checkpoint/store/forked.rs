@@ -17,6 +17,7 @@ pub struct Forked {
 
 #[derive(Debug)]
 pub struct ForkedJob {
+    /// 0 when it has been waited for.
     child: libc::pid_t,
     said: Said,
 }
@@ -96,8 +97,10 @@ impl Keeper for Forked {
             // SAFETY: calls of the system that touch this process alone. Who dies takes the child along, or a later life would find two
             // writers on one file.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            let mut code = 1;
             // SAFETY: as above.
             if unsafe { libc::getppid() }.cast_unsigned() == parent {
+                code = 0;
                 let [slots, sum, error] = said.words();
                 match self.write(begin.number) {
                     Ok(wrote) => {
@@ -108,7 +111,7 @@ impl Keeper for Forked {
                 }
             }
             // SAFETY: ends this process, without what the parent registered for its own end.
-            unsafe { libc::_exit(0) };
+            unsafe { libc::_exit(code) };
         }
         if child < 0 {
             return Err(io::Error::last_os_error());
@@ -121,11 +124,24 @@ impl Keeper for Forked {
     }
 }
 
+impl Drop for ForkedJob {
+    fn drop(&mut self) {
+        if self.child != 0 {
+            // SAFETY: ends a child of ours that nobody has waited for.
+            unsafe {
+                libc::kill(self.child, libc::SIGKILL);
+                libc::waitpid(self.child, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+}
+
 impl Job for ForkedJob {
     fn write(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut status = 0;
+        let child = std::mem::take(&mut self.child);
         // SAFETY: waits for a child of ours, once.
-        while unsafe { libc::waitpid(self.child, &raw mut status, 0) } < 0 {
+        while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
                 return Err(error);
@@ -136,7 +152,7 @@ impl Job for ForkedJob {
             return Err(io::Error::from_raw_os_error(i32::try_from(error).unwrap_or(libc::EIO)));
         }
         if status != 0 {
-            return Err(io::Error::other("the process that wrote the checkpoint was killed"));
+            return Err(io::Error::other("the process that wrote the checkpoint did not end well"));
         }
         sink.adopt(Wrote { slots, sum })
     }

@@ -1,6 +1,7 @@
 //! A life of the game: ticks at their rate, checkpoints as fast as they come, until it stops or is killed.
 
 use std::fs::{self, File, OpenOptions};
+use std::hint::black_box;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,11 @@ use std::time::Duration;
 
 use super::super::algorithm::Layout;
 use super::super::source::Source;
-use super::actions::{self, ActionLog};
+use super::actions::{self, ActionLog, Commits};
 use super::board::{Board, Phase, Role, Stopwatch};
-use super::files::{Files, Written, log_path};
+use super::files::{Files, Written, head_path, log_path, sync_folder};
 use super::keeper::{Begin, Job, Keeper};
-use super::recover::{Recovered, log_numbers};
+use super::recover::{Recovered, log_numbers, read_head};
 use crate::clock::now_ns;
 
 /// For so long the last life may take to be gone.
@@ -65,33 +66,35 @@ pub struct Report {
     pub ticks: Vec<TickRecord>,
     pub checkpoints: Vec<CheckpointRecord>,
     pub last_tick: u64,
-    /// So that what the queries read is read.
-    pub seen: u64,
 }
 
-type Order<J> = (Begin, bool, J);
+type Order<J> = (Begin, J);
 type Done<J> = (io::Result<Written>, u64, J);
 
-/// Plays on from `found`: `keeper` holds its state already.
+/// Plays on from `found`, which was found under `lock`: `keeper` holds its state already.
 pub fn live<K: Keeper>(
     keeper: &mut K,
     source: &mut dyn Source,
     setting: &Setting,
     found: &Recovered,
     objects: usize,
+    lock: &Arc<File>,
     board: &Arc<Board>,
 ) -> io::Result<Report>
 where
     K::Job: 'static,
 {
-    let _lock = lock(&setting.folder)?;
     tidy(&setting.folder, found.number, found.tick)?;
-    let mut files = Files::new(&setting.folder, setting.layout, objects, found.logs.clone());
+    let mut files = Files::new(&setting.folder, setting.layout, objects, found);
     let log = ActionLog::start(&setting.folder, found.tick + 1, Arc::clone(board));
     let (orders, taken): (SyncSender<Order<K::Job>>, _) = sync_channel(1);
     let (say, done) = sync_channel(1);
-    let (folder, own) = (setting.folder.clone(), Arc::clone(board));
-    let writer = thread::spawn(move || write(&mut files, &folder, &taken, &say, &own));
+    let (folder, own, commits) = (setting.folder.clone(), Arc::clone(board), log.commits());
+    let lock = Arc::clone(lock);
+    let writer = thread::spawn(move || {
+        write(&mut files, &folder, &taken, &say, &own, &commits);
+        drop(lock); // whatever becomes of the game, nobody else plays while this writes
+    });
     let mut game =
         Game { keeper, setting, log: &log, orders, done, board, running: None, spare: None, number: found.number, made: 0 };
     let report = game.play(source, found.tick);
@@ -102,8 +105,12 @@ where
     Ok(report)
 }
 
-/// Lets nobody else play in the folder until the file is closed, as it is when this process and a child that writes for it have died.
-fn lock(folder: &Path) -> io::Result<File> {
+/// Lets nobody else play in the folder, or find a world in it to play on, until the file is closed: as it is when this process and a
+/// child that writes for it have died.
+pub fn lock(folder: &Path) -> io::Result<Arc<File>> {
+    if let Some(parent) = folder.canonicalize()?.parent() {
+        sync_folder(parent)?;
+    }
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join("lock"))?;
     let deadline_ns = now_ns() + LOCK_NS;
     // SAFETY: asks for a lock on a file that is open.
@@ -117,13 +124,18 @@ fn lock(folder: &Path) -> io::Result<File> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    Ok(file)
+    Ok(Arc::new(file))
 }
 
 /// Removes what an earlier life left unfinished, and what cannot be played on from: checkpoints after the one that was restored.
 fn tidy(folder: &Path, restored: u64, last: u64) -> io::Result<()> {
     for number in log_numbers(folder)?.into_iter().filter(|number| *number > restored) {
         fs::remove_file(log_path(folder, number))?;
+    }
+    for number in [0, 1] {
+        if matches!(read_head(&head_path(folder, number)), Ok(Some(head)) if head.number > restored) {
+            fs::remove_file(head_path(folder, number))?;
+        }
     }
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -135,9 +147,16 @@ fn tidy(folder: &Path, restored: u64, last: u64) -> io::Result<()> {
 }
 
 /// The writer: a checkpoint after the other, until there are no more.
-fn write<J: Job>(files: &mut Files, folder: &Path, taken: &Receiver<Order<J>>, say: &SyncSender<Done<J>>, board: &Board) {
-    while let Ok((begin, is_full, mut job)) = taken.recv() {
-        let result = files.write(begin, is_full, &mut job, board).and_then(|written| {
+fn write<J: Job>(
+    files: &mut Files,
+    folder: &Path,
+    taken: &Receiver<Order<J>>,
+    say: &SyncSender<Done<J>>,
+    board: &Board,
+    commits: &Commits,
+) {
+    while let Ok((begin, mut job)) = taken.recv() {
+        let result = files.write(begin, &mut job, board, commits).and_then(|written| {
             actions::forget(folder, written.kept_tick)?;
             Ok(written)
         });
@@ -179,7 +198,7 @@ impl<K: Keeper> Game<'_, K> {
             let mut record = TickRecord { tick, begin_ns: now_ns(), ..TickRecord::default() };
             for _ in 0..self.setting.queries {
                 query = query.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                report.seen += u64::from(self.keeper.value(query % source.cells()));
+                black_box(self.keeper.value(query % source.cells()));
             }
             let mut clock = Stopwatch::start();
             for cell in &cells {
@@ -234,7 +253,7 @@ impl<K: Keeper> Game<'_, K> {
         let begin_ns = now_ns();
         let job = self.keeper.begin(begin, self.spare.take())?;
         self.log.begin_file(tick + 1);
-        self.orders.send((begin, is_full, job)).map_err(|_| io::Error::other("the writer has ended"))?;
+        self.orders.send((begin, job)).map_err(|_| io::Error::other("the writer has ended"))?;
         self.running = Some(CheckpointRecord { number: self.number, tick, begin_ns, is_full, ..CheckpointRecord::default() });
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "Python's values arrive converted, and owned")]
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::calc::Calc;
 use super::forked::Forked;
 use super::framework::Framework;
 use super::keeper::Keeper;
-use super::life::{CheckpointRecord, Report, Setting, TickRecord, live};
+use super::life::{CheckpointRecord, Report, Setting, TickRecord, live, lock};
 use super::micro;
 use super::recover::{self, Recovered};
 use super::swapped::{Hourglass, Piggyback, PingPong, Zigzag};
@@ -27,7 +28,7 @@ use super::swapped::{Hourglass, Piggyback, PingPong, Zigzag};
 fn failed(error: io::Error) -> PyErr {
     match error.kind() {
         io::ErrorKind::InvalidData => PyValueError::new_err(error.to_string()),
-        _ => PyOSError::new_err((error.raw_os_error(), error.to_string())),
+        _ => PyOSError::new_err(error.to_string()),
     }
 }
 
@@ -61,14 +62,18 @@ pub fn store_live<'py>(
     let (from, report) = py
         .detach(|| {
             let board = Arc::new(Board::new(board.as_deref())?);
+            let lock = lock(&setting.folder)?;
             let found = recover::recover(&setting.folder, objects)?;
             let from = found.tick;
-            Ok((from, play(algorithm, objects, source.as_mut(), &setting, found, &board)?))
+            Ok((from, play(algorithm, objects, source.as_mut(), &setting, found, &(lock, board))?))
         })
         .map_err(failed)?;
     let Report { ticks, checkpoints, last_tick, .. } = report;
     Ok((from, last_tick, PyBytes::new(py, &pack_ticks(&ticks)), PyBytes::new(py, &pack_checkpoints(&checkpoints))))
 }
+
+/// The folder's lock, and where the threads are.
+type Shared = (Arc<File>, Arc<Board>);
 
 fn layout_of(which: usize) -> Option<Layout> {
     match which {
@@ -85,16 +90,16 @@ fn play(
     source: &mut dyn Source,
     setting: &Setting,
     found: Recovered,
-    board: &Arc<Board>,
+    shared: &Shared,
 ) -> io::Result<Report> {
     match which {
-        6 => play_on(Zigzag::new(objects)?, source, setting, found, board),
-        7 => play_on(PingPong::new(objects)?, source, setting, found, board),
-        8 => play_on(Calc::new(objects)?, source, setting, found, board),
-        9 => play_on(Hourglass::new(objects)?, source, setting, found, board),
-        10 => play_on(Piggyback::new(objects)?, source, setting, found, board),
-        11 => play_on(Forked::new(objects, setting.folder.clone())?, source, setting, found, board),
-        paper => play_on(Framework::new(algorithm::ALL[paper], objects)?, source, setting, found, board),
+        6 => play_on(Zigzag::new(objects)?, source, setting, found, shared),
+        7 => play_on(PingPong::new(objects)?, source, setting, found, shared),
+        8 => play_on(Calc::new(objects)?, source, setting, found, shared),
+        9 => play_on(Hourglass::new(objects)?, source, setting, found, shared),
+        10 => play_on(Piggyback::new(objects)?, source, setting, found, shared),
+        11 => play_on(Forked::new(objects, setting.folder.clone())?, source, setting, found, shared),
+        paper => play_on(Framework::new(algorithm::ALL[paper], objects)?, source, setting, found, shared),
     }
 }
 
@@ -103,7 +108,7 @@ fn play_on<K: Keeper>(
     source: &mut dyn Source,
     setting: &Setting,
     mut found: Recovered,
-    board: &Arc<Board>,
+    shared: &Shared,
 ) -> io::Result<Report>
 where
     K::Job: 'static,
@@ -116,7 +121,7 @@ where
     }
     // What was recovered lives in the algorithm's memory now.
     found.state = Arena::new(0)?;
-    live(&mut keeper, source, setting, &found, objects, board)
+    live(&mut keeper, source, setting, &found, objects, &shared.0, &shared.1)
 }
 
 /// The world in `folder`: last tick, checkpoint's number, its tick, whether the server was stopped, what is not as it should be, ns to

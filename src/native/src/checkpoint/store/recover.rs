@@ -65,7 +65,7 @@ struct Candidate {
 /// Finds the world of `objects` objects in `folder`. An error of kind `InvalidData` is a refusal, and says why.
 pub fn recover(folder: &Path, objects: usize) -> io::Result<Recovered> {
     let (mut clock, mut findings) = (Stopwatch::start(), Vec::new());
-    let (candidates, logs) = candidates(folder, objects, &mut findings)?;
+    let (candidates, mut logs) = candidates(folder, objects, &mut findings)?;
     let state = Arena::new(objects)?;
     let mut found = None;
     for candidate in &candidates {
@@ -85,8 +85,10 @@ pub fn recover(folder: &Path, objects: usize) -> io::Result<Recovered> {
     let (number, image_tick) = found.map_or((0, 0), |candidate| (candidate.head.number, candidate.head.tick));
     let restore_ns = clock.lap();
     let (tick, was_stopped) = replay(folder, &state, image_tick, &mut findings)?;
+    if tick == 0 && [0, 1].iter().any(|number| head_path(folder, *number).exists()) {
+        return Err(refused(format!("{}: there was a checkpoint, and nothing is left to make a world of", folder.display())));
+    }
     let replay_ns = clock.lap();
-    let mut logs = logs;
     logs.retain(|(own, ..)| *own <= number);
     Ok(Recovered { state, tick, number, image_tick, logs, was_stopped, findings, restore_ns, replay_ns })
 }
@@ -95,7 +97,7 @@ fn refused(words: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, words)
 }
 
-fn read_head(path: &Path) -> io::Result<Option<Head>> {
+pub fn read_head(path: &Path) -> io::Result<Option<Head>> {
     let mut bytes = [0; HEAD_BYTES];
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -169,6 +171,9 @@ fn read_slots(path: &Path, head: &Head, layout: Layout, state: &Arena) -> io::Re
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(damaged("the file is missing")),
         other => other?,
     };
+    if head.is_full && head.slots != state.objects() as u64 {
+        return Err(damaged("a full checkpoint without some objects"));
+    }
     if file.metadata()?.len() != skipped + head.slots * SLOT_BYTES as u64 {
         return Err(damaged("its length is not that of its slots"));
     }
@@ -208,6 +213,11 @@ fn replay(folder: &Path, state: &Arena, tick: u64, findings: &mut Vec<String>) -
         if next.is_some_and(|next| next <= tick + 1) {
             continue;
         }
+        // A file is begun when all before it is durable.
+        if *first > tick + 1 && *first != last + 1 {
+            let words = format!("{} begins with tick {first}, and the last before it is {last}", path.display());
+            return Err(refused(format!("{words}; the world cannot be played on from checkpoint tick {tick}")));
+        }
         let bytes = fs::read(path)?;
         let mut left = bytes.as_slice();
         while let Some(record) = actions::take(&mut left) {
@@ -236,8 +246,6 @@ fn replay(folder: &Path, state: &Arena, tick: u64, findings: &mut Vec<String>) -
             let (own, words) = (path.display(), "the rest is not whole: a crash left it, or it was damaged");
             findings.push(format!("{own}, from byte {at} of {} (after tick {last}): {words}", bytes.len()));
             was_stopped = false;
-        } else if *first > last + 1 && next.is_none() && bytes.is_empty() {
-            findings.push(format!("{} begins with tick {first}, and {last} is the last that is there", path.display()));
         }
     }
     Ok((last, was_stopped))
@@ -280,6 +288,7 @@ pub fn verify(folder: &Path, objects: usize) -> io::Result<Vec<String>> {
         Err(error) => return Err(error),
     }
     findings.extend(older_actions(folder)?);
+    findings.sort();
     findings.dedup();
     Ok(findings)
 }
