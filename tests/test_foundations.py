@@ -116,7 +116,7 @@ def test_a_missing_program_points_to_doctor(tmp_path: Path) -> None:
 def _alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it ends while it is read
         return False
 
 

@@ -142,7 +142,7 @@ def test_a_player_on_a_real_server(tmp_path: Path, play: Callable[..., Any], lua
         event(0, "p000", "join"), event(0, "p001", "join"), event(1.5, "p000", "walk", yaw_degrees=90, speed_nodes_per_s=1),
         event(2, "p000", "teleport", **here), event(3, "p000", "place", **here), event(3, "p000", "ping"),
         event(3.5, "p000", "dig", **here), event(4, "p000", "dig"), event(4.5, "p000", "place"), event(5, "p000", "leave"),
-        event(6, "p000", "join"), event(9.5, "p001", "leave"),
+        event(8.5, "p000", "join"), event(10, "p001", "leave"),
     ]  # fmt: skip
     start_ns, child = play(*events, timeout_s=3.0)
     assert child.wait(40) == 0, child.tail()

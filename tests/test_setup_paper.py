@@ -44,7 +44,7 @@ class Project:
     def running(self, name: str) -> bool:
         try:
             return Path(f"/proc/{self.wait_for(name)}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             return False
 
 

@@ -2,6 +2,8 @@
 
 import random
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from tickdisk._native import World
 from tickdisk.checkpoint import State, ZipfTrace
 from tickdisk.errors import TickdiskError
-from tickdisk.store import ALGORITHMS, Killer, Refused, Setting, campaign, live, recover, verify
+from tickdisk.store import ALGORITHMS, Killer, Refused, Setting, campaign, live, recover, started, verify
 
 SMALL = ZipfTrace(500, 0.5, state=State(rows=1_283, columns=10))
 """101 objects, of which the last is not full."""
@@ -60,6 +62,29 @@ def test_a_life_leaves_the_world_that_updates_make(algorithm: str, tmp_path: Pat
     world.play(setting.updates.open(), 60)
     assert recover(setting.folder, setting.cells).digest == world.digest()
     assert verify(setting.folder, setting.cells) == []
+
+
+def test_lives_under_different_algorithms_share_a_folder(tmp_path: Path) -> None:
+    order = random.Random(1).sample(ALGORITHMS, len(ALGORITHMS))  # noqa: S311
+    cells = SMALL.state.rows * SMALL.state.columns
+    world = World(cells)
+    for number, algorithm in enumerate(order):
+        updates = replace(SMALL, seed=number)
+        live(Setting(algorithm, tmp_path, updates, ticks=30, tick_hz=400, full_every=3))
+        world.play(updates.open(), 30)
+        found = recover(tmp_path, cells)
+        assert (found.tick, found.digest) == (world.tick, world.digest()), algorithm
+        assert verify(tmp_path, cells) == []
+
+
+def test_two_do_not_play_in_one_folder(tmp_path: Path) -> None:
+    setting = Setting("calc", tmp_path / "store", SMALL, ticks=10_000, tick_hz=100)
+    setting.folder.mkdir()
+    with started(setting, tmp_path):
+        while not list(setting.folder.glob("actions-*")):
+            time.sleep(0.01)
+        with pytest.raises(TickdiskError, match="another process plays in this folder; end it first"):
+            live(setting)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

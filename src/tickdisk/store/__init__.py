@@ -2,7 +2,7 @@
 
 from tickdisk.store.compare import REAL, compare, summary
 from tickdisk.store.crash import AIMED, Crash, Cutter, Killer, campaign, cutter
-from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live
+from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live, started
 from tickdisk.store.machine import Machine, measure_machine
 from tickdisk.store.recovery import Recovered, Refused, recover, verify
 
@@ -25,6 +25,7 @@ __all__ = [
     "live",
     "measure_machine",
     "recover",
+    "started",
     "summary",
     "verify",
 ]
