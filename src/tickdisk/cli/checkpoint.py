@@ -9,6 +9,8 @@ import typer
 from tickdisk import process
 from tickdisk.project import PLAN_PATH
 
+_Rows = Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)]
+_Store = Annotated[Path, typer.Argument(help="Folder of the store.")]
 app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state: simulated, and for real.")
 
 
@@ -74,7 +76,7 @@ def run(
     algorithm: Annotated[str, typer.Option(help="Which one; an unknown name lists them.")] = "copy_on_update",
     updates_per_tick: Annotated[int, typer.Option(help="Cells that change in a tick.", min=1)] = 64_000,
     skew: Annotated[float, typer.Option(help="Of the Zipf distribution of the cells.", min=0, max=0.99)] = 0.8,
-    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+    rows: _Rows = 1_000_000,
     ticks: Annotated[int, typer.Option(help="How many.", min=1)] = 300,
     tick_hz: Annotated[float, typer.Option(help="Ticks per second; 0: as fast as they go.", min=0)] = 30,
     seed: Annotated[int, typer.Option(help="Of the updates.", min=0)] = 42,
@@ -97,9 +99,9 @@ def run(
 
 @app.command("recover")
 def recover(
-    folder: Annotated[Path, typer.Argument(help="Folder of the store.")],
+    folder: _Store,
     *,
-    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+    rows: _Rows = 1_000_000,
 ) -> None:
     """Finds the world at the last committed tick, and says what it rests on and what is damaged."""
     from tickdisk import store
@@ -115,9 +117,9 @@ def recover(
 
 @app.command("verify")
 def verify(
-    folder: Annotated[Path, typer.Argument(help="Folder of the store.")],
+    folder: _Store,
     *,
-    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+    rows: _Rows = 1_000_000,
 ) -> None:
     """Reads all that is in a store's folder and says what is damaged; exit code 1 if anything is."""
     from tickdisk import store
@@ -134,7 +136,7 @@ def crash(
     algorithms: Annotated[list[str] | None, typer.Option("--algorithm", help="Which ones; empty: all.")] = None,
     crashes: Annotated[int, typer.Option(help="Of each algorithm.", min=1)] = 84,
     cuts: Annotated[bool, typer.Option(help="Cut the power of an emulated device instead of killing the process.")] = False,
-    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+    rows: _Rows = 1_000_000,
     seed: Annotated[int, typer.Option(help="Of all that is drawn.", min=0)] = 1,
 ) -> None:
     """Crashes lives at random instants and holds what is found against a safe world; exit code 1 if one is lost."""
@@ -167,7 +169,7 @@ def compare(
     *,
     rates: Annotated[list[int] | None, typer.Option("--rate", help="Updates per tick; empty: six from 1,000 to 256,000.")] = None,
     later: Annotated[bool, typer.Option(help="The six later algorithms, too, which the cost model does not know.")] = False,
-    rows: Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)] = 1_000_000,
+    rows: _Rows = 1_000_000,
     ticks: Annotated[int, typer.Option(help="Of each life; the first 2 s are cut.", min=100)] = 180,
     output: Annotated[Path | None, typer.Option(help="Parquet file to write the table to.")] = None,
 ) -> None:
