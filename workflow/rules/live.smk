@@ -1,4 +1,8 @@
 # Live cells: a real server on an emulated device under real clients. Each has the machine to itself.
+#
+# Only live cells call a made input `ancient`: their hash says all that they depend on, so what is there never runs again. Snakemake
+# does not look for other reasons to run what is downstream of a job that runs, `ancient` or not; so a rule that has `params` must
+# run again with whatever it depends on.
 
 # Experiments run in the order of the plan, and so do the cells of each (`previous`), whatever the scheduler prefers.
 for rank, experiment in enumerate(
@@ -45,8 +49,8 @@ rule micro:
 rule replay:
     input:
         plan=ancient("results/plan.json"),
-        world=ancient(f"{PROJECT.world}/world.json"),
-        calibration=ancient("results/calibration.json"),
+        world=f"{PROJECT.world}/world.json",
+        calibration="results/calibration.json",
         captured=manifests_of("accesses")[0],
     output:
         "results/replay/replay.json",

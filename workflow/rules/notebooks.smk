@@ -31,7 +31,7 @@ rule notebook:
     input:
         notebook="notebooks/{notebook}.ipynb",
         plan=ancient("results/plan.json"),
-        calibration=ancient("results/calibration.json"),
+        calibration="results/calibration.json",
         evidence=lambda wildcards: EVIDENCE[wildcards.notebook],
     output:
         notebook="results/notebooks/{notebook}.ipynb",

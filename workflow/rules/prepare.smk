@@ -36,7 +36,7 @@ rule calibrate:
 rule fidelity:
     input:
         plan=ancient("results/plan.json"),
-        calibration=ancient("results/calibration.json"),
+        calibration="results/calibration.json",
     output:
         "results/fidelity.json",
     log:

@@ -21,7 +21,9 @@ def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
     points = checked(table, ["device", "depth", "quantile", "off_share", "held"], "fidelity")
     depths = sorted(points["depth"].unique().tolist())
     points = points.assign(state=points["held"].map({True: "held to the model", False: "beyond half of what the machine serves"}))
-    most = max(_LEAST, float(points.loc[points["held"], "off_share"].abs().max() or 0) * 1.3)
+    shown = points.loc[points["held"], "off_share"]
+    most = max(_LEAST, float(shown.max() or 0) * 1.3)
+    least = min(-_LEAST / 4, float(shown.min() or 0) * 1.3)
     x = alt.X(
         "depth:Q",
         scale=alt.Scale(type="log", base=2, domain=[depths[0] / 1.2, depths[-1] * 1.2], nice=False),
@@ -30,7 +32,7 @@ def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
     )
     y = alt.Y(
         "off_share:Q",
-        scale=alt.Scale(domain=[-most, most], clamp=True, nice=False),
+        scale=alt.Scale(domain=[least, most], clamp=True, nice=False),
         title="Realised longer than the model (%)",
         axis=alt.Axis(format="%"),
     )

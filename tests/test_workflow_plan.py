@@ -1,0 +1,94 @@
+"""What a change makes run again, and what it leaves: nothing out of date may stand, no live cell runs for nothing."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+NOTEBOOKS = 8
+
+
+def snakemake(folder: Path, *words: str) -> str:
+    done = subprocess.run([BIN / "snakemake", "--cores", "all", *words], cwd=folder, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def planned(folder: Path, *words: str) -> Counter[str]:
+    """Returns how many jobs of each rule would run."""
+    said = snakemake(folder, "--dry-run", *words)
+    return Counter({rule: int(jobs) for rule, jobs in re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE) if rule != "total"})
+
+
+@pytest.fixture(scope="module")
+def whole(project_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose results are all there, as far as snakemake can tell: empty, and recorded as made."""
+    folder = tmp_path_factory.mktemp("whole") / "project"
+    shutil.copytree(project_folder, folder, symlinks=True, ignore=shutil.ignore_patterns("results", ".snakemake"))
+    (folder / "results").mkdir()
+    listed = snakemake(folder, "--summary").splitlines()
+    for line in listed:
+        name = line.split("\t")[0]
+        if name.startswith("results/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).touch()
+    snakemake(folder, "--touch", "--forceall")
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Iterator[Path]:
+    copy = tmp_path / "project"
+    shutil.copytree(whole, copy, symlinks=True)
+    yield copy
+    shutil.rmtree(copy)
+
+
+def test_what_is_whole_is_left_alone(folder: Path) -> None:
+    assert not planned(folder)
+
+
+def test_a_device_that_changed_is_calibrated_and_its_cells_and_everything_after_them_run_again(folder: Path) -> None:
+    devices = folder / "data/devices.yaml"
+    text = devices.read_text()
+    assert text.count("write_latency_ns: 100_000") + text.count("write_latency_ns: 100000") >= 1
+    devices.write_text(re.sub(r"(write_latency_ns: )100_?000\b", r"\g<1>110000", text))
+    jobs = planned(folder)
+    assert jobs["calibrate"] == 1
+    assert jobs["fidelity"] == 1
+    assert jobs["live_switchback"] > 0
+    assert jobs["live_join_burst"] > 0
+    assert jobs["notebook"] == NOTEBOOKS
+    assert jobs["paper"] == jobs["page"] == jobs["check"] == 1
+
+
+def test_one_notebook_asked_for_after_a_change_runs_its_cells_too(folder: Path) -> None:
+    devices = folder / "data/devices.yaml"
+    devices.write_text(re.sub(r"(write_latency_ns: )100_?000\b", r"\g<1>110000", devices.read_text()))
+    jobs = planned(folder, "results/notebooks/switchback.html")
+    assert jobs["live_switchback"] > 0
+    assert jobs["notebook"] == 1
+
+
+def test_another_way_to_calibrate_runs_no_live_cell(folder: Path) -> None:
+    config = folder / "workflow/config/config.yaml"
+    text = config.read_text()
+    config.write_text(text.replace("seconds_per_job: 0.2", "seconds_per_job: 0.3"))
+    assert config.read_text() != text
+    jobs = planned(folder)
+    assert jobs["calibrate"] == jobs["fidelity"] == 1
+    assert jobs["notebook"] == NOTEBOOKS
+    assert not [rule for rule in jobs if rule.startswith("live_")]
+
+
+def test_another_seed_runs_every_cell_again(folder: Path) -> None:
+    before = sum(1 for line in snakemake(folder, "--summary").splitlines() if line.startswith("results/runs/"))
+    jobs = planned(folder, "--config", "seed=43")
+    assert sum(count for rule, count in jobs.items() if rule.startswith("live_")) == before
+    assert jobs["notebook"] == NOTEBOOKS
