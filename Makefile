@@ -47,8 +47,8 @@ bench-profile: setup ## whether a profile of the disk at DISK=path behaves elsew
 soak: setup ## a device under random load that is verified, 128 requests in flight; MINUTES=15
 	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)
 
-bench-checkpoint: setup ## updates per second in the simulator of checkpoint recovery, one core
-	@$(WITH_PATH) python -m tickdisk.checkpoint.bench
+bench-checkpoint: setup ## checkpoint recovery: updates a second in the simulator, and what each algorithm costs for real
+	@$(WITH_PATH) sh -ec 'python -m tickdisk.checkpoint.bench; python -m tickdisk.store.bench'
 
 lock: setup ## new versions into the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

@@ -3,6 +3,7 @@
 Time is a Fraction, the writer's place is found by asking how long it has written, and every update is looked at by itself.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -17,11 +18,15 @@ class Model:
     lock: Fraction
     bit: Fraction
     write: Fraction
+    passing: Fraction
+    sync: Fraction
+    page: Fraction
     spread: bool
     lock_all: bool
     copy_all: bool
     writes_always: bool
     starts_dirty: bool
+    sweeps: bool
     full_every: int
 
 
@@ -56,19 +61,22 @@ TABLE = {  # copies at once, what it writes, to a log
 
 def simulate(
     algorithm: str, objects: int, object_cells: int, ticks: list[list[int]], model: Model
-) -> tuple[list[tuple[Fraction, Fraction]], list[Checkpoint]]:
-    """Overhead and length of each tick, and the checkpoints."""
+) -> tuple[list[tuple[Fraction, Fraction, Counter[str]]], list[Checkpoint]]:
+    """Overhead and length of each tick and what it did, and the checkpoints."""
     now = Fraction(0)
     dirty = [{0, 1} if model.starts_dirty else set() for _ in range(objects)]
-    lengths: list[tuple[Fraction, Fraction]] = []
+    lengths: list[tuple[Fraction, Fraction, Counter[str]]] = []
     checkpoints: list[Checkpoint] = []
     for number, cells in enumerate(ticks):
         overhead = Fraction(0)
+        work, seen = Counter[str](), set[int]()
+        if checkpoints and checkpoints[-1].done < checkpoints[-1].needed:
+            work["beside"], work["changed_beside"] = len(cells), len({cell // object_cells for cell in cells})
         for index, cell in enumerate(cells):
             gone = Fraction(index, len(cells)) * model.tick if model.spread else Fraction(0)
             gone += overhead if model.writes_always else 0
             if checkpoints:
-                overhead += handle_update(checkpoints[-1], cell // object_cells, gone, model)
+                overhead += handle_update(checkpoints[-1], cell // object_cells, gone, model, work, seen)
         for cell in cells:
             dirty[cell // object_cells] = {0, 1}
         end = now + model.tick + overhead
@@ -77,7 +85,9 @@ def simulate(
         if not checkpoints or checkpoints[-1].done >= checkpoints[-1].needed:
             checkpoints.append(begin(algorithm, len(checkpoints), number, end, dirty, model))
             overhead += checkpoints[-1].pause
-        lengths.append((overhead, model.tick + overhead))
+            at_once = set() if checkpoints[-1].copies_on_update else checkpoints[-1].to_write
+            work |= {"begun": 1, "copied": len(at_once), "groups": sum(number - 1 not in at_once for number in at_once)}
+        lengths.append((overhead, model.tick + overhead, work))
         now += model.tick + overhead
     return lengths, checkpoints
 
@@ -97,27 +107,37 @@ def begin(algorithm: str, count: int, tick: int, now: Fraction, dirty: list[set[
     if at_once:
         for number in chosen:
             pause += model.copy + (0 if number - 1 in chosen else model.group)
-    passed = chosen if to_log else list(range(len(dirty)))
-    needed = len(passed) * model.write
+    passed = chosen if to_log or not model.sweeps else list(range(len(dirty)))
+    needed = len(passed) * model.write + model.sync
+    if not to_log and not model.sweeps:
+        needed = len(chosen) * model.passing + len({number // 8 for number in chosen}) * model.page + model.sync
     copied = len(chosen) if at_once else 0
     written = now + pause + needed
     return Checkpoint(tick, now, pause, written, len(chosen), copied, is_full, passed, set(chosen), not at_once, needed=needed)
 
 
-def handle_update(checkpoint: Checkpoint, thing: int, gone: Fraction, model: Model) -> Fraction:
-    """What an update takes for which the writer has had so much time in its tick."""
+def handle_update(
+    checkpoint: Checkpoint, thing: int, gone: Fraction, model: Model, work: Counter[str], seen: set[int]
+) -> Fraction:
+    """What an update takes for which the writer has had so much time in its tick; what it did goes into `work`."""
     had = checkpoint.done + gone
-    if not checkpoint.copies_on_update or had >= checkpoint.needed:
+    if not checkpoint.copies_on_update or had >= len(checkpoint.order) * model.passing:
         return Fraction(0)
+    work["tested"] += 1
+    work["touched"] += thing not in seen
+    seen.add(thing)
     takes = model.bit
     if thing in checkpoint.touched:
         return takes
     checkpoint.touched.add(thing)
     if thing not in checkpoint.to_write:
+        work["locked"] += model.lock_all
         return takes + (model.lock if model.lock_all else 0)
     takes += model.lock
-    passed = int(had / model.write)
+    work["locked"] += 1
+    passed = int(had / model.passing)
     if model.copy_all or thing not in checkpoint.order[:passed]:
         takes += model.group + model.copy
         checkpoint.copied += 1
+        work["saved"] += 1
     return takes

@@ -45,6 +45,7 @@ def small(values: dict[str, Any]) -> dict[str, Any]:
     scale["inside_tick"] |= {"warm_up_s": 4, "stalls": 2, "players": 2, "teleport_period_s": 0.7}
     scale["accesses"] |= {"lives": 1, "players": 2, "seconds": 15, "first_seconds": 15}
     scale["capture_cost"] |= {"warm_up_s": 3, "epoch_s": 4, "cut_s": 2, "players": 2}
+    scale["store"] |= {"rows": 20_000, "save_s": 0.3}
     values["limits"]["client_lag_ms"] = 200  # a shared machine's noise is not what these tests are about
     return values | {"scale": "smoke", "port": PORT, "device_size_mib": 512}
 

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from tickdisk import checkpoint
 from tickdisk._native import Updates
 from tickdisk.checkpoint.model import UNITS_PER_S
+from tickdisk.checkpoint.simulate import WORK
 
 NAMES = ("tick", "begin", "pause", "written", "objects", "copied", "is_full")
 cost = st.integers(0, 40)
+write = st.builds(int.__mul__, st.integers(0, 3), st.sampled_from([1, 693, 27_720]))
 
 
 Case = tuple[list[list[int]], int, int, tuple[int, ...], tuple[bool, ...], int]
@@ -32,9 +34,12 @@ def cases(draw: st.DrawFn) -> Case:
         draw(cost),
         draw(cost),
         draw(cost),
-        draw(st.integers(0, 3)) * draw(st.sampled_from([1, 693, 27_720])),
+        draw(write),
+        draw(write),
+        draw(st.sampled_from([0, 1, 20_000, 60_000])),
+        draw(write),
     )
-    return ticks, object_cells, objects, costs, draw(st.tuples(*[st.booleans()] * 5)), draw(st.integers(1, 6))
+    return ticks, object_cells, objects, costs, draw(st.tuples(*[st.booleans()] * 6)), draw(st.integers(1, 6))
 
 
 @settings(max_examples=150, deadline=None)
@@ -48,8 +53,8 @@ def test_the_native_simulator_agrees_exactly_with_the_oracle(case: Case) -> None
     model = oracle.Model(*(Fraction(value) for value in costs), *readings, full_every)  # type: ignore[arg-type]
     for algorithm, (_, tick_bytes, checkpoint_bytes) in zip(checkpoint.ALGORITHMS, packed, strict=True):
         lengths, expected = oracle.simulate(algorithm, objects, object_cells, ticks, model)
-        found = np.frombuffer(tick_bytes, "<u8").reshape(-1, 3)[:, 1:]
-        assert [tuple(row) for row in found.tolist()] == lengths, algorithm
+        found = np.frombuffer(tick_bytes, "<u8").reshape(len(ticks), -1)[:, 1:]
+        assert found.tolist() == [[*both, *(work[name] for name in WORK)] for *both, work in lengths], algorithm
         table = [dict(zip(NAMES, row, strict=True)) for row in np.frombuffer(checkpoint_bytes, "<u8").reshape(-1, 7).tolist()]
         assert table == [{name: getattr(one, name) for name in NAMES} for one in expected], algorithm
 
@@ -106,6 +111,7 @@ def test_c_bounds_how_far_back_recovery_reads() -> None:
 
 
 def test_units_are_whole_for_the_papers_setting() -> None:
-    tick, group, _, lock, bit, write = checkpoint.Costs().units(512)
-    assert (tick, group, lock, bit) == (UNITS_PER_S // 30, 300_000, 435_000, 6_000)
+    tick, group, _, lock, bit, write, passed, sync, _ = checkpoint.Costs().units(512)
+    assert (tick, group, lock, bit, sync) == (UNITS_PER_S // 30, 300_000, 435_000, 6_000, 0)
     assert Fraction(write, UNITS_PER_S) == Fraction(512, 60_000_000)
+    assert passed == write

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 BIN = Path(sys.executable).parent
-NOTEBOOKS = 8
+NOTEBOOKS = len(list(Path("notebooks").glob("*.ipynb")))
 
 
 def snakemake(folder: Path, *words: str) -> str:

@@ -55,7 +55,7 @@ class Updates:
     def take(self, ticks: int) -> tuple[list[int], bytes]: ...
     def simulate(
         self,
-        runs: list[tuple[int, tuple[int, int, int, int, int, int], tuple[bool, bool, bool, bool, bool], int]],
+        runs: list[tuple[int, tuple[int, ...], tuple[bool, ...], int]],
         ticks: int,
         object_cells: int,
     ) -> tuple[int, int, int, list[tuple[int, bytes, bytes]]]: ...
@@ -73,9 +73,14 @@ def store_live(
     *,
     ticks: int,
     tick_ns: int,
+    spins: bool,
     queries: int,
     full_every: int,
     has_checkpoints: bool,
+    save_from: int,
+    save_ticks: int,
+    rest_ticks: int,
+    has_shadow: bool,
     board: str | None,
 ) -> tuple[int, int, bytes, bytes]: ...
 def store_recover(folder: str, cells: int) -> tuple[int, int, int, bool, list[str], int, int, int]: ...

@@ -1,4 +1,4 @@
-# The simulated study of checkpoint recovery: no device and no server, but both cores.
+# Checkpoint recovery: simulated, on all cores; and for real, on devices of its own with the machine to itself.
 
 
 rule checkpoint_sweep:
@@ -18,4 +18,25 @@ rule checkpoint_sweep:
         simulator=simulator_digest(PROJECT.binaries["native"]),
     shell:
         "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint"
+        " 2>&1 | tee {log}"
+
+
+rule store:
+    input:
+        plan=ancient("results/plan.json"),
+    output:
+        games="results/store/games.parquet",
+        fitted="results/store/fitted.parquet",
+        tested="results/store/tested.parquet",
+        calibrated="results/store/calibrated.json",
+    log:
+        "results/logs/checkpoint/store.log",
+    threads: workflow.cores
+    params:
+        design=PROJECT.config.chosen.store.model_dump_json(),
+        seed=PROJECT.config.seed,
+        devices=file_digest(Path("data/devices.yaml")),
+        simulator=simulator_digest(PROJECT.binaries["native"]),
+    shell:
+        "tickdisk checkpoint study --plan {input.plan} --output results/store"
         " 2>&1 | tee {log}"

@@ -14,6 +14,7 @@ EVIDENCE = {
         "results/checkpoint/ticks.parquet",
         "results/checkpoint/checkpoints.parquet",
     ],
+    "store": ["results/store/games.parquet", "results/store/calibrated.json"],
 }
 SOURCES = {
     "calibration": "-p calibration results/calibration.json -p fidelity results/fidelity.json",
@@ -24,6 +25,7 @@ SOURCES = {
     "replay": "-p replay results/replay/replay.json",
     "capture_cost": "-p plan results/plan.json",
     "checkpoint": "-p sweep results/checkpoint",
+    "store": "-p tables results/store",
 }
 
 

@@ -2,9 +2,9 @@
 
 from tickdisk.checkpoint.game import ATTRIBUTES, UNITS, KnightsAndArchers
 from tickdisk.checkpoint.inputs import GameTrace, Input, RecordedTrace, ZipfTrace, load_trace, trace_of_life
-from tickdisk.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, PARTIAL_LOG, Costs, Readings, State
+from tickdisk.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, PARTIAL_LOG, Algorithm, Costs, Readings, State
 from tickdisk.checkpoint.published import Anchor, PublishedCheckpoint, load_published
-from tickdisk.checkpoint.simulate import Outcome, Run, simulate
+from tickdisk.checkpoint.simulate import WORK, Outcome, Run, simulate
 from tickdisk.checkpoint.sweep import (
     DEFAULT_RATE,
     DEFAULT_SKEW,
@@ -31,6 +31,8 @@ __all__ = [
     "STATED",
     "UNITS",
     "VARIANTS",
+    "WORK",
+    "Algorithm",
     "Anchor",
     "Costs",
     "GameTrace",

@@ -73,6 +73,16 @@ class Costs(_Strict):
     """O_lock: an uncontended lock."""
     bit_ns: NotNegative = 2
     """O_bit: a test of a dirty bit."""
+    pass_ns: NotNegative | None = None
+    """Of an object until the writer is past it, where the system's page cache takes it and the disk follows; None: the disk's
+    time is all there is, as in the paper.
+    """
+    sync_ms: NotNegative = 0
+    """Of a checkpoint after its objects, until it is durable; the paper has none."""
+    slot_bytes: Annotated[int, Field(ge=1)] | None = None
+    """Of an object on the disk; None: as many as in memory."""
+    page_bytes: Annotated[int, Field(ge=1)] = 4096
+    """What is written of a double backup where one of eight neighbouring objects has changed, when it is not swept over."""
 
     @property
     def memory_bytes_per_s(self) -> float:
@@ -84,18 +94,24 @@ class Costs(_Strict):
         """B_disk in B/s."""
         return self.disk_bandwidth * _BYTES[self.disk_unit]
 
-    def units(self, object_bytes: int) -> tuple[int, int, int, int, int, int]:
-        """Returns tick, start of a copy, copy of an object, lock, bit test and write of an object in the simulator's units."""
+    def units(self, object_bytes: int) -> tuple[int, ...]:
+        """Returns tick, start of a copy, copy of an object, lock, bit test, write of an object, the writer's passing it, sync,
+        and write of a page in the simulator's units.
+        """
+        write_s = (self.slot_bytes or object_bytes) / self.disk_bytes_per_s
+        pass_s = write_s if self.pass_ns is None else self.pass_ns / 1e9
         seconds = (
             1 / self.tick_hz,
             self.copy_start_ns / 1e9,
             object_bytes / self.memory_bytes_per_s,
             self.lock_ns / 1e9,
             self.bit_ns / 1e9,
-            object_bytes / self.disk_bytes_per_s,
+            write_s if self.pass_ns is None else pass_s + write_s,
+            pass_s,
+            self.sync_ms / 1e3,
+            self.page_bytes / self.disk_bytes_per_s,
         )
-        tick, group, copy, lock, bit, write = (round(value * UNITS_PER_S) for value in seconds)
-        return tick, group, copy, lock, bit, write
+        return tuple(round(value * UNITS_PER_S) for value in seconds)
 
 
 class Readings(_Strict):
@@ -116,8 +132,13 @@ class Readings(_Strict):
     lasts: Literal["whole_ticks", "written"] = "whole_ticks"
     """What the time of a checkpoint is: to the end of the tick at which it is found written, or until it is written."""
 
+    backup: Literal["swept", "written"] = "swept"
+    """What a write to a double backup takes: as much as the whole image, as sorted writes pass every track, or what is
+    written.
+    """
+
     @property
-    def flags(self) -> tuple[bool, bool, bool, bool, bool]:
+    def flags(self) -> tuple[bool, ...]:
         """The readings as the native core takes them."""
         return (
             self.updates_at == "spread",
@@ -125,4 +146,5 @@ class Readings(_Strict):
             self.copies == "touched",
             self.writes == "always",
             self.starts == "dirty",
+            self.backup == "swept",
         )

@@ -10,7 +10,11 @@ from tickdisk.checkpoint.inputs import Input
 from tickdisk.checkpoint.model import ALGORITHMS, PARTIAL_LOG, UNITS_PER_S, Algorithm, Costs, Readings
 
 _MS = UNITS_PER_S / 1e3
-_TICKS = ("start", "overhead", "length")
+WORK = ("begun", "copied", "groups", "tested", "touched", "locked", "saved", "beside", "changed_beside")
+"""What a tick does for checkpoints: checkpoints begun; objects copied at once, in so many contiguous groups; updates that tested
+whether to save, of so many objects; first touches that took the lock, and those that saved; updates while a checkpoint was being
+written, and the objects that they changed."""
+_TICKS = ("start", "overhead", "length", *WORK)
 _CHECKPOINTS = ("tick", "begin", "pause", "written", "objects", "copied", "is_full")
 _COSTS, _READINGS = Costs(), Readings()
 
@@ -31,6 +35,8 @@ class Outcome:
     run: Run
     ticks: pd.DataFrame
     """A row a tick: overhead_ms (the time added to it), length_ms."""
+    work: pd.DataFrame
+    """A row a tick: WORK."""
     checkpoints: pd.DataFrame
     """A row a completed checkpoint: tick (at whose end it begins), begin_s, end_s, pause_ms, objects and bytes written, objects
     copied in memory, is_full, recovery_s (after a crash at its end)."""
@@ -70,7 +76,7 @@ def simulate(source: Input, runs: Sequence[Run], *, ticks: int) -> list[Outcome]
         table = _unpacked(tick_bytes, _TICKS)
         checkpoints = _checkpoints(_unpacked(checkpoint_bytes, _CHECKPOINTS), run, state.objects, state.object_bytes)
         shown = pd.DataFrame({f"{name}_ms": table[name] / _MS for name in ("overhead", "length")})
-        outcomes.append(Outcome(run, shown, checkpoints, updates, own_ns + sorted_ns))
+        outcomes.append(Outcome(run, shown, table[list(WORK)], checkpoints, updates, own_ns + sorted_ns))
     return outcomes
 
 

@@ -1,15 +1,26 @@
 """`tickdisk checkpoint ...`: how a game's state is saved, in simulation and for real."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tickdisk import process
+from tickdisk.errors import TickdiskError
 from tickdisk.project import PLAN_PATH
 
 _Rows = Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)]
+_DEVICES_PATH = Path("data/devices.yaml")
+_Folder = Annotated[Path | None, typer.Argument(help="Folder on the disk to be tried; none with --device.")]
+_DeviceName = Annotated[
+    str | None, typer.Option("--device", help="Emulated device to try instead: of data/devices.yaml, or a file with one.")
+]
+_SaveSeconds = Annotated[
+    float, typer.Option(help="In which checkpoints begin, twice a life; a third as long they rest.", min=0.5)
+]
 _Store = Annotated[Path, typer.Argument(help="Folder of the store.")]
 app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state: simulated, and for real.")
 
@@ -36,7 +47,7 @@ def sweep(
         anchors=checkpoint.anchor_rates(published),
         seed=config.seed,
     )
-    found = checkpoint.sweep(made, cores=len(os.sched_getaffinity(0)), say=lambda line: print(line, flush=True))
+    found = checkpoint.sweep(made, cores=len(os.sched_getaffinity(0)), say=_say)
     checkpoint.write_sweep(found, output)
 
 
@@ -165,27 +176,131 @@ def crash(
 
 @app.command("compare")
 def compare(
-    folder: Annotated[Path, typer.Argument(help="Folder on the disk to be tried.")],
+    folder: _Folder = None,
     *,
-    rates: Annotated[list[int] | None, typer.Option("--rate", help="Updates per tick; empty: six from 1,000 to 256,000.")] = None,
+    device_name: _DeviceName = None,
+    rates: Annotated[
+        list[int] | None, typer.Option("--rate", help="Updates per tick to compare at; empty: 1,000 to 256,000.")
+    ] = None,
+    fit_rates: Annotated[
+        list[int] | None, typer.Option("--fit-rate", help="Updates per tick to calibrate the model at; empty: four others.")
+    ] = None,
     later: Annotated[bool, typer.Option(help="The six later algorithms, too, which the cost model does not know.")] = False,
     rows: _Rows = 1_000_000,
-    ticks: Annotated[int, typer.Option(help="Of each life; the first 2 s are cut.", min=100)] = 180,
-    output: Annotated[Path | None, typer.Option(help="Parquet file to write the table to.")] = None,
+    save_seconds: _SaveSeconds = 2.4,
+    output: Annotated[Path | None, typer.Option(help="Folder to write the tables to.")] = None,
 ) -> None:
-    """Runs the real algorithms over update rates beside their simulation with this machine's parameters."""
+    """Plays lives of the real algorithms over update rates, and holds the cost model against them, plain and calibrated."""
     from tickdisk import checkpoint, store
 
-    machine, found = store.compare(
-        folder,
-        state=checkpoint.State(rows=rows),
-        rates=rates or [1_000, 4_000, 16_000, 64_000, 128_000, 256_000],
-        ticks=ticks,
-        algorithms=store.ALGORITHMS if later else checkpoint.ALGORITHMS,
-        say=lambda line: print(line, flush=True),
-    )
-    print(" ".join(f"{name} {value:,.4g}" for name, value in machine.model_dump().items()))
-    for line in store.summary(found):
+    with _place(folder, device_name, rows) as own:
+        design = store.Design(
+            folder=own,
+            state=checkpoint.State(rows=rows),
+            rates=rates or store.RATES,
+            algorithms=store.ALGORITHMS if later else checkpoint.ALGORITHMS,
+            save_s=save_seconds,
+            rest_s=save_seconds / 3,
+        )
+        found = store.compare(design, fit_rates=fit_rates or store.FIT_RATES, say=_say)
+    for line in store.lines(found):
         print(line)
     if output is not None:
-        found.to_parquet(output)
+        store.write_comparison(found, output)
+
+
+@app.command("study")
+def study(
+    plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
+    output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/store"),
+) -> None:
+    """Plays the real lives of the plan: against the cost model, and every algorithm on several games."""
+    from tickdisk import checkpoint, device, store
+    from tickdisk.config import parse_config
+    from tickdisk.files import read_json
+
+    process.follow_owner()
+    config = parse_config(read_json(plan)["config"])
+    own = config.chosen.store
+    design = store.Design(
+        folder=output,
+        state=checkpoint.State(rows=own.rows),
+        rates=own.updates_per_tick,
+        algorithms=checkpoint.ALGORITHMS,
+        tick_hz=own.tick_hz,
+        warm_up_s=own.warm_up_s,
+        save_s=own.save_s,
+        rest_s=own.rest_s,
+        cycles=own.cycles,
+        lives=own.lives,
+        seed=config.seed,
+    )
+    games = [
+        store.Game(game.name, game.rows, game.updates_per_tick, game.skew, game.save_s, device.named(game.device, _DEVICES_PATH))
+        for game in own.games
+    ]
+    disk = device.named(own.device, _DEVICES_PATH)
+    found = store.study(design, disk, fit_rates=own.fit_updates_per_tick, games=games, say=_say)
+    store.write_study(found, output)
+
+
+@app.command("advise")
+def advise(
+    folder: _Folder = None,
+    *,
+    device_name: _DeviceName = None,
+    updates_per_tick: Annotated[int, typer.Option(help="Cells that change in a tick.", min=1)] = 64_000,
+    skew: Annotated[float, typer.Option(help="Of the Zipf distribution of the cells.", min=0, max=0.99)] = 0.8,
+    rows: _Rows = 1_000_000,
+    tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=1)] = 30,
+    limit_ms: Annotated[float | None, typer.Option(help="What a tick may take longer; empty: half a tick.", min=0)] = None,
+    memory_mb: Annotated[float | None, typer.Option(help="What the process may take; empty: any.", min=1)] = None,
+    save_seconds: _SaveSeconds = 2.4,
+) -> None:
+    """Tries every algorithm on a game like yours, here and on this disk, and says which to take and why."""
+    from tickdisk import checkpoint, store
+
+    state = checkpoint.State(rows=rows)
+    with _place(folder, device_name, rows) as own:
+        design = store.Design(
+            folder=own,
+            state=state,
+            rates=[updates_per_tick],
+            algorithms=store.ALGORITHMS,
+            skew=skew,
+            tick_hz=tick_hz,
+            save_s=save_seconds,
+            rest_s=save_seconds / 3,
+        )
+        found = store.trials(design, lambda _: print(".", end="", flush=True))
+    limit = 500 / tick_hz if limit_ms is None else limit_ms
+    print(f"\nstate {state.objects * state.object_bytes / 1e6:,.0f} MB, {updates_per_tick:,} updates per tick, skew {skew:g}:")
+    print(f"{'':28} {'added/tick':>10} {'longest':>10} {'checkpoint':>11} {'recovery':>10} {'written':>10} {'memory':>10}")
+    for row in found.sort_values("added_ms").to_dict("records"):
+        mark = " " if row["longest_ms"] <= limit else "!"
+        print(
+            f"{row['algorithm']:28} {row['added_ms']:7.3f} ms {row['longest_ms']:6.2f} ms{mark} {row['checkpoint_s']:8.3f} s "
+            f"{row['recovery_s']:8.3f} s {row['bytes'] / 1e6:7,.1f} MB {row['memory_bytes'] / 1e6:7,.0f} MB"
+        )
+    advice = store.advise(found, limit_ms=limit, memory_bytes=None if memory_mb is None else 1e6 * memory_mb)
+    print(f"!: longer than {limit:.1f} ms. One life of each; other work on the machine makes ticks longer, too.")
+    print(f"take {advice.algorithm}: {advice.why}")
+
+
+@contextmanager
+def _place(folder: Path | None, device_name: str | None, rows: int) -> Iterator[Path]:
+    """Yields the folder to try: the given one, or a device of its own."""
+    from tickdisk import checkpoint, device, store
+
+    if device_name is None:
+        if folder is None:
+            raise TickdiskError("give the folder to try, or an emulated device by --device")
+        yield folder
+        return
+    size_bytes = store.room_bytes(checkpoint.State(rows=rows))
+    with device.up(device.named(device_name, _DEVICES_PATH), size_bytes=size_bytes) as disk:
+        yield disk.mount_point
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

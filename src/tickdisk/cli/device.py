@@ -38,7 +38,7 @@ def up(
     devices: _Devices = _DEVICES_PATH,
 ) -> None:
     """Mounts an emulated device, which stays until `down`; prints where it is."""
-    model = _model(tier, devices)
+    model = device.named(tier, devices)
     disk = device.bring_up(
         model,
         backend=backend,
@@ -77,7 +77,7 @@ def backends() -> None:
 @app.command("set")
 def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = _DEVICES_PATH) -> None:
     """Turns a mounted device into another one; its files stay."""
-    model, disk = _model(tier, devices), device.attach(name)
+    model, disk = device.named(tier, devices), device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
     setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
     print(f"{disk.name}: {model.name} since {setting.effective_ns} ns, setting {setting.number}")
@@ -157,12 +157,6 @@ def profile(
 
 def _say(line: str) -> None:
     print(line, flush=True)
-
-
-def _model(name: str, devices: Path) -> device.DeviceModel:
-    if device.is_file(name):
-        return device.load_device(Path(name))
-    return device.find_device(device.load_devices(devices), name)
 
 
 def _made_of(disk: device.MountedDevice) -> str:

@@ -150,6 +150,46 @@ class Checkpoint(_Strict):
     """Skews of the sweep, at 64,000 updates per tick."""
 
 
+class StoreGame(_Strict):
+    """A game that every algorithm is tried on."""
+
+    name: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
+    rows: Count
+    """Rows of ten cells of 4 bytes: the size of the state."""
+    updates_per_tick: Count
+    skew: Annotated[float, Field(ge=0, lt=1)]
+    """Of the Zipf distribution of the updates."""
+    save_s: Seconds
+    """As in `Store`; it has a third of it to rest."""
+    device: str
+    """Of data/devices.yaml."""
+
+
+class Store(_Strict):
+    """Real lives of the store: against the cost model, and every algorithm on several games."""
+
+    device: str
+    """Of data/devices.yaml: what the models are compared on."""
+    rows: Count
+    """Rows of ten cells of 4 bytes, there."""
+    tick_hz: Annotated[float, Field(gt=0)]
+    warm_up_s: Seconds
+    """Of a life, not counted."""
+    save_s: Seconds
+    """In which checkpoints begin, one after the other."""
+    rest_s: Seconds
+    """After it, in which none begins: longer than a checkpoint takes."""
+    cycles: Count
+    """How often both, in a life."""
+    lives: Count
+    """Of each algorithm at each update rate and on each game."""
+    updates_per_tick: Annotated[list[Count], Field(min_length=1)]
+    """Update rates at which real and modelled overhead are compared."""
+    fit_updates_per_tick: Annotated[list[Count], Field(min_length=1)]
+    """Others, at which the calibrated model gets its terms."""
+    games: Annotated[list[StoreGame], Field(min_length=1)]
+
+
 class Scale(_Strict):
     """How much of everything."""
 
@@ -164,6 +204,7 @@ class Scale(_Strict):
     replay: Replay
     capture_cost: CaptureCost
     checkpoint: Checkpoint
+    store: Store
     repeats: Annotated[int, Field(ge=0, le=2)]
     """How often a cell is repeated at the most when the machine was too loaded."""
 

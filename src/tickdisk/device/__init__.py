@@ -13,7 +13,7 @@ from tickdisk.device.cut import Cut
 from tickdisk.device.extents import ExtentRecorder, extents_of
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
-from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices
+from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices, named
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
 from tickdisk.device.parts import (
     Bucket,
@@ -73,6 +73,7 @@ __all__ = [
     "load_device",
     "load_devices",
     "measure_floor",
+    "named",
     "native_path",
     "read_log",
     "recover",

@@ -180,6 +180,11 @@ def is_file(name: str) -> bool:
     return name.endswith(FILE)
 
 
+def named(name: str, devices: Path) -> DeviceModel:
+    """Returns the device of that name: in the file `devices`, or the one in the file that it names."""
+    return load_device(Path(name)) if is_file(name) else find_device(load_devices(devices), name)
+
+
 def load_device(path: Path) -> DeviceModel:
     """Returns the only device in a YAML file; TickdiskError when there are more."""
     devices = load_devices(path)

@@ -8,11 +8,13 @@ from tickdisk.plot.effects import dose_response, forest, paired_dots
 from tickdisk.plot.fidelity import fidelity
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_timeline
 from tickdisk.plot.replay import lateness_over_time, lateness_tails, service_times
+from tickdisk.plot.store import algorithms_games, model_real
 from tickdisk.plot.theme import save_png, save_svg, to_svg
 from tickdisk.plot.timeline import switchback_timeline
 
 __all__ = [
     "access_sizes",
+    "algorithms_games",
     "bandwidth",
     "calibration_latency",
     "checkpoint_cost",
@@ -26,6 +28,7 @@ __all__ = [
     "latency_spread",
     "lateness_over_time",
     "lateness_tails",
+    "model_real",
     "offset_time",
     "over_regions",
     "paired_dots",

@@ -109,7 +109,7 @@ def log_scale(values: "pd.Series[float]", *also: float, pad: float = 1.15) -> tu
     return alt.Scale(type="log", domain=[low, high], nice=False), decades(low, high)
 
 
-def finish(chart: alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart) -> Any:
+def finish(chart: alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart) -> Any:
     """Returns the chart with the theme in it, so that it looks the same wherever it is drawn."""
     return chart.configure(**_CONFIG)
 

@@ -11,10 +11,11 @@ from tickdisk.report.inside_tick import InsideTick as inside_tick  # noqa: N813
 from tickdisk.report.join_burst import JoinBurst as join_burst  # noqa: N813
 from tickdisk.report.publish import check_results, set_paper, write_page
 from tickdisk.report.replay import ReplayStudy as replay  # noqa: N813
+from tickdisk.report.store import StoreStudy as store  # noqa: N813
 from tickdisk.report.study import VERDICTS, Claim, Fact, Study
 from tickdisk.report.switchback import Switchback as switchback  # noqa: N813
 
-_ANALYSIS = ("stats", "qos", "plot", "report", "calibrate", "blame", "accesses", "replay", "checkpoint")
+_ANALYSIS = ("stats", "qos", "plot", "report", "calibrate", "blame", "accesses", "replay", "checkpoint", "store")
 
 
 def analysis_digest(notebook: str) -> str:
@@ -39,6 +40,7 @@ __all__ = [
     "join_burst",
     "replay",
     "set_paper",
+    "store",
     "switchback",
     "write_page",
 ]

@@ -305,12 +305,6 @@ class AccessStudy(Study):
         windows = pd.concat([accesses.predict(self.model.value, life).assign(life=life.name) for life in lives])
         return self.figure("predicted", plot.predicted_observed(windows))
 
-    def verdicts_table(self) -> pd.DataFrame:
-        """Returns the claims as a table."""
-        columns = {"statement": "claim", "source": "source", "verdict": "verdict", "n": "n", "evidence": "evidence"}
-        rows = [{words: getattr(claim, name) for name, words in columns.items()} for claim in self.claims]
-        return pd.DataFrame(rows).set_index("claim")
-
 
 def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
     started_ns, settings = tables.manifest["started_ns"], tables.manifest["server"]["settings"]

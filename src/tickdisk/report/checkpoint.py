@@ -168,11 +168,6 @@ class CheckpointStudy(Study):
         )
         return self.figure("timeline", plot.tick_lengths(table, limit_ms=1.5 * tick_ms, tick_ms=tick_ms, order=_ORDER, note=note))
 
-    def verdicts_table(self) -> pd.DataFrame:
-        """Returns the claims as a table."""
-        rows = [(claim.statement, claim.source, claim.verdict, claim.n, claim.evidence) for claim in self.claims]
-        return pd.DataFrame(rows, columns=["claim", "source", "verdict", "n", "evidence"]).set_index("claim")
-
 
 def _nearest(tried: pd.DataFrame, anchor: Measured) -> tuple[str, float]:
     """The reading under which an anchor comes nearest to its published value, and what it is there."""

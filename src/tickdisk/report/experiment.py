@@ -297,18 +297,3 @@ class Experiment(Study):
             facts=[f"{self.fact_name(metric)}_ratio.{arm}"],
             n=verdict.n,
         )
-
-    def verdicts_table(self) -> pd.DataFrame:
-        """Returns the claims as a table."""
-        return pd.DataFrame(
-            [
-                {
-                    "claim": claim.statement,
-                    "source": claim.source,
-                    "verdict": claim.verdict,
-                    "n": claim.n,
-                    "evidence": claim.evidence,
-                }
-                for claim in self.claims
-            ]
-        ).set_index("claim")

@@ -295,11 +295,6 @@ class InsideTick(Study):
         )
         return self.figure("stalls", plot.stalls_found(rows.sort_values("kind", ascending=False)))
 
-    def verdicts_table(self) -> pd.DataFrame:
-        """Returns the claims as a table."""
-        rows = [{"claim": c.statement, "verdict": c.verdict, "n": c.n, "evidence": c.evidence} for c in self.claims]
-        return pd.DataFrame(rows).set_index("claim")
-
 
 def _injections(one: blame.Blame) -> pd.DataFrame:
     found = one.evidence.injections

@@ -173,11 +173,6 @@ class ReplayStudy(Study):
         rows += [(name, reason, count) for name, run in self.runs.items() for reason, count in run["left_out"].items()]
         return pd.DataFrame(rows, columns=["by", "reason", "requests"])
 
-    def verdicts_table(self) -> pd.DataFrame:
-        """Returns the claims as a table."""
-        rows = [(claim.statement, claim.source, claim.verdict, claim.n, claim.evidence) for claim in self.claims]
-        return pd.DataFrame(rows, columns=["claim", "source", "verdict", "n", "evidence"]).set_index("claim")
-
     def lateness(self) -> SVG:
         """Returns the CCDFs of lag and of issued - due, ours and fio's."""
         shown = [name for name in (self._fast, self._fio) if name is not None]

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import plot
@@ -103,6 +104,11 @@ class Study:
                 f"claim {self.name}.{name}: verdict {verdict!r} or facts {missing} unknown; state facts before claims"
             )
         self.claims.append(Claim(f"{self.name}.{name}", source, statement, verdict, evidence, full, n))
+
+    def verdicts_table(self) -> pd.DataFrame:
+        """Returns the claims as a table."""
+        rows = [(claim.statement, claim.source, claim.verdict, claim.n, claim.evidence) for claim in self.claims]
+        return pd.DataFrame(rows, columns=["claim", "source", "verdict", "n", "evidence"]).set_index("claim")
 
     def figure(self, name: str, chart: "alt.TopLevelMixin") -> SVG:
         """Returns the chart as SVG for display, and keeps it as `figures/NAME.svg`."""

@@ -1,31 +1,56 @@
 """A game's state that is kept for real: lives of a store under each algorithm, recovery, and crashes."""
 
-from tickdisk.store.compare import REAL, compare, summary
+from tickdisk.store.advice import Advice, advise
+from tickdisk.store.calibrated import PAPER, REAL, TERMS, Calibrated, calibrate, predict
+from tickdisk.store.compare import FIT_RATES, RATES, WITHIN, Comparison, compare, lines, read_comparison, write_comparison
 from tickdisk.store.crash import AIMED, Crash, Cutter, Killer, campaign, cutter
 from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live, started
 from tickdisk.store.machine import Machine, measure_machine
 from tickdisk.store.recovery import Recovered, Refused, recover, verify
+from tickdisk.store.study import Game, Outcome, read_study, room_bytes, study, write_study
+from tickdisk.store.trial import Design, trials
 
 __all__ = [
     "AIMED",
     "ALGORITHMS",
+    "FIT_RATES",
     "LATER",
+    "PAPER",
+    "RATES",
     "REAL",
+    "TERMS",
+    "WITHIN",
+    "Advice",
+    "Calibrated",
+    "Comparison",
     "Crash",
     "Cutter",
+    "Design",
+    "Game",
     "Killer",
     "Life",
     "Machine",
+    "Outcome",
     "Recovered",
     "Refused",
     "Setting",
+    "advise",
+    "calibrate",
     "campaign",
     "compare",
     "cutter",
+    "lines",
     "live",
     "measure_machine",
+    "predict",
+    "read_comparison",
+    "read_study",
     "recover",
+    "room_bytes",
     "started",
-    "summary",
+    "study",
+    "trials",
     "verify",
+    "write_comparison",
+    "write_study",
 ]

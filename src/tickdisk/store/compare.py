@@ -1,111 +1,111 @@
-"""The real algorithms against their simulation with this machine's parameters, over update rates: the paper's validation."""
+"""The real algorithms against their simulation, over update rates: the paper's validation, and the model calibrated on other
+rates.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 import pandas as pd
 
 from tickdisk import checkpoint
-from tickdisk.checkpoint import Readings, Run, State, ZipfTrace
-from tickdisk.store.life import Life, Setting, live
-from tickdisk.store.machine import Machine, measure_machine
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json, whole, write_json
+from tickdisk.store.calibrated import Calibrated, calibrate, predict
+from tickdisk.store.machine import measure_machine
+from tickdisk.store.trial import Design, trials
 
-REAL = Readings(locks="written", writes="always", starts="dirty", lasts="written")
-"""How the real ones do what the paper leaves open."""
-WARM_UP_S = 2.0
+RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
+"""As the paper has them."""
+FIT_RATES = (1_500, 6_000, 24_000, 96_000, 300_000)
+WITHIN = 0.3
+"""A model is right when it is off by no more."""
 
 
-def compare(
-    folder: Path,
-    *,
-    state: State,
-    rates: Sequence[int],
-    ticks: int,
-    tick_hz: float = 30,
-    seed: int = 42,
-    algorithms: Sequence[str] = checkpoint.ALGORITHMS,
-    say: Callable[[str], None] = print,
-) -> tuple[Machine, pd.DataFrame]:
-    """Returns the machine, and a row for each rate and algorithm: rate, algorithm, real_ms, model_ms, aware_ms, longest_real_ms,
-    longest_model_ms, checkpoint_real_s, checkpoint_model_s, memory_bytes.
+@dataclass(frozen=True)
+class Comparison:
+    """What was measured in one run on one machine."""
 
-    Overheads are means over ticks, in ms: what a tick takes more than one of a life without checkpoints on the same updates, and
-    what the cost model says with parameters as the paper measures them (model) and with memory that is not in the cache (aware).
-    """
+    calibrated: Calibrated
+    fitted: pd.DataFrame
+    """The trials that the terms rest on (see `trials`)."""
+    tested: pd.DataFrame
+    """Trials at other rates, with model_ms, calibrated_ms, model_s and calibrated_s where the cost model knows the algorithm."""
+
+    def means(self) -> pd.DataFrame:
+        """Returns the tested trials, each column the mean over lives: a row for each rate and algorithm."""
+        return self.tested.groupby(["rate", "algorithm"], as_index=False, sort=False).mean()
+
+    def summary(self) -> pd.DataFrame:
+        """Returns a row for each algorithm that the model knows: ranks (Spearman's correlation over rates; of what does not
+        depend on the rate it says nothing), varies (the largest overhead of the calibrated model over its smallest), model_least
+        and model_most (of the model over the real), calibrated_least, calibrated_most, rates, within (of how many the calibrated
+        is within 30 %).
+        """
+        rows = []
+        for name in checkpoint.ALGORITHMS:
+            own = self.means()
+            own = own[own["algorithm"] == name]
+            if own.empty:
+                continue
+            model, after = own["model_ms"] / own["added_ms"], own["calibrated_ms"] / own["added_ms"]
+            rows.append(
+                {
+                    "algorithm": name,
+                    "varies": own["calibrated_ms"].max() / own["calibrated_ms"].min(),
+                    "ranks": own["added_ms"].corr(own["calibrated_ms"], method="spearman"),
+                    "model_least": model.min(),
+                    "model_most": model.max(),
+                    "calibrated_least": after.min(),
+                    "calibrated_most": after.max(),
+                    "rates": len(own),
+                    "within": int((abs(after - 1) <= WITHIN).sum()),
+                }
+            )
+        return pd.DataFrame(rows)
+
+
+def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> Comparison:
+    """Returns trials of `design` beside both models; the calibrated one rests on trials at `fit_rates`, with another seed."""
+    design.folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="tickdisk-compare-", dir=design.folder) as own:
+        design = replace(design, folder=Path(own))
+        machine = measure_machine(design.state, design.folder)
+        fit = replace(design, rates=fit_rates, seed=design.seed + 1, algorithms=checkpoint.ALGORITHMS)
+        fitted = trials(fit, say)
+        tested = trials(design, say)
+    calibrated = calibrate(machine, fit, fitted)
+    predicted = predict(calibrated, design, design.algorithms)
+    return Comparison(calibrated, fitted, tested.merge(predicted, on=["rate", "algorithm"], how="left"))
+
+
+def lines(found: Comparison) -> Iterator[str]:
+    """Yields what is to be said of a comparison, a line at a time."""
+    for row in found.summary().itertuples():
+        yield (
+            f"{row.algorithm:28} rank correlation {row.ranks:5.2f}; over the real: the paper's model {row.model_least:.2f} to "
+            f"{row.model_most:.2f}, calibrated {row.calibrated_least:.2f} to {row.calibrated_most:.2f}, "
+            f"within {WITHIN:.0%} at {row.within} of {row.rates} rates"
+        )
+    for name, ns in found.calibrated.terms_ns.items():
+        yield f"{name:16} {ns:12.2f} ns"
+    yield f"pass {found.calibrated.pass_ns:.0f} ns an object, sync {found.calibrated.sync_ms:.1f} ms"
+
+
+def write_comparison(found: Comparison, folder: Path) -> None:
+    """Writes `fitted.parquet`, `tested.parquet` and, last, `calibrated.json`, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix="tickdisk-compare-", dir=folder) as own:
-        return _compare(Path(own), state, rates, ticks, tick_hz, seed, algorithms, say)
+    for name in ("fitted", "tested"):
+        with whole(folder / f"{name}.parquet") as partial:
+            getattr(found, name).to_parquet(partial)
+    write_json(folder / "calibrated.json", found.calibrated.model_dump(mode="json"))
 
 
-def _compare(
-    folder: Path,
-    state: State,
-    rates: Sequence[int],
-    ticks: int,
-    tick_hz: float,
-    seed: int,
-    algorithms: Sequence[str],
-    say: Callable[[str], None],
-) -> tuple[Machine, pd.DataFrame]:
-    machine = measure_machine(state, folder)
-    costs = [machine.costs(tick_hz=tick_hz, object_bytes=state.object_bytes, cached=cached) for cached in (True, False)]
-    rows = []
-    for rate in rates:
-        trace = ZipfTrace(rate, seed=seed, state=state)
-        setting = Setting("naive_snapshot", folder / "store", trace, ticks=ticks, tick_hz=tick_hz, full_every=REAL.full_every)
-        bare = _settled(_live(replace(setting, has_checkpoints=False)))
-        for name in algorithms:
-            life = _live(replace(setting, algorithm=name))
-            real_ms = _overhead_ms(life, bare)
-            row = {"rate": rate, "algorithm": name, "real_ms": real_ms.mean(), "longest_real_ms": real_ms.max()}
-            row["checkpoint_real_s"] = _settled_checkpoints_s(life)
-            row["memory_bytes"] = life.memory_bytes
-            if name in checkpoint.ALGORITHMS:
-                model, aware = checkpoint.simulate(trace, [Run(name, one, REAL) for one in costs], ticks=ticks)
-                from_tick = len(model.ticks) - len(real_ms)
-                row["model_ms"] = model.ticks["overhead_ms"][from_tick:].mean()
-                row["longest_model_ms"] = model.ticks["overhead_ms"][from_tick:].max()
-                row["aware_ms"] = aware.ticks["overhead_ms"][from_tick:].mean()
-                row["checkpoint_model_s"] = model.checkpoint_s
-            rows.append(row)
-            say(", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{value}" for key, value in row.items()))
-    return machine, pd.DataFrame(rows)
-
-
-def summary(found: pd.DataFrame) -> Iterator[str]:
-    """Yields a line for each algorithm that the cost model knows: rank correlation over rates, and the model over the real."""
-    for name in checkpoint.ALGORITHMS:
-        rows = found[found["algorithm"] == name]
-        ranks = rows["real_ms"].rank().corr(rows["aware_ms"].rank())
-        ratios = {column: rows[column] / rows["real_ms"] for column in ("model_ms", "aware_ms")}
-        spans = [f"{own.min():.2f} to {own.max():.2f}" for own in ratios.values()]
-        yield f"{name:28} rank correlation {ranks:.2f}; model over real {spans[0]}, with memory out of the cache {spans[1]}"
-
-
-def _live(setting: Setting) -> Life:
-    """In a new world, which is removed again."""
-    try:
-        return live(setting)
-    finally:
-        rmtree(setting.folder)
-
-
-def _settled(life: Life) -> pd.DataFrame:
-    """The ticks after the first seconds, in which pages are touched for the first time."""
-    since_ns = life.ticks["begin_ns"] - life.ticks["begin_ns"].iloc[0]
-    settled: pd.DataFrame = life.ticks[since_ns >= 1e9 * WARM_UP_S]
-    return settled
-
-
-def _overhead_ms(life: Life, bare: pd.DataFrame) -> pd.Series:
-    """Of each tick: its updates and its pause, less what the updates take by themselves on average."""
-    own = _settled(life)
-    return (own["update_ns"] + own["pause_ns"] - bare["update_ns"].mean()) / 1e6
-
-
-def _settled_checkpoints_s(life: Life) -> float:
-    made = life.checkpoints
-    return float((made["end_ns"] - made["begin_ns"]).iloc[1:].mean() / 1e9)
+def read_comparison(folder: Path) -> Comparison:
+    """Returns what is in a folder; TickdiskError names what is missing."""
+    path = folder / "calibrated.json"
+    if not path.exists():
+        raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint compare --output {folder}`")
+    fitted, tested = (pd.read_parquet(folder / f"{name}.parquet") for name in ("fitted", "tested"))
+    return Comparison(Calibrated.model_validate(read_json(path)), fitted, tested)

@@ -23,7 +23,7 @@ LATER = ("zigzag", "ping_pong", "calc", "hourglass", "piggyback", "fork")
 ALGORITHMS: tuple[str, ...] = (*checkpoint.ALGORITHMS, *LATER)
 """In the order of the native core."""
 _CHILD = Path(__file__).with_name("child.py")
-_TICKS = ("tick", "begin_ns", "update_ns", "log_ns", "pause_ns")
+_TICKS = ("tick", "begin_ns", "update_ns", "log_ns", "pause_ns", "shadow_ns")
 _CHECKPOINTS = (
     "number",
     "tick",
@@ -49,12 +49,23 @@ class Setting:
     ticks: int = 300
     tick_hz: float = 30
     """Ticks per second; 0: as fast as they go."""
+    spins: bool = False
+    """Whether the game's thread spins until the next tick, instead of sleeping."""
     queries: int = 0
     """Cells that the game only looks at in each tick."""
     full_every: int = 10
     """Of a partial log every so many checkpoints is a full one."""
     has_checkpoints: bool = True
-    """Without, the life tells what updates and the log of actions take by themselves."""
+    save_ticks: int = 0
+    """Checkpoints begin in so many ticks,"""
+    rest_ticks: int = 0
+    """and in so many none, in turn; 0 and 0: in all."""
+    save_from: int = 0
+    """Such a cycle begins with this tick, counted from 0."""
+    has_shadow: bool = False
+    """Whether every tick is also played on a state that no algorithm keeps: what the updates take by themselves at that
+    moment.
+    """
 
     @property
     def cells(self) -> int:
@@ -71,9 +82,14 @@ class Setting:
             "updates": ["zipf", *zipf, trace.seed],
             "ticks": self.ticks,
             "tick_ns": round(1e9 / self.tick_hz) if self.tick_hz else 0,
+            "spins": self.spins,
             "queries": self.queries,
             "full_every": self.full_every,
             "has_checkpoints": self.has_checkpoints,
+            "save_from": self.save_from,
+            "save_ticks": self.save_ticks,
+            "rest_ticks": self.rest_ticks,
+            "has_shadow": self.has_shadow,
             "board": None if board is None else str(board),
         }
 
@@ -87,7 +103,8 @@ class Life:
     """The tick that the world was found at."""
     last: int
     ticks: pd.DataFrame
-    """A row a tick: tick, begin_ns, update_ns (updates with what the algorithm adds to them), log_ns, pause_ns."""
+    """A row a tick: tick, begin_ns, update_ns (updates with what the algorithm adds to them), log_ns, pause_ns, shadow_ns (the
+    same updates on the shadow)."""
     checkpoints: pd.DataFrame
     """A row a finished checkpoint: number, tick, begin_ns, pause_ns, copied and written objects, is_full, write_ns, sync_ns,
     switch_ns, end_ns."""

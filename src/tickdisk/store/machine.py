@@ -1,4 +1,4 @@
-"""The parameters of the cost model, measured on this machine: the paper's micro-benchmarks, and the same out of the cache."""
+"""The parameters of the cost model, measured on this machine: the paper's micro-benchmarks."""
 
 import os
 from pathlib import Path
@@ -23,38 +23,31 @@ class Machine(BaseModel):
     state_bytes: int
     copy_all_ns: float
     """Of one copy of the whole state."""
-    copy_next_ns: float
-    """Of one object after its neighbour."""
     copy_random_ns: float
     """Of one object anywhere in the state."""
     lock_ns: float
     """Of one lock, taken and released over and over."""
-    lock_random_ns: float
-    """Of the mark of an object anywhere, taken and released."""
     bit_ns: float
     """Of a dirty bit, counted with its neighbours."""
-    bit_random_ns: float
-    """Of a test of the mark of an object anywhere."""
     disk_bytes_per_s: float
     """Of large sequential writes, with the flush at their end."""
 
-    def costs(self, *, tick_hz: float, object_bytes: int, cached: bool) -> Costs:
-        """Returns the cost model's parameters: as the paper measures them (`cached`), or with memory that is not in the cache."""
+    def costs(self, *, tick_hz: float, object_bytes: int) -> Costs:
+        """Returns the cost model's parameters, as the paper has them from its micro-benchmarks."""
         bandwidth = self.state_bytes / self.copy_all_ns
-        copy_ns = self.copy_next_ns if cached else self.copy_random_ns
         return Costs(
             tick_hz=tick_hz,
             memory_bandwidth=bandwidth,
             memory_unit="GB/s",
-            copy_start_ns=max(0.0, copy_ns - object_bytes / bandwidth),
-            lock_ns=self.lock_ns if cached else self.lock_random_ns,
-            bit_ns=self.bit_ns if cached else self.bit_random_ns,
+            copy_start_ns=max(0.0, self.copy_random_ns - object_bytes / bandwidth),
+            lock_ns=self.lock_ns,
+            bit_ns=self.bit_ns,
             disk_bandwidth=self.disk_bytes_per_s / 1e6,
             disk_unit="MB/s",
         )
 
 
-def measure_machine(state: State, folder: Path, *, rounds: int = 5, write_bytes: int = 128 << 20) -> Machine:
+def measure_machine(state: State, folder: Path, *, rounds: int = 5, write_bytes: int = 64 << 20) -> Machine:
     """Returns this machine's parameters for a state and the disk under `folder`; TickdiskError when that cannot be written."""
     native = dict(store_micro(state.rows * state.columns, rounds, 1))
     return Machine(

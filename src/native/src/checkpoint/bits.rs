@@ -44,6 +44,13 @@ impl Bits {
         starts.sum()
     }
 
+    /// Of how many blocks of so many neighbours, a divisor of 64, at least one is in the set.
+    pub fn blocks(&self, size: usize) -> u64 {
+        let block = u64::MAX >> (64 - size);
+        let of_word = |word: &u64| (0..64).step_by(size).map(|at| u64::from(word >> at & block != 0)).sum::<u64>();
+        self.0.iter().map(of_word).sum()
+    }
+
     /// The runs of neighbours, in order: the first of each, and how many they are.
     pub fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut left = self.iter().peekable();
@@ -83,6 +90,7 @@ mod tests {
         }
         assert!(bits.iter().eq(objects));
         assert_eq!((bits.count(), bits.groups()), (10, 6));
+        assert_eq!([bits.blocks(8), bits.blocks(64)], [6, 4]);
         assert!(bits.runs().eq([(0, 2), (5, 1), (62, 4), (127, 1), (129, 1), (199, 1)]));
         assert!(bits.contains(199) && !bits.contains(198));
         for count in [1, 63, 64, 65, 128] {

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use super::algorithm;
 use super::game::{self, Game};
-use super::simulation::{CheckpointRecord, Copies, Costs, Locks, Phase, Progress, Readings, Simulation, TickRecord};
+use super::simulation::{CheckpointRecord, Copies, Costs, Locks, Phase, Progress, Readings, Simulation, TickRecord, Work};
 use super::source::{Places, Recorded, Source, ZipfSource};
 use super::tick::{Collector, Tick};
 
@@ -18,7 +18,7 @@ use super::tick::{Collector, Tick};
 const LOOK_TICKS: u64 = 50;
 
 /// Algorithm, costs, readings, of how many checkpoints one is full.
-type NativeRun = (usize, [u64; 6], [bool; 5], u64);
+type NativeRun = (usize, [u64; 9], [bool; 6], u64);
 
 fn refused(what: &'static str) -> PyErr {
     PyValueError::new_err(what)
@@ -84,10 +84,10 @@ impl Updates {
     /// Feeds the next `ticks` ticks to each of `runs`; returns the updates, the ns that making them took, the ns that sorting
     /// them by object took, and for each run its ns and its packed ticks and checkpoints.
     ///
-    /// A run is an algorithm, its costs in units of time (tick, group, copy of an object, lock, bit, write of an object), its
-    /// readings (whether updates are spread over the tick, whether every first touch takes the lock, whether every first touch
-    /// copies, whether the write progresses in overheads, whether nothing is on the disk at the beginning), and of how many
-    /// checkpoints one is full.
+    /// A run is an algorithm, its costs in units of time (tick, group, copy of an object, lock, bit, write of an object, passing it,
+    /// sync, write of a page), its readings (whether updates are spread over the tick, whether every first touch takes the lock, whether every first
+    /// touch copies, whether the write progresses in overheads, whether nothing is on the disk at the beginning, whether a double
+    /// backup is swept over), and of how many checkpoints one is full.
     #[allow(clippy::type_complexity, reason = "a tuple is what Python unpacks")]
     fn simulate<'py>(
         &mut self,
@@ -163,11 +163,14 @@ fn new_game(units: u32, seed: u64) -> PyResult<Game> {
     if fits { Ok(Game::new(units, seed)) } else { Err(refused("units come in squads of 64, as many a team")) }
 }
 
-fn costs_of([tick, group, copy_object, lock, bit, write_object]: [u64; 6]) -> Costs {
-    Costs { tick, group, copy_object, lock, bit, write_object }
+fn costs_of([tick, group, copy_object, lock, bit, write_object, pass_object, sync, write_page]: [u64; 9]) -> Costs {
+    Costs { tick, group, copy_object, lock, bit, write_object, pass_object, sync, write_page }
 }
 
-fn readings_of([is_spread, locks_touched, copies_touched, writes_always, starts_dirty]: [bool; 5], full_every: u64) -> Readings {
+fn readings_of(
+    [is_spread, locks_touched, copies_touched, writes_always, starts_dirty, sweeps]: [bool; 6],
+    full_every: u64,
+) -> Readings {
     Readings {
         phase: if is_spread { Phase::Spread } else { Phase::Start },
         locks: if locks_touched { Locks::Touched } else { Locks::Written },
@@ -175,6 +178,7 @@ fn readings_of([is_spread, locks_touched, copies_touched, writes_always, starts_
         progress: if writes_always { Progress::Always } else { Progress::Ticks },
         full_every,
         starts_dirty,
+        sweeps,
     }
 }
 
@@ -220,7 +224,10 @@ fn pack<const FIELDS: usize>(records: impl Iterator<Item = [u64; FIELDS]>) -> Ve
 }
 
 fn pack_ticks(ticks: &[TickRecord]) -> Vec<u8> {
-    pack(ticks.iter().map(|tick| [tick.start, tick.overhead, tick.length]))
+    pack(ticks.iter().map(|tick| {
+        let Work { begun, copied, groups, tested, touched, locked, saved, beside, changed_beside } = tick.work;
+        [tick.start, tick.overhead, tick.length, begun, copied, groups, tested, touched, locked, saved, beside, changed_beside]
+    }))
 }
 
 fn pack_checkpoints(checkpoints: &[CheckpointRecord]) -> Vec<u8> {

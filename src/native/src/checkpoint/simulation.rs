@@ -17,7 +17,14 @@ pub struct Costs {
     pub copy_object: u64,
     pub lock: u64,
     pub bit: u64,
+    /// Of an object on its way to the disk.
     pub write_object: u64,
+    /// Of an object until the writer has read it and is past it: as long as `write_object`, or shorter where a cache takes the writes.
+    pub pass_object: u64,
+    /// Of every checkpoint, after its objects: until all of it is durable.
+    pub sync: u64,
+    /// Of a page of a double backup that is not swept over: what a system writes where one object of it changed.
+    pub write_page: u64,
 }
 
 /// Where the updates of a tick fall in it.
@@ -67,6 +74,32 @@ pub struct Readings {
     pub full_every: u64,
     /// Whether at the beginning nothing is on the disk yet.
     pub starts_dirty: bool,
+    /// Whether a double backup takes as long as the whole image, whatever of it is written.
+    pub sweeps: bool,
+}
+
+/// Objects of a page.
+const PAGE_OBJECTS: usize = 8;
+
+/// What a tick had to do for checkpoints, as numbers of things: whoever knows what each takes knows the overhead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Checkpoints begun.
+    pub begun: u64,
+    /// Objects copied at once, and contiguous groups of them.
+    pub copied: u64,
+    pub groups: u64,
+    /// Updates that tested whether there is something to save.
+    pub tested: u64,
+    /// Objects of which at least one update did.
+    pub touched: u64,
+    /// First touches that took the lock.
+    pub locked: u64,
+    /// Those of them that saved the old value.
+    pub saved: u64,
+    /// Updates in a tick at whose beginning a checkpoint was being written, and the objects that they changed.
+    pub beside: u64,
+    pub changed_beside: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +107,7 @@ pub struct TickRecord {
     pub start: u64,
     pub overhead: u64,
     pub length: u64,
+    pub work: Work,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +133,8 @@ struct Running {
     /// On the writer's clock: when the writing begins and when all is written.
     writes_from: u64,
     written: u64,
+    /// When the writer is past the last object, and nothing is saved any more.
+    captured: u64,
 }
 
 #[derive(Debug)]
@@ -148,19 +184,23 @@ impl Simulation {
 
     /// Simulates the next tick.
     pub fn tick(&mut self, tick: &Tick) {
-        let mut overhead = self.handle_updates(tick);
+        let mut work = Work::default();
+        if self.running.as_ref().is_some_and(|running| running.written > self.writer_now) {
+            (work.beside, work.changed_beside) = (tick.updates, tick.first.len() as u64);
+        }
+        let mut overhead = self.handle_updates(tick, &mut work);
         for image in &mut self.dirty {
             tick.first.iter().for_each(|(object, _)| image.set(*object as usize));
         }
         self.writer_now += self.costs.tick + self.seen_by_writer(overhead);
         if self.running.as_ref().is_none_or(|running| running.written <= self.writer_now) {
             self.finish();
-            let pause = self.begin(self.now + self.costs.tick + overhead);
+            let pause = self.begin(self.now + self.costs.tick + overhead, &mut work);
             overhead += pause;
             self.writer_now += self.seen_by_writer(pause);
         }
         let length = self.costs.tick + overhead;
-        self.ticks.push(TickRecord { start: self.now, overhead, length });
+        self.ticks.push(TickRecord { start: self.now, overhead, length, work });
         self.now += length;
     }
 
@@ -174,50 +214,60 @@ impl Simulation {
     }
 
     /// Begins a checkpoint; returns how long the game waits for it.
-    fn begin(&mut self, now: u64) -> u64 {
+    fn begin(&mut self, now: u64, work: &mut Work) -> u64 {
         let is_due = (u64::from(self.number) + 1).is_multiple_of(self.readings.full_every);
         let own = if self.algorithm.is_partial_log() && is_due { &DRIBBLE_AND_COPY_ON_UPDATE } else { self.algorithm };
         let saves = own.handle_update != Part::Nothing;
         let image = self.number as usize % self.dirty.len().max(1);
         self.number += 1;
-        let (objects, groups) = self.choose(own, image);
+        let (objects, groups, pages) = self.choose(own, image);
 
         let pause = match own.copy_to_memory {
             Part::Nothing => 0,
-            Part::Dirty | Part::All => groups * self.costs.group + objects * self.costs.copy_object,
+            Part::Dirty | Part::All => {
+                (work.copied, work.groups) = (objects, groups);
+                groups * self.costs.group + objects * self.costs.copy_object
+            }
         };
-        let written_places = if own.layout == Layout::DoubleBackup { self.objects as u64 } else { objects };
-        let takes = written_places * self.costs.write_object;
+        work.begun = 1;
+        let (places, takes) = match own.layout {
+            Layout::DoubleBackup if self.readings.sweeps => (self.objects as u64, self.objects as u64 * self.costs.write_object),
+            Layout::DoubleBackup => (objects, objects * self.costs.pass_object + pages * self.costs.write_page),
+            Layout::Log => (objects, objects * self.costs.write_object),
+        };
+        let takes = takes + self.costs.sync;
         let copied = if own.copy_to_memory == Part::Nothing { 0 } else { objects };
         let tick = self.ticks.len() as u64;
         let is_full = own.written == Part::All;
         let record = CheckpointRecord { tick, begin: now, pause, written: now + pause + takes, objects, copied, is_full };
         let writes_from = self.writer_now + self.seen_by_writer(pause);
-        self.running = Some(Running { record, saves, writes_from, written: writes_from + takes });
+        let captured = writes_from + places * self.costs.pass_object;
+        self.running = Some(Running { record, saves, writes_from, written: writes_from + takes, captured });
         pause
     }
 
     /// Chooses what a checkpoint writes, clears its dirty bits, and where updates will ask notes the order of writing;
-    /// returns how many objects and how many contiguous groups.
+    /// returns how many objects, how many contiguous groups, and of how many pages.
     #[allow(clippy::cast_possible_truncation, reason = "cells, and so objects, are numbered by 32 bits")]
-    fn choose(&mut self, own: &Algorithm, image: usize) -> (u64, u64) {
+    fn choose(&mut self, own: &Algorithm, image: usize) -> (u64, u64, u64) {
         let empty = Bits::new(self.objects, false);
         let dirty = self.dirty.get_mut(image).map(|bits| std::mem::replace(bits, empty));
         let written = match dirty {
             Some(bits) if own.written == Part::Dirty => bits,
             _ => Bits::new(self.objects, true),
         };
+        let sweeps = own.layout == Layout::DoubleBackup && self.readings.sweeps;
         if own.handle_update != Part::Nothing {
             for (rank, object) in (0..).zip(written.iter()) {
-                let place = if own.layout == Layout::DoubleBackup { object as u32 } else { rank };
+                let place = if sweeps { object as u32 } else { rank };
                 self.place[object] = (self.number, place);
             }
         }
-        (written.count(), written.groups())
+        (written.count(), written.groups(), written.blocks(PAGE_OBJECTS))
     }
 
-    /// Handle-Update for all updates of a tick: returns what they take, of bits, locks and copies, until all is written.
-    fn handle_updates(&mut self, tick: &Tick) -> u64 {
+    /// Handle-Update for all updates of a tick: returns what they take, of bits, locks and copies, until the writer is past all.
+    fn handle_updates(&mut self, tick: &Tick, work: &mut Work) -> u64 {
         let Some(running) = self.running.as_mut().filter(|running| running.saves) else { return 0 };
         let (costs, readings, start) = (self.costs, self.readings, self.writer_now);
         let updates = tick.updates.max(1);
@@ -230,37 +280,44 @@ impl Simulation {
         let (mut taken, mut next) = (0, 0);
         for (object, update) in &tick.first {
             let (object, update) = (*object as usize, u64::from(*update));
-            if self.touched[object] == self.number {
-                continue;
-            }
             let now = at(update, taken);
-            if now >= running.written {
+            if now >= running.captured {
                 break;
             }
             next = update + 1;
+            work.touched += 1;
+            if self.touched[object] == self.number {
+                continue;
+            }
             self.touched[object] = self.number;
             let (number, place) = self.place[object];
             if number != self.number {
-                taken += if readings.locks == Locks::Touched { costs.lock } else { 0 };
+                if readings.locks == Locks::Touched {
+                    taken += costs.lock;
+                    work.locked += 1;
+                }
                 continue;
             }
             taken += costs.lock;
-            let passed = running.writes_from + (u64::from(place) + 1) * costs.write_object;
+            work.locked += 1;
+            let passed = running.writes_from + (u64::from(place) + 1) * costs.pass_object;
             if readings.copies == Copies::Touched || now < passed {
                 taken += costs.group + costs.copy_object;
                 running.record.copied += 1;
+                work.saved += 1;
             }
         }
-        // Updates after the last one that took a lock test their bit until all is written.
+        // Later updates of the same objects test their bit until the writer is past all.
         let (mut tested, mut end) = (next, tick.updates);
         while tested < end {
             let middle = tested.midpoint(end);
-            if at(middle, taken) < running.written {
+            if at(middle, taken) < running.captured {
                 tested = middle + 1;
             } else {
                 end = middle;
             }
         }
+        work.tested = tested;
         taken + tested * costs.bit
     }
 }

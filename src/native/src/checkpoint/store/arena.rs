@@ -36,6 +36,10 @@ impl Arena {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        // Updates are all over the state: with pages of 4 KiB most would miss the TLB, too. A kernel without large ones says so, and
+        // nothing else changes.
+        // SAFETY: advice about the map that was just made.
+        unsafe { libc::madvise(start, Self::bytes(objects), libc::MADV_HUGEPAGE) };
         let start = NonNull::new(start.cast()).expect("a map is not at address 0");
         Ok(Self { start, objects })
     }

@@ -1,7 +1,7 @@
 //! A life of the game: ticks at their rate, checkpoints as fast as they come, until it stops or is killed.
 
 use std::fs::{self, File, OpenOptions};
-use std::hint::black_box;
+use std::hint::{self, black_box};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,11 @@ use std::time::Duration;
 use super::super::algorithm::Layout;
 use super::super::source::Source;
 use super::actions::{self, ActionLog, Commits};
+use super::arena::{Arena, updated};
 use super::board::{Board, Phase, Role, Stopwatch};
 use super::files::{Files, Written, head_path, log_path, sync_folder};
 use super::keeper::{Begin, Job, Keeper};
-use super::recover::{Recovered, log_numbers, read_head};
+use super::recover::{Recovered, log_numbers, new_world, read_head};
 use crate::clock::now_ns;
 
 /// For so long the last life may take to be gone.
@@ -30,12 +31,20 @@ pub struct Setting {
     pub ticks: u64,
     /// From the beginning of a tick to that of the next; 0: as fast as they go.
     pub tick_ns: u64,
+    /// Whether the game's thread spins until the next tick, instead of sleeping.
+    pub spins: bool,
     /// Cells that the game only looks at in each tick.
     pub queries: u32,
     /// Of a partial log every so many checkpoints is a full one; 1: all are.
     pub full_every: u64,
-    /// Whether checkpoints are made at all: without, what the game takes by itself is measured.
+    /// Whether checkpoints are made at all.
     pub has_checkpoints: bool,
+    /// Checkpoints begin in so many ticks, and then in so many none, in turn, such a cycle beginning with this tick; 0 and 0: in all.
+    pub save_from: u64,
+    pub save_ticks: u64,
+    pub rest_ticks: u64,
+    /// Whether every tick is also played on a state that no algorithm keeps: what the updates take by themselves, at the same moment.
+    pub has_shadow: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +56,8 @@ pub struct TickRecord {
     pub log_ns: u64,
     /// Beginning a checkpoint.
     pub pause_ns: u64,
+    /// The same updates on the shadow.
+    pub shadow_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,8 +106,9 @@ where
         write(&mut files, &folder, &taken, &say, &own, &commits);
         drop(lock); // whatever becomes of the game, nobody else plays while this writes
     });
-    let mut game =
-        Game { keeper, setting, log: &log, orders, done, board, running: None, spare: None, number: found.number, made: 0 };
+    let shadow = if setting.has_shadow { Some(new_world(objects)?) } else { None };
+    let number = found.number;
+    let mut game = Game { keeper, setting, log: &log, orders, done, board, shadow, running: None, spare: None, number, made: 0 };
     let report = game.play(source, found.tick);
     drop(game);
     let _ = writer.join();
@@ -174,6 +186,7 @@ struct Game<'a, K: Keeper> {
     orders: SyncSender<Order<K::Job>>,
     done: Receiver<Done<K::Job>>,
     board: &'a Board,
+    shadow: Option<Arena>,
     running: Option<CheckpointRecord>,
     spare: Option<K::Job>,
     number: u64,
@@ -191,7 +204,7 @@ impl<K: Keeper> Game<'_, K> {
             }
             self.board.enter(Role::Game, Phase::Idle);
             let due_ns = begun_ns + index * self.setting.tick_ns;
-            thread::sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
+            self.wait(due_ns);
             let tick = from + index + 1;
             self.board.tick(tick);
             self.board.enter(Role::Game, Phase::Update);
@@ -200,15 +213,23 @@ impl<K: Keeper> Game<'_, K> {
                 query = query.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 black_box(self.keeper.value(query % source.cells()));
             }
+            // In turn before and after the real one, so that neither always finds the cells in the cache.
+            if index % 2 == 1 {
+                record.shadow_ns = self.play_shadow(&cells, tick);
+            }
             let mut clock = Stopwatch::start();
             for cell in &cells {
                 self.keeper.update(*cell, tick);
             }
             record.update_ns = clock.lap();
+            if index % 2 == 0 {
+                record.shadow_ns = self.play_shadow(&cells, tick);
+                clock.lap();
+            }
             self.log.push(tick, &cells)?;
             record.log_ns = clock.lap();
             report.checkpoints.extend(self.look()?);
-            if self.running.is_none() && self.setting.has_checkpoints {
+            if self.running.is_none() && self.is_saving(index) {
                 clock.lap();
                 self.board.enter(Role::Game, Phase::Copy);
                 self.begin(tick)?;
@@ -226,6 +247,31 @@ impl<K: Keeper> Game<'_, K> {
             thread::sleep(Duration::from_micros(100));
         }
         Ok(report)
+    }
+
+    fn is_saving(&self, index: u64) -> bool {
+        let (from, save, rest) = (self.setting.save_from, self.setting.save_ticks, self.setting.rest_ticks);
+        let cycle = save + rest;
+        self.setting.has_checkpoints && (rest == 0 || (index + cycle - from % cycle) % cycle < save)
+    }
+
+    fn play_shadow(&self, cells: &[u32], tick: u64) -> u64 {
+        let Some(shadow) = &self.shadow else { return 0 };
+        let mut clock = Stopwatch::start();
+        for cell in cells {
+            shadow.set(*cell, updated(shadow.cell(*cell), *cell, tick));
+        }
+        clock.lap()
+    }
+
+    fn wait(&self, due_ns: u64) {
+        if self.setting.spins {
+            while now_ns() < due_ns {
+                hint::spin_loop();
+            }
+        } else {
+            thread::sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
+        }
     }
 
     /// Ends the running checkpoint, if it is written.

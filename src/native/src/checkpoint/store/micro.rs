@@ -1,4 +1,4 @@
-//! The paper's micro-benchmarks of this machine, and the same where memory is not in the cache: what the cost model takes.
+//! The paper's micro-benchmarks of this machine: what its cost model takes.
 
 use std::hint::black_box;
 use std::io;
@@ -8,7 +8,6 @@ use super::super::bits::Bits;
 use super::super::random::Random;
 use super::arena::Arena;
 use super::board::Stopwatch;
-use super::marks::Marks;
 use super::recover::new_world;
 
 /// What was measured, each the median over rounds.
@@ -17,18 +16,12 @@ use super::recover::new_world;
 pub struct Micro {
     /// Of one copy of the whole state.
     pub copy_all_ns: f64,
-    /// Of an object whose neighbours are copied one after the other, by a call each.
-    pub copy_next_ns: f64,
     /// Of an object anywhere in the state.
     pub copy_random_ns: f64,
     /// Of taking and releasing one lock, over and over.
     pub lock_ns: f64,
-    /// Of taking and releasing the mark of an object anywhere.
-    pub lock_random_ns: f64,
     /// Of counting dirty bits, a bit.
     pub bit_ns: f64,
-    /// Of testing the mark of an object anywhere.
-    pub bit_random_ns: f64,
 }
 
 #[allow(clippy::cast_precision_loss, reason = "nanoseconds of some seconds")]
@@ -39,54 +32,37 @@ fn median(mut rounds: Vec<u64>, of: usize) -> f64 {
 
 /// Measures on a state of `objects` objects, `rounds` times each.
 pub fn measure(objects: usize, rounds: usize, seed: u64) -> io::Result<Micro> {
-    let (state, copy, marks) = (new_world(objects)?, Arena::new(objects)?, Marks::new(objects));
+    let (state, copy) = (new_world(objects)?, Arena::new(objects)?);
     copy.copy(0, &state, 0, objects);
     let mut random = Random::new(seed);
     let some = objects.min(200_000);
     let below = u32::try_from(objects).map_err(io::Error::other)?;
     let places: Vec<usize> = (0..some).map(|_| random.below(below) as usize).collect();
-    let mut number = 0;
-    let mut time = |work: &mut dyn FnMut(u64)| -> Vec<u64> {
+    let time = |work: &dyn Fn()| -> Vec<u64> {
         let round = |_| {
-            number += 1;
             let mut clock = Stopwatch::start();
-            work(number);
+            work();
             clock.lap()
         };
         (0..rounds.max(1)).map(round).collect()
     };
-    let copy_all = time(&mut |_| copy.copy(0, &state, 0, objects));
-    let copy_next = time(&mut |_| (0..some).for_each(|object| copy.copy(object, &state, object, 1)));
-    let copy_random = time(&mut |_| places.iter().for_each(|place| copy.copy(*place, &state, *place, 1)));
+    let copy_all = time(&|| copy.copy(0, &state, 0, objects));
+    let copy_random = time(&|| places.iter().for_each(|place| copy.copy(*place, &state, *place, 1)));
     let one = AtomicBool::new(false);
-    let lock = time(&mut |_| {
+    let lock = time(&|| {
         for _ in 0..some {
             while one.compare_exchange_weak(false, true, Acquire, Acquire).is_err() {}
             one.store(false, Release);
         }
     });
-    let lock_random = time(&mut |number| {
-        for place in &places {
-            black_box(marks.take(*place, number));
-            marks.saved(*place, number);
-        }
-    });
     let bits = Bits::new(64 * some, true);
-    let bit = time(&mut |_| {
+    let bit = time(&|| {
         black_box(bits.count());
-    });
-    let bit_random = time(&mut |number| {
-        for place in &places {
-            black_box(marks.is_settled(*place, number));
-        }
     });
     Ok(Micro {
         copy_all_ns: median(copy_all, 1),
-        copy_next_ns: median(copy_next, some),
         copy_random_ns: median(copy_random, some),
         lock_ns: median(lock, some),
-        lock_random_ns: median(lock_random, some),
         bit_ns: median(bit, 64 * some),
-        bit_random_ns: median(bit_random, some),
     })
 }

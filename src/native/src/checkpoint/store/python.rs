@@ -39,7 +39,7 @@ fn objects_of(cells: u32) -> usize {
 /// Plays `updates` on from the world in `folder`; returns the tick that it was found at, the last one, and the packed ticks and
 /// checkpoints. Algorithms are numbered as Python names them: six of the simulator, then those that came later.
 #[pyfunction]
-#[pyo3(signature = (folder, algorithm, updates, *, ticks, tick_ns, queries, full_every, has_checkpoints, board))]
+#[pyo3(signature = (folder, algorithm, updates, *, ticks, tick_ns, spins, queries, full_every, has_checkpoints, save_from, save_ticks, rest_ticks, has_shadow, board))]
 #[allow(clippy::too_many_arguments, reason = "Python gives them by name")]
 pub fn store_live<'py>(
     py: Python<'py>,
@@ -48,16 +48,34 @@ pub fn store_live<'py>(
     updates: &mut Updates,
     ticks: u64,
     tick_ns: u64,
+    spins: bool,
     queries: u32,
     full_every: u64,
     has_checkpoints: bool,
+    save_from: u64,
+    save_ticks: u64,
+    rest_ticks: u64,
+    has_shadow: bool,
     board: Option<PathBuf>,
 ) -> PyResult<(u64, u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
     let objects = objects_of(updates.source.cells());
     let layout = layout_of(algorithm).ok_or_else(|| PyValueError::new_err("algorithms are 0 to 11"))?;
     let is_partial_log = algorithm::ALL.get(algorithm).is_some_and(|row| row.is_partial_log());
     let full_every = if is_partial_log { full_every.max(1) } else { 1 };
-    let setting = Setting { folder, layout, ticks, tick_ns, queries, full_every, has_checkpoints };
+    let setting = Setting {
+        folder,
+        layout,
+        ticks,
+        tick_ns,
+        spins,
+        queries,
+        full_every,
+        has_checkpoints,
+        save_from,
+        save_ticks,
+        rest_ticks,
+        has_shadow,
+    };
     let source = &mut updates.source;
     let (from, report) = py
         .detach(|| {
@@ -152,12 +170,9 @@ pub fn store_micro(py: Python<'_>, cells: u32, rounds: usize, seed: u64) -> PyRe
     let found = py.detach(|| micro::measure(objects_of(cells), rounds, seed)).map_err(failed)?;
     Ok(vec![
         ("copy_all_ns", found.copy_all_ns),
-        ("copy_next_ns", found.copy_next_ns),
         ("copy_random_ns", found.copy_random_ns),
         ("lock_ns", found.lock_ns),
-        ("lock_random_ns", found.lock_random_ns),
         ("bit_ns", found.bit_ns),
-        ("bit_random_ns", found.bit_random_ns),
     ])
 }
 
@@ -212,7 +227,7 @@ fn pack<const FIELDS: usize>(records: impl Iterator<Item = [u64; FIELDS]>) -> Ve
 }
 
 fn pack_ticks(ticks: &[TickRecord]) -> Vec<u8> {
-    pack(ticks.iter().map(|tick| [tick.tick, tick.begin_ns, tick.update_ns, tick.log_ns, tick.pause_ns]))
+    pack(ticks.iter().map(|tick| [tick.tick, tick.begin_ns, tick.update_ns, tick.log_ns, tick.pause_ns, tick.shadow_ns]))
 }
 
 fn pack_checkpoints(checkpoints: &[CheckpointRecord]) -> Vec<u8> {

@@ -1,0 +1,32 @@
+"""What every algorithm costs for real on this machine: `python -m tickdisk.store.bench [FOLDER]`."""
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tickdisk.checkpoint import State
+from tickdisk.store.life import ALGORITHMS
+from tickdisk.store.trial import Design, trials
+
+
+def main() -> None:
+    """Prints what each algorithm adds to an update and to a tick, the longest tick, and the most memory, all in one run."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("build"), help="on the disk to be tried")
+    parser.add_argument("--rate", type=int, default=64_000, help="updates per tick")
+    arguments = parser.parse_args()
+    with TemporaryDirectory(prefix="tickdisk-bench-", dir=arguments.folder) as own:
+        design = Design(Path(own), State(), rates=[arguments.rate], algorithms=ALGORITHMS)
+        found = trials(design, lambda _: None)
+    size_mb = design.state.objects * design.state.object_bytes / 1e6
+    bare_ns = found["bare_ms"].iloc[0] * 1e6 / arguments.rate
+    print(f"real lives, state {size_mb:,.0f} MB, {arguments.rate:,} updates per tick, {bare_ns:.1f} ns each without checkpoints")
+    print(f"{'':28} {'ns/update':>10} {'ms/tick':>9} {'longest':>9} {'memory':>9}")
+    for row in found.to_dict("records"):
+        added_ns = 1e6 * row["added_ms"] / arguments.rate
+        memory_mb = row["memory_bytes"] / 1e6
+        print(f"{row['algorithm']:28} {added_ns:+10.2f} {row['added_ms']:+9.3f} {row['longest_ms']:9.2f} {memory_mb:6,.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The cost model with the terms that the paper's leaves out, each as large as lives of this machine say.
+
+The paper's overhead is of bits, locks and copies, as micro-benchmarks find them when nothing else goes on. Beside a game that
+sleeps between ticks and a writer that reads the state, copies and marks are not in the cache, locks are contended, beginning a
+checkpoint hands it over to another thread, and every update is slower while the writer has the memory. And the disk takes neither
+whole images nor objects: the page cache takes objects, the disk pages; the log of actions is on it, too. The simulator counts
+what a tick does (`checkpoint.WORK`); here each of those takes what it took in lives at other update rates.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+from scipy.optimize import nnls
+
+from tickdisk import checkpoint
+from tickdisk.checkpoint import WORK, Costs, Outcome, Readings, Run
+from tickdisk.store.machine import Machine
+from tickdisk.store.trial import SLOT_BYTES, Design
+
+PAPER = Readings(locks="written", writes="always", starts="dirty", lasts="written")
+"""The paper's model as the real ones do what it leaves open."""
+REAL = PAPER.model_copy(update={"backup": "written"})
+"""Disks of today have no tracks to be passed: a double backup takes what is written of it."""
+TERMS = (*WORK, "marked", "crowded")
+"""And a dirty bit for each image, set with every update, whether a checkpoint runs or not; and objects changed while a checkpoint
+is written, times the share of the state that they are: the more of it a tick changes, the less of that can stay in the cache.
+"""
+ACTION_BYTES = 4
+"""Of an update in the log of actions."""
+_IMAGES = {"atomic_copy_dirty_objects": 2, "copy_on_update": 2, "partial_redo": 1, "copy_on_update_partial_redo": 1}
+
+
+class Calibrated(BaseModel):
+    """What each thing takes on this machine, beside a writer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    machine: Machine
+    terms_ns: dict[str, float]
+    """Of each of TERMS."""
+    pass_ns: float
+    """Of an object until the writer has put it into the page cache."""
+    sync_ms: float
+    """Of a checkpoint, beside its bytes."""
+
+    def costs(self, design: Design, rate: int) -> Costs:
+        """Returns the simulator's parameters at an update rate: they decide when checkpoints begin and end, and what is
+        copied.
+        """
+        return _costs(self.machine, design, rate, pass_ns=self.pass_ns, sync_ms=self.sync_ms)
+
+    def overhead_ms(self, work: pd.Series) -> float:
+        """Returns what ticks of so much work take more, on average."""
+        return sum(ns * float(work[name]) for name, ns in self.terms_ns.items()) / 1e6
+
+
+def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrated:
+    """Returns the terms that explain the overheads of `found`, trials of `design`, best: least squares of relative errors, none
+    below 0.
+    """
+    known = found[found["algorithm"].isin(checkpoint.ALGORITHMS)]
+    own = known.groupby(["rate", "algorithm"], as_index=False)[["added_ms", "pass_ns", "objects", "checkpoint_s"]].mean()
+    pass_ns = float((own["pass_ns"] * own["objects"]).sum() / own["objects"].sum())
+    points: list[tuple[int, checkpoint.Algorithm]] = list(zip(own["rate"].tolist(), own["algorithm"].tolist(), strict=True))
+    without = [_simulated(design, rate, name, _costs(machine, design, rate, pass_ns=pass_ns)) for rate, name in points]
+    later_s = own["checkpoint_s"].to_numpy() - np.array([outcome.checkpoint_s for outcome in without])
+    sync_ms = max(0.0, 1e3 * float(np.median(later_s)))
+    works = []
+    for rate, name in points:
+        outcome = _simulated(design, rate, name, _costs(machine, design, rate, pass_ns=pass_ns, sync_ms=sync_ms))
+        works.append(work(outcome, design, rate))
+    real_ms = np.maximum(own["added_ms"].to_numpy(), _LEAST_MS)
+    rows = pd.DataFrame(works)[list(TERMS)].to_numpy() / 1e6
+    terms, _ = nnls(rows / real_ms[:, None], np.ones(len(rows)))
+    return Calibrated(machine=machine, terms_ns=dict(zip(TERMS, terms.tolist(), strict=True)), pass_ns=pass_ns, sync_ms=sync_ms)
+
+
+_LEAST_MS = 0.002
+"""An overhead below is not told from none."""
+
+
+def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:
+    """Returns a row for each rate and algorithm that the model knows: rate, algorithm, model_ms (the paper's model with the
+    paper's micro-benchmarks), calibrated_ms, model_s and calibrated_s (of a checkpoint).
+    """
+    rows = []
+    plain = calibrated.machine.costs(tick_hz=design.tick_hz, object_bytes=design.state.object_bytes)
+    for rate in design.rates:
+        for name in [one for one in checkpoint.ALGORITHMS if one in algorithms]:
+            model = _simulated(design, rate, name, plain, PAPER)
+            outcome = _simulated(design, rate, name, calibrated.costs(design, rate))
+            rows.append(
+                {
+                    "rate": rate,
+                    "algorithm": name,
+                    "model_ms": float(model.ticks["overhead_ms"].iloc[-design.counted :].mean()),
+                    "calibrated_ms": calibrated.overhead_ms(work(outcome, design, rate)),
+                    "model_s": model.checkpoint_s,
+                    "calibrated_s": outcome.checkpoint_s,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def work(outcome: Outcome, design: Design, rate: int) -> pd.Series:
+    """Returns the work of a tick, TERMS, on average over those that count."""
+    mean = outcome.work.iloc[-design.counted :].mean()
+    mean["marked"] = _IMAGES.get(outcome.run.algorithm, 0) * rate
+    changed = outcome.work["changed_beside"].iloc[-design.counted :].astype(float)
+    mean["crowded"] = float((changed**2).mean()) / design.state.objects
+    return mean
+
+
+def _costs(machine: Machine, design: Design, rate: int, *, pass_ns: float, sync_ms: float = 0.0) -> Costs:
+    own = machine.costs(tick_hz=design.tick_hz, object_bytes=design.state.object_bytes)
+    logged = ACTION_BYTES * rate * design.tick_hz
+    left = max(0.1 * machine.disk_bytes_per_s, machine.disk_bytes_per_s - logged)
+    changes = {"disk_bandwidth": left / 1e6, "pass_ns": pass_ns, "sync_ms": sync_ms, "slot_bytes": SLOT_BYTES}
+    return own.model_copy(update=changes)
+
+
+def _simulated(design: Design, rate: int, name: checkpoint.Algorithm, costs: Costs, readings: Readings = REAL) -> Outcome:
+    own = readings.model_copy(update={"full_every": design.full_every})
+    return checkpoint.simulate(design.trace(rate), [Run(name, costs, own)], ticks=design.ticks)[0]

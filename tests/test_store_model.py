@@ -1,0 +1,126 @@
+"""The calibrated cost model and the advice, on numbers that are known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tickdisk import checkpoint, store
+from tickdisk.checkpoint import State
+from tickdisk.errors import TickdiskError
+from tickdisk.store.calibrated import work
+from tickdisk.store.trial import trials
+
+MACHINE = store.Machine(
+    state_bytes=4_000_256, copy_all_ns=800_000, copy_random_ns=150, lock_ns=3, bit_ns=0.5, disk_bytes_per_s=20e6
+)
+DESIGN = store.Design(
+    Path("nowhere"),
+    State(rows=100_000),
+    rates=(500, 8_000),
+    algorithms=checkpoint.ALGORITHMS,
+    save_s=2,
+    rest_s=1,
+    cycles=1,
+)
+TRUE = {"begun": 9_000.0, "copied": 260.0, "saved": 330.0, "tested": 1.5, "beside": 2.5, "marked": 0.9}
+
+
+def made_up(design: store.Design, true: store.Calibrated) -> pd.DataFrame:
+    """Trials as a machine with known terms would give them."""
+    found = store.predict(true, design, design.algorithms)
+    return found.assign(
+        added_ms=found["calibrated_ms"], checkpoint_s=found["calibrated_s"], pass_ns=true.pass_ns, objects=1_000.0
+    )
+
+
+def test_terms_are_found_again_from_trials_at_other_rates() -> None:
+    terms = dict.fromkeys(store.TERMS, 0.0) | TRUE
+    true = store.Calibrated(machine=MACHINE, terms_ns=terms, pass_ns=700, sync_ms=12)
+    fit = replace(DESIGN, rates=(700, 3_000, 12_000), seed=7)
+    found = store.calibrate(MACHINE, fit, made_up(fit, true))
+    assert (found.pass_ns, found.sync_ms) == pytest.approx((700, 12), rel=1e-6)
+    expected, again = (store.predict(one, DESIGN, DESIGN.algorithms)["calibrated_ms"] for one in (true, found))
+    assert again.to_numpy() == pytest.approx(expected.to_numpy(), rel=0.02)
+
+
+def test_the_paper_s_overhead_is_its_work_times_its_costs() -> None:
+    costs = MACHINE.costs(tick_hz=30, object_bytes=512)
+    terms = {
+        "groups": costs.copy_start_ns,
+        "copied": 512 / costs.memory_bytes_per_s * 1e9,
+        "tested": costs.bit_ns,
+        "locked": costs.lock_ns,
+        "saved": costs.copy_start_ns + 512 / costs.memory_bytes_per_s * 1e9,
+    }
+    plain = store.Calibrated(machine=MACHINE, terms_ns=terms, pass_ns=0, sync_ms=0)
+    for name in checkpoint.ALGORITHMS:
+        outcome = checkpoint.simulate(DESIGN.trace(8_000), [checkpoint.Run(name, costs, store.PAPER)], ticks=150)[0]
+        own_ms = outcome.ticks["overhead_ms"].iloc[-90:].mean()
+        assert plain.overhead_ms(work(outcome, DESIGN, 8_000)) == pytest.approx(own_ms, rel=1e-5), name  # times are whole units
+
+
+def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
+    true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
+    tested = made_up(DESIGN, true)
+    store.write_comparison(store.Comparison(true, tested, tested), tmp_path)
+    again = store.read_comparison(tmp_path)
+    assert again.calibrated == true
+    pd.testing.assert_frame_equal(again.tested, tested)
+    rows = again.summary()
+    assert rows["within"].tolist() == rows["rates"].tolist() == [2] * 6
+    assert rows["ranks"].to_numpy() == pytest.approx(1)
+    with pytest.raises(TickdiskError, match=r"calibrated\.json is missing"):
+        store.read_comparison(tmp_path / "nowhere")
+
+
+def test_trials_say_what_an_algorithm_adds(tmp_path: Path) -> None:
+    """With pauses that the game waits for, and a checkpoint of all that there is."""
+    design = store.Design(
+        tmp_path, State(rows=400_000), rates=[2_000], algorithms=["naive_snapshot", "zigzag"], tick_hz=50, warm_up_s=1, cycles=1
+    )
+    said: list[str] = []
+    found = trials(design, said.append).set_index("algorithm")
+    assert len(said) == len(found) == 2
+    naive = found.loc["naive_snapshot"]
+    assert naive["objects"] == State(rows=400_000).objects
+    assert naive["bytes"] == naive["objects"] * 528
+    assert naive["pause_ms"] > 0
+    assert naive["bare_ms"] > 0
+    assert naive["recovery_s"] > 0
+    assert naive["memory_bytes"] > 2 * 16e6
+    assert list(tmp_path.iterdir()) == []
+
+
+trial = st.fixed_dictionaries(
+    {
+        "added_ms": st.floats(-0.01, 20),
+        "longest_ms": st.floats(0, 40),
+        "recovery_s": st.floats(0.01, 10),
+        "memory_bytes": st.floats(1e6, 1e9),
+    }
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(trial, min_size=1, max_size=12), st.floats(0.1, 30), st.floats(1e6, 1e9))
+def test_advice_is_never_beaten_on_its_own_terms(rows: list[dict[str, float]], limit_ms: float, memory: float) -> None:
+    found = pd.DataFrame(rows).assign(algorithm=[f"a{number}" for number in range(len(rows))])
+    advice = store.advise(found, limit_ms=limit_ms, memory_bytes=memory)
+    own = found.set_index("algorithm").loc[advice.algorithm]
+    fits = found[found["memory_bytes"] <= memory]
+    if fits.empty:
+        assert own["memory_bytes"] == found["memory_bytes"].min()
+        return
+    assert own["memory_bytes"] <= memory
+    kept = fits[fits["longest_ms"] <= limit_ms]
+    assert advice.keeps == (not kept.empty)
+    if kept.empty:
+        assert own["longest_ms"] == fits["longest_ms"].min()
+        return
+    assert own["longest_ms"] <= limit_ms
+    assert own["added_ms"] <= max(1.1 * kept["added_ms"].min(), kept["added_ms"].min() + 0.05, 0.05)
+    assert not (kept[(kept["added_ms"] <= own["added_ms"])]["recovery_s"] < own["recovery_s"]).any()

@@ -1,0 +1,73 @@
+"""The store notebook's computing, on tables in which everything is known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_store_model import DESIGN, MACHINE, TRUE, made_up
+
+from tickdisk import store
+from tickdisk.report.store import StoreStudy
+
+RATES = (500, 1_000, 2_000, 4_000, 8_000)
+GAMES = pd.DataFrame(
+    {
+        "game": "small",
+        "life": 0,
+        "algorithm": store.ALGORITHMS,
+        "rate": 4_000,
+        "added_ms": [float(number) for number in range(1, 13)],
+        "longest_ms": [3.0 * number for number in range(1, 13)],
+        "checkpoint_s": 0.5,
+        "recovery_s": 0.7,
+        "bytes": 4e6,
+        "memory_bytes": 5e7,
+        "state_bytes": 4_000_000,
+        "skew": 0.8,
+        "device": "sata_ssd",
+        "tick_hz": 30.0,
+    }
+)
+
+
+def study(folder: Path, rates: tuple[int, ...], off: float = 1.0) -> StoreStudy:
+    """A study whose real overheads are `off` times what the calibrated model says."""
+    true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
+    design = replace(DESIGN, rates=rates)
+    tested = made_up(design, true).assign(life=0, ticks=90)
+    tested["added_ms"] *= off
+    store.write_study(store.Outcome(store.Comparison(true, tested, tested), GAMES), folder / "study")
+    return StoreStudy(str(folder / "study"), output=str(folder / "out"))
+
+
+def verdicts(own: StoreStudy) -> dict[str, str]:
+    return {claim.id: claim.verdict for claim in own.claims}
+
+
+def test_a_model_that_is_right_and_one_that_is_not(tmp_path: Path) -> None:
+    right, wrong = study(tmp_path / "right", RATES), study(tmp_path / "wrong", RATES, off=1.5)
+    assert verdicts(right)["store.calibrated"] == verdicts(right)["store.ranks"] == "equivalent"
+    assert right.facts["store.calibrated.most_off"].value == pytest.approx(1)
+    assert verdicts(wrong)["store.calibrated"] == "different"
+    assert verdicts(wrong)["store.ranks"] == "equivalent"
+    assert wrong.facts["store.calibrated.most_off"].value == pytest.approx(1.5)
+    assert wrong.facts["store.calibrated.within"].value == 0
+
+
+def test_few_rates_decide_nothing(tmp_path: Path) -> None:
+    assert set(verdicts(study(tmp_path, RATES[:2])).values()) == {"not valid"}
+
+
+def test_games_tables_and_figures(tmp_path: Path) -> None:
+    own = study(tmp_path, RATES)
+    assert own.facts["store.game.small.kept"].value == 5, "of 12 those whose longest tick is not above half of one"
+    assert own.facts["store.game.small.advice"].word == "Naive-Snapshot"
+    table = own.games_table()
+    assert table.loc[("small", "fork(2)"), "longest (ms)"] == 36
+    assert len(own.terms()) == len(store.TERMS)
+    assert own.model_table().loc["Copy-on-Update", "calibrated over real"] == "1.00 to 1.00"
+    for svg in (own.models(), own.which()):
+        assert "<svg" in str(svg.data)
+    own.save()
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"facts.json", "claims.json", "figures"}
