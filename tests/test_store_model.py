@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tickdisk import checkpoint, store
 from tickdisk.checkpoint import State
 from tickdisk.errors import TickdiskError
-from tickdisk.store.calibrated import work
-from tickdisk.store.trial import trials
+from tickdisk.store.calibrated import whole, work
+from tickdisk.store.trial import phases, trials
 
 MACHINE = store.Machine(
     state_bytes=4_000_256, copy_all_ns=800_000, copy_random_ns=150, lock_ns=3, bit_ns=0.5, disk_bytes_per_s=20e6
@@ -59,13 +59,13 @@ def test_the_paper_s_overhead_is_its_work_times_its_costs() -> None:
     plain = store.Calibrated(machine=MACHINE, terms_ns=terms, pass_ns=0, sync_ms=0)
     for name in checkpoint.ALGORITHMS:
         outcome = checkpoint.simulate(DESIGN.trace(8_000), [checkpoint.Run(name, costs, store.PAPER)], ticks=150)[0]
-        own_ms = outcome.ticks["overhead_ms"].iloc[-90:].mean()
+        own_ms = outcome.ticks["overhead_ms"][whole(outcome)].mean()
         assert plain.overhead_ms(work(outcome, DESIGN, 8_000)) == pytest.approx(own_ms, rel=1e-5), name  # times are whole units
 
 
 def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
-    tested = made_up(DESIGN, true)
+    tested = made_up(DESIGN, true).assign(life=0)
     store.write_comparison(store.Comparison(true, tested, tested), tmp_path)
     again = store.read_comparison(tmp_path)
     assert again.calibrated == true
@@ -75,6 +75,38 @@ def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     assert rows["ranks"].to_numpy() == pytest.approx(1)
     with pytest.raises(TickdiskError, match=r"calibrated\.json is missing"):
         store.read_comparison(tmp_path / "nowhere")
+
+
+def ticks_and_checkpoints(spans: list[tuple[int, int]], ticks: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ticks of 10 ns from tick 101 on; checkpoints begin at the end of a tick and end before another begins."""
+    made = [(100 + first, 10 * first + 8, 10 * last + 9) for first, last in spans]
+    table = pd.DataFrame({"tick": range(101, 101 + ticks), "begin_ns": range(10, 10 + 10 * ticks, 10)})
+    return table, pd.DataFrame(made, columns=["tick", "begin_ns", "end_ns"])
+
+
+def test_whole_checkpoints_after_a_rest_count_and_the_rest_without_any() -> None:
+    design = replace(DESIGN, tick_hz=1, warm_up_s=3, save_s=12, rest_s=5, cycles=1)
+    table, made = ticks_and_checkpoints([(1, 2), (5, 6), (7, 8), (9, 10), (12, 13), (15, 17)], 20)
+    saving, resting = phases(table, made, design)
+    # Warm-up 1 to 3, saves 4 to 15, rests 16 to 20; the third of this cycle begins at the end of tick 9, the last at that of 15.
+    assert (table["tick"][saving] - 100).tolist() == list(range(10, 16))
+    assert (table["tick"][resting] - 100).tolist() == [18, 19, 20], "the last one was written until tick 17 was over"
+    saving, resting = phases(table, made.iloc[:4], design)
+    assert not saving.any(), "three in this cycle: the third has no end"
+    assert resting.sum() == 5
+    saving, resting = phases(table, made.iloc[:0], design)
+    assert (saving.sum(), resting.sum()) == (0, 5)
+
+
+def test_a_folder_that_is_tried_keeps_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/world").write_text("mine")
+    design = store.Design(
+        tmp_path, State(rows=10_000), [100], ["fork"], tick_hz=200, warm_up_s=0.1, save_s=0.3, rest_s=0.1, cycles=1
+    )
+    found = trials(design, lambda _: None)
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["store", "store/world"]
+    assert found["whole"].iloc[0] > 0
 
 
 def test_trials_say_what_an_algorithm_adds(tmp_path: Path) -> None:

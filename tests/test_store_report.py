@@ -31,13 +31,14 @@ GAMES = pd.DataFrame(
 )
 
 
-def study(folder: Path, rates: tuple[int, ...], off: float = 1.0) -> StoreStudy:
-    """A study whose real overheads are `off` times what the calibrated model says."""
+def study(folder: Path, rates: tuple[int, ...], *, off: float = 1.0, lives: int = 3, spread: float = 0.01) -> StoreStudy:
+    """A study whose real overheads are `off` times what the calibrated model says, in lives that differ by `spread`."""
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
     design = replace(DESIGN, rates=rates)
-    tested = made_up(design, true).assign(life=0, ticks=90)
-    tested["added_ms"] *= off
-    store.write_study(store.Outcome(store.Comparison(true, tested, tested), GAMES), folder / "study")
+    predicted = made_up(design, true).assign(ticks=90, null_ms=0.0)
+    tested = pd.concat([predicted.assign(life=life) for life in range(lives)], ignore_index=True)
+    tested["added_ms"] *= off * (1 + spread * (tested["life"] - (lives - 1) / 2))
+    store.write_study(store.Findings(store.Comparison(true, tested, tested), GAMES), folder / "study")
     return StoreStudy(str(folder / "study"), output=str(folder / "out"))
 
 
@@ -55,8 +56,22 @@ def test_a_model_that_is_right_and_one_that_is_not(tmp_path: Path) -> None:
     assert wrong.facts["store.calibrated.within"].value == 0
 
 
-def test_few_rates_decide_nothing(tmp_path: Path) -> None:
-    assert set(verdicts(study(tmp_path, RATES[:2])).values()) == {"not valid"}
+def test_lives_that_differ_much_decide_nothing(tmp_path: Path) -> None:
+    own = study(tmp_path, RATES, spread=0.3)
+    assert verdicts(own)["store.calibrated"] == "inconclusive"
+    assert own.facts["store.calibrated.within"].value == own.facts["store.points"].value == 30
+
+
+def test_an_overhead_that_is_not_told_from_none_is_not_judged(tmp_path: Path) -> None:
+    own = study(tmp_path, RATES, off=-1.0)
+    assert own.facts["store.points.told"].value == 0
+    assert own.facts["store.calibrated.most_off"].value is None
+    assert verdicts(own)["store.calibrated"] == verdicts(own)["store.paper_model"] == "not valid"
+
+
+def test_few_rates_or_lives_decide_nothing(tmp_path: Path) -> None:
+    assert set(verdicts(study(tmp_path / "rates", RATES[:2])).values()) == {"not valid"}
+    assert set(verdicts(study(tmp_path / "lives", RATES, lives=1)).values()) == {"not valid"}
 
 
 def test_games_tables_and_figures(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ rule store:
         design=PROJECT.config.chosen.store.model_dump_json(),
         seed=PROJECT.config.seed,
         devices=file_digest(Path("data/devices.yaml")),
-        simulator=simulator_digest(PROJECT.binaries["native"]),
+        computing=study_digest(PROJECT.binaries["native"]),
     shell:
         "tickdisk checkpoint study --plan {input.plan} --output results/store"
         " 2>&1 | tee {log}"

@@ -14,7 +14,12 @@ EVIDENCE = {
         "results/checkpoint/ticks.parquet",
         "results/checkpoint/checkpoints.parquet",
     ],
-    "store": ["results/store/games.parquet", "results/store/calibrated.json"],
+    "store": [
+        "results/store/games.parquet",
+        "results/store/fitted.parquet",
+        "results/store/tested.parquet",
+        "results/store/calibrated.json",
+    ],
 }
 SOURCES = {
     "calibration": "-p calibration results/calibration.json -p fidelity results/fidelity.json",

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tickdisk.checkpoint.inputs import Input
 from tickdisk.checkpoint.model import ALGORITHMS, PARTIAL_LOG, UNITS_PER_S, Algorithm, Costs, Readings
+from tickdisk.errors import TickdiskError
 
 _MS = UNITS_PER_S / 1e3
 WORK = ("begun", "copied", "groups", "tested", "touched", "locked", "saved", "beside", "changed_beside")
@@ -65,6 +66,11 @@ def simulate(source: Input, runs: Sequence[Run], *, ticks: int) -> list[Outcome]
 
     Cost model and framework: M. Vaz Salles et al., VLDB 2009, sections 3 and 4. Times are counted in whole units of 1/3 ps.
     """
+    for run in runs:
+        if run.readings.backup == "written" and run.costs.pass_ns is None:
+            raise TickdiskError(
+                "a double backup of which only what is written counts needs pass_ns, what passing an object takes"
+            )
     state = source.state
     native = [
         (ALGORITHMS.index(run.algorithm), run.costs.units(state.object_bytes), run.readings.flags, run.readings.full_every)

@@ -18,9 +18,7 @@ _Folder = Annotated[Path | None, typer.Argument(help="Folder on the disk to be t
 _DeviceName = Annotated[
     str | None, typer.Option("--device", help="Emulated device to try instead: of data/devices.yaml, or a file with one.")
 ]
-_SaveSeconds = Annotated[
-    float, typer.Option(help="In which checkpoints begin, twice a life; a third as long they rest.", min=0.5)
-]
+_SaveSeconds = Annotated[float, typer.Option(help="In which checkpoints begin, twice a life; a third as long they rest.", min=1)]
 _Store = Annotated[Path, typer.Argument(help="Folder of the store.")]
 app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state: simulated, and for real.")
 
@@ -183,11 +181,12 @@ def compare(
         list[int] | None, typer.Option("--rate", help="Updates per tick to compare at; empty: 1,000 to 256,000.")
     ] = None,
     fit_rates: Annotated[
-        list[int] | None, typer.Option("--fit-rate", help="Updates per tick to calibrate the model at; empty: four others.")
+        list[int] | None, typer.Option("--fit-rate", help="Updates per tick to calibrate the model at; empty: five others.")
     ] = None,
     later: Annotated[bool, typer.Option(help="The six later algorithms, too, which the cost model does not know.")] = False,
     rows: _Rows = 1_000_000,
     save_seconds: _SaveSeconds = 2.4,
+    lives: Annotated[int, typer.Option(help="Of each algorithm at each rate.", min=1)] = 1,
     output: Annotated[Path | None, typer.Option(help="Folder to write the tables to.")] = None,
 ) -> None:
     """Plays lives of the real algorithms over update rates, and holds the cost model against them, plain and calibrated."""
@@ -201,6 +200,7 @@ def compare(
             algorithms=store.ALGORITHMS if later else checkpoint.ALGORITHMS,
             save_s=save_seconds,
             rest_s=save_seconds / 3,
+            lives=lives,
         )
         found = store.compare(design, fit_rates=fit_rates or store.FIT_RATES, say=_say)
     for line in store.lines(found):

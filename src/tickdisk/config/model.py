@@ -1,6 +1,6 @@
 """The types of `workflow/config/`: every key is described, every unknown key is an error."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -188,6 +188,18 @@ class Store(_Strict):
     fit_updates_per_tick: Annotated[list[Count], Field(min_length=1)]
     """Others, at which the calibrated model gets its terms."""
     games: Annotated[list[StoreGame], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _tells_apart(self) -> Self:
+        both = sorted(set(self.updates_per_tick) & set(self.fit_updates_per_tick))
+        if both:
+            raise ValueError(
+                f"fit_updates_per_tick has {both[0]}, which is compared at; a model is not tested on what it rests on"
+            )
+        names = [game.name for game in self.games]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two games are called {max(names, key=names.count)}; rename one")
+        return self
 
 
 class Scale(_Strict):

@@ -39,7 +39,7 @@ def model_real(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str
             ),
             tone,
         )
-        models = own.transform_filter(alt.datum.kind != kinds[0]).mark_line(strokeWidth=1.8)
+        models = own.transform_filter(alt.datum.kind != kinds[0]).mark_line(strokeWidth=1.8, point={"size": 18})
         real = own.transform_filter(alt.datum.kind == kinds[0]).mark_point(filled=True, size=45, opacity=1)
         label = alt.TitleParams(name, fontSize=11, fontWeight="normal", offset=2)
         panels.append(alt.layer(models, real).properties(width=_PANEL, height=_PANEL - 25, title=label))

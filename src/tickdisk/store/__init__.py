@@ -2,12 +2,22 @@
 
 from tickdisk.store.advice import Advice, advise
 from tickdisk.store.calibrated import PAPER, REAL, TERMS, Calibrated, calibrate, predict
-from tickdisk.store.compare import FIT_RATES, RATES, WITHIN, Comparison, compare, lines, read_comparison, write_comparison
+from tickdisk.store.compare import (
+    FIT_RATES,
+    LEAST_MS,
+    RATES,
+    WITHIN,
+    Comparison,
+    compare,
+    lines,
+    read_comparison,
+    write_comparison,
+)
 from tickdisk.store.crash import AIMED, Crash, Cutter, Killer, campaign, cutter
 from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live, started
 from tickdisk.store.machine import Machine, measure_machine
 from tickdisk.store.recovery import Recovered, Refused, recover, verify
-from tickdisk.store.study import Game, Outcome, read_study, room_bytes, study, write_study
+from tickdisk.store.study import Findings, Game, read_study, room_bytes, study, study_digest, write_study
 from tickdisk.store.trial import Design, trials
 
 __all__ = [
@@ -15,6 +25,7 @@ __all__ = [
     "ALGORITHMS",
     "FIT_RATES",
     "LATER",
+    "LEAST_MS",
     "PAPER",
     "RATES",
     "REAL",
@@ -26,11 +37,11 @@ __all__ = [
     "Crash",
     "Cutter",
     "Design",
+    "Findings",
     "Game",
     "Killer",
     "Life",
     "Machine",
-    "Outcome",
     "Recovered",
     "Refused",
     "Setting",
@@ -49,6 +60,7 @@ __all__ = [
     "room_bytes",
     "started",
     "study",
+    "study_digest",
     "trials",
     "verify",
     "write_comparison",

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from tickdisk.errors import TickdiskError
+
 _AS_GOOD_MS = 0.05
 _AS_GOOD = 1.1
 
@@ -26,6 +28,11 @@ def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None =
     least on average; among those that add about as little, the one that recovers soonest. If none keeps the limit, the one that
     broke it the least. A limit that all break, or a memory that none fits into, is said.
     """
+    found = found[found["longest_ms"].notna()]
+    if found.empty:
+        raise TickdiskError(
+            "no trial says what an algorithm adds to a tick: checkpoints take too long for its length; give longer ones"
+        )
     fits = found if memory_bytes is None else found[found["memory_bytes"] <= memory_bytes]
     if fits.empty:
         least = found.sort_values("memory_bytes").iloc[0]
@@ -46,6 +53,6 @@ def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None =
     why = (
         f"it adds {best['added_ms']:.3f} ms to a tick on average and {best['longest_ms']:.2f} ms at the most"
         f"{soonest if len(as_good) > 1 else ', the least'}; "
-        f"{len(kept)} of {len(found)} keep every tick within {limit_ms:.1f} ms"
+        f"{len(kept)} of {len(fits)} keep every tick within {limit_ms:.1f} ms"
     )
     return Advice(str(best["algorithm"]), keeps=True, why=why)

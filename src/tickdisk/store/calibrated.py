@@ -1,7 +1,7 @@
 """The cost model with the terms that the paper's leaves out, each as large as lives of this machine say.
 
-The paper's overhead is of bits, locks and copies, as micro-benchmarks find them when nothing else goes on. Beside a game that
-sleeps between ticks and a writer that reads the state, copies and marks are not in the cache, locks are contended, beginning a
+The paper's overhead is of bits, locks and copies, as micro-benchmarks find them when nothing else goes on. Beside a
+writer that reads the state, copies and marks are not in the cache, locks are contended, beginning a
 checkpoint hands it over to another thread, and every update is slower while the writer has the memory. And the disk takes neither
 whole images nor objects: the page cache takes objects, the disk pages; the log of actions is on it, too. The simulator counts
 what a tick does (`checkpoint.WORK`); here each of those takes what it took in lives at other update rates.
@@ -16,8 +16,9 @@ from scipy.optimize import nnls
 
 from tickdisk import checkpoint
 from tickdisk.checkpoint import WORK, Costs, Outcome, Readings, Run
+from tickdisk.errors import TickdiskError
 from tickdisk.store.machine import Machine
-from tickdisk.store.trial import SLOT_BYTES, Design
+from tickdisk.store.trial import SETTLING, SLOT_BYTES, Design
 
 PAPER = Readings(locks="written", writes="always", starts="dirty", lasts="written")
 """The paper's model as the real ones do what it leaves open."""
@@ -27,6 +28,9 @@ TERMS = (*WORK, "marked", "crowded")
 """And a dirty bit for each image, set with every update, whether a checkpoint runs or not; and objects changed while a checkpoint
 is written, times the share of the state that they are: the more of it a tick changes, the less of that can stay in the cache.
 """
+_FLOOR_MS = 0.02
+_TICKS = 250
+"""Simulated at least, so that many checkpoints are whole."""
 ACTION_BYTES = 4
 """Of an update in the log of actions."""
 _IMAGES = {"atomic_copy_dirty_objects": 2, "copy_on_update": 2, "partial_redo": 1, "copy_on_update_partial_redo": 1}
@@ -57,33 +61,32 @@ class Calibrated(BaseModel):
 
 
 def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrated:
-    """Returns the terms that explain the overheads of `found`, trials of `design`, best: least squares of relative errors, none
-    below 0.
+    """Returns the terms that explain the overheads of `found`, trials of `design`, best: least squares of relative errors (of
+    those below 0.02 ms, of errors over that), none below 0. TickdiskError when no trial says anything.
     """
-    known = found[found["algorithm"].isin(checkpoint.ALGORITHMS)]
+    known = found[found["algorithm"].isin(checkpoint.ALGORITHMS) & found["added_ms"].notna()]
+    if known.empty:
+        raise TickdiskError("no trial says what an algorithm adds to a tick: give more time for checkpoints, and for rests")
     own = known.groupby(["rate", "algorithm"], as_index=False)[["added_ms", "pass_ns", "objects", "checkpoint_s"]].mean()
     pass_ns = float((own["pass_ns"] * own["objects"]).sum() / own["objects"].sum())
     points: list[tuple[int, checkpoint.Algorithm]] = list(zip(own["rate"].tolist(), own["algorithm"].tolist(), strict=True))
     without = [_simulated(design, rate, name, _costs(machine, design, rate, pass_ns=pass_ns)) for rate, name in points]
-    later_s = own["checkpoint_s"].to_numpy() - np.array([outcome.checkpoint_s for outcome in without])
-    sync_ms = max(0.0, 1e3 * float(np.median(later_s)))
+    later_s = own["checkpoint_s"].to_numpy() - np.array([checkpoint_s(outcome) for outcome in without])
+    sync_ms = max(0.0, 1e3 * float(np.nanmedian(later_s)))
     works = []
     for rate, name in points:
         outcome = _simulated(design, rate, name, _costs(machine, design, rate, pass_ns=pass_ns, sync_ms=sync_ms))
         works.append(work(outcome, design, rate))
-    real_ms = np.maximum(own["added_ms"].to_numpy(), _LEAST_MS)
+    real_ms = own["added_ms"].to_numpy()
+    weights = 1 / (np.maximum(real_ms, 0) + _FLOOR_MS)
     rows = pd.DataFrame(works)[list(TERMS)].to_numpy() / 1e6
-    terms, _ = nnls(rows / real_ms[:, None], np.ones(len(rows)))
+    terms, _ = nnls(rows * weights[:, None], real_ms * weights)
     return Calibrated(machine=machine, terms_ns=dict(zip(TERMS, terms.tolist(), strict=True)), pass_ns=pass_ns, sync_ms=sync_ms)
-
-
-_LEAST_MS = 0.002
-"""An overhead below is not told from none."""
 
 
 def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:
     """Returns a row for each rate and algorithm that the model knows: rate, algorithm, model_ms (the paper's model with the
-    paper's micro-benchmarks), calibrated_ms, model_s and calibrated_s (of a checkpoint).
+    paper's micro-benchmarks), calibrated_ms, model_s and calibrated_s (of a checkpoint); with the updates of the first life.
     """
     rows = []
     plain = calibrated.machine.costs(tick_hz=design.tick_hz, object_bytes=design.state.object_bytes)
@@ -95,21 +98,33 @@ def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -
                 {
                     "rate": rate,
                     "algorithm": name,
-                    "model_ms": float(model.ticks["overhead_ms"].iloc[-design.counted :].mean()),
+                    "model_ms": float(model.ticks["overhead_ms"][whole(model)].mean()),
                     "calibrated_ms": calibrated.overhead_ms(work(outcome, design, rate)),
-                    "model_s": model.checkpoint_s,
-                    "calibrated_s": outcome.checkpoint_s,
+                    "model_s": checkpoint_s(model),
+                    "calibrated_s": checkpoint_s(outcome),
                 }
             )
     return pd.DataFrame(rows)
 
 
-def work(outcome: Outcome, design: Design, rate: int) -> pd.Series:
+def whole(outcome: Outcome) -> slice:
+    """Returns the ticks of the whole checkpoints after the first ones, as real lives are counted, or of all if there are few."""
+    begun = outcome.checkpoints["tick"].to_numpy()
+    return slice(int(begun[SETTLING]) + 1, int(begun[-1]) + 1) if len(begun) > SETTLING + 1 else slice(None)
+
+
+def checkpoint_s(outcome: Outcome) -> float:
+    """Returns the time of a checkpoint after the first ones, on average; NaN when there is none."""
+    settled = outcome.checkpoints.iloc[SETTLING:]
+    return float((settled["end_s"] - settled["begin_s"]).mean())
+
+
+def work(outcome: Outcome, design: Design, rate: int) -> "pd.Series[float]":
     """Returns the work of a tick, TERMS, on average over those that count."""
-    mean = outcome.work.iloc[-design.counted :].mean()
+    counted = outcome.work[whole(outcome)]
+    mean = counted.mean()
     mean["marked"] = _IMAGES.get(outcome.run.algorithm, 0) * rate
-    changed = outcome.work["changed_beside"].iloc[-design.counted :].astype(float)
-    mean["crowded"] = float((changed**2).mean()) / design.state.objects
+    mean["crowded"] = float((counted["changed_beside"].astype(float) ** 2).mean()) / design.state.objects
     return mean
 
 
@@ -123,4 +138,4 @@ def _costs(machine: Machine, design: Design, rate: int, *, pass_ns: float, sync_
 
 def _simulated(design: Design, rate: int, name: checkpoint.Algorithm, costs: Costs, readings: Readings = REAL) -> Outcome:
     own = readings.model_copy(update={"full_every": design.full_every})
-    return checkpoint.simulate(design.trace(rate), [Run(name, costs, own)], ticks=design.ticks)[0]
+    return checkpoint.simulate(design.trace(rate), [Run(name, costs, own)], ticks=max(_TICKS, design.ticks))[0]

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from tickdisk import checkpoint
 from tickdisk.errors import TickdiskError
@@ -21,6 +23,8 @@ RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 FIT_RATES = (1_500, 6_000, 24_000, 96_000, 300_000)
 WITHIN = 0.3
 """A model is right when it is off by no more."""
+LEAST_MS = 0.01
+"""An overhead below is not told from none."""
 
 
 @dataclass(frozen=True)
@@ -33,37 +37,52 @@ class Comparison:
     tested: pd.DataFrame
     """Trials at other rates, with model_ms, calibrated_ms, model_s and calibrated_s where the cost model knows the algorithm."""
 
-    def means(self) -> pd.DataFrame:
-        """Returns the tested trials, each column the mean over lives: a row for each rate and algorithm."""
-        return self.tested.groupby(["rate", "algorithm"], as_index=False, sort=False).mean()
+    def points(self) -> pd.DataFrame:
+        """Returns a row for each rate and algorithm that the model knows, each column the mean over lives; also lives (of which
+        an overhead is known), model and calibrated (each over the real; NaN where the real is below 0.01 ms or unknown), and low
+        and high (90 % interval of calibrated, from the spread of the lives; NaN for one life).
+        """
+        own = self.tested[self.tested["algorithm"].isin(checkpoint.ALGORITHMS)]
+        grouped = own.groupby(["rate", "algorithm"], sort=False)
+        means = grouped.mean(numeric_only=True).drop(columns="life")
+        real = means["added_ms"].where(means["added_ms"] >= LEAST_MS)
+        lives = grouped["added_ms"].count()
+        half = grouped["added_ms"].std() / np.sqrt(lives) * student.ppf(0.95, (lives - 1).clip(lower=1))
+        least = (means["added_ms"] - half).clip(lower=LEAST_MS)
+        return means.assign(
+            lives=lives,
+            model=means["model_ms"] / real,
+            calibrated=means["calibrated_ms"] / real,
+            low=means["calibrated_ms"] / (means["added_ms"] + half),
+            high=means["calibrated_ms"] / least.where(half.notna()),
+        ).reset_index()
 
     def summary(self) -> pd.DataFrame:
-        """Returns a row for each algorithm that the model knows: ranks (Spearman's correlation over rates; of what does not
-        depend on the rate it says nothing), varies (the largest overhead of the calibrated model over its smallest), model_least
-        and model_most (of the model over the real), calibrated_least, calibrated_most, rates, within (of how many the calibrated
-        is within 30 %).
+        """Returns a row for each algorithm that the model knows: ranks (Spearman's correlation of real and calibrated overhead
+        over rates), varies (the largest real overhead over the smallest), model_least and model_most (of the model over the
+        real), calibrated_least, calibrated_most, time_least and time_most (of a checkpoint, calibrated over real), rates, within
+        (at how many of them the calibrated overhead is within 30 %).
         """
         rows = []
-        for name in checkpoint.ALGORITHMS:
-            own = self.means()
-            own = own[own["algorithm"] == name]
-            if own.empty:
-                continue
-            model, after = own["model_ms"] / own["added_ms"], own["calibrated_ms"] / own["added_ms"]
+        for name, own in self.points().groupby("algorithm", sort=False):
+            time = own["calibrated_s"] / own["checkpoint_s"]
             rows.append(
                 {
                     "algorithm": name,
-                    "varies": own["calibrated_ms"].max() / own["calibrated_ms"].min(),
                     "ranks": own["added_ms"].corr(own["calibrated_ms"], method="spearman"),
-                    "model_least": model.min(),
-                    "model_most": model.max(),
-                    "calibrated_least": after.min(),
-                    "calibrated_most": after.max(),
+                    "varies": own["added_ms"].max() / max(LEAST_MS, own["added_ms"].min()),
+                    "model_least": own["model"].min(),
+                    "model_most": own["model"].max(),
+                    "calibrated_least": own["calibrated"].min(),
+                    "calibrated_most": own["calibrated"].max(),
+                    "time_least": time.min(),
+                    "time_most": time.max(),
                     "rates": len(own),
-                    "within": int((abs(after - 1) <= WITHIN).sum()),
+                    "within": int((abs(own["calibrated"] - 1) <= WITHIN).sum()),
                 }
             )
-        return pd.DataFrame(rows)
+        order = {name: number for number, name in enumerate(checkpoint.ALGORITHMS)}
+        return pd.DataFrame(rows).sort_values("algorithm", key=lambda names: names.map(order), ignore_index=True)
 
 
 def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> Comparison:
@@ -86,7 +105,7 @@ def lines(found: Comparison) -> Iterator[str]:
         yield (
             f"{row.algorithm:28} rank correlation {row.ranks:5.2f}; over the real: the paper's model {row.model_least:.2f} to "
             f"{row.model_most:.2f}, calibrated {row.calibrated_least:.2f} to {row.calibrated_most:.2f}, "
-            f"within {WITHIN:.0%} at {row.within} of {row.rates} rates"
+            f"within {WITHIN:.0%} at {row.within} of {row.rates} rates; its time {row.time_least:.2f} to {row.time_most:.2f}"
         )
     for name, ns in found.calibrated.terms_ns.items():
         yield f"{name:16} {ns:12.2f} ns"

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import device
-from tickdisk.checkpoint import State
+from tickdisk.checkpoint import State, simulator_digest
+from tickdisk.config import digest, file_digest
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole
 from tickdisk.store.compare import Comparison, compare, read_comparison, write_comparison
@@ -16,6 +17,7 @@ from tickdisk.store.life import ALGORITHMS
 from tickdisk.store.trial import Design, trials
 
 _SPARE_BYTES, _PAGE_BYTES = 1 << 30, 4096
+_MEASURING = ("calibrated", "child", "compare", "life", "machine", "recovery", "study", "trial")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Game:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Findings:
     """What the study found."""
 
     comparison: Comparison
@@ -39,9 +41,19 @@ class Outcome:
     """Trials (see `trials`), with game, state_bytes, skew, device, tick_hz."""
 
 
-def room_bytes(state: State) -> int:
-    """Returns the size of a device that a store of `state` fits on: two checkpoints, one on its way, and the log of actions."""
-    size_bytes = 4 * state.objects * state.object_bytes + _SPARE_BYTES
+def study_digest(native: str) -> str:
+    """Returns what changes when the study must run again: what plays and measures, and the native module, whose checksum is
+    given.
+    """
+    room = Path(__file__).parent
+    return digest([simulator_digest(native), *(file_digest(room / f"{name}.py") for name in _MEASURING)])
+
+
+def room_bytes(state: State, *, full_every: int = Design.full_every) -> int:
+    """Returns the size of a device that a store of `state` fits on, with its log of actions: a partial log goes back to the last
+    full checkpoint but one, and may be whole in every checkpoint since. What is not written takes no memory.
+    """
+    size_bytes = (2 * full_every + 2) * state.objects * state.object_bytes + _SPARE_BYTES
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
@@ -52,7 +64,7 @@ def study(
     fit_rates: Sequence[int],
     games: Sequence[Game],
     say: Callable[[str], None],
-) -> Outcome:
+) -> Findings:
     """Returns the comparison of `design` on an emulated `disk`, and trials of every algorithm on each game, on devices of their
     own.
 
@@ -75,10 +87,10 @@ def study(
             "tick_hz": own.tick_hz,
         }
         tables.append(found.assign(**described))
-    return Outcome(comparison, pd.concat(tables, ignore_index=True))
+    return Findings(comparison, pd.concat(tables, ignore_index=True))
 
 
-def write_study(found: Outcome, folder: Path) -> None:
+def write_study(found: Findings, folder: Path) -> None:
     """Writes the tables, each whole or not at all; `calibrated.json` last."""
     folder.mkdir(parents=True, exist_ok=True)
     with whole(folder / "games.parquet") as partial:
@@ -86,9 +98,9 @@ def write_study(found: Outcome, folder: Path) -> None:
     write_comparison(found.comparison, folder)
 
 
-def read_study(folder: Path) -> Outcome:
+def read_study(folder: Path) -> Findings:
     """Returns what is in a folder; TickdiskError names what is missing."""
     path = folder / "games.parquet"
     if not path.exists():
         raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint study`")
-    return Outcome(read_comparison(folder), pd.read_parquet(path))
+    return Findings(read_comparison(folder), pd.read_parquet(path))

@@ -5,12 +5,14 @@ against another life. In every tick the same updates are also played on a shadow
 checkpoints rest now and then, which tells how much slower even the shadow's updates are while a checkpoint is written.
 """
 
+import math
 import os
+import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from shutil import rmtree
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from tickdisk.checkpoint import State, ZipfTrace
-from tickdisk.errors import TickdiskError
 from tickdisk.store.life import Life, Setting, live
 from tickdisk.store.recovery import recover
 
 SLOT_BYTES = 528
 """Of an object on the disk, with its number and checksum."""
-_SETTLING = 2
+SETTLING = 2
 """So many checkpoints after a rest have more to write than those that follow: there are two images."""
 
 
@@ -40,11 +41,11 @@ class Design:
     skew: float = 0.8
     tick_hz: float = 30
     warm_up_s: float = 2
-    """Not counted: pages are touched for the first time, caches fill."""
+    """Not counted: pages are touched for the first time, caches fill. Its end is that of a cycle as those that follow."""
     save_s: float = 2.4
-    """After the warm-up checkpoints begin for so long,"""
+    """After it checkpoints begin for so long, one after the other; at least four must fit,"""
     rest_s: float = 0.8
-    """and rest for so long,"""
+    """and for so long none does, which must be longer than a checkpoint takes,"""
     cycles: int = 2
     """so often."""
     lives: int = 1
@@ -76,29 +77,42 @@ class Design:
         """Of each life."""
         return self.warm_up_ticks + self.cycles * self.cycle_ticks
 
-    @property
-    def counted(self) -> int:
-        """The last ticks of a life, which count."""
-        return self.cycles * self.cycle_ticks
-
 
 def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
-    """Returns a row a life: rate, life, algorithm, ticks (counted); added_ms (mean over ticks of what the algorithm added to
-    them), beside_ms (of that, what the updates by themselves take longer while a checkpoint is written), longest_ms (the most
-    that it added to one), pause_ms (the longest pause at the beginning of a checkpoint), bare_ms (the updates of a tick while
-    checkpoints rest); of a checkpoint on average: checkpoint_s, objects, bytes, pass_ns (of an object until it was written);
-    checkpoints, recovery_s (with nothing of the store in the page cache), memory_bytes (the most of the process, without the
-    shadow).
+    """Returns a row a life: rate, life, algorithm, ticks (counted), whole (checkpoints in them); added_ms (mean over ticks of
+    what the algorithm added to them: their updates and pauses, less the updates of the shadow while checkpoints rest), beside_ms
+    (of that, what the shadow's updates take longer while a checkpoint is written), null_ms (what the algorithm's updates take
+    longer than the shadow's while checkpoints rest: its dirty bits), longest_ms (the most that it added to one tick), pause_ms
+    (the longest pause at the beginning of a checkpoint), bare_ms (the shadow's updates of a tick while checkpoints rest); of a
+    checkpoint on average: checkpoint_s, objects, bytes, pass_ns (of an object until it was written); recovery_s (from the end of
+    the life, with nothing of the store in the page cache), memory_bytes (the most of the process, without the shadow; of fork
+    with as much again as the state, which is the most that its child can keep of it).
 
-    The game's thread spins between ticks: a core that sleeps comes back slower, and it sleeps more where nobody writes
-    checkpoints.
+    The algorithms of a life come in an order drawn anew. The log of actions is not in added_ms. The game's thread spins between
+    ticks: a core that sleeps comes back slower, and it sleeps more where nobody writes checkpoints. NaN where too few checkpoints
+    fit between rests, or none of the ticks of a rest was free of them: give longer ones.
     """
     rows: list[dict[str, Any]] = []
     for rate, life in product(design.rates, range(design.lives)):
+        order = list(design.algorithms)
+        random.Random(f"{design.seed} {rate} {life}").shuffle(order)  # noqa: S311 - nothing secret
+        for name in order:
+            row = {"rate": rate, "life": life, "algorithm": name, **_row(*_live(design, name, design.trace(rate, life)), design)}
+            rows.append(row)
+            say(
+                f"{rate:>7,} updates per tick, {name:28} added {row['added_ms']:7.3f} ms, longest {row['longest_ms']:7.2f} ms, "
+                f"checkpoint {row['checkpoint_s']:6.3f} s"
+            )
+    return pd.DataFrame(rows)
+
+
+def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, float]:
+    """In a new world, which is removed again; with the seconds that recovering it took."""
+    with TemporaryDirectory(prefix="tickdisk-trial-", dir=design.folder) as folder:
         setting = Setting(
-            "naive_snapshot",
-            design.folder / "store",
-            design.trace(rate, life),
+            algorithm,
+            Path(folder),
+            updates,
             ticks=design.ticks,
             tick_hz=design.tick_hz,
             full_every=design.full_every,
@@ -108,19 +122,6 @@ def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
             rest_ticks=design.cycle_ticks - design.save_ticks,
             has_shadow=True,
         )
-        for name in design.algorithms:
-            row = {"rate": rate, "life": life, "algorithm": name, **_row(*_live(replace(setting, algorithm=name)), design)}
-            rows.append(row)
-            say(
-                f"{rate:>7,} updates per tick, {name:28} added {row['added_ms']:7.3f} ms, longest {row['longest_ms']:7.2f} ms, "
-                f"checkpoint {row['checkpoint_s']:6.3f} s"
-            )
-    return pd.DataFrame(rows)
-
-
-def _live(setting: Setting) -> tuple[Life, float]:
-    """In a new world, which is removed again; with the seconds that recovering it took."""
-    try:
         life = live(setting)
         for path in setting.folder.iterdir():
             descriptor = os.open(path, os.O_RDONLY)
@@ -129,59 +130,57 @@ def _live(setting: Setting) -> tuple[Life, float]:
             os.close(descriptor)
         found = recover(setting.folder, setting.cells)
         return life, found.restore_s + found.replay_s
-    finally:
-        rmtree(setting.folder)
 
 
 def _row(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
     ticks, made = life.ticks, life.checkpoints
     saving, resting = phases(ticks, made, design)
-    shadow_ms = ticks["shadow_ns"].to_numpy() / 1e6
-    own_ms = (ticks["update_ns"] + ticks["pause_ns"]).to_numpy() / 1e6 - shadow_ms
-    beside_ms = float(shadow_ms[saving].mean() - shadow_ms[resting].mean())
+    update_ms, shadow_ms = (ticks[name].to_numpy() / 1e6 for name in ("update_ns", "shadow_ns"))
+    own_ms = update_ms + ticks["pause_ns"].to_numpy() / 1e6 - shadow_ms
+    bare_ms = _mean(shadow_ms[resting])
+    beside_ms = _mean(shadow_ms[saving]) - bare_ms
     state_bytes = design.state.objects * design.state.object_bytes
     settled = made[made["tick"].isin(ticks["tick"][saving])]
+    objects = float(settled["objects"].mean())
     return {
         "ticks": int(saving.sum()),
-        "added_ms": float(own_ms[saving].mean()) + beside_ms,
+        "whole": len(settled),
+        "added_ms": _mean(own_ms[saving]) + beside_ms,
         "beside_ms": beside_ms,
-        "longest_ms": float(own_ms[saving].max()) + beside_ms,
+        "null_ms": _mean((update_ms - shadow_ms)[resting]),
+        "longest_ms": float(own_ms[saving].max(initial=-math.inf)) + beside_ms,
         "pause_ms": float(ticks["pause_ns"][saving].max() / 1e6),
-        "bare_ms": float(shadow_ms[resting].mean()),
-        "checkpoints": len(settled),
+        "bare_ms": bare_ms,
         "checkpoint_s": float((settled["end_ns"] - settled["begin_ns"]).mean() / 1e9),
-        "objects": float(settled["objects"].mean()),
-        "bytes": float(settled["objects"].mean() * SLOT_BYTES),
-        "pass_ns": float(settled["write_ns"].sum() / max(1, settled["objects"].sum())),
+        "objects": objects,
+        "bytes": objects * SLOT_BYTES,
+        "pass_ns": float(settled["write_ns"].sum() / settled["objects"].sum()) if len(settled) else math.nan,
         "recovery_s": recovery_s,
-        "memory_bytes": life.memory_bytes - state_bytes,
+        "memory_bytes": life.memory_bytes - (0 if life.setting.algorithm == "fork" else state_bytes),
     }
+
+
+def _mean(values: npt.NDArray[np.float64]) -> float:
+    return float(values.mean()) if values.size else math.nan
 
 
 def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Returns which ticks count as saving, and which as resting.
 
     Of each time in which checkpoints begin, whole ones: from the end of the tick at which the third begins to that at which the
-    last does; all of it where there are too few. Of each rest, the ticks at whose beginning no checkpoint was being written.
-    TickdiskError when a rest has none.
+    last does; nothing where there are fewer than four. Of each rest, the ticks at whose beginning no checkpoint was being
+    written.
     """
     index = np.arange(len(ticks))
-    counts = index >= design.warm_up_ticks
     in_save = (index - design.warm_up_ticks) % design.cycle_ticks < design.save_ticks
     saving = np.zeros(len(ticks), dtype=bool)
     number = ticks["tick"].to_numpy()
     for first in range(design.warm_up_ticks, len(ticks), design.cycle_ticks):
         own = (index >= first) & (index < first + design.save_ticks)
         begun = made.loc[made["tick"].isin(number[own]), "tick"].to_numpy()
-        whole = (number > begun[_SETTLING]) & (number <= begun[-1]) if len(begun) > _SETTLING + 1 else True
-        saving |= own & whole
+        if len(begun) > SETTLING + 1:
+            saving |= own & (number > begun[SETTLING]) & (number <= begun[-1])
     begins = ticks["begin_ns"].to_numpy()
-    # The last checkpoint that began before a tick is the only one that can still be written then.
-    last = np.searchsorted(made["begin_ns"].to_numpy(), begins) - 1
-    is_beside = (last >= 0) & (made["end_ns"].to_numpy()[np.maximum(last, 0)] > begins)
-    resting = counts & ~in_save & ~is_beside
-    if not resting.any():
-        raise TickdiskError(
-            f"{design.folder}: checkpoints take longer than the rest of {design.rest_s:g} s between them; give longer ones"
-        )
-    return saving, resting
+    # Of those that began before a tick only the last can still be written then.
+    ends = np.append(-1, made["end_ns"].to_numpy())[np.searchsorted(made["begin_ns"].to_numpy(), begins)]
+    return saving, (index >= design.warm_up_ticks) & ~in_save & (ends <= begins)

@@ -85,9 +85,9 @@ impl Updates {
     /// them by object took, and for each run its ns and its packed ticks and checkpoints.
     ///
     /// A run is an algorithm, its costs in units of time (tick, group, copy of an object, lock, bit, write of an object, passing it,
-    /// sync, write of a page), its readings (whether updates are spread over the tick, whether every first touch takes the lock, whether every first
-    /// touch copies, whether the write progresses in overheads, whether nothing is on the disk at the beginning, whether a double
-    /// backup is swept over), and of how many checkpoints one is full.
+    /// sync, write of a page), its readings (whether updates are spread over the tick, whether every first touch takes the lock,
+    /// whether every first touch copies, whether the write progresses in overheads, whether nothing is on the disk at the beginning,
+    /// whether a double backup is swept over), and of how many checkpoints one is full.
     #[allow(clippy::type_complexity, reason = "a tuple is what Python unpacks")]
     fn simulate<'py>(
         &mut self,

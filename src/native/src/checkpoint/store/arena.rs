@@ -14,7 +14,7 @@ pub const OBJECT_CELLS: usize = OBJECT_BYTES / 4;
 /// Bytes of one object.
 pub type Object = [u8; OBJECT_BYTES];
 
-/// Pages come with the first touch, so that memory that an algorithm only might need costs nothing.
+/// Pages come with the first touch, so that memory that an algorithm never needs costs nothing.
 #[derive(Debug)]
 pub struct Arena {
     start: NonNull<u8>,
@@ -42,6 +42,13 @@ impl Arena {
         unsafe { libc::madvise(start, Self::bytes(objects), libc::MADV_HUGEPAGE) };
         let start = NonNull::new(start.cast()).expect("a map is not at address 0");
         Ok(Self { start, objects })
+    }
+
+    /// Leaves the memory to this process: a child of fork(2) does not have it.
+    pub fn keep_from_children(&self) -> io::Result<()> {
+        // SAFETY: advice about the whole map.
+        let refused = unsafe { libc::madvise(self.start.as_ptr().cast(), Self::bytes(self.objects), libc::MADV_DONTFORK) };
+        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     fn bytes(objects: usize) -> usize {

@@ -107,6 +107,9 @@ where
         drop(lock); // whatever becomes of the game, nobody else plays while this writes
     });
     let shadow = if setting.has_shadow { Some(new_world(objects)?) } else { None };
+    if let Some(shadow) = &shadow {
+        shadow.keep_from_children()?; // or what fork(2) costs the state it would cost the shadow, too
+    }
     let number = found.number;
     let mut game = Game { keeper, setting, log: &log, orders, done, board, shadow, running: None, spare: None, number, made: 0 };
     let report = game.play(source, found.tick);
