@@ -10,6 +10,7 @@ from tickdisk.plot.theme import INK, MUTED, PALETTE, checked, finish, log_scale,
 
 _PANEL = 165
 _LEAST_MS = 1e-3
+_MOST_TICKS = 5
 
 
 def model_real(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str], note: str) -> Any:
@@ -19,7 +20,9 @@ def model_real(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str
     rows = checked(table, ["algorithm", "kind", "rate", "added_ms"], "model and real")
     rows = rows.assign(added_ms=rows["added_ms"].clip(lower=_LEAST_MS))
     y_scale, y_ticks = log_scale(rows["added_ms"])
-    x_scale, _ = log_scale(rows["rate"], pad=1.3)
+    x_scale, decades = log_scale(rows["rate"], pad=1.3)
+    rates = sorted(set(rows["rate"]))
+    x_ticks = decades if len(rates) > _MOST_TICKS else rates
     shown = [name for name in order if name in set(rows["algorithm"])]
     tone = alt.Color(
         "kind:N",
@@ -30,7 +33,7 @@ def model_real(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str
     panels = []
     for index, name in enumerate(shown):
         own = alt.Chart(rows[rows["algorithm"] == name]).encode(
-            alt.X("rate:Q", title="Updates per tick", scale=x_scale, axis=alt.Axis(values=[1e3, 1e4, 1e5], format="~s")),
+            alt.X("rate:Q", title="Updates per tick", scale=x_scale, axis=alt.Axis(values=x_ticks, format="~s")),
             alt.Y(
                 "added_ms:Q",
                 title="Added per tick (ms)" if index % 3 == 0 else None,

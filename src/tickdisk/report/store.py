@@ -8,6 +8,7 @@ from IPython.display import SVG
 
 from tickdisk import checkpoint, plot, store
 from tickdisk.report.checkpoint_anchors import NAMES
+from tickdisk.report.experiment import OURS
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.study import Study, display
 
@@ -89,7 +90,7 @@ class StoreStudy(Study):
             "calibrated.within", inside, "points", n=len(told), source=self._source, note=f"off by {store.WITHIN:.0%} at most"
         )
         null = self.comparison.tested.loc[self.comparison.tested["algorithm"] == "naive_snapshot", "null_ms"]
-        note = "Naive-Snapshot's updates against the shadow's while checkpoints rest: they are the same work"
+        note = "Naive-Snapshot's updates against the shadow's while checkpoints rest: what the store's own code takes"
         self.fact("null", float(null.mean()), "ms", n=len(null), source=self._source, note=note)
 
     @property
@@ -124,7 +125,7 @@ class StoreStudy(Study):
         within, surely, surely_not, most_off = (display(self.facts[f"store.{name}"]) for name in facts)
         self.claim(
             "calibrated",
-            source="tickdisk",
+            source=OURS,
             statement=f"the calibrated model is within {store.WITHIN:.0%} of the real overhead, at rates not used for it",
             verdict="not valid" if self._is_small or told.empty else verdict,
             evidence=(
@@ -144,7 +145,7 @@ class StoreStudy(Study):
         also = f"; not of {', '.join(flat)}, where it changes less than {_VARIES:g}-fold over the rates" if flat else ""
         self.claim(
             "ranks",
-            source="tickdisk",
+            source=OURS,
             statement=f"real and calibrated overhead rank alike over update rates, with a correlation above {_RANKS:g}",
             verdict="not valid" if self._is_small or least is None else "equivalent" if least > _RANKS else "different",
             evidence=f"the least of {len(judged)} algorithms is {display(self.facts['store.ranks.least'])}{also}",

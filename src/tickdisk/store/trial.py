@@ -82,7 +82,7 @@ def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
     """Returns a row a life: rate, life, algorithm, ticks (counted), whole (checkpoints in them); added_ms (mean over ticks of
     what the algorithm added to them: their updates and pauses, less the updates of the shadow while checkpoints rest), beside_ms
     (of that, what the shadow's updates take longer while a checkpoint is written), null_ms (what the algorithm's updates take
-    longer than the shadow's while checkpoints rest: its dirty bits), longest_ms (the most that it added to one tick), pause_ms
+    longer than the shadow's while checkpoints rest: its code, and its dirty bits), longest_ms (the most that it added to one tick), pause_ms
     (the longest pause at the beginning of a checkpoint), bare_ms (the shadow's updates of a tick while checkpoints rest); of a
     checkpoint on average: checkpoint_s, objects, bytes, pass_ns (of an object until it was written); recovery_s (from the end of
     the life, with nothing of the store in the page cache), memory_bytes (the most of the process, without the shadow; of fork
