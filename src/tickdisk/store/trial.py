@@ -82,11 +82,11 @@ def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
     """Returns a row a life: rate, life, algorithm, ticks (counted), whole (checkpoints in them); added_ms (mean over ticks of
     what the algorithm added to them: their updates and pauses, less the updates of the shadow while checkpoints rest), beside_ms
     (of that, what the shadow's updates take longer while a checkpoint is written), null_ms (what the algorithm's updates take
-    longer than the shadow's while checkpoints rest: its code, and its dirty bits), longest_ms (the most that it added to one tick), pause_ms
-    (the longest pause at the beginning of a checkpoint), bare_ms (the shadow's updates of a tick while checkpoints rest); of a
-    checkpoint on average: checkpoint_s, objects, bytes, pass_ns (of an object until it was written); recovery_s (from the end of
-    the life, with nothing of the store in the page cache), memory_bytes (the most of the process, without the shadow; of fork
-    with as much again as the state, which is the most that its child can keep of it).
+    longer than the shadow's while checkpoints rest: its code, and its dirty bits), longest_ms (the most that it added to one
+    tick), pause_ms (the longest pause at the beginning of a checkpoint), bare_ms (the shadow's updates of a tick while
+    checkpoints rest); of a checkpoint on average: checkpoint_s, objects, bytes, pass_ns (of an object until it was written);
+    recovery_s (from the end of the life, with nothing of the store in the page cache), memory_bytes (the most of the process,
+    without the shadow; of fork with as much again as the state, which is the most that its child can keep of it).
 
     The algorithms of a life come in an order drawn anew. The log of actions is not in added_ms. The game's thread spins between
     ticks: a core that sleeps comes back slower, and it sleeps more where nobody writes checkpoints. NaN where too few checkpoints
