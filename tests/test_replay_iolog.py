@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tickdisk import process, replay
@@ -47,7 +47,13 @@ def _streams(draw: st.DrawFn) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def _closed_twice() -> pd.DataFrame:
+    kinds = [("sync", "fdatasync"), ("close", "close"), ("close", "close"), ("sync", "fdatasync")]
+    return pd.DataFrame([(*kind, "/w/a", 0, 0, 0, 0) for kind in kinds], columns=COLUMNS)
+
+
 @given(_streams())
+@example(_closed_twice())
 def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory, stream: pd.DataFrame) -> None:
     path = tmp_path_factory.mktemp("iolog") / "stream.iolog"
     left_out = replay.write_iolog(path, stream)

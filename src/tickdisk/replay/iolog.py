@@ -44,7 +44,9 @@ def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
     """
     reasons = unfit(stream)
     left_out, fit = Counter(reasons[reasons != ""].tolist()), stream[reasons == ""]
-    following = fit.groupby("file")["op"].shift(-1)
+    # Of the same file: what comes next and is not one more close.
+    uses = fit["op"].where(fit["op"] != "close").groupby(fit["file"])
+    following = uses.shift(-1).groupby(fit["file"]).bfill()
     lines, before, is_open = list[str](), dict[str, None](), set[str]()
     columns = (fit[name] for name in ("op", "call", "file", "offset", "length", "due_ns"))
     for op, call, file, offset, length, due_ns, follows in zip(*columns, following, strict=True):
