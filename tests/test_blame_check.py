@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import beta
 from test_blame_simulation import MAP, MS, PLAYERS, START_NS, Machine, locked, ticking
 
-from tickdisk.blame import FEWEST_LIVES, JOURNAL, attribute, blame_actions, check_injections, count, shares
+from tickdisk.blame import FEWEST_LIVES, JOURNAL, attribute, blame_actions, check_injections, count, explain_wait, shares
 from tickdisk.errors import TickdiskError
 
 BUDGET = 90 * MS
@@ -163,5 +163,13 @@ def test_actions_know_how_long_storage_kept_the_server():
     assert first["tick_storage_ns"] == pytest.approx(190 * MS, abs=MS / 10)
     assert (first["reader_storage_ns"], first["storage_ns"]) == (200 * MS, 200 * MS)
     assert (first["tick"], first["latency_ns"]) == (7, 299 * MS)
+    assert (first["thread_name"], first["op"], first["file"], first["offset"]) == ("Emerge-0", "read", MAP, 0)
+    assert first["wait_ns"] == 200 * MS
+    assert (first["device_op"], first["device_file"], first["device_ns"]) == ("read", MAP, pytest.approx(200 * MS, abs=MS))
+    said = explain_wait(first)
+    assert said.startswith("200 ms of Emerge-0 in pread64 of map.sqlite")
+    assert "at 0; the disk took 200 ms for a read" in said
+    assert found["wait_ns"].tolist() == [200 * MS, 0, 0, 0], "only of slow ones"
+    assert explain_wait(found.iloc[1]) == ""
     with pytest.raises(TickdiskError, match="no actions"):
         blame_actions(attribute(machine.evidence(), budget_ns=BUDGET, thread="Server"))

@@ -12,7 +12,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 
 ROOT = Path(__file__).parent.parent
-THESIS = {  # shared/spec: the thesis's table of emulated devices, latency in us and bandwidth in bytes/s
+THESIS = {  # PokeSto's table of emulated devices, latency in us and bandwidth in bytes/s
     "memory": (0, 19.2e9),
     "storage_class_memory": (7, 10e9),
     "nvme_ssd": (50, 5e9),

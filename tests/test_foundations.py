@@ -35,6 +35,17 @@ def test_a_file_that_fails_halfway_leaves_the_old_one(tmp_path: Path) -> None:
     assert path.read_text() == "old"
 
 
+def test_a_full_disk_is_one_line_and_a_mistake_of_the_program_is_not() -> None:
+    def said(number: str) -> subprocess.CompletedProcess[str]:
+        code = f"import errno, tickdisk.cli as c\ndef app(): raise OSError(errno.{number}, 'went wrong', '/data/x')\n"
+        words = [sys.executable, "-c", f"{code}c.app = app\nc.main()"]
+        return subprocess.run(words, capture_output=True, text=True, check=False)
+
+    full = said("ENOSPC")
+    assert (full.returncode, full.stderr) == (2, "tickdisk: /data/x: went wrong; free some space there\n")
+    assert "Traceback" in said("EBADF").stderr
+
+
 def test_disk_full_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     full = Path("/dev/full")
     with (

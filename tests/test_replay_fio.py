@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from replay_trace import made_by_hand, requests_table, row
+from typer.testing import CliRunner
 
-from tickdisk import replay
+from tickdisk import process, replay, table
+from tickdisk.cli import app
 from tickdisk.errors import TickdiskError
 
 
@@ -55,3 +57,19 @@ def test_fio_fails_in_one_sentence(tmp_path: Path) -> None:
     (target / "shared").write_bytes(b"")
     with pytest.raises(TickdiskError, match="fio's replay failed"):
         replay.replay_by_fio(planned, target, tmp_path / "fio")
+
+
+def test_a_capture_is_written_for_fio_by_hand(tmp_path: Path) -> None:
+    requests = made_by_hand(5, threads=2, each=100)[0]
+    table.write("requests", tmp_path / "requests.parquet", requests)
+    words = ["replay", tmp_path / "requests.parquet", tmp_path / "target", "--for-fio", tmp_path / "fio"]
+    done = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
+    assert done.exit_code == 0
+    again = replay.load_capture(tmp_path / "fio")
+    assert done.stdout.startswith(f"{again['op'].isin(['read', 'write', 'sync']).sum()} requests of 2 streams in ")
+    moved = replay.plan(requests).requests
+    moved = moved[moved["op"].isin(["read", "write"]) & (moved["expected"] > 0)]
+    assert again.groupby("op")["length"].sum()[["read", "write"]].tolist() == moved.groupby("op")["expected"].sum().tolist()
+    process.run(["fio", str(tmp_path / "fio/replay.fio")])
+    with pytest.raises(TickdiskError, match="give the TARGET folder"):
+        CliRunner().invoke(app, ["replay", str(tmp_path / "requests.parquet"), "--for-fio", "x"], catch_exceptions=False)

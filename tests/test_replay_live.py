@@ -1,4 +1,4 @@
-"""A hand-made capture replayed on emulated devices, by ours and by fio: what the issue promises, on a small scale."""
+"""A hand-made capture replayed on emulated devices, by ours and by fio: everything that the study claims, on a small scale."""
 
 import re
 import subprocess

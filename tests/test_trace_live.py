@@ -344,6 +344,29 @@ def test_an_interrupted_capture_is_whole(tool: str, fast: Path, tmp_path: Path) 
     assert not list(tmp_path.glob(".out*"))
 
 
+@with_both
+def test_a_running_process_is_captured_and_left_alone(tool: str, fast: Path, tmp_path: Path) -> None:
+    with subprocess.Popen(looping(fast)) as process:
+        try:
+            while not (fast / "began").exists():
+                time.sleep(0.05)
+            before = tracers()
+            with cli("-o", tmp_path / "out", "--tool", tool, "--pid", str(process.pid)) as runs:
+                deadline = time.monotonic() + LIMIT_S
+                while not tracers() - before and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                time.sleep(1)
+                runs.send_signal(signal.SIGINT)
+                runs.communicate(timeout=LIMIT_S)
+            assert runs.returncode == 0
+            assert process.poll() is None
+        finally:
+            process.kill()
+    requests = table.read("requests", tmp_path / "out" / "requests.parquet")
+    assert (requests["file"] == "/etc/hostname").sum() > 10
+    assert not tracers() - before
+
+
 def test_what_a_command_leaves_running_under_strace_ends(tmp_path: Path) -> None:
     """It would go on with a filter that fails its calls; bpftrace lets it live."""
     before = tracers()

@@ -8,7 +8,7 @@ from tickdisk.blame.lanes import KINDS
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.shares import FEWEST_LIVES, overlapping, shares
 from tickdisk.blame.timeline import Stretch, stretch
-from tickdisk.blame.words import CAUSE_WORDS, explain, screen
+from tickdisk.blame.words import CAUSE_WORDS, explain, explain_wait, screen
 
 __all__ = [
     "CAUSES",
@@ -26,6 +26,7 @@ __all__ = [
     "check_injections",
     "count",
     "explain",
+    "explain_wait",
     "load_evidence",
     "load_life",
     "overlapping",

@@ -39,6 +39,15 @@ def describe(found: pd.DataFrame, lanes: Lanes, evidence: Evidence) -> pd.DataFr
     return links
 
 
+def describe_waits(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
+    """Returns waits for I/O with the requests that they were for: thread_name, call, start_ns, end_ns, and what `describe` says
+    of a request and of the device's.
+    """
+    io = io.reset_index(drop=True)
+    joined = _joined(io, evidence)
+    return io[["thread_name", "call", "start_ns", "end_ns"]].join(joined.assign(**{name: _text(joined[name]) for name in _TEXT}))
+
+
 def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
     """Returns one row a wait for I/O: its request and its device request."""
     request = _taken(evidence.requests, requests_of(io, evidence.requests))

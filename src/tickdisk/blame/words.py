@@ -85,6 +85,17 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _MOST * storage_ns else "")
 
 
+def explain_wait(action: Any) -> str:
+    """Returns the wait for storage that kept a slow action (a row of `blame_actions`) longest; "" when there was none."""
+    if not action["wait_ns"]:
+        return ""
+    file = Path(action["file"]).name or "a file that was not captured"
+    at = "" if pd.isna(action["offset"]) else f" at {action['offset']:,}"
+    data = f" ({action['data']})" if action["data"] else ""
+    disk = "" if pd.isna(action["device_ns"]) else f"; the disk took {_ms(action['device_ns'])} for a {action['device_op']}"
+    return f"{_ms(action['wait_ns'])} of {action['thread_name']} in {action['call'] or 'I/O'} of {file}{data}{at}{disk}"
+
+
 def _holders(links: pd.DataFrame, link: Any) -> str:
     """The holders from the one that the tick waited for to the one that the link is of."""
     names = [str(link["thread_name"])]
@@ -152,6 +163,8 @@ def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
             f"  {action}: {len(own)}, during {_percent(share)} of their time the server waited for storage; the slowest took "
             f"{_ms(worst['latency_ns'])}, {_ms(worst['storage_ns'])} of it with storage, in tick {worst['tick']}"
         )
+        if kept := explain_wait(worst):
+            yield f"    longest in it: {kept}"
 
 
 def _of_injections(blames: Sequence[Blame]) -> Iterator[str]:

@@ -12,6 +12,9 @@ def blame(
     life: Annotated[str | None, typer.Option(help="Only this life of the run.")] = None,
     thread: Annotated[str | None, typer.Option(help="Thread to explain; empty: the server's, or the busiest.")] = None,
     top: Annotated[int, typer.Option(min=1, help="How many of the worst ticks to explain.")] = 5,
+    figure: Annotated[
+        Path | None, typer.Option(help="SVG file to draw the time around the worst tick to: threads, files, disk, saves.")
+    ] = None,
 ) -> None:
     """Says where the time of late ticks went: which request, in which file, behind which lock, and what the disk took."""
     import numpy as np
@@ -35,3 +38,10 @@ def blame(
     table = room.shares(blames, rng=np.random.default_rng(np.random.SeedSequence(0)), without=injected)
     for line in room.screen(blames, table, actions, top=top, reasons=reasons):
         print(line)
+    if figure is not None:
+        from tickdisk import plot
+        from tickdisk.report.inside_tick import around
+
+        worst = max(blames, key=lambda one: int(one.ticks["late_ns"].max()))
+        row = int(worst.ticks.index[int(worst.ticks["late_ns"].to_numpy().argmax())])
+        plot.save_svg(around(worst, row, f"Around the worst {'tick' if ticked else 'second'} of {run}"), figure)

@@ -23,12 +23,25 @@ def replay(
     root: Annotated[str | None, typer.Option(help="Captured folder that TARGET stands for; empty: that of FILES.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Replay only so much from the first request on.", min=0.001)] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Parquet file for the times of every request.")] = None,
+    for_fio: Annotated[
+        Path | None, typer.Option(help="Replay nothing: make the files in TARGET and write fio's trace and job files here.")
+    ] = None,
 ) -> None:
     """Makes the captured requests again, when they were made, and says how late they were issued and what the device cost."""
     from tickdisk import device
     from tickdisk import replay as room
 
     planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
+    if for_fio is not None:
+        if target is None or simulate is not None:
+            raise TickdiskError("fio replays on real files; give the TARGET folder that they are to be in, and no --simulate")
+        room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
+        streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
+        given = sum(map(len, streams.values()))
+        print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {for_fio / 'replay.fio'}")
+        for reason, count in {**planned.refused, **left_out}.items():
+            print(f"  left out  {count} {reason}")
+        return
     if simulate is not None and target is None:
         replayed = room.issue_simulated(planned, device.find_device(device.load_devices(devices), simulate))
     elif target is not None and simulate is None:

@@ -114,8 +114,9 @@ def _optional(machine: Machine) -> Iterator[Check]:
     lacking = tuple(tool for tool in ("bpftrace", "strace") if tool not in tracers)
     yield Check(
         "tracing",
-        "limited" if lacking or not btf else "ok",
-        f"{', '.join(tracers) or 'no tracer'}; kernel types (BTF) {'there' if btf else 'not there: strace only'}",
+        "missing" if "bpftrace" in lacking or not btf else "limited" if lacking else "ok",
+        f"{', '.join(tracers) or 'no tracer'}; kernel types (BTF) "
+        + ("there" if btf else "not there: the captures of `make paper` cannot be made, `tickdisk capture` has strace only"),
         lacking,
     )
     qemu = machine.tool("qemu-system-x86_64")

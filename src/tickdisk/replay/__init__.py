@@ -2,7 +2,7 @@
 
 from tickdisk.replay.beginning import Beginning
 from tickdisk.replay.experiment import FIO, OURS, Bench, experiment
-from tickdisk.replay.fio import files_for_fio, replay_by_fio
+from tickdisk.replay.fio import files_for_fio, replay_by_fio, write_for_fio
 from tickdisk.replay.iolog import read_iolog, requests_table, write_iolog
 from tickdisk.replay.issue import issue, payload
 from tickdisk.replay.log import Replayed, read_timings, write_timings
@@ -33,6 +33,7 @@ __all__ = [
     "replay_by_fio",
     "requests_table",
     "summarise",
+    "write_for_fio",
     "write_iolog",
     "write_timings",
 ]

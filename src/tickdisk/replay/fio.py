@@ -10,7 +10,7 @@ import pandas as pd
 
 from tickdisk.calibrate import parse_log
 from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json
+from tickdisk.files import read_json, write_text
 from tickdisk.process import Child
 from tickdisk.replay.iolog import SUFFIX, unfit, write_iolog
 from tickdisk.replay.log import COLUMNS, Replayed
@@ -51,19 +51,30 @@ def replay_by_fio(
     priority that our streams have. `folder` keeps trace files, job file, logs and fio's answer. TickdiskError when fio is missing
     or fails, or when its log is not of the requests that it was given.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    given, left_out = _given(plan, target)
-    streams = {thread: given[given["thread"] == thread] for thread in given["thread"].unique().tolist()}
-    text = ["[global]", *_GLOBAL]
-    for thread, stream in streams.items():
-        write_iolog(folder / f"{thread}{SUFFIX}", stream)
-        text += [f"[stream_{thread}]", f"read_iolog={folder / f'{thread}{SUFFIX}'}", f"write_lat_log={folder / str(thread)}"]
-    (folder / "replay.fio").write_text("\n".join(text) + "\n", encoding="utf-8")
+    streams, left_out = write_for_fio(plan, target, folder)
+    given = pd.concat(streams.values())
     seconds = float(given["due_ns"].max() + given["captured_ns"].sum()) / 1e9
     _run(folder, seconds, cores, is_real_time=is_real_time)
     timed = [_timed(stream, folder, number) for number, stream in enumerate(streams.values(), start=1)]
     timings = pd.concat(timed).sort_values("due_ns", kind="stable", ignore_index=True)
     return Replayed(timings, is_real_time, left_out=dict(left_out))
+
+
+def write_for_fio(plan: Plan, target: Path, folder: Path) -> tuple[dict[int, pd.DataFrame], Counter[str]]:
+    """Writes the plan, on files below `target`, as fio takes it: a trace file for each stream, version 3, and a job file that
+    replays them and logs latencies, `replay.fio`.
+
+    Returns the requests of each stream, by thread, and how many were left out, by reason. TickdiskError when none is fit.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    given, left_out = _given(plan, target)
+    streams = {thread: given[given["thread"] == thread] for thread in given["thread"].unique().tolist()}
+    text = ["[global]", *_GLOBAL]
+    for thread, stream in streams.items():
+        left_out += write_iolog(folder / f"{thread}{SUFFIX}", stream)
+        text += [f"[stream_{thread}]", f"read_iolog={folder / f'{thread}{SUFFIX}'}", f"write_lat_log={folder / str(thread)}"]
+    write_text(folder / "replay.fio", "\n".join(text) + "\n")
+    return streams, left_out
 
 
 def _given(plan: Plan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:

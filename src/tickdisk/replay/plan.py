@@ -38,11 +38,8 @@ class Plan:
     """Files that are folders."""
     beginning: Beginning
     """What must be there before the first request."""
-
-    @property
-    def captured(self) -> int:
-        """Requests of the capture, in the seconds that are replayed."""
-        return len(self.requests) + sum(self.refused.values())
+    captured: int
+    """Requests of the capture, in the seconds that are replayed; counted there."""
 
     @property
     def streams(self) -> pd.DataFrame:
@@ -104,7 +101,7 @@ def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None 
     refused = {str(reason): int(count) for reason, count in reasons[reasons != ""].value_counts().items()}
     paths = {*made["file"], *made.loc[made["op"] == "rename", "other"]}
     folders = frozenset({ROOT, *(str(parent) for path in paths for parent in Path(path).parents)})
-    return Plan(made, refused, root, folders, beginning(made, folders))
+    return Plan(made, refused, root, folders, beginning(made, folders), captured=len(ordered))
 
 
 def _root(captured: pd.Series, files: Path | None) -> str:

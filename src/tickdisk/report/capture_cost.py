@@ -10,6 +10,7 @@ from tickdisk import plot, stats, table
 from tickdisk.report.experiment import OURS, Experiment
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import LifeTables, Runs, epoch_rows
+from tickdisk.report.study import display
 from tickdisk.report.switchback import ALWAYS, METRICS
 
 _BUSY = "busy_ms"
@@ -96,7 +97,11 @@ class CaptureCost(Experiment):
                 source="micro-workload, paired within rounds",
                 note=f"time of a 4 KiB pread from memory under {tool} over none",
             )
+            own = self.micro_table[self.micro_table["tool"] == tool]
+            lost, seen = int(own["lost_events"].sum()), int(own["events"].sum())
+            self.fact(f"micro_lost.{tool}", lost, "events", n=seen, source="micro-workload", note="of those that were captured")
         bpftrace = self.facts[f"{self.name}.micro_ratio.bpftrace"]
+        lost = display(self.facts[f"{self.name}.micro_lost.bpftrace"])
         high = bpftrace.high if bpftrace.high is not None else bpftrace.value
         assert high is not None
         assert bpftrace.value is not None
@@ -105,8 +110,8 @@ class CaptureCost(Experiment):
             source=OURS,
             statement=f"A capture by bpftrace costs a 4 KiB pread from memory less than {_LIMIT:g} times its time",
             verdict="equivalent" if high < _LIMIT else "different" if bpftrace.value > _LIMIT else "inconclusive",
-            evidence=f"ratio {bpftrace.value:.3g} [{bpftrace.low or bpftrace.value:.3g}, {high:.3g}]",
-            facts=["micro_ratio.bpftrace", "micro_ratio.strace", "micro_ratio.strace_positioned"],
+            evidence=f"ratio {bpftrace.value:.3g} [{bpftrace.low or bpftrace.value:.3g}, {high:.3g}], {lost} lost",
+            facts=["micro_ratio.bpftrace", "micro_ratio.strace", "micro_ratio.strace_positioned", "micro_lost.bpftrace"],
             n=bpftrace.n or 0,
         )
 

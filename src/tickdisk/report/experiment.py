@@ -148,6 +148,7 @@ class Experiment(Study):
             )
         reasons = self.data.reasons()
         self.fact("spoilt_lives", len(reasons), "lives", source="manifests", note="; ".join(reasons[:3]))
+        self.fact("planned_pairs", self.plan.n, "pairs", source="plan", note=f"verdicts from {self.plan.minimum_n} on")
         self.fact(
             "pairs",
             max((effect.n for effect in self.contrasts.values()), default=0),

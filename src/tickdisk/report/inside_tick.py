@@ -188,7 +188,10 @@ class InsideTick(Study):
         return pd.DataFrame({"cause": worst["cause"].map(blame.CAUSE_WORDS).to_numpy(), "what happened": said})
 
     def slow_actions(self) -> pd.DataFrame:
-        """Returns one row a kind of action: how many were slow, and how long the server waited for storage meanwhile."""
+        """Returns one row a kind of action: how many were slow, how long the server waited for storage meanwhile, and for what
+        longest in the slowest.
+        """
+        slowest = self.actions.loc[self.actions.groupby("action")["latency_ns"].idxmax()].set_index("action")
         own = self.actions.assign(
             **{name: self.actions[f"{name}_ns"].where(self.actions["slow"], 0) / 1e6 for name in ("latency", "storage")}
         ).groupby("action")
@@ -199,6 +202,7 @@ class InsideTick(Study):
                 "median ms": (own["latency_ns"].median() / 1e6).round(),
                 "slowest ms": (own["latency_ns"].max() / 1e6).round(),
                 "storage in slow ones": (own["storage"].sum() / own["latency"].sum().replace(0, np.nan)).round(3),
+                "longest wait in the slowest": slowest.apply(blame.explain_wait, axis=1),
             }
         )
 
@@ -227,14 +231,14 @@ class InsideTick(Study):
         one = self.blames[0]
         middle = int(one.ticks["start_ns"].iloc[len(one.ticks) // 2])
         said = f"What the {one.thread_name} thread, those that it waits for and the disk did"
-        return self._timeline("timeline", one, middle, middle + _STRETCH_NS, "A stretch of one server life", said)
+        return self.figure("timeline", _timeline(one, middle, middle + _STRETCH_NS, "A stretch of one server life", said))
 
     def worst_tick(self) -> SVG:
         """Returns the time around the latest tick that no injected stall touched."""
         late = [one.ticks.loc[~blame.overlapping(one.ticks, _injections(one)), "late_ns"] for one in self.blames]
         number = int(np.argmax([part.max() for part in late]))
         row = int(late[number].index[int(late[number].to_numpy().argmax())])
-        return self._around("worst_tick", self.blames[number], row, "Around the latest tick")
+        return self.figure("worst_tick", around(self.blames[number], row, "Around the latest tick"))
 
     def stalled_tick(self) -> SVG:
         """Returns the time around the latest tick during an injected stall of the device."""
@@ -242,28 +246,7 @@ class InsideTick(Study):
         worst = felt.iloc[int(felt["gap_ns"].astype("int64").to_numpy().argmax())]
         one = self.blames[int(worst["life"])]
         row = int(one.ticks.index[one.ticks["tick"] == worst["tick"]][0])
-        return self._around("stalled_tick", one, row, "Around an injected stall of the device")
-
-    def _around(self, name: str, one: blame.Blame, row: int, heading: str) -> SVG:
-        tick: Any = one.ticks.loc[row]
-        start_ns, end_ns = int(tick["start_ns"]) - _AROUND_NS, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS
-        said = blame.explain(one, int(tick["tick"]))
-        return self._timeline(name, one, start_ns, end_ns, heading, f"{said[:1].upper()}{said[1:]}")
-
-    def _timeline(self, name: str, one: blame.Blame, start_ns: int, end_ns: int, heading: str, said: str) -> SVG:
-        shown = blame.stretch(one, start_ns, end_ns)
-        tables = {part: getattr(shown, part) for part in ("ticks", "states", "calls", "service", "stalls")}
-        return self.figure(
-            name,
-            plot.tick_timeline(
-                tables,
-                span_s=shown.span_s,
-                saves_s=shown.saves_s,
-                budget_ms=server.BUDGET_NS / 1e6,
-                heading=heading,
-                notes=textwrap.wrap(said, _LINE),
-            ),
-        )
+        return self.figure("stalled_tick", around(one, row, "Around an injected stall of the device"))
 
     def late_shares(self) -> SVG:
         """Returns what explains late time: shares with intervals by cause, routine, data type and file."""
@@ -294,6 +277,26 @@ class InsideTick(Study):
             }
         )
         return self.figure("stalls", plot.stalls_found(rows.sort_values("kind", ascending=False)))
+
+
+def around(one: blame.Blame, row: int, heading: str) -> Any:
+    """Returns the chart of the time around one tick, a row of `one.ticks`: gaps, threads, their files, the disk, saves."""
+    tick: Any = one.ticks.loc[row]
+    start_ns, end_ns = int(tick["start_ns"]) - _AROUND_NS, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS
+    said = blame.explain(one, int(tick["tick"]))
+    return _timeline(one, start_ns, end_ns, heading, f"{said[:1].upper()}{said[1:]}")
+
+
+def _timeline(one: blame.Blame, start_ns: int, end_ns: int, heading: str, said: str) -> Any:
+    shown = blame.stretch(one, start_ns, end_ns)
+    return plot.tick_timeline(
+        {part: getattr(shown, part) for part in ("ticks", "states", "calls", "service", "stalls")},
+        span_s=shown.span_s,
+        saves_s=shown.saves_s,
+        budget_ms=None if one.budget_ns is None else one.budget_ns / 1e6,
+        heading=heading,
+        notes=textwrap.wrap(said, _LINE),
+    )
 
 
 def _injections(one: blame.Blame) -> pd.DataFrame:

@@ -77,13 +77,17 @@ class ReplayStudy(Study):
 
     def _claim_nothing_lost(self) -> None:
         ours = len(self.timings[self._fast])
-        holds = ours == self.result["replayed"] == self.result["captured"] - sum(self.result["refused"].values())
+        differing = sum(self.runs[self._fast]["differing"].values())
+        is_whole = ours == self.result["replayed"] == self.result["captured"] - sum(self.result["refused"].values())
         self.claim(
             "nothing_lost",
             source=OURS,
-            statement="Every captured request is made again, or refused for a stated reason",
-            verdict="equivalent" if holds else "different",
-            evidence=f"{self.result['captured']} captured, {ours} replayed, refused: {self.facts['replay.refused'].note or 0}",
+            statement="Every captured request is made again and moves as many bytes, or is refused for a stated reason",
+            verdict="equivalent" if is_whole and differing == 0 else "different",
+            evidence=(
+                f"{self.result['captured']} captured, {ours} replayed, {differing} of them with another result, "
+                f"refused: {self.facts['replay.refused'].note or 0}"
+            ),
             facts=["captured", "replayed", "refused", f"{self._fast}.differing"],
             n=self.result["captured"],
         )
