@@ -99,7 +99,7 @@ def test_a_read_behind_a_lock_is_storage_and_named():
     )  # fmt: skip
     assert (link["request"], link["device"], link["device_ns"], link["routine"]) == (1000, 5000, 200 * MS, "read behind a lock")
     assert explain(blame, tick["tick"]) == (
-        "tick 7 took 200 ms, 199 ms of it waiting for a lock held by Emerge-0 while it read map.sqlite at 8,192 "
+        "tick 7 took 200 ms, 199 ms of it waiting for a lock held by Emerge-0 while it read terrain in map.sqlite at 8,192 "
         "(the disk took 200 ms)"
     )
 
@@ -111,7 +111,9 @@ def test_a_lock_behind_a_lock_is_followed():
     link = blame.links[blame.links["kind"] == "io"].iloc[0]
     assert (link["depth"], link["thread_name"]) == (2, "Emerge-1")
     assert tick["storage_ns"] == pytest.approx(199 * MS, abs=MS)
-    assert "held by Emerge-0, itself waiting for one held by Emerge-1 while it read map.sqlite" in explain(blame, tick["tick"])
+    assert "held by Emerge-0, itself waiting for one held by Emerge-1 while it read terrain in map.sqlite" in explain(
+        blame, tick["tick"]
+    )
 
 
 def test_earlier_owners_of_a_lock_come_out_through_the_one_that_woke_the_waiter():
@@ -133,7 +135,10 @@ def test_own_io_own_computing_and_a_full_core_have_their_causes():
     machine = Machine({"Server": ticking([("sync", MAP)], [("run", 200 * MS)])}, read_ns=60 * MS)
     blame = attribute(machine.evidence(), budget_ns=BUDGET, thread="Server")
     assert blame.ticks["cause"].tolist() == ["storage", "cpu"]
-    assert explain(blame, 7) == "tick 7 took 180 ms, 180 ms of it in fdatasync of map.sqlite (the disk took 180 ms for a flush)"
+    assert (
+        explain(blame, 7)
+        == "tick 7 took 180 ms, 180 ms of it in fdatasync of terrain in map.sqlite (the disk took 180 ms for a flush)"
+    )
     busy = Machine({"Server": ticking([("sleep", MS), ("run", MS)]), "Emerge-0": [("run", 300 * MS)]}, cores=1)
     found = attribute(busy.evidence(), budget_ns=BUDGET, thread="Server")
     assert found.ticks["cause"].tolist() == ["run_queue"]

@@ -167,7 +167,7 @@ def test_actions_know_how_long_storage_kept_the_server():
     assert first["wait_ns"] == 200 * MS
     assert (first["device_op"], first["device_file"], first["device_ns"]) == ("read", MAP, pytest.approx(200 * MS, abs=MS))
     said = explain_wait(first)
-    assert said.startswith("200 ms of Emerge-0 in pread64 of map.sqlite")
+    assert said.startswith("200 ms of Emerge-0 in pread64 of terrain in map.sqlite")
     assert "at 0; the disk took 200 ms for a read" in said
     assert found["wait_ns"].tolist() == [200 * MS, 0, 0, 0], "only of slow ones"
     assert explain_wait(found.iloc[1]) == ""

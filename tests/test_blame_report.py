@@ -146,7 +146,7 @@ def _words(svg):
     [
         ("timeline", ["Tick gap (ms)", "Server", "Emerge-0", "disk reads", "disk writes", "map.sqlite", "storage behind a lock"]),
         ("worst_tick", ["Around the latest tick", "saves", "Time since the first tick (s)"]),
-        ("stalled_tick", ["disk stalled", "shaded: injected stalls", "ms of it in fdatasync of map.sqlite"]),
+        ("stalled_tick", ["disk stalled", "shaded: injected stalls", "ms of it in fdatasync of terrain in map.sqlite"]),
         (
             "late_shares",
             ["What explains late time", "save in the tick thread", "read behind a lock", "Share of late time, 95 % interval"],
@@ -208,8 +208,8 @@ def test_the_screen_of_a_run_and_of_a_life(run, study):
         "of 20 injected device stalls 20 are named with request and file; of 20 of the processor 0 are blamed on storage"
         in screen
     )
-    assert re.search(r"tick \d+ took \d+ ms, \d+ ms of it in fdatasync of map.sqlite \(\d waits, the longest", screen)
-    behind = r"tick \d+ took \d+ ms, \d+ ms of it waiting for a lock held by Emerge-0 while it read map.sqlite at [\d,]+ \(the"
+    assert re.search(r"tick \d+ took \d+ ms, \d+ ms of it in fdatasync of terrain in map.sqlite \(\d waits, the longest", screen)
+    behind = r"tick \d+ took \d+ ms, \d+ ms of it waiting for a lock held by Emerge-0 while it read terrain in map.sqlite at [\d,]+ \(the"
     assert re.search(behind, _blame(run, "--top", "100"))
     assert "slow actions" in screen
     assert _blame(run / "life") == screen == _blame(run, "--life", "life")
@@ -231,7 +231,7 @@ def test_the_screen_of_a_capture_of_any_process(machine, tmp_path):
     screen = _blame(tmp_path, "--thread", "Emerge-0")
     assert screen.startswith("Emerge-0: ")
     assert "of the time in which it was not asleep" in screen
-    assert "in pread64 of map.sqlite" in screen
+    assert "in pread64 of terrain in map.sqlite" in screen
     (tmp_path / "waits.parquet").unlink()
     with pytest.raises(TickdiskError, match="strace sees none; capture with bpftrace"):
         _blame(tmp_path)

@@ -179,4 +179,4 @@ def test_without_a_device_log_files_are_named_and_the_disk_is_not():
     link = blame.links[blame.links["kind"] == "io"].iloc[0]
     assert (link["file"], link["device_op"]) == (PLAYERS, "")
     assert link[["device", "device_ns", "device_requests"]].isna().all()
-    assert explain(blame, 7).endswith("200 ms of it in pread64 of players.sqlite at 4,096")
+    assert explain(blame, 7).endswith("200 ms of it in pread64 of player data in players.sqlite at 4,096")

@@ -19,6 +19,7 @@ CAUSE_WORDS = {
 }
 _DOES = {"read": "read", "fault": "read", "mmap": "read", "write": "wrote", "sync": "synced", "truncate": "truncated"}
 _IS_DOING = {"running": "was computing", "run_queue": "waited for a core", "unknown": "was not captured"}
+_DATA_WORDS = {"terrain": "terrain", "player": "player data", "npc": "NPCs"}
 _MOST = 0.8
 """One wait stands for several when it is this share of their time."""
 _WORTH_SAYING = 0.2
@@ -67,7 +68,7 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     group = io.groupby(["depth", "thread_name", "op", "call", "file"], sort=False)["ns"]
     own = io[group.transform("sum") == group.sum().max()]
     longest, total_ns = own.loc[own["ns"].idxmax()], int(own["ns"].sum())
-    file = Path(longest["file"]).name or "a file that was not captured"
+    file = _file(longest)
     waits = f"{_ms(total_ns)} of it "
     if longest["depth"] == 0:
         waits += f"in {longest['call'] or 'I/O'} of {file}"
@@ -89,11 +90,16 @@ def explain_wait(action: Any) -> str:
     """Returns the wait for storage that kept a slow action (a row of `blame_actions`) longest; "" when there was none."""
     if not action["wait_ns"]:
         return ""
-    file = Path(action["file"]).name or "a file that was not captured"
     at = "" if pd.isna(action["offset"]) else f" at {action['offset']:,}"
-    data = f" ({action['data']})" if action["data"] else ""
     disk = "" if pd.isna(action["device_ns"]) else f"; the disk took {_ms(action['device_ns'])} for a {action['device_op']}"
-    return f"{_ms(action['wait_ns'])} of {action['thread_name']} in {action['call'] or 'I/O'} of {file}{data}{at}{disk}"
+    return f"{_ms(action['wait_ns'])} of {action['thread_name']} in {action['call'] or 'I/O'} of {_file(action)}{at}{disk}"
+
+
+def _file(asked: Any) -> str:
+    """The file that was asked for, and the type of data in it, where that is known."""
+    name = Path(asked["file"]).name or "a file that was not captured"
+    data = _DATA_WORDS.get(asked["data"])
+    return f"{data} in {name}" if data else name
 
 
 def _holders(links: pd.DataFrame, link: Any) -> str:
