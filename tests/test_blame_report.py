@@ -209,7 +209,7 @@ def test_the_screen_of_a_run_and_of_a_life(run, study):
         in screen
     )
     assert re.search(r"tick \d+ took \d+ ms, \d+ ms of it in fdatasync of terrain in map.sqlite \(\d waits, the longest", screen)
-    behind = r"tick \d+ took \d+ ms, \d+ ms of it waiting for a lock held by Emerge-0 while it read terrain in map.sqlite at [\d,]+ \(the"
+    behind = r"\d+ ms of it waiting for a lock held by Emerge-0 while it read terrain in map.sqlite at [\d,]+ \(the"
     assert re.search(behind, _blame(run, "--top", "100"))
     assert "slow actions" in screen
     assert _blame(run / "life") == screen == _blame(run, "--life", "life")
