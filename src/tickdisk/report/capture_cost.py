@@ -105,11 +105,13 @@ class CaptureCost(Experiment):
         high = bpftrace.high if bpftrace.high is not None else bpftrace.value
         assert high is not None
         assert bpftrace.value is not None
+        few = (bpftrace.n or 0) < self.plan.minimum_n
+        verdict = "equivalent" if high < _LIMIT else "different" if bpftrace.value > _LIMIT else "inconclusive"
         self.claim(
             "micro_bpftrace",
             source=OURS,
             statement=f"A capture by bpftrace costs a 4 KiB pread from memory less than {_LIMIT:g} times its time",
-            verdict="equivalent" if high < _LIMIT else "different" if bpftrace.value > _LIMIT else "inconclusive",
+            verdict="not valid" if few else verdict,
             evidence=f"ratio {bpftrace.value:.3g} [{bpftrace.low or bpftrace.value:.3g}, {high:.3g}], {lost} lost",
             facts=["micro_ratio.bpftrace", "micro_ratio.strace", "micro_ratio.strace_positioned", "micro_lost.bpftrace"],
             n=bpftrace.n or 0,

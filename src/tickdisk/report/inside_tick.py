@@ -108,7 +108,7 @@ class InsideTick(Study):
             )
         explained = next(row for row in rows if (row.of, row.by, row.name) == ("late", "all", "storage"))
         enough = explained.lives >= blame.FEWEST_LIVES
-        word = "not valid" if self.invalid else "different" if enough and explained.low > 0 else "inconclusive"
+        word = "not valid" if self.invalid or not enough else "different" if explained.low > 0 else "inconclusive"
         share, low, high = explained.share, explained.low, explained.high
         latency_ms = self.data.latency_ms(self.data.role("baseline"))
         evidence = f"{share:.0%} [{low:.0%}, {high:.0%}] of the late time" if share >= 0 else "no tick was late"
@@ -162,7 +162,7 @@ class InsideTick(Study):
         )
 
     def _stall_claim(self, name: str, statement: str, found: blame.Count, *, holds: bool, words: str) -> None:
-        word = "not valid" if self.invalid else "inconclusive" if found.n < STALLS else "equivalent" if holds else "different"
+        word = "not valid" if self.invalid or found.n < STALLS else "equivalent" if holds else "different"
         evidence = f"{words}, 95 % interval {found.exact[0]:.0%} to {found.exact[1]:.0%}"
         few = [] if found.n >= STALLS else [f"{STALLS} stalls would decide"]
         facts = [fact.removeprefix(f"{self.name}.") for fact in self.facts if fact.startswith(f"{self.name}.{name}.")]
