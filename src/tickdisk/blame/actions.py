@@ -65,9 +65,9 @@ def _longest_waits(blame: Blame, read: pd.DataFrame, actions: pd.DataFrame) -> p
     start_ns, end_ns = (waits[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
     wait_ns = np.zeros(len(actions), dtype=np.int64)
     row = np.full(len(actions), len(waits))
+    issued_ns, completed_ns = (actions[name].to_numpy(np.int64) for name in ("issued_ns", "completed_ns"))
     for number in np.flatnonzero(actions["slow"]) if len(waits) else ():
-        issued_ns, completed_ns = actions.loc[number, ["issued_ns", "completed_ns"]]
-        together_ns = np.minimum(end_ns, completed_ns) - np.maximum(start_ns, issued_ns)
+        together_ns = np.minimum(end_ns, completed_ns[number]) - np.maximum(start_ns, issued_ns[number])
         longest = int(together_ns.argmax())
         if together_ns[longest] > 0:
             row[number], wait_ns[number] = longest, together_ns[longest]

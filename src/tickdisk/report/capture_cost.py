@@ -101,7 +101,7 @@ class CaptureCost(Experiment):
             lost, seen = int(own["lost_events"].sum()), int(own["events"].sum())
             self.fact(f"micro_lost.{tool}", lost, "events", n=seen, source="micro-workload", note="of those that were captured")
         bpftrace = self.facts[f"{self.name}.micro_ratio.bpftrace"]
-        lost = display(self.facts[f"{self.name}.micro_lost.bpftrace"])
+        lost_words = display(self.facts[f"{self.name}.micro_lost.bpftrace"])
         high = bpftrace.high if bpftrace.high is not None else bpftrace.value
         assert high is not None
         assert bpftrace.value is not None
@@ -112,7 +112,7 @@ class CaptureCost(Experiment):
             source=OURS,
             statement=f"A capture by bpftrace costs a 4 KiB pread from memory less than {_LIMIT:g} times its time",
             verdict="not valid" if few else verdict,
-            evidence=f"ratio {bpftrace.value:.3g} [{bpftrace.low or bpftrace.value:.3g}, {high:.3g}], {lost} lost",
+            evidence=f"ratio {bpftrace.value:.3g} [{bpftrace.low or bpftrace.value:.3g}, {high:.3g}], {lost_words} lost",
             facts=["micro_ratio.bpftrace", "micro_ratio.strace", "micro_ratio.strace_positioned", "micro_lost.bpftrace"],
             n=bpftrace.n or 0,
         )
