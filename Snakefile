@@ -6,6 +6,7 @@ from pathlib import Path
 from tickdisk import device, project, report
 from tickdisk.checkpoint import simulator_digest
 from tickdisk.config import file_digest
+from tickdisk.replay import experiment_digest
 from tickdisk.report import analysis_digest
 from tickdisk.store import study_digest
 

@@ -1,5 +1,6 @@
 """What a change makes run again, and what it leaves: nothing out of date may stand, no live cell runs for nothing."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -92,3 +93,25 @@ def test_another_seed_runs_every_cell_again(folder: Path) -> None:
     jobs = planned(folder, "--config", "seed=43")
     assert sum(count for rule, count in jobs.items() if rule.startswith("live_")) == before
     assert jobs["notebook"] == NOTEBOOKS
+
+
+def test_a_change_of_the_analysis_renders_every_notebook_and_runs_no_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree("src/tickdisk", folder / "src/tickdisk")
+    monkeypatch.setenv("PYTHONPATH", str(folder / "src"))
+    assert not planned(folder)
+    words, issue = folder / "src/tickdisk/blame/words.py", folder / "src/tickdisk/replay/issue.py"
+    words.write_text(words.read_text() + "# changed\n")
+    assert planned(folder) == Counter(notebook=NOTEBOOKS, collect=1, paper=1, page=1, check=1, all=1)
+    issue.write_text(issue.read_text() + "# changed\n")
+    jobs = planned(folder)
+    assert jobs["replay"] == 1
+    assert not [rule for rule in jobs if rule.startswith("live_") or rule == "calibrate"]
+
+
+def test_another_template_is_set_again(folder: Path) -> None:
+    """Though the file is as old as before: what git checks out may be older than what was made of it."""
+    template = folder / "workflow/paper/paper.typ"
+    before = template.stat()
+    template.write_text(template.read_text() + "\n// changed\n")
+    os.utime(template, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert planned(folder) == Counter(paper=1, page=1, check=1, all=1)

@@ -60,7 +60,7 @@ rule replay:
     threads: workflow.cores
     params:
         seconds=PROJECT.config.chosen.replay.seconds,
-        native=PROJECT.binaries["native"],
+        replaying=experiment_digest(PROJECT.binaries["native"]),
     shell:
         "tickdisk replay-study --plan {input.plan} --calibration {input.calibration}"
         " --output {output} 2>&1 | tee {log}"

@@ -50,8 +50,11 @@ rule notebook:
     wildcard_constraints:
         notebook="|".join(EVIDENCE),
     params:
-        # Rendered again when what computes it changes; live cells never are.
-        analysis=lambda wildcards, input: analysis_digest(input.notebook),
+        # Rendered again when what computes it changes; live cells never are. Of the wildcards alone: snakemake does not look at
+        # parameters that are made from inputs.
+        analysis=lambda wildcards: analysis_digest(
+            f"notebooks/{wildcards.notebook}.ipynb"
+        ),
         plan=PROJECT.plan_digest,
         source=lambda wildcards: SOURCES[wildcards.notebook],
         folder="results/notebooks/{notebook}",

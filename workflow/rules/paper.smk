@@ -30,8 +30,9 @@ rule paper:
     log:
         "results/logs/paper.log",
     params:
-        template=lambda wildcards, input: [
-            file_digest(Path(part)) for part in (input.template, input.layout)
+        template=[
+            file_digest(Path("workflow/paper") / part)
+            for part in ("paper.typ", "layout.typ")
         ],
     shell:
         "tickdisk paper {input.template} --output {output} > {log} 2>&1"
@@ -49,7 +50,7 @@ rule page:
     log:
         "results/logs/page.log",
     params:
-        template=lambda wildcards, input: file_digest(Path(input.template)),
+        template=file_digest(Path("workflow/paper/page.html.j2")),
     shell:
         "tickdisk page {input.template} --output {output} > {log} 2>&1"
 

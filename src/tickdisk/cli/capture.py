@@ -90,6 +90,8 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
     """Waits for the end or SIGINT, after which a command has time to end; returns its exit code, None for a process."""
     interrupted: list[float] = []
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
+    if pid is not None:
+        print(f"capturing process {pid} until it ends or Ctrl-C", flush=True)
     while True:
         if recording.command is not None:
             code = recording.command.wait(_LOOK_S)
