@@ -64,6 +64,7 @@ class Study:
     """Collects a notebook's figures, facts and claims and writes them beside it; `output` None keeps them in memory."""
 
     def __init__(self, name: str, output: str | None) -> None:
+        pd.set_option("display.max_colwidth", None)  # a sentence in a table is there to be read to its end
         self.name = name
         self._folder = Path(output) if output is not None else None
         self.facts: dict[str, Fact] = {}
