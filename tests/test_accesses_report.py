@@ -31,7 +31,8 @@ def write_run(runs: Path, block: int, *, seconds: float, reasons: tuple[str, ...
         table.write(name, folder / f"{name}.parquet", frame)
     life = {
         "reasons": list(reasons),
-        "ticks": {"ticks": len(steps), "missing": 0},
+        "ticks": {"ticks": len(steps), "missing": 0, "late": 0, "merged": 0},
+        "client": {"backlog_max": 1},
         "trace_events": len(actions),
         "requests": 1,
         "started_ns": START_NS,

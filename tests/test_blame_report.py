@@ -232,6 +232,9 @@ def test_the_screen_of_a_capture_of_any_process(machine, tmp_path):
     assert screen.startswith("Emerge-0: ")
     assert "of the time in which it was not asleep" in screen
     assert "in pread64 of terrain in map.sqlite" in screen
+    _blame(tmp_path, "--figure", tmp_path / "worst.svg")
+    drawn = (tmp_path / "worst.svg").read_text()
+    assert all(words in drawn for words in ("Around the worst second", "Each second (ms)", "is a second"))
     (tmp_path / "waits.parquet").unlink()
     with pytest.raises(TickdiskError, match="strace sees none; capture with bpftrace"):
         _blame(tmp_path)

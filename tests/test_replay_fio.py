@@ -73,3 +73,9 @@ def test_a_capture_is_written_for_fio_by_hand(tmp_path: Path) -> None:
     process.run(["fio", str(tmp_path / "fio/replay.fio")])
     with pytest.raises(TickdiskError, match="give the TARGET folder"):
         CliRunner().invoke(app, ["replay", str(tmp_path / "requests.parquet"), "--for-fio", "x"], catch_exceptions=False)
+    with pytest.raises(TickdiskError, match="fio is not empty"):
+        CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
+    blank = [*words[:2], tmp_path / "my disk", "--for-fio", tmp_path / "other"]
+    with pytest.raises(TickdiskError, match=r"could replay: .*a file name with blanks"):
+        CliRunner().invoke(app, list(map(str, blank)), catch_exceptions=False)
+    assert not (tmp_path / "my disk").exists()

@@ -39,9 +39,8 @@ def blame(
     for line in room.screen(blames, table, actions, top=top, reasons=reasons):
         print(line)
     if figure is not None:
-        from tickdisk import plot
-        from tickdisk.report.inside_tick import around
+        from tickdisk import plot, report
 
         worst = max(blames, key=lambda one: int(one.ticks["late_ns"].max()))
         row = int(worst.ticks.index[int(worst.ticks["late_ns"].to_numpy().argmax())])
-        plot.save_svg(around(worst, row, f"Around the worst {'tick' if ticked else 'second'} of {run}"), figure)
+        plot.save_svg(report.around_tick(worst, row, f"Around the worst {'tick' if ticked else 'second'} of {run}"), figure)

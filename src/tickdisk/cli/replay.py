@@ -33,10 +33,14 @@ def replay(
 
     planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
     if for_fio is not None:
-        if target is None or simulate is not None:
-            raise TickdiskError("fio replays on real files; give the TARGET folder that they are to be in, and no --simulate")
-        room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
+        if target is None or simulate is not None or output is not None:
+            raise TickdiskError(
+                "--for-fio writes what fio replays; give the TARGET folder of its files, no --simulate, no --output"
+            )
+        if for_fio.exists() and any(for_fio.iterdir()):
+            raise TickdiskError(f"{for_fio} is not empty; give a new folder for fio's files")
         streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
+        room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
         given = sum(map(len, streams.values()))
         print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {for_fio / 'replay.fio'}")
         for reason, count in {**planned.refused, **left_out}.items():

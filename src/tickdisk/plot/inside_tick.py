@@ -38,13 +38,13 @@ def tick_timeline(
 
     `tables`: ticks (start_s, end_s, state, low_ms, high_ms), states (row, state, start_s, end_s), calls and service (row, file,
     start_s, end_s), at most 5,000 rows each, and stalls (kind, start_s, end_s), which are shaded; times in s. Triangles: saves.
-    `notes`: subtitle.
+    `budget_ms` None: there are no ticks, and seconds stand for them. `notes`: subtitle.
     """
     stalls = tables["stalls"].assign(word=tables["stalls"]["kind"].map(_STALLS))
 
     def x(column: str, *, last: bool = False) -> alt.X:
         axis = alt.Axis(grid=False, labels=last, ticks=last, format="~r")
-        title = "Time since the first tick (s)" if last else None
+        title = f"Time since the first {'tick' if budget_ms is not None else 'second'} (s)" if last else None
         return alt.X(f"{column}:Q", scale=alt.Scale(domain=list(span_s), nice=False), title=title, axis=axis)
 
     def panel(layers: list[Any], height: int, *, last: bool = False) -> Any:
@@ -65,7 +65,8 @@ def tick_timeline(
     bars = checked(tables["ticks"], ["start_s", "end_s", "state", "low_ms", "high_ms"], "tick timeline")
     bars = bars.assign(**{end: bars[end].clip(*span_s) for end in ("start_s", "end_s")})
     top = float(bars["high_ms"].max()) * 1.3
-    y = alt.Y("low_ms:Q", title="Tick gap (ms)", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(format=",~r"))
+    unit = "Tick gap" if budget_ms is not None else "Each second"
+    y = alt.Y("low_ms:Q", title=f"{unit} (ms)", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(format=",~r"))
     edge: dict[str, Any] = {"stroke": "white", "strokeWidth": 0.3}
     layers: list[Any] = [
         alt.Chart(bars).mark_rect(**edge).encode(x("start_s"), y, x2="end_s:Q", y2="high_ms:Q", color=states(legend=True)),
@@ -95,7 +96,8 @@ def tick_timeline(
         *(["triangles: saves"] if saves_s else []),
         *(["shaded: injected stalls"] if not stalls.empty else []),
     ]
-    subtitle = [*notes, "; ".join(["A bar of the first row is a tick, as wide and as high as its gap", *marks])]
+    bar = "a tick, as wide and as high as its gap" if budget_ms is not None else "a second"
+    subtitle = [*notes, "; ".join([f"A bar of the first row is {bar}", *marks])]
     return finish(alt.vconcat(*panels, spacing=6).resolve_scale(color="independent").properties(title=headed(heading, subtitle)))
 
 

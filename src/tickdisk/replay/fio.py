@@ -102,7 +102,8 @@ def _given(plan: Plan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:
     left_out["of a stream that neither reads nor writes"] = int(only_syncs.sum())
     given = given[~only_syncs]
     if given.empty:
-        raise TickdiskError("the plan has no read and no write that fio could replay")
+        why = ", ".join(f"{count} {reason}" for reason, count in (+left_out).items()) or "it is empty"
+        raise TickdiskError(f"the plan has no read and no write that fio could replay: {why}")
     return given.assign(length=given["expected"]), +left_out
 
 

@@ -8,6 +8,7 @@ from tickdisk.report.calibration import CalibrationStudy as calibration  # noqa:
 from tickdisk.report.capture_cost import CaptureCost as capture_cost  # noqa: N813
 from tickdisk.report.checkpoint import CheckpointStudy as checkpoint  # noqa: N813
 from tickdisk.report.inside_tick import InsideTick as inside_tick  # noqa: N813
+from tickdisk.report.inside_tick import around_tick
 from tickdisk.report.join_burst import JoinBurst as join_burst  # noqa: N813
 from tickdisk.report.publish import check_results, set_paper, write_page
 from tickdisk.report.replay import ReplayStudy as replay  # noqa: N813
@@ -32,6 +33,7 @@ __all__ = [
     "Study",
     "accesses",
     "analysis_digest",
+    "around_tick",
     "calibration",
     "capture_cost",
     "check_results",

@@ -99,7 +99,9 @@ class CaptureCost(Experiment):
             )
             own = self.micro_table[self.micro_table["tool"] == tool]
             lost, seen = int(own["lost_events"].sum()), int(own["events"].sum())
-            self.fact(f"micro_lost.{tool}", lost, "events", n=seen, source="micro-workload", note="of those that were captured")
+            self.fact(
+                f"micro_lost.{tool}", lost, "events", n=seen, source="micro-workload", note="beside n preads that were captured"
+            )
         bpftrace = self.facts[f"{self.name}.micro_ratio.bpftrace"]
         lost_words = display(self.facts[f"{self.name}.micro_lost.bpftrace"])
         high = bpftrace.high if bpftrace.high is not None else bpftrace.value
@@ -112,7 +114,10 @@ class CaptureCost(Experiment):
             source=OURS,
             statement=f"A capture by bpftrace costs a 4 KiB pread from memory less than {_LIMIT:g} times its time",
             verdict="not valid" if few else verdict,
-            evidence=f"ratio {bpftrace.value:.3g} [{bpftrace.low or bpftrace.value:.3g}, {high:.3g}], {lost_words} lost",
+            evidence=(
+                f"ratio {bpftrace.value:.3g} [{bpftrace.low or bpftrace.value:.3g}, {high:.3g}], {lost_words} lost"
+                + (f"; {self.plan.minimum_n} rounds would decide" if few else "")
+            ),
             facts=["micro_ratio.bpftrace", "micro_ratio.strace", "micro_ratio.strace_positioned", "micro_lost.bpftrace"],
             n=bpftrace.n or 0,
         )

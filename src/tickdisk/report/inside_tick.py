@@ -202,7 +202,9 @@ class InsideTick(Study):
                 "median ms": (own["latency_ns"].median() / 1e6).round(),
                 "slowest ms": (own["latency_ns"].max() / 1e6).round(),
                 "storage in slow ones": (own["storage"].sum() / own["latency"].sum().replace(0, np.nan)).round(3),
-                "longest wait in the slowest": slowest.apply(blame.explain_wait, axis=1),
+                "longest wait in the slowest": pd.Series(
+                    [blame.explain_wait(row) for row in slowest.to_dict("records")], index=slowest.index, dtype=object
+                ),
             }
         )
 
@@ -238,7 +240,7 @@ class InsideTick(Study):
         late = [one.ticks.loc[~blame.overlapping(one.ticks, _injections(one)), "late_ns"] for one in self.blames]
         number = int(np.argmax([part.max() for part in late]))
         row = int(late[number].index[int(late[number].to_numpy().argmax())])
-        return self.figure("worst_tick", around(self.blames[number], row, "Around the latest tick"))
+        return self.figure("worst_tick", around_tick(self.blames[number], row, "Around the latest tick"))
 
     def stalled_tick(self) -> SVG:
         """Returns the time around the latest tick during an injected stall of the device."""
@@ -246,7 +248,7 @@ class InsideTick(Study):
         worst = felt.iloc[int(felt["gap_ns"].astype("int64").to_numpy().argmax())]
         one = self.blames[int(worst["life"])]
         row = int(one.ticks.index[one.ticks["tick"] == worst["tick"]][0])
-        return self.figure("stalled_tick", around(one, row, "Around an injected stall of the device"))
+        return self.figure("stalled_tick", around_tick(one, row, "Around an injected stall of the device"))
 
     def late_shares(self) -> SVG:
         """Returns what explains late time: shares with intervals by cause, routine, data type and file."""
@@ -279,7 +281,7 @@ class InsideTick(Study):
         return self.figure("stalls", plot.stalls_found(rows.sort_values("kind", ascending=False)))
 
 
-def around(one: blame.Blame, row: int, heading: str) -> Any:
+def around_tick(one: blame.Blame, row: int, heading: str) -> Any:
     """Returns the chart of the time around one tick, a row of `one.ticks`: gaps, threads, their files, the disk, saves."""
     tick: Any = one.ticks.loc[row]
     start_ns, end_ns = int(tick["start_ns"]) - _AROUND_NS, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS
