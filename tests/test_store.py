@@ -59,8 +59,8 @@ def test_a_life_leaves_the_world_that_updates_make(algorithm: str, tmp_path: Pat
     assert found.image_tick == life.checkpoints["tick"].iloc[-1]
     assert found.digest == expected(setting, 60).digest()
     assert verify(setting.folder, setting.cells) == []
-    # The next life goes on from there.
-    again = live(setting)
+    # The next life goes on from there, and takes the updates one by one.
+    again = live(replace(setting, one_by_one=True))
     assert (again.found, again.last) == (60, 120)
     assert again.checkpoints["number"].iloc[0] == life.checkpoints["number"].iloc[-1] + 1
     world = expected(setting, 60)

@@ -1,5 +1,6 @@
 """The calibrated cost model and the advice, on numbers that are known."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tickdisk import checkpoint, store
+from tickdisk import checkpoint, device, store
 from tickdisk.checkpoint import State
 from tickdisk.errors import TickdiskError
 from tickdisk.store.calibrated import whole, work
-from tickdisk.store.trial import phases, trials
+from tickdisk.store.trial import phases, summed_up, trials
 
 MACHINE = store.Machine(
     state_bytes=4_000_256, copy_all_ns=800_000, copy_random_ns=150, lock_ns=3, bit_ns=0.5, disk_bytes_per_s=20e6
@@ -26,15 +27,13 @@ DESIGN = store.Design(
     rest_s=1,
     cycles=1,
 )
-TRUE = {"begun": 9_000.0, "copied": 260.0, "saved": 330.0, "tested": 1.5, "beside": 2.5, "marked": 0.9}
+TRUE = {"begun": 9_000.0, "copied": 260.0, "saved": 330.0, "tested": 1.5, "handed": 2.5, "marked": 0.9}
 
 
 def made_up(design: store.Design, true: store.Calibrated) -> pd.DataFrame:
     """Trials as a machine with known terms would give them."""
     found = store.predict(true, design, design.algorithms)
-    return found.assign(
-        added_ms=found["calibrated_ms"], checkpoint_s=found["calibrated_s"], pass_ns=true.pass_ns, objects=1_000.0
-    )
+    return found.assign(own_ms=found["calibrated_ms"], checkpoint_s=found["calibrated_s"], pass_ns=true.pass_ns, objects=1_000.0)
 
 
 def test_terms_are_found_again_from_trials_at_other_rates() -> None:
@@ -65,7 +64,7 @@ def test_the_paper_s_overhead_is_its_work_times_its_costs() -> None:
 
 def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
-    tested = made_up(DESIGN, true).assign(life=0)
+    tested = made_up(replace(DESIGN, one_by_one=True), true).assign(life=0)
     store.write_comparison(store.Comparison(true, tested, tested), tmp_path)
     again = store.read_comparison(tmp_path)
     assert again.calibrated == true
@@ -75,6 +74,15 @@ def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     assert rows["ranks"].to_numpy() == pytest.approx(1)
     with pytest.raises(TickdiskError, match=r"calibrated\.json is missing"):
         store.read_comparison(tmp_path / "nowhere")
+
+
+def test_how_much_slower_updates_are_beside_a_writer() -> None:
+    lives = pd.DataFrame({"slower": [0.1, 0.2, float("nan"), 0.3]})
+    true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0), pass_ns=700, sync_ms=12)
+    share, low, high, n = store.Comparison(true, lives, lives).slower()
+    half = 4.302653 * 0.1 / 3**0.5  # Student's t for 2 degrees of freedom
+    assert (share, low, high) == pytest.approx((0.2, 0.2 - half, 0.2 + half))
+    assert n == 3
 
 
 def ticks_and_checkpoints(spans: list[tuple[int, int]], ticks: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -87,15 +95,54 @@ def ticks_and_checkpoints(spans: list[tuple[int, int]], ticks: int) -> tuple[pd.
 def test_whole_checkpoints_after_a_rest_count_and_the_rest_without_any() -> None:
     design = replace(DESIGN, tick_hz=1, warm_up_s=3, save_s=12, rest_s=5, cycles=1)
     table, made = ticks_and_checkpoints([(1, 2), (5, 6), (7, 8), (9, 10), (12, 13), (15, 17)], 20)
-    saving, resting = phases(table, made, design)
+    saving, written, resting = phases(table, made, design)
     # Warm-up 1 to 3, saves 4 to 15, rests 16 to 20; the third of this cycle begins at the end of tick 9, the last at that of 15.
     assert (table["tick"][saving] - 100).tolist() == list(range(10, 16))
+    assert (table["tick"][written] - 100).tolist() == [10, 13], "the first after the beginning of the fourth, and of the fifth"
     assert (table["tick"][resting] - 100).tolist() == [18, 19, 20], "the last one was written until tick 17 was over"
-    saving, resting = phases(table, made.iloc[:4], design)
+    saving, written, resting = phases(table, made.iloc[:4], design)
     assert not saving.any(), "three in this cycle: the third has no end"
+    assert not written.any()
     assert resting.sum() == 5
-    saving, resting = phases(table, made.iloc[:0], design)
-    assert (saving.sum(), resting.sum()) == (0, 5)
+    saving, written, resting = phases(table, made.iloc[:0], design)
+    assert (saving.sum(), written.sum(), resting.sum()) == (0, 0, 5)
+
+
+def test_what_the_algorithm_does_is_told_from_what_a_writer_slows(tmp_path: Path) -> None:
+    design = replace(DESIGN, tick_hz=1, warm_up_s=3, save_s=12, rest_s=5, cycles=1)
+    table, made = ticks_and_checkpoints([(1, 2), (5, 6), (7, 8), (9, 10), (12, 13), (15, 17)], 20)
+    saving, written, _ = phases(table, made, design)
+    ms = 1_000_000
+    table = table.assign(shadow_ns=4 * ms, pause_ns=0, update_ns=5 * ms)
+    table.loc[written, ["shadow_ns", "update_ns"]] = [6 * ms, 9 * ms]  # a half slower, and 3 ms are the algorithm's
+    table.loc[saving & (table["tick"] == 115), "pause_ns"] = 7 * ms
+    made = made.assign(objects=10, write_ns=5_000)
+    life = store.Life(store.Setting("calc", tmp_path), 0, 120, table, made, memory_bytes=10**9)
+    row = summed_up(life, 0.5, design)
+    # Six ticks count: 10 to 15, of which a checkpoint is being written as 10 and 13 begin.
+    assert row["own_ms"] == pytest.approx((3 + 1 + 1 + 3 + 1 + 8) / 6)
+    assert row["beside_ms"] == pytest.approx(2 * 2 / 6)
+    assert row["added_ms"] == pytest.approx(row["own_ms"] + row["beside_ms"])
+    assert row["longest_ms"] == pytest.approx(8 + row["beside_ms"])
+    assert (row["slower"], row["bare_ms"], row["null_ms"]) == pytest.approx((0.5, 4, 1))
+    idle = summed_up(replace(life, checkpoints=made.iloc[:0]), 0.5, design)
+    assert idle["bare_ms"] == pytest.approx(4)
+    assert all(math.isnan(idle[name]) for name in ("own_ms", "added_ms", "longest_ms", "slower"))
+
+
+def test_a_study_compares_one_by_one_and_plays_games_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[store.Setting] = []
+
+    def watched(setting: store.Setting) -> store.Life:
+        played.append(setting)
+        return store.live(setting)
+
+    monkeypatch.setattr("tickdisk.store.trial.live", watched)
+    design = replace(DESIGN, folder=tmp_path, state=State(rows=10_000), rates=[200])
+    design = replace(design, tick_hz=200, warm_up_s=0.1, save_s=0.3, rest_s=0.1)
+    disk = device.named("memory", Path("data/devices.yaml"))
+    store.study(design, disk, fit_rates=[100], games=[store.Game("small", 10_000, 200, 0.8, 0.3, disk)], say=lambda _: None)
+    assert [setting.one_by_one for setting in played] == [True] * 12 + [False] * 12
 
 
 def test_a_folder_that_is_tried_keeps_what_it_has(tmp_path: Path) -> None:

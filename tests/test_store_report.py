@@ -35,9 +35,9 @@ def study(folder: Path, rates: tuple[int, ...], *, off: float = 1.0, lives: int 
     """A study whose real overheads are `off` times what the calibrated model says, in lives that differ by `spread`."""
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
     design = replace(DESIGN, rates=rates)
-    predicted = made_up(design, true).assign(ticks=90, null_ms=0.0)
+    predicted = made_up(design, true).assign(ticks=90, null_ms=0.0, slower=0.05)
     tested = pd.concat([predicted.assign(life=life) for life in range(lives)], ignore_index=True)
-    tested["added_ms"] *= off * (1 + spread * (tested["life"] - (lives - 1) / 2))
+    tested["own_ms"] *= off * (1 + spread * (tested["life"] - (lives - 1) / 2))
     store.write_study(store.Findings(store.Comparison(true, tested, tested), GAMES), folder / "study")
     return StoreStudy(str(folder / "study"), output=str(folder / "out"))
 
@@ -50,6 +50,8 @@ def test_a_model_that_is_right_and_one_that_is_not(tmp_path: Path) -> None:
     right, wrong = study(tmp_path / "right", RATES), study(tmp_path / "wrong", RATES, off=1.5)
     assert verdicts(right)["store.calibrated"] == verdicts(right)["store.ranks"] == "equivalent"
     assert right.facts["store.calibrated.most_off"].value == pytest.approx(1)
+    slower = right.facts["store.slower"]
+    assert (slower.value, slower.unit, slower.low, slower.n) == (pytest.approx(5), "%", pytest.approx(5), 90)
     assert verdicts(wrong)["store.calibrated"] == "different"
     assert verdicts(wrong)["store.ranks"] == "equivalent"
     assert wrong.facts["store.calibrated.most_off"].value == pytest.approx(1.5)

@@ -74,6 +74,7 @@ def store_live(
     ticks: int,
     tick_ns: int,
     spins: bool,
+    at_once: int,
     queries: int,
     full_every: int,
     has_checkpoints: bool,

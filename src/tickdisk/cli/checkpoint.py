@@ -19,6 +19,9 @@ _DeviceName = Annotated[
     str | None, typer.Option("--device", help="Emulated device to try instead: of data/devices.yaml, or a file with one.")
 ]
 _SaveSeconds = Annotated[float, typer.Option(help="In which checkpoints begin, twice a life; a third as long they rest.", min=1)]
+_OneByOne = Annotated[
+    bool, typer.Option("--one-by-one/--at-once", help="Hand every update to the store by itself, or all of a tick at its end.")
+]
 _Store = Annotated[Path, typer.Argument(help="Folder of the store.")]
 app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state: simulated, and for real.")
 
@@ -183,6 +186,7 @@ def compare(
     fit_rates: Annotated[
         list[int] | None, typer.Option("--fit-rate", help="Updates per tick to calibrate the model at; empty: five others.")
     ] = None,
+    one_by_one: _OneByOne = True,
     later: Annotated[bool, typer.Option(help="The six later algorithms, too, which the cost model does not know.")] = False,
     rows: _Rows = 1_000_000,
     save_seconds: _SaveSeconds = 2.4,
@@ -198,6 +202,7 @@ def compare(
             state=checkpoint.State(rows=rows),
             rates=rates or store.RATES,
             algorithms=store.ALGORITHMS if later else checkpoint.ALGORITHMS,
+            one_by_one=one_by_one,
             save_s=save_seconds,
             rest_s=save_seconds / 3,
             lives=lives,
@@ -255,6 +260,7 @@ def advise(
     tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=1)] = 30,
     limit_ms: Annotated[float | None, typer.Option(help="What a tick may take longer; empty: half a tick.", min=0)] = None,
     memory_mb: Annotated[float | None, typer.Option(help="What the process may take; empty: any.", min=1)] = None,
+    one_by_one: _OneByOne = False,
     save_seconds: _SaveSeconds = 2.4,
 ) -> None:
     """Tries every algorithm on a game like yours, here and on this disk, and says which to take and why."""
@@ -269,6 +275,7 @@ def advise(
             algorithms=store.ALGORITHMS,
             skew=skew,
             tick_hz=tick_hz,
+            one_by_one=one_by_one,
             save_s=save_seconds,
             rest_s=save_seconds / 3,
         )

@@ -2,9 +2,9 @@
 
 The paper's overhead is of bits, locks and copies, as micro-benchmarks find them when nothing else goes on. Beside a
 writer that reads the state, copies and marks are not in the cache, locks are contended, beginning a
-checkpoint hands it over to another thread, and every update is slower while the writer has the memory. And the disk takes neither
+checkpoint hands it over to another thread, and handing updates to the store takes something, too. And the disk takes neither
 whole images nor objects: the page cache takes objects, the disk pages; the log of actions is on it, too. The simulator counts
-what a tick does (`checkpoint.WORK`); here each of those takes what it took in lives at other update rates.
+what a tick does (`checkpoint.WORK`); here each of TERMS takes what it took in lives at other update rates.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ PAPER = Readings(locks="written", writes="always", starts="dirty", lasts="writte
 """The paper's model as the real ones do what it leaves open."""
 REAL = PAPER.model_copy(update={"backup": "written"})
 """Disks of today have no tracks to be passed: a double backup takes what is written of it."""
-TERMS = (*WORK, "marked", "crowded")
-"""And a dirty bit for each image, set with every update, whether a checkpoint runs or not; and objects changed while a checkpoint
-is written, times the share of the state that they are: the more of it a tick changes, the less of that can stay in the cache.
+TERMS = (*(name for name in WORK if name != "beside"), "handed", "marked")
+"""And a call of the store with updates, whether a checkpoint runs or not, and a dirty bit set for each image with every update.
+That even updates that nobody keeps are slower while a checkpoint is written is told apart (`Comparison.slower`).
 """
 _FLOOR_MS = 0.02
 _TICKS = 250
@@ -61,13 +61,14 @@ class Calibrated(BaseModel):
 
 
 def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrated:
-    """Returns the terms that explain the overheads of `found`, trials of `design`, best: least squares of relative errors (of
-    those below 0.02 ms, of errors over that), none below 0. TickdiskError when no trial says anything.
+    """Returns the terms that explain best what the algorithms do in `found`, trials of `design` (own_ms): least squares of
+    relative errors (of those below 0.02 ms, of errors over that), none below 0. TickdiskError when no trial says anything.
     """
-    known = found[found["algorithm"].isin(checkpoint.ALGORITHMS) & found["added_ms"].notna()]
+    known = found[found["algorithm"].isin(checkpoint.ALGORITHMS) & found["own_ms"].notna()]
     if known.empty:
-        raise TickdiskError("no trial says what an algorithm adds to a tick: give more time for checkpoints, and for rests")
-    own = known.groupby(["rate", "algorithm"], as_index=False)[["added_ms", "pass_ns", "objects", "checkpoint_s"]].mean()
+        raise TickdiskError("no trial says what an algorithm adds to a tick: give more time for checkpoints")
+    # Of the lives of a point the median: one that the neighbours disturbed must not become what a checkpoint costs.
+    own = known.groupby(["rate", "algorithm"], as_index=False)[["own_ms", "pass_ns", "objects", "checkpoint_s"]].median()
     pass_ns = float((own["pass_ns"] * own["objects"]).sum() / own["objects"].sum())
     points: list[tuple[int, checkpoint.Algorithm]] = list(zip(own["rate"].tolist(), own["algorithm"].tolist(), strict=True))
     without = [_simulated(design, rate, name, _costs(machine, design, rate, pass_ns=pass_ns)) for rate, name in points]
@@ -77,7 +78,7 @@ def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrat
     for rate, name in points:
         outcome = _simulated(design, rate, name, _costs(machine, design, rate, pass_ns=pass_ns, sync_ms=sync_ms))
         works.append(work(outcome, design, rate))
-    real_ms = own["added_ms"].to_numpy()
+    real_ms = own["own_ms"].to_numpy()
     weights = 1 / (np.maximum(real_ms, 0) + _FLOOR_MS)
     rows = pd.DataFrame(works)[list(TERMS)].to_numpy() / 1e6
     terms, _ = nnls(rows * weights[:, None], real_ms * weights)
@@ -123,8 +124,8 @@ def work(outcome: Outcome, design: Design, rate: int) -> "pd.Series[float]":
     """Returns the work of a tick, TERMS, on average over those that count."""
     counted = outcome.work[whole(outcome)]
     mean = counted.mean()
+    mean["handed"] = rate if design.one_by_one else 1
     mean["marked"] = _IMAGES.get(outcome.run.algorithm, 0) * rate
-    mean["crowded"] = float((counted["changed_beside"].astype(float) ** 2).mean()) / design.state.objects
     return mean
 
 

@@ -2,6 +2,7 @@
 rates.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,23 +46,31 @@ class Comparison:
         own = self.tested[self.tested["algorithm"].isin(checkpoint.ALGORITHMS)]
         grouped = own.groupby(["rate", "algorithm"], sort=False)
         means = grouped.mean(numeric_only=True).drop(columns="life")
-        real = means["added_ms"].where(means["added_ms"] >= LEAST_MS)
-        lives = grouped["added_ms"].count()
-        half = grouped["added_ms"].std() / np.sqrt(lives) * student.ppf(0.95, (lives - 1).clip(lower=1))
-        least = (means["added_ms"] - half).clip(lower=LEAST_MS)
+        real = means["own_ms"].where(means["own_ms"] >= LEAST_MS)
+        lives = grouped["own_ms"].count()
+        half = grouped["own_ms"].std() / np.sqrt(lives) * student.ppf(0.95, (lives - 1).clip(lower=1))
+        least = (means["own_ms"] - half).clip(lower=LEAST_MS)
         return means.assign(
             lives=lives,
             model=means["model_ms"] / real,
             calibrated=means["calibrated_ms"] / real,
-            low=means["calibrated_ms"] / (means["added_ms"] + half),
+            low=means["calibrated_ms"] / (means["own_ms"] + half),
             high=means["calibrated_ms"] / least.where(half.notna()),
         ).reset_index()
 
+    def slower(self) -> tuple[float, float, float, int]:
+        """Returns the share by which updates that nobody keeps take longer while a checkpoint is written: the mean over all lives
+        in which that is known, of whichever rate and algorithm, its 95 % interval (NaN for one life), and how many they are.
+        """
+        shares = self.tested["slower"].dropna()
+        half = shares.sem() * student.ppf(0.975, max(1, len(shares) - 1))
+        return float(shares.mean()), float(shares.mean() - half), float(shares.mean() + half), len(shares)
+
     def summary(self) -> pd.DataFrame:
         """Returns a row for each algorithm that the model knows: ranks (Spearman's correlation of real and calibrated overhead
-        over rates), varies (the largest real overhead over the smallest), model_least and model_most (of the model over the
-        real), calibrated_least, calibrated_most, time_least and time_most (of a checkpoint, calibrated over real), rates, within
-        (at how many of them the calibrated overhead is within 30 %).
+        over rates; NaN where one of them is the same at all), varies (the largest real overhead over the smallest), model_least
+        and model_most (of the model over the real), calibrated_least, calibrated_most, time_least and time_most (of a checkpoint,
+        calibrated over real), rates, within (at how many of them the calibrated overhead is within 30 %).
         """
         rows = []
         for name, own in self.points().groupby("algorithm", sort=False):
@@ -69,8 +78,8 @@ class Comparison:
             rows.append(
                 {
                     "algorithm": name,
-                    "ranks": own["added_ms"].corr(own["calibrated_ms"], method="spearman"),
-                    "varies": own["added_ms"].max() / max(LEAST_MS, own["added_ms"].min()),
+                    "ranks": _ranks(own["own_ms"], own["calibrated_ms"]),
+                    "varies": own["own_ms"].max() / max(LEAST_MS, own["own_ms"].min()),
                     "model_least": own["model"].min(),
                     "model_most": own["model"].max(),
                     "calibrated_least": own["calibrated"].min(),
@@ -83,6 +92,11 @@ class Comparison:
             )
         order = {name: number for number, name in enumerate(checkpoint.ALGORITHMS)}
         return pd.DataFrame(rows).sort_values("algorithm", key=lambda names: names.map(order), ignore_index=True)
+
+
+def _ranks(real: pd.Series, model: pd.Series) -> float:
+    is_flat = real.max() == real.min() or model.max() == model.min()
+    return math.nan if is_flat else float(real.corr(model, method="spearman"))
 
 
 def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> Comparison:
@@ -109,6 +123,8 @@ def lines(found: Comparison) -> Iterator[str]:
         )
     for name, ns in found.calibrated.terms_ns.items():
         yield f"{name:16} {ns:12.2f} ns"
+    share, low, high, lives = found.slower()
+    yield f"updates that nobody keeps, while a checkpoint is written: {share:+.1%} [{low:+.1%}, {high:+.1%}], {lives} lives"
     yield f"pass {found.calibrated.pass_ns:.0f} ns an object, sync {found.calibrated.sync_ms:.1f} ms"
 
 

@@ -30,6 +30,8 @@ START = "start"
 """Not a phase of a thread: from the life's first moment on, when it finds its world and readies the folder."""
 AIMED = (*_ROLES, START)
 _MOST_START_S = 0.3
+_ONE_BY_ONE = 0.5
+"""Of the lives, those that take updates one by one."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,8 @@ def campaign(setting: Setting, ender: Ender, crashes: int, *, seed: int = 1, aim
     if any(folder.iterdir()):
         raise TickdiskError(f"{folder} is not empty: crashes are counted from a new world on; give another folder")
     for number in range(crashes):
-        own = replace(setting, folder=folder, updates=replace(setting.updates, seed=draw.getrandbits(32)))
+        updates = replace(setting.updates, seed=draw.getrandbits(32))
+        own = replace(setting, folder=folder, updates=updates, one_by_one=draw.random() < _ONE_BY_ONE)
         aimed = aims[number % len(aims)]
         with TemporaryDirectory(prefix="tickdisk-crash-") as scratch:
             board = Board(Path(scratch) / "board")

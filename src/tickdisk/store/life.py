@@ -51,6 +51,8 @@ class Setting:
     """Ticks per second; 0: as fast as they go."""
     spins: bool = False
     """Whether the game's thread spins until the next tick, instead of sleeping."""
+    one_by_one: bool = False
+    """Whether every update is handed to the store by itself, as the paper's framework has it, and not all of a tick at once."""
     queries: int = 0
     """Cells that the game only looks at in each tick."""
     full_every: int = 10
@@ -83,6 +85,7 @@ class Setting:
             "ticks": self.ticks,
             "tick_ns": round(1e9 / self.tick_hz) if self.tick_hz else 0,
             "spins": self.spins,
+            "at_once": 1 if self.one_by_one else 0,
             "queries": self.queries,
             "full_every": self.full_every,
             "has_checkpoints": self.has_checkpoints,

@@ -39,6 +39,8 @@ class Design:
     rates: Sequence[int]
     algorithms: Sequence[str]
     skew: float = 0.8
+    one_by_one: bool = False
+    """Whether every update is handed to the store by itself, as the paper's framework has it, and not all of a tick at once."""
     tick_hz: float = 30
     warm_up_s: float = 2
     """Not counted: pages are touched for the first time, caches fill. Its end is that of a cycle as those that follow."""
@@ -80,13 +82,15 @@ class Design:
 
 def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
     """Returns a row a life: rate, life, algorithm, ticks (counted), whole (checkpoints in them); added_ms (mean over ticks of
-    what the algorithm added to them: their updates and pauses, less the updates of the shadow while checkpoints rest), beside_ms
-    (of that, what the shadow's updates take longer while a checkpoint is written), null_ms (what the algorithm's updates take
-    longer than the shadow's while checkpoints rest: its code, and its dirty bits), longest_ms (the most that it added to one
-    tick), pause_ms (the longest pause at the beginning of a checkpoint), bare_ms (the shadow's updates of a tick while
-    checkpoints rest); of a checkpoint on average: checkpoint_s, objects, bytes, pass_ns (of an object until it was written);
-    recovery_s (from the end of the life, with nothing of the store in the page cache), memory_bytes (the most of the process,
-    without the shadow; of fork with as much again as the state, which is the most that its child can keep of it).
+    what keeping the world added to them: their updates and pauses, less the updates of the shadow while checkpoints rest), own_ms
+    (of that, what the algorithm does: less the shadow's updates of the same tick), beside_ms (of that, the rest: what the
+    shadow's updates take longer), slower (the share by which the shadow's updates take longer in ticks that began while a
+    checkpoint was being written), null_ms (what the algorithm's updates take longer than the shadow's while checkpoints rest:
+    its code, and its dirty bits), longest_ms (the most that it added to one tick), pause_ms (the longest pause at the beginning
+    of a checkpoint), bare_ms (the shadow's updates of a tick while checkpoints rest); of a checkpoint on average: checkpoint_s,
+    objects, bytes, pass_ns (of an object until it was written); recovery_s (from the end of the life, with nothing of the store
+    in the page cache), memory_bytes (the most of the process, without the shadow; of fork with as much again as the state, which
+    is the most that its child can keep of it).
 
     The algorithms of a life come in an order drawn anew. The log of actions is not in added_ms. The game's thread spins between
     ticks: a core that sleeps comes back slower, and it sleeps more where nobody writes checkpoints. NaN where too few checkpoints
@@ -97,7 +101,8 @@ def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
         order = list(design.algorithms)
         random.Random(f"{design.seed} {rate} {life}").shuffle(order)  # noqa: S311 - nothing secret
         for name in order:
-            row = {"rate": rate, "life": life, "algorithm": name, **_row(*_live(design, name, design.trace(rate, life)), design)}
+            lived = _live(design, name, design.trace(rate, life))
+            row = {"rate": rate, "life": life, "algorithm": name, **summed_up(*lived, design)}
             rows.append(row)
             say(
                 f"{rate:>7,} updates per tick, {name:28} added {row['added_ms']:7.3f} ms, longest {row['longest_ms']:7.2f} ms, "
@@ -117,6 +122,7 @@ def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, flo
             tick_hz=design.tick_hz,
             full_every=design.full_every,
             spins=True,
+            one_by_one=design.one_by_one,
             save_from=design.warm_up_ticks,
             save_ticks=design.save_ticks,
             rest_ticks=design.cycle_ticks - design.save_ticks,
@@ -132,9 +138,10 @@ def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, flo
         return life, found.restore_s + found.replay_s
 
 
-def _row(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
+def summed_up(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
+    """Returns what `trials` says of a life."""
     ticks, made = life.ticks, life.checkpoints
-    saving, resting = phases(ticks, made, design)
+    saving, written, resting = phases(ticks, made, design)
     update_ms, shadow_ms = (ticks[name].to_numpy() / 1e6 for name in ("update_ns", "shadow_ns"))
     own_ms = update_ms + ticks["pause_ns"].to_numpy() / 1e6 - shadow_ms
     bare_ms = _mean(shadow_ms[resting])
@@ -146,9 +153,11 @@ def _row(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
         "ticks": int(saving.sum()),
         "whole": len(settled),
         "added_ms": _mean(own_ms[saving]) + beside_ms,
+        "own_ms": _mean(own_ms[saving]),
         "beside_ms": beside_ms,
+        "slower": _mean(shadow_ms[written]) / bare_ms - 1,
         "null_ms": _mean((update_ms - shadow_ms)[resting]),
-        "longest_ms": float(own_ms[saving].max(initial=-math.inf)) + beside_ms,
+        "longest_ms": float(own_ms[saving].max()) + beside_ms if saving.any() else math.nan,
         "pause_ms": float(ticks["pause_ns"][saving].max() / 1e6),
         "bare_ms": bare_ms,
         "checkpoint_s": float((settled["end_ns"] - settled["begin_ns"]).mean() / 1e9),
@@ -164,8 +173,11 @@ def _mean(values: npt.NDArray[np.float64]) -> float:
     return float(values.mean()) if values.size else math.nan
 
 
-def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Returns which ticks count as saving, and which as resting.
+_Mask = npt.NDArray[np.bool_]
+
+
+def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[_Mask, _Mask, _Mask]:
+    """Returns which ticks count as saving, in which of these a checkpoint was being written as they began, and which rest.
 
     Of each time in which checkpoints begin, whole ones: from the end of the tick at which the third begins to that at which the
     last does; nothing where there are fewer than four. Of each rest, the ticks at whose beginning no checkpoint was being
@@ -183,4 +195,5 @@ def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[npt
     begins = ticks["begin_ns"].to_numpy()
     # Of those that began before a tick only the last can still be written then.
     ends = np.append(-1, made["end_ns"].to_numpy())[np.searchsorted(made["begin_ns"].to_numpy(), begins)]
-    return saving, (index >= design.warm_up_ticks) & ~in_save & (ends <= begins)
+    is_free = ends <= begins
+    return saving, saving & ~is_free, (index >= design.warm_up_ticks) & ~in_save & is_free

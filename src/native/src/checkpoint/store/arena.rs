@@ -77,6 +77,14 @@ impl Arena {
         unsafe { &*self.start.as_ptr().cast::<AtomicU32>().add(cell as usize) }
     }
 
+    /// Plays updates of a tick. A loop of its own, which every algorithm runs whose game has one whole copy: what it does beside that is
+    /// what it costs.
+    pub fn update(&self, cells: &[u32], tick: u64) {
+        for &cell in cells {
+            self.set(cell, updated(self.cell(cell), cell, tick));
+        }
+    }
+
     /// Copies an object out. Nobody may write it meanwhile.
     #[inline]
     pub fn read(&self, object: usize, into: &mut Object) {
@@ -113,6 +121,11 @@ impl Drop for Arena {
         // SAFETY: it was mapped with this length, and nobody has it any more.
         unsafe { libc::munmap(self.start.as_ptr().cast(), Self::bytes(self.objects)) };
     }
+}
+
+/// The object of each cell.
+pub fn objects_of(cells: &[u32]) -> impl Iterator<Item = usize> {
+    cells.iter().map(|cell| *cell as usize / OBJECT_CELLS)
 }
 
 /// What a new world holds.

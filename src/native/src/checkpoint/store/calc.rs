@@ -12,7 +12,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::arena::{Arena, OBJECT_BYTES, OBJECT_CELLS, Object, updated};
+use super::arena::{Arena, OBJECT_BYTES, Object, objects_of};
 use super::keeper::{Begin, Job, Keeper, Sink};
 use super::marks::{Found, Marks};
 
@@ -68,15 +68,11 @@ impl Calc {
         })
     }
 
+    /// Makes a stable version, unless there is one, or the writer has been there.
     #[inline]
     fn save(&mut self, object: usize) {
         let number = self.running;
-        if number == 0 || self.shared.marks.is_settled(object, number) {
-            return;
-        }
-        if self.shared.captured.load(Acquire) == number {
-            self.running = 0;
-        } else if self.shared.marks.take(object, number) == Found::Mine {
+        if !self.shared.marks.is_settled(object, number) && self.shared.marks.take(object, number) == Found::Mine {
             let place = self.place();
             let shared = &*self.shared;
             shared.stable.copy(place as usize, &shared.live, object, 1);
@@ -98,11 +94,16 @@ impl Keeper for Calc {
         self.shared.live.cell(cell)
     }
 
-    #[inline]
-    fn update(&mut self, cell: u32, tick: u64) {
-        self.save(cell as usize / OBJECT_CELLS);
-        let live = &self.shared.live;
-        live.set(cell, updated(live.cell(cell), cell, tick));
+    fn update(&mut self, cells: &[u32], tick: u64) {
+        if self.shared.captured.load(Acquire) == self.running {
+            self.running = 0;
+        }
+        if self.running != 0 {
+            for object in objects_of(cells) {
+                self.save(object);
+            }
+        }
+        self.shared.live.update(cells, tick);
     }
 
     fn begin(&mut self, begin: Begin, _: Option<CalcJob>) -> io::Result<CalcJob> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use super::arena::{Arena, OBJECT_BYTES, Object, updated};
+use super::arena::{Arena, OBJECT_BYTES, Object};
 use super::files::LogFile;
 use super::keeper::{Begin, Job, Keeper, Sink, Wrote};
 
@@ -82,9 +82,8 @@ impl Keeper for Forked {
         self.state.cell(cell)
     }
 
-    #[inline]
-    fn update(&mut self, cell: u32, tick: u64) {
-        self.state.set(cell, updated(self.state.cell(cell), cell, tick));
+    fn update(&mut self, cells: &[u32], tick: u64) {
+        self.state.update(cells, tick);
     }
 
     fn begin(&mut self, begin: Begin, _: Option<ForkedJob>) -> io::Result<ForkedJob> {

@@ -9,13 +9,14 @@ use std::sync::atomic::{
 
 use super::super::algorithm::{Algorithm, DRIBBLE_AND_COPY_ON_UPDATE, Layout, Part};
 use super::super::bits::Bits;
-use super::arena::{Arena, OBJECT_BYTES, OBJECT_CELLS, Object, updated};
+use super::arena::{Arena, OBJECT_BYTES, Object, objects_of};
 use super::keeper::{Begin, Job, Keeper, Sink};
 use super::marks::{Found, Marks};
 
 /// What the game's thread and the writer have in common. While a checkpoint saves on update, an object of the state that it writes is
-/// read by the writer, and written by the game, only by who has its mark; the object's saved value belongs to the game until the
-/// mark says that it is saved.
+/// read by the writer only when that has its mark, and written by the game only when its mark is settled, as those of all objects of
+/// some updates are before the first of these is played; the object's saved value belongs to the game until the mark says that it
+/// is saved.
 #[derive(Debug)]
 struct Shared {
     state: Arena,
@@ -65,21 +66,25 @@ impl Framework {
     }
 
     /// Handle-Update: the first update of an object that the running checkpoint writes saves its old value.
-    #[inline]
-    fn save(&mut self, object: usize) {
+    fn save(&mut self, cells: &[u32]) {
+        let shared = &*self.shared;
         let Some((number, written)) = &self.saving else { return };
-        let (number, shared) = (*number, &*self.shared);
-        if shared.marks.is_settled(object, number) {
-            return;
-        }
+        let number = *number;
         if shared.captured.load(Acquire) == number {
             self.saving = None;
-        } else if !written.contains(object) {
-            shared.marks.done(object, number);
-        } else if shared.marks.take(object, number) == Found::Mine {
-            shared.saved.copy(object, &shared.state, object, 1);
-            shared.marks.saved(object, number);
-            self.copied += 1;
+            return;
+        }
+        for object in objects_of(cells) {
+            if shared.marks.is_settled(object, number) {
+                continue;
+            }
+            if !written.contains(object) {
+                shared.marks.done(object, number);
+            } else if shared.marks.take(object, number) == Found::Mine {
+                shared.saved.copy(object, &shared.state, object, 1);
+                shared.marks.saved(object, number);
+                self.copied += 1;
+            }
         }
     }
 }
@@ -95,15 +100,14 @@ impl Keeper for Framework {
         self.shared.state.cell(cell)
     }
 
-    #[inline]
-    fn update(&mut self, cell: u32, tick: u64) {
-        let object = cell as usize / OBJECT_CELLS;
-        self.save(object);
+    fn update(&mut self, cells: &[u32], tick: u64) {
+        self.save(cells);
         for image in &mut self.dirty {
-            image.set(object);
+            for object in objects_of(cells) {
+                image.set(object);
+            }
         }
-        let state = &self.shared.state;
-        state.set(cell, updated(state.cell(cell), cell, tick));
+        self.shared.state.update(cells, tick);
     }
 
     fn begin(&mut self, begin: Begin, spare: Option<FrameworkJob>) -> io::Result<FrameworkJob> {

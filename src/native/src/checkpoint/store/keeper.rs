@@ -46,7 +46,8 @@ pub trait Keeper: Send {
 
     fn value(&self, cell: u32) -> u32;
 
-    fn update(&mut self, cell: u32, tick: u64);
+    /// Plays updates of a tick, all or some, in their order.
+    fn update(&mut self, cells: &[u32], tick: u64);
 
     /// At the end of a tick, when the last checkpoint is written; `spare` is that one's job, whose memory is used again. The game
     /// waits for this.

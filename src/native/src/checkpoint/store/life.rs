@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::super::algorithm::Layout;
 use super::super::source::Source;
 use super::actions::{self, ActionLog, Commits};
-use super::arena::{Arena, updated};
+use super::arena::Arena;
 use super::board::{Board, Phase, Role, Stopwatch};
 use super::files::{Files, Written, head_path, log_path, sync_folder};
 use super::keeper::{Begin, Job, Keeper};
@@ -33,6 +33,8 @@ pub struct Setting {
     pub tick_ns: u64,
     /// Whether the game's thread spins until the next tick, instead of sleeping.
     pub spins: bool,
+    /// So many updates are handed to the store at once: 1, as the paper's framework has it; 0: all of a tick.
+    pub at_once: usize,
     /// Cells that the game only looks at in each tick.
     pub queries: u32,
     /// Of a partial log every so many checkpoints is a full one; 1: all are.
@@ -220,9 +222,10 @@ impl<K: Keeper> Game<'_, K> {
             if index % 2 == 1 {
                 record.shadow_ns = self.play_shadow(&cells, tick);
             }
+            let at_once = if self.setting.at_once == 0 { cells.len().max(1) } else { self.setting.at_once };
             let mut clock = Stopwatch::start();
-            for cell in &cells {
-                self.keeper.update(*cell, tick);
+            for part in cells.chunks(at_once) {
+                self.keeper.update(part, tick);
             }
             record.update_ns = clock.lap();
             if index % 2 == 0 {
@@ -261,9 +264,7 @@ impl<K: Keeper> Game<'_, K> {
     fn play_shadow(&self, cells: &[u32], tick: u64) -> u64 {
         let Some(shadow) = &self.shadow else { return 0 };
         let mut clock = Stopwatch::start();
-        for cell in cells {
-            shadow.set(*cell, updated(shadow.cell(*cell), *cell, tick));
-        }
+        shadow.update(cells, tick);
         clock.lap()
     }
 

@@ -39,7 +39,7 @@ fn objects_of(cells: u32) -> usize {
 /// Plays `updates` on from the world in `folder`; returns the tick that it was found at, the last one, and the packed ticks and
 /// checkpoints. Algorithms are numbered as Python names them: six of the simulator, then those that came later.
 #[pyfunction]
-#[pyo3(signature = (folder, algorithm, updates, *, ticks, tick_ns, spins, queries, full_every, has_checkpoints, save_from, save_ticks, rest_ticks, has_shadow, board))]
+#[pyo3(signature = (folder, algorithm, updates, *, ticks, tick_ns, spins, at_once, queries, full_every, has_checkpoints, save_from, save_ticks, rest_ticks, has_shadow, board))]
 #[allow(clippy::too_many_arguments, reason = "Python gives them by name")]
 pub fn store_live<'py>(
     py: Python<'py>,
@@ -49,6 +49,7 @@ pub fn store_live<'py>(
     ticks: u64,
     tick_ns: u64,
     spins: bool,
+    at_once: usize,
     queries: u32,
     full_every: u64,
     has_checkpoints: bool,
@@ -68,6 +69,7 @@ pub fn store_live<'py>(
         ticks,
         tick_ns,
         spins,
+        at_once,
         queries,
         full_every,
         has_checkpoints,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::super::bits::Bits;
-use super::arena::{Arena, OBJECT_BYTES, OBJECT_CELLS, Object, updated};
+use super::arena::{Arena, OBJECT_BYTES, OBJECT_CELLS, Object, objects_of, updated};
 use super::keeper::{Begin, Job, Keeper, Sink};
 use super::marks::{Found, Marks};
 
@@ -59,14 +59,16 @@ impl Keeper for Zigzag {
         self.copies[bit(self.read[cell as usize / 64], cell)].cell(cell)
     }
 
-    #[inline]
-    fn update(&mut self, cell: u32, tick: u64) {
-        let word = cell as usize / 64;
-        let (read, written) = (&mut self.read[word], self.written[word].load(Relaxed));
-        let value = self.copies[bit(*read, cell)].cell(cell);
-        self.copies[bit(written, cell)].set(cell, updated(value, cell, tick));
-        let own = 1 << (cell % 64);
-        *read = *read & !own | written & own;
+    fn update(&mut self, cells: &[u32], tick: u64) {
+        let (copies, all_written) = (&*self.copies, self.written.as_slice());
+        for &cell in cells {
+            let word = cell as usize / 64;
+            let (read, written) = (&mut self.read[word], all_written[word].load(Relaxed));
+            let value = copies[bit(*read, cell)].cell(cell);
+            copies[bit(written, cell)].set(cell, updated(value, cell, tick));
+            let own = 1 << (cell % 64);
+            *read = *read & !own | written & own;
+        }
     }
 
     fn begin(&mut self, _: Begin, _: Option<ZigzagJob>) -> io::Result<ZigzagJob> {
@@ -183,12 +185,14 @@ impl Keeper for PingPong {
         self.state.cell(cell)
     }
 
-    #[inline]
-    fn update(&mut self, cell: u32, tick: u64) {
-        let value = updated(self.state.cell(cell), cell, tick);
-        self.state.set(cell, value);
-        self.copies[self.current].set(cell, value);
-        self.cells.set(cell as usize);
+    fn update(&mut self, cells: &[u32], tick: u64) {
+        let taking = &self.copies[self.current];
+        for &cell in cells {
+            let value = updated(self.state.cell(cell), cell, tick);
+            self.state.set(cell, value);
+            taking.set(cell, value);
+            self.cells.set(cell as usize);
+        }
     }
 
     fn begin(&mut self, _: Begin, spare: Option<DeltaJob>) -> io::Result<DeltaJob> {
@@ -230,14 +234,16 @@ impl Keeper for Hourglass {
         self.copies[bit(self.latest[cell as usize / 64], cell)].cell(cell)
     }
 
-    #[inline]
-    fn update(&mut self, cell: u32, tick: u64) {
-        let latest = &mut self.latest[cell as usize / 64];
-        let value = self.copies[bit(*latest, cell)].cell(cell);
-        self.copies[self.up].set(cell, updated(value, cell, tick));
-        let own = 1 << (cell % 64);
-        *latest = if self.up == 1 { *latest | own } else { *latest & !own };
-        self.cells.set(cell as usize);
+    fn update(&mut self, cells: &[u32], tick: u64) {
+        let (copies, taking) = (&*self.copies, &self.copies[self.up]);
+        for &cell in cells {
+            let latest = &mut self.latest[cell as usize / 64];
+            let value = copies[bit(*latest, cell)].cell(cell);
+            taking.set(cell, updated(value, cell, tick));
+            let own = 1 << (cell % 64);
+            *latest = if self.up == 1 { *latest | own } else { *latest & !own };
+            self.cells.set(cell as usize);
+        }
     }
 
     fn begin(&mut self, _: Begin, spare: Option<DeltaJob>) -> io::Result<DeltaJob> {
@@ -313,15 +319,14 @@ impl Keeper for Piggyback {
         self.copies[if is_stale { 1 - self.up } else { self.up }].cell(cell)
     }
 
-    #[inline]
-    fn update(&mut self, cell: u32, tick: u64) {
-        let object = cell as usize / OBJECT_CELLS;
-        if self.stale.contains(object) && !self.marks.is_settled(object, self.running) {
-            self.copied += u64::from(refresh(&self.copies, self.up, &self.marks, object, self.running));
+    fn update(&mut self, cells: &[u32], tick: u64) {
+        for object in objects_of(cells) {
+            if self.stale.contains(object) && !self.marks.is_settled(object, self.running) {
+                self.copied += u64::from(refresh(&self.copies, self.up, &self.marks, object, self.running));
+            }
+            self.changed.set(object);
         }
-        let own = &self.copies[self.up];
-        own.set(cell, updated(own.cell(cell), cell, tick));
-        self.changed.set(object);
+        self.copies[self.up].update(cells, tick);
     }
 
     fn begin(&mut self, begin: Begin, _: Option<PiggybackJob>) -> io::Result<PiggybackJob> {
