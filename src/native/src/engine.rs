@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
+use crate::arrivals::Arrivals;
 use crate::burner::Burner;
 use crate::clock::now_ns;
 use crate::floor::Floor;
@@ -38,8 +39,19 @@ struct State {
     setting: Setting,
     number: u32,
     next_seq: u64,
+    /// No request arrives before it: the last arrival, or the last change of what is in force.
+    latest_ns: u64,
     /// Stalls so far: begin and end.
     stalls: Vec<(u64, u64)>,
+}
+
+impl State {
+    /// What is in force now is so for requests that arrive from now on; returns its number and the time.
+    fn begin(&mut self) -> (u32, u64) {
+        self.number += 1;
+        self.latest_ns = now_ns();
+        (self.number, self.latest_ns)
+    }
 }
 
 struct Pending<A> {
@@ -73,6 +85,7 @@ struct Counters {
     bytes: [AtomicU64; 4],
     inflight: AtomicU32,
     max_inflight: AtomicU32,
+    stamped: AtomicU64,
     failed: AtomicU64,
 }
 
@@ -84,6 +97,8 @@ pub struct Status {
     pub bytes: [u64; 4],
     pub inflight: u32,
     pub max_inflight: u32,
+    /// Requests of which the kernel said when they reached the block device; of the others arrival is when they are taken.
+    pub stamped: u64,
     pub log_written: u64,
     pub log_lost: u64,
     pub burn_owed_ns: u64,
@@ -100,6 +115,7 @@ pub struct Status {
 pub struct Engine<A> {
     pub memory: Memory,
     volatile: Option<Volatile>,
+    arrivals: RwLock<Option<Arrivals>>,
     state: Mutex<State>,
     timer: Timer<Pending<A>>,
     burner: Burner,
@@ -118,11 +134,13 @@ impl<A: Answer> Engine<A> {
             setting: Setting::default(),
             number: 0,
             next_seq: 0,
+            latest_ns: 0,
             stalls: Vec::new(),
         };
         let engine = Arc::new(Self {
             memory: Memory::new(size)?,
             volatile: volatile.then(|| Volatile { power: RwLock::new(0), undo: Mutex::new(Undo::new(size)) }),
+            arrivals: RwLock::new(None),
             state: Mutex::new(state),
             timer: Timer::new(),
             burner: Burner::default(),
@@ -148,6 +166,11 @@ impl<A: Answer> Engine<A> {
     /// What an opened disk is used with: it is good until the power is cut.
     pub fn open(&self) -> u64 {
         self.volatile.as_ref().map_or(0, |volatile| *volatile.power.read().expect("no thread panics with the lock"))
+    }
+
+    /// From now on the kernel says when requests of a block device arrive; `None`: they arrive when they are taken.
+    pub fn watch(&self, arrivals: Option<Arrivals>) {
+        *self.arrivals.write().expect("no thread panics with the lock") = arrivals;
     }
 
     /// Takes a read or a flush that arrives now from who has the disk open; `answer` is sent at its completion, by this thread or the timer's.
@@ -201,9 +224,13 @@ impl<A: Answer> Engine<A> {
         self.counters.max_inflight.fetch_max(inflight, Ordering::Relaxed);
         self.counters.requests[op as usize].fetch_add(1, Ordering::Relaxed);
         self.counters.bytes[op as usize].fetch_add(length, Ordering::Relaxed);
-        let (deadline_ns, pending) = {
+        let issued_ns = self.arrivals.read().expect("no thread panics with the lock").as_ref().and_then(|all| all.take(offset));
+        self.counters.stamped.fetch_add(u64::from(issued_ns.is_some()), Ordering::Relaxed);
+        let (deadline_ns, now_ns, pending) = {
             let mut state = self.state.lock().expect("no thread panics with the lock");
-            let arrival_ns = now_ns();
+            let now_ns = now_ns();
+            let arrival_ns = issued_ns.map_or(now_ns, |ns| ns.min(now_ns).max(state.latest_ns));
+            state.latest_ns = arrival_ns;
             let request = Request { arrival_ns, op, offset, length };
             let stalled_ns = state.model.stalled_until_ns();
             let nominal_ns = state.model.completion_ns(&request);
@@ -214,10 +241,10 @@ impl<A: Answer> Engine<A> {
             let (seq, setting) = (state.next_seq, state.number);
             state.next_seq += 1;
             let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
-            let deadline_ns = nominal_ns.saturating_sub(state.setting.floor.ns(inflight)).max(arrival_ns);
-            (deadline_ns, Pending { record, burn_ns: state.setting.burn_ns, power, closed, answer })
+            let deadline_ns = nominal_ns.saturating_sub(state.setting.floor.ns(inflight));
+            (deadline_ns, now_ns, Pending { record, burn_ns: state.setting.burn_ns, power, closed, answer })
         };
-        if deadline_ns == pending.record.request.arrival_ns {
+        if deadline_ns <= now_ns {
             self.reply(pending);
         } else {
             self.timer.schedule(deadline_ns, pending.record.seq, pending);
@@ -262,8 +289,7 @@ impl<A: Answer> Engine<A> {
         state.parameters = parameters;
         state.model = model;
         state.setting = setting;
-        state.number += 1;
-        (state.number, now_ns())
+        state.begin()
     }
 
     /// Cuts the power; `None` when the device is not volatile. What is pending is answered with an error and has no record in the
@@ -285,7 +311,7 @@ impl<A: Answer> Engine<A> {
         let versions = volatile.undo.lock().expect("no thread panics with the lock").roll_back(&self.memory, keep_share, seed);
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.model = Model::new(Parameters::default());
-        state.number += 1;
+        state.begin();
         Some(Cut { versions, requests_failed, at_ns })
     }
 
@@ -293,15 +319,15 @@ impl<A: Answer> Engine<A> {
     pub fn power_on(&self) -> (u32, u64) {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.model = Model::new(state.parameters.clone());
-        state.number += 1;
-        (state.number, now_ns())
+        state.begin()
     }
 
     /// Lets the next request begin a stall: the device starts nothing until `duration_ns` later. `set` ends it. Returns the time.
     pub fn stall_next(&self, duration_ns: u64) -> u64 {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.model.stall_next(duration_ns);
-        now_ns()
+        state.latest_ns = now_ns();
+        state.latest_ns
     }
 
     pub fn status(&self) -> Status {
@@ -315,6 +341,7 @@ impl<A: Answer> Engine<A> {
             bytes: read(&self.counters.bytes),
             inflight: self.counters.inflight.load(Ordering::Relaxed),
             max_inflight: self.counters.max_inflight.load(Ordering::Relaxed),
+            stamped: self.counters.stamped.load(Ordering::Relaxed),
             log_written: self.log.written(),
             log_lost: self.log.lost(),
             burn_owed_ns: self.burner.owed_ns(),

@@ -3,6 +3,7 @@
 
 #![cfg_attr(not(feature = "python"), allow(dead_code, reason = "only Python mounts a disk"))]
 
+mod arrivals;
 mod burner;
 mod checkpoint;
 mod clock;

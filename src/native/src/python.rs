@@ -13,6 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::arrivals::{Arrivals, Tracepoint};
 use crate::disk::Pending;
 use crate::engine::{Engine, Setting};
 use crate::floor::Floor;
@@ -61,6 +62,16 @@ impl Disk {
     #[pyo3(signature = (mount_point, source, folder, log_path=None))]
     fn tree(py: Python<'_>, mount_point: PathBuf, source: &str, folder: PathBuf, log_path: Option<PathBuf>) -> PyResult<Self> {
         Ok(py.detach(|| Mounted::tree(&mount_point, source, &folder, log_path.as_deref()))?.into())
+    }
+
+    /// Takes from now on the times at which requests arrive from the kernel: those of the block device `major`, `minor`. `OSError` where
+    /// it tells none: then they arrive when they are taken. The tracepoint is `block:block_rq_issue`: its number, and where device and
+    /// sector are in its record.
+    fn watch(&self, major: u32, minor: u32, tracepoint: u64, device_at: u16, sector_at: u16) -> PyResult<()> {
+        self.engine.watch(None);
+        let tracepoint = Tracepoint { id: tracepoint, device_at, sector_at };
+        self.engine.watch(Some(Arrivals::watch(tracepoint, major << 20 | minor)?));
+        Ok(())
     }
 
     /// Lets the kernel forget the pages of a tree's files; what is not yet written stays.
@@ -112,6 +123,7 @@ impl Disk {
         dict.set_item("bytes", bytes)?;
         dict.set_item("inflight", status.inflight)?;
         dict.set_item("max_inflight", status.max_inflight)?;
+        dict.set_item("stamped", status.stamped)?;
         dict.set_item("log_written", status.log_written)?;
         dict.set_item("log_overflow", status.log_lost)?;
         dict.set_item("burn_owed_ns", status.burn_owed_ns)?;

@@ -97,6 +97,9 @@ def _answer(  # noqa: PLR0911 - one answer a request
             case "power_on":
                 number, effective_ns = disk.power_on()
                 return {"number": number, "effective_ns": effective_ns}
+            case "watch":
+                disk.watch(**arguments)
+                return {}
             case "cool":
                 disk.cool()
                 return {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import Any
 
+from tickdisk.device import arrivals
 from tickdisk.device.backend import BACKENDS, Backend
 from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
@@ -155,11 +156,12 @@ class MountedDevice:
     def status(self) -> dict[str, Any]:
         """Returns what the device has done since it is up.
 
-        requests and bytes by operation, inflight, max_inflight, log_written, log_overflow (requests without a record), setting,
-        floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), requests_failed (by power cuts; they have
-        no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns
-        of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping),
-        real_time (whether its threads run before all ordinary ones).
+        requests and bytes by operation, inflight, max_inflight, stamped (requests of which the kernel said when they reached the
+        block device; the others arrive when the emulator takes them), log_written, log_overflow (requests without a record),
+        setting, floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), requests_failed (by power cuts;
+        they have no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not
+        volatile), cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep idle cores
+        from sleeping), real_time (whether its threads run before all ordinary ones).
         """
         return ask(self._record.socket, "status")
 
@@ -274,3 +276,4 @@ class MountedDevice:
         self._record.loop = self._loop.number
         self._record.old_loops = [number for number in self._record.old_loops if number != self._loop.number]
         self._record.save()
+        arrivals.watch(self._record.socket, self.block_device)

@@ -10,9 +10,10 @@ what a tick does (`checkpoint.WORK`); here each of TERMS takes what it took in l
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
-from scipy.optimize import nnls
+from scipy.optimize import least_squares, nnls
 
 from tickdisk import checkpoint
 from tickdisk.checkpoint import WORK, Costs, Outcome, Readings, Run
@@ -61,8 +62,8 @@ class Calibrated(BaseModel):
 
 
 def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrated:
-    """Returns the terms that explain best what the algorithms do in `found`, trials of `design` (own_ms): least squares of
-    relative errors (of those below 0.02 ms, of errors over that), none below 0. TickdiskError when no trial says anything.
+    """Returns the terms that explain best what the algorithms do in `found`, trials of `design` (own_ms): least squares of the
+    logarithm of model over real, each with 0.02 ms more, none below 0. TickdiskError when no trial says anything.
     """
     known = found[found["algorithm"].isin(checkpoint.ALGORITHMS) & found["own_ms"].notna()]
     if known.empty:
@@ -78,11 +79,17 @@ def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrat
     for rate, name in points:
         outcome = _simulated(design, rate, name, _costs(machine, design, rate, pass_ns=pass_ns, sync_ms=sync_ms))
         works.append(work(outcome, design, rate))
-    real_ms = own["own_ms"].to_numpy()
-    weights = 1 / (np.maximum(real_ms, 0) + _FLOOR_MS)
-    rows = pd.DataFrame(works)[list(TERMS)].to_numpy() / 1e6
-    terms, _ = nnls(rows * weights[:, None], real_ms * weights)
+    terms = _explain(pd.DataFrame(works)[list(TERMS)].to_numpy() / 1e6, own["own_ms"].to_numpy())
     return Calibrated(machine=machine, terms_ns=dict(zip(TERMS, terms.tolist(), strict=True)), pass_ns=pass_ns, sync_ms=sync_ms)
+
+
+def _explain(work: npt.NDArray[np.float64], real_ms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Least squares of relative errors, where it begins, would rather be too low: being twice as much counts more than half."""
+    level = np.maximum(real_ms, 0) + _FLOOR_MS
+    first, _ = nnls(work / level[:, None], real_ms / level)
+    scale = first + 1  # terms are of one nanosecond up to 100,000
+    found = least_squares(lambda terms: np.log((work @ (terms * scale) + _FLOOR_MS) / level), first / scale, bounds=(0, np.inf))
+    return np.asarray(found.x * scale)
 
 
 def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:

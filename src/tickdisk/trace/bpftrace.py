@@ -13,6 +13,7 @@ from tickdisk import process
 from tickdisk.errors import TickdiskError
 from tickdisk.trace.cgroup import hierarchy
 from tickdisk.trace.program import MAP_ENTRIES, NEEDED, TEXT_BYTES, fault_point, missing, points, program
+from tickdisk.tracefs import with_tracefs
 
 _ATTACH_S = 60.0
 _WRITE_S = 120.0
@@ -23,10 +24,6 @@ _BUFFER_BYTES = 64 << 20
 _PAGES = (64, 4096)
 _BEAT = re.compile(rb"^beat 0 0 (\d+) (\d+) 0 0 0$", re.MULTILINE)
 _LOST = re.compile(r"Lost (\d+) events")
-# The kernel's list of tracepoints, mounted where only bpftrace and its children see it. Of the mounts only /sys is made private:
-# in a chroot the root is none, and cannot be.
-_PRIVATE = ("unshare", "--mount", "--propagation", "unchanged", "sh", "-ec")
-_MOUNT = "[ -e /sys/kernel/tracing/events ] || { mount --make-private /sys && mount -t tracefs tickdisk /sys/kernel/tracing; }; "
 
 
 def unavailable() -> str | None:
@@ -73,7 +70,7 @@ class Bpftrace:
             "BPFTRACE_MAP_KEYS_MAX": str(MAP_ENTRIES),
             "BPFTRACE_PERF_RB_PAGES": str(1 << (min(max(pages, _PAGES[0]), _PAGES[1]).bit_length() - 1)),
         }
-        command: list[str | Path] = ["setsid", *_PRIVATE, f'{_MOUNT}exec bpftrace "$1" >"$2"', "sh", script, raw]
+        command: list[str | Path] = ["setsid", *with_tracefs('exec bpftrace "$1" >"$2"', script, raw)]
         self._child = process.Child("bpftrace", command, logs, environment=environment, cores=cores)
         try:
             self._until(lambda: bool(self._beats), _ATTACH_S, "attach its probes")
@@ -136,6 +133,6 @@ def _present() -> set[str]:
     """Returns which of the tracepoints that we want this kernel has."""
     words = " ".join(point.replace(":", "/") for point in points())
     listed = process.run(
-        [*_PRIVATE, f"{_MOUNT}cd /sys/kernel/tracing/events; ls -d {words} 2>/dev/null || true"], what="listing tracepoints"
+        with_tracefs(f"cd /sys/kernel/tracing/events; ls -d {words} 2>/dev/null || true"), what="listing tracepoints"
     )
     return {line.replace("/", ":") for line in listed.split()}

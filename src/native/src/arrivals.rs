@@ -1,0 +1,224 @@
+//! When requests reached the block device, as the kernel says it.
+//!
+//! Between a block device and the emulator that serves it requests wait for the loop device's worker and for FUSE: some microseconds
+//! for one alone, hundreds for the last of many that come together. To a disk that is no excuse. A BPF program of a few instructions
+//! on the kernel's tracepoint notes the time at which each request of one block device is issued, in memory that is shared with it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Requests are told apart by their first page, in so many slots; two in flight that fall into one have one time between them.
+const SLOTS: usize = 1 << 16;
+const PAGE_SHIFT: u32 = 12;
+const SECTOR_SHIFT: u32 = 9;
+const BYTES: usize = SLOTS * size_of::<Slot>();
+
+const BPF_MAP_CREATE: libc::c_long = 0;
+const BPF_PROG_LOAD: libc::c_long = 5;
+const BPF_MAP_TYPE_ARRAY: u32 = 2;
+const BPF_PROG_TYPE_TRACEPOINT: u32 = 5;
+const BPF_F_MMAPABLE: u32 = 1 << 10;
+const BPF_PSEUDO_MAP_VALUE: u8 = 2;
+const BPF_FUNC_KTIME_GET_NS: i32 = 5;
+const PERF_TYPE_TRACEPOINT: u32 = 2;
+const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
+const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
+const PERF_EVENT_IOC_SET_BPF: libc::c_ulong = 0x4004_2408;
+
+/// The tracepoint `block:block_rq_issue`, as the kernel describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracepoint {
+    pub id: u64,
+    /// Where in its record the device's number is (4 bytes),
+    pub device_at: u16,
+    /// and the first sector (8 bytes).
+    pub sector_at: u16,
+}
+
+#[derive(Debug)]
+#[repr(C)]
+struct Slot {
+    sector: AtomicU64,
+    /// 0: none, or taken.
+    issued_ns: AtomicU64,
+}
+
+/// The slots, in memory that the kernel writes to.
+#[derive(Debug)]
+struct Slots(*const Slot);
+
+// SAFETY: atomics in a mapping that lives as long as this.
+unsafe impl Send for Slots {}
+// SAFETY: as above.
+unsafe impl Sync for Slots {}
+
+impl Slots {
+    fn of(map: &OwnedFd) -> io::Result<Self> {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping, of the map's one value, at an address that the kernel chooses.
+        let start = unsafe { libc::mmap(ptr::null_mut(), BYTES, access, flags, map.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(start.cast())) }
+    }
+
+    fn at(&self, page: u64) -> &Slot {
+        let index = usize::try_from(page % SLOTS as u64).expect("below SLOTS");
+        // SAFETY: the index is below SLOTS, and the mapping lives as long as `self`.
+        unsafe { &*self.0.add(index) }
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `of`, and nobody else has its address.
+        unsafe { libc::munmap(self.0.cast_mut().cast(), BYTES) };
+    }
+}
+
+/// Of one block device; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Arrivals {
+    slots: Slots,
+    _attached: OwnedFd,
+}
+
+impl Arrivals {
+    /// Of the block device with the kernel's number `device` (major << 20 | minor). Fails where the kernel lets us run no BPF.
+    pub fn watch(tracepoint: Tracepoint, device: u32) -> io::Result<Self> {
+        let map = create_map()?;
+        let slots = Slots::of(&map)?;
+        let program = load(&program(tracepoint, device, map.as_raw_fd()))?;
+        Ok(Self { slots, _attached: attach(tracepoint.id, &program)? })
+    }
+
+    /// When the request that begins at `offset` was issued; each time is taken once.
+    pub fn take(&self, offset: u64) -> Option<u64> {
+        let slot = self.slots.at(offset >> PAGE_SHIFT);
+        if slot.sector.load(Ordering::Acquire) != offset >> SECTOR_SHIFT {
+            return None;
+        }
+        let issued_ns = slot.issued_ns.swap(0, Ordering::AcqRel);
+        (issued_ns != 0).then_some(issued_ns)
+    }
+}
+
+/// An instruction of BPF: operation, registers (source, destination), offset, immediate value.
+const fn op(code: u8, source: u8, destination: u8, offset: i16, value: i32) -> u64 {
+    code as u64
+        | ((source << 4 | destination) as u64) << 8
+        | (offset.cast_unsigned() as u64) << 16
+        | (value.cast_unsigned() as u64) << 32
+}
+
+/// Notes sector and time of every request of `device` in its slot.
+fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 16] {
+    let (device_at, sector_at) = (tracepoint.device_at.cast_signed(), tracepoint.sector_at.cast_signed());
+    let mask = i32::try_from(SLOTS - 1).expect("a mask of 16 bits");
+    let to_page = i32::try_from(PAGE_SHIFT - SECTOR_SHIFT).expect("a shift");
+    let to_bytes = i32::try_from(size_of::<Slot>().ilog2()).expect("a shift");
+    [
+        op(0xbf, 1, 6, 0, 0),                      // r6 = the record
+        op(0x61, 6, 1, device_at, 0),              // r1 = its device
+        op(0x56, 0, 1, 11, device.cast_signed()),  // if it is another: to the end
+        op(0x79, 6, 7, sector_at, 0),              // r7 = its first sector
+        op(0x85, 0, 0, 0, BPF_FUNC_KTIME_GET_NS),  // r0 = CLOCK_MONOTONIC
+        op(0xbf, 7, 1, 0, 0),                      // r1 = sector
+        op(0x77, 0, 1, 0, to_page),                // r1 = page
+        op(0x57, 0, 1, 0, mask),                   // r1 = slot
+        op(0x67, 0, 1, 0, to_bytes),               // r1 = its place
+        op(0x18, BPF_PSEUDO_MAP_VALUE, 2, 0, map), // r2 = the slots
+        op(0x00, 0, 0, 0, 0),                      //
+        op(0x0f, 1, 2, 0, 0),                      // r2 = the slot
+        op(0x7b, 7, 2, 0, 0),                      // its sector
+        op(0x7b, 0, 2, 8, 0),                      // its time
+        op(0xb7, 0, 0, 0, 0),                      // r0 = 0: nothing for perf
+        op(0x95, 0, 0, 0, 0),                      // the end
+    ]
+}
+
+fn create_map() -> io::Result<OwnedFd> {
+    let value_bytes = u32::try_from(BYTES).expect("a mebibyte");
+    bpf(BPF_MAP_CREATE, &[BPF_MAP_TYPE_ARRAY, 4, value_bytes, 1, BPF_F_MMAPABLE])
+}
+
+#[repr(C)]
+struct ProgramLoad {
+    kind: u32,
+    instructions: u32,
+    code: *const u64,
+    license: *const libc::c_char,
+    log: [u64; 2],
+    version_and_flags: u64,
+}
+
+fn load(code: &[u64]) -> io::Result<OwnedFd> {
+    let instructions = u32::try_from(code.len()).expect("a few instructions");
+    let license = c"Dual MIT/GPL".as_ptr();
+    bpf(
+        BPF_PROG_LOAD,
+        &ProgramLoad {
+            kind: BPF_PROG_TYPE_TRACEPOINT,
+            instructions,
+            code: code.as_ptr(),
+            license,
+            log: [0; 2],
+            version_and_flags: 0,
+        },
+    )
+}
+
+fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
+    // SAFETY: the kernel reads the attributes, which outlive the call, and what they point to.
+    opened(unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(attributes), size_of::<T>()) })
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct PerfEvent {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint: u32,
+    breakpoint_at: u64,
+}
+
+/// Runs the program whenever the kernel passes the tracepoint, on any core, until what this returns is closed.
+fn attach(tracepoint: u64, program: &OwnedFd) -> io::Result<OwnedFd> {
+    let size = u32::try_from(size_of::<PerfEvent>()).expect("64 bytes");
+    let event = PerfEvent {
+        kind: PERF_TYPE_TRACEPOINT,
+        size,
+        config: tracepoint,
+        sample_period: 1,
+        wakeup_events: 1,
+        ..PerfEvent::default()
+    };
+    let (anybody, first_core, alone): (libc::pid_t, libc::c_int, libc::c_int) = (-1, 0, -1);
+    // SAFETY: the kernel reads the event, which outlives the call.
+    let event = opened(unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const event, anybody, first_core, alone, PERF_FLAG_FD_CLOEXEC)
+    })?;
+    for (request, value) in [(PERF_EVENT_IOC_SET_BPF, program.as_raw_fd()), (PERF_EVENT_IOC_ENABLE, 0)] {
+        // SAFETY: takes a number, no pointer.
+        if unsafe { libc::ioctl(event.as_raw_fd(), request, value) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(event)
+}
+
+fn opened(result: libc::c_long) -> io::Result<OwnedFd> {
+    let descriptor = i32::try_from(result).unwrap_or(-1);
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just opened it for us alone.
+    Ok(OwnedFd::from(unsafe { File::from_raw_fd(descriptor) }))
+}
