@@ -51,7 +51,8 @@ GOOD: dict[str, Any] = {
     "clock_disagreement_ns": 0,
     "requests": 10,
     "captures": [{"arm": "hdd", "requests": 5}],
-    "device": {"log_overflow": 0},
+    "device": {"log_overflow": 0, "arrivals_lack": ""},
+    "calibrated_lack": "",
 }
 
 
@@ -75,7 +76,12 @@ def test_a_good_life_is_valid() -> None:
         ({"clock_disagreement_ns": None}, "a marker was not seen"),
         ({"requests": 0}, "the device saw no request"),
         ({"captures": [{"requests": 5}, {"requests": 0}]}, "the capture saw no request, and the device did"),
-        ({"device": {"log_overflow": 3}}, "lost 3 requests"),
+        ({"device": {"log_overflow": 3, "arrivals_lack": ""}}, "lost 3 requests"),
+        (
+            {"device": {"log_overflow": 0, "arrivals_lack": "no BPF"}},
+            r"the kernel said otherwise when requests arrive (no BPF)",
+        ),
+        ({"calibrated_lack": "no BPF"}, r"now it says so"),
     ],
 )
 def test_what_spoils_a_life_is_named(change: dict[str, Any], reason: str) -> None:

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -44,6 +45,18 @@ def test_terms_are_found_again_from_trials_at_other_rates() -> None:
     assert (found.pass_ns, found.sync_ms) == pytest.approx((700, 12), rel=1e-6)
     expected, again = (store.predict(one, DESIGN, DESIGN.algorithms)["calibrated_ms"] for one in (true, found))
     assert again.to_numpy() == pytest.approx(expected.to_numpy(), rel=0.02)
+
+
+def test_terms_are_found_among_noise_that_is_as_often_half_as_twice() -> None:
+    """Least squares of relative errors would be too low: with this noise by a third."""
+    true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
+    fit = replace(DESIGN, rates=(700, 1_500, 3_000, 6_000, 12_000, 24_000), seed=7)
+    exact = made_up(fit, true)
+    rows, columns = np.divmod(np.arange(len(exact)), len(fit.algorithms))
+    noise = np.exp(0.6 * (-1.0) ** (rows + columns))
+    found = store.calibrate(MACHINE, fit, exact.assign(own_ms=exact["own_ms"] * noise))
+    expected, again = (store.predict(one, DESIGN, DESIGN.algorithms)["calibrated_ms"] for one in (true, found))
+    assert np.exp(np.log(again / expected).mean()) == pytest.approx(1, abs=0.1)
 
 
 def test_the_paper_s_overhead_is_its_work_times_its_costs() -> None:

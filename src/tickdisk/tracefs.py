@@ -12,6 +12,7 @@ from tickdisk.process import run
 # and cannot be.
 _PRIVATE = ("unshare", "--mount", "--propagation", "unchanged", "sh", "-ec")
 _MOUNT = "[ -e /sys/kernel/tracing/events ] || { mount --make-private /sys && mount -t tracefs tickdisk /sys/kernel/tracing; }; "
+_LIMIT_S = 5.0
 _FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d*\])?;\s*offset:(\d+);\s*size:(\d+);")
 
 
@@ -21,8 +22,8 @@ class Tracepoint:
 
     number: int
     """Which perf_event_open(2) knows it by."""
-    offsets: dict[str, tuple[int, int]]
-    """Of each field of its record: offset and size in bytes."""
+    fields: dict[str, tuple[int, int]]
+    """Of its record: offset and size in bytes."""
 
 
 def with_tracefs(script: str, *arguments: str | Path) -> list[str | Path]:
@@ -33,7 +34,8 @@ def with_tracefs(script: str, *arguments: str | Path) -> list[str | Path]:
 @cache
 def tracepoint(name: str) -> Tracepoint:
     """Returns a tracepoint, e.g. of `block/block_rq_issue`; TickdiskError when this kernel, or this user, has none."""
-    text = run(with_tracefs('cd "/sys/kernel/tracing/events/$1"; cat id format', name), what=f"reading tracepoint {name}")
+    script = 'cd "/sys/kernel/tracing/events/$1"; cat id format'
+    text = run(with_tracefs(script, name), timeout_s=_LIMIT_S, what=f"reading tracepoint {name}")
     number, _, described = text.partition("\n")
     if not number.isdecimal():
         raise TickdiskError(f"the kernel describes tracepoint {name} in a way that is not known here: {text[:80]!r}")

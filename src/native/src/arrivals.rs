@@ -2,7 +2,7 @@
 //!
 //! Between a block device and the emulator that serves it requests wait for the loop device's worker and for FUSE: some microseconds
 //! for one alone, hundreds for the last of many that come together. To a disk that is no excuse. A BPF program of a few instructions
-//! on the kernel's tracepoint notes the time at which each request of one block device is issued, in memory that is shared with it.
+//! on the kernel's tracepoint notes the time at which each request of one block device is issued, in memory that both share.
 
 use std::fs::File;
 use std::io;
@@ -10,10 +10,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests are told apart by their first page, in so many slots; two in flight that fall into one have one time between them.
+use crate::model::Op;
+
+/// Requests are told apart by their first sector, their pages have so many slots; of two in flight that fall into one the later has it.
 const SLOTS: usize = 1 << 16;
 const PAGE_SHIFT: u32 = 12;
 const SECTOR_SHIFT: u32 = 9;
+/// Stands for the sector of a flush, which has none.
+const NO_SECTOR: u64 = u64::MAX;
 const BYTES: usize = SLOTS * size_of::<Slot>();
 
 const BPF_MAP_CREATE: libc::c_long = 0;
@@ -34,8 +38,10 @@ pub struct Tracepoint {
     pub id: u64,
     /// Where in its record the device's number is (4 bytes),
     pub device_at: u16,
-    /// and the first sector (8 bytes).
+    /// the first sector (8 bytes),
     pub sector_at: u16,
+    /// and how many there are (4 bytes): none of a flush.
+    pub count_at: u16,
 }
 
 #[derive(Debug)]
@@ -44,6 +50,12 @@ struct Slot {
     sector: AtomicU64,
     /// 0: none, or taken.
     issued_ns: AtomicU64,
+}
+
+/// Who says when requests were issued.
+pub trait Issued: Send + Sync {
+    /// When the request that begins at `offset` was issued, if that is known; each time is told once.
+    fn ns(&self, op: Op, offset: u64) -> Option<u64>;
 }
 
 /// The slots, in memory that the kernel writes to.
@@ -93,14 +105,19 @@ impl Arrivals {
         Ok(Self { slots, _attached: attach(tracepoint.id, &program)? })
     }
 
-    /// When the request that begins at `offset` was issued; each time is taken once.
-    pub fn take(&self, offset: u64) -> Option<u64> {
-        let slot = self.slots.at(offset >> PAGE_SHIFT);
-        if slot.sector.load(Ordering::Acquire) != offset >> SECTOR_SHIFT {
+    fn take(&self, sector: u64) -> Option<u64> {
+        let slot = self.slots.at(sector >> (PAGE_SHIFT - SECTOR_SHIFT));
+        if slot.sector.load(Ordering::Acquire) != sector {
             return None;
         }
         let issued_ns = slot.issued_ns.swap(0, Ordering::AcqRel);
         (issued_ns != 0).then_some(issued_ns)
+    }
+}
+
+impl Issued for Arrivals {
+    fn ns(&self, op: Op, offset: u64) -> Option<u64> {
+        self.take(if op == Op::Flush { NO_SECTOR } else { offset >> SECTOR_SHIFT })
     }
 }
 
@@ -113,16 +130,20 @@ const fn op(code: u8, source: u8, destination: u8, offset: i16, value: i32) -> u
 }
 
 /// Notes sector and time of every request of `device` in its slot.
-fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 16] {
-    let (device_at, sector_at) = (tracepoint.device_at.cast_signed(), tracepoint.sector_at.cast_signed());
+fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 19] {
+    let Tracepoint { device_at, sector_at, count_at, .. } = tracepoint;
+    let [device_at, sector_at, count_at] = [device_at, sector_at, count_at].map(u16::cast_signed);
     let mask = i32::try_from(SLOTS - 1).expect("a mask of 16 bits");
     let to_page = i32::try_from(PAGE_SHIFT - SECTOR_SHIFT).expect("a shift");
     let to_bytes = i32::try_from(size_of::<Slot>().ilog2()).expect("a shift");
     [
         op(0xbf, 1, 6, 0, 0),                      // r6 = the record
         op(0x61, 6, 1, device_at, 0),              // r1 = its device
-        op(0x56, 0, 1, 11, device.cast_signed()),  // if it is another: to the end
+        op(0x56, 0, 1, 14, device.cast_signed()),  // if it is another: to the end
         op(0x79, 6, 7, sector_at, 0),              // r7 = its first sector
+        op(0x61, 6, 1, count_at, 0),               // r1 = how many
+        op(0x56, 0, 1, 1, 0),                      // if there are none:
+        op(0xb7, 0, 7, 0, -1),                     // r7 = NO_SECTOR
         op(0x85, 0, 0, 0, BPF_FUNC_KTIME_GET_NS),  // r0 = CLOCK_MONOTONIC
         op(0xbf, 7, 1, 0, 0),                      // r1 = sector
         op(0x77, 0, 1, 0, to_page),                // r1 = page
@@ -133,12 +154,16 @@ fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 16] {
         op(0x0f, 1, 2, 0, 0),                      // r2 = the slot
         op(0x7b, 7, 2, 0, 0),                      // its sector
         op(0x7b, 0, 2, 8, 0),                      // its time
-        op(0xb7, 0, 0, 0, 0),                      // r0 = 0: nothing for perf
+        op(0xb7, 0, 0, 0, 1),                      // r0 = 1: others who look at the tracepoint see it, too
         op(0x95, 0, 0, 0, 0),                      // the end
     ]
 }
 
 fn create_map() -> io::Result<OwnedFd> {
+    // Before Linux 5.11 a map is memory that is locked.
+    let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the kernel reads the limit, which outlives the call; where it refuses, so will the map be.
+    unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited) };
     let value_bytes = u32::try_from(BYTES).expect("a mebibyte");
     bpf(BPF_MAP_CREATE, &[BPF_MAP_TYPE_ARRAY, 4, value_bytes, 1, BPF_F_MMAPABLE])
 }
@@ -192,14 +217,7 @@ struct PerfEvent {
 /// Runs the program whenever the kernel passes the tracepoint, on any core, until what this returns is closed.
 fn attach(tracepoint: u64, program: &OwnedFd) -> io::Result<OwnedFd> {
     let size = u32::try_from(size_of::<PerfEvent>()).expect("64 bytes");
-    let event = PerfEvent {
-        kind: PERF_TYPE_TRACEPOINT,
-        size,
-        config: tracepoint,
-        sample_period: 1,
-        wakeup_events: 1,
-        ..PerfEvent::default()
-    };
+    let event = PerfEvent { kind: PERF_TYPE_TRACEPOINT, size, config: tracepoint, ..PerfEvent::default() };
     let (anybody, first_core, alone): (libc::pid_t, libc::c_int, libc::c_int) = (-1, 0, -1);
     // SAFETY: the kernel reads the event, which outlives the call.
     let event = opened(unsafe {

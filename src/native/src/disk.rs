@@ -11,7 +11,7 @@ use fuser::{
     Request, TimeOrNow, WriteFlags,
 };
 
-use crate::engine::{Answer, Engine};
+use crate::engine::{Answer, Engine, MAX_TRANSFER};
 use crate::memory::Memory;
 use crate::model::Op;
 
@@ -21,7 +21,6 @@ const DISK: INodeNo = INodeNo(2);
 const NAME: &str = "disk";
 const BLOCK: u32 = 4096;
 const BACKGROUND_REQUESTS: u16 = 1024;
-const MAX_TRANSFER: u32 = 1 << 20;
 const MODE_PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 const MODE_ZERO_RANGE: i32 = libc::FALLOC_FL_ZERO_RANGE;
 
@@ -59,7 +58,8 @@ pub fn set_transfers(kernel: &mut KernelConfig) -> io::Result<()> {
     for refused in [kernel.set_max_background(BACKGROUND_REQUESTS), kernel.set_congestion_threshold(BACKGROUND_REQUESTS)] {
         refused.map_err(|_| io::Error::other("this kernel's FUSE refuses 1,024 requests in flight"))?;
     }
-    kernel.set_max_write(MAX_TRANSFER).map_err(|_| io::Error::other("this kernel's FUSE refuses requests of 1 MiB"))?;
+    let most = u32::try_from(MAX_TRANSFER).map_err(io::Error::other)?;
+    kernel.set_max_write(most).map_err(|_| io::Error::other("this kernel's FUSE refuses requests of 1 MiB"))?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::Issued;
 use crate::burner::Burner;
 use crate::clock::now_ns;
 use crate::floor::Floor;
@@ -16,6 +16,9 @@ use crate::model::{Model, Op, Parameters, Request};
 use crate::realtime;
 use crate::timer::Timer;
 use crate::undo::{Undo, Versions};
+
+/// The most that FUSE asks for at once, in bytes: what is larger comes in parts, of which the kernel knows when the first was issued.
+pub const MAX_TRANSFER: u64 = 1 << 20;
 
 /// What is in force, beside the model, from one `set` to the next.
 #[derive(Clone, Debug, Default)]
@@ -41,11 +44,35 @@ struct State {
     next_seq: u64,
     /// No request arrives before it: the last arrival, or the last change of what is in force.
     latest_ns: u64,
+    /// The last request, if it may be a part of a larger one: its operation, where it ended, and when it arrived.
+    split: Option<(Op, u64, u64)>,
     /// Stalls so far: begin and end.
     stalls: Vec<(u64, u64)>,
 }
 
 impl State {
+    fn new(parameters: Parameters) -> Self {
+        Self {
+            model: Model::new(parameters.clone()),
+            parameters,
+            setting: Setting::default(),
+            number: 0,
+            next_seq: 0,
+            latest_ns: 0,
+            split: None,
+            stalls: Vec::new(),
+        }
+    }
+
+    /// When a request arrives that is taken now: when it was issued, or, as the rest of a larger one, when that was; if nobody knows,
+    /// now. Never before the last one, nor before what is in force.
+    fn arrival_ns(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, now_ns: u64) -> u64 {
+        let rest = self.split.filter(|(before, end, _)| (*before, *end) == (op, offset)).map(|(.., arrival_ns)| arrival_ns);
+        self.latest_ns = issued_ns.or(rest).map_or(now_ns, |ns| ns.min(now_ns).max(self.latest_ns));
+        self.split = (length == MAX_TRANSFER).then_some((op, offset + length, self.latest_ns));
+        self.latest_ns
+    }
+
     /// What is in force now is so for requests that arrive from now on; returns its number and the time.
     fn begin(&mut self) -> (u32, u64) {
         self.number += 1;
@@ -115,7 +142,7 @@ pub struct Status {
 pub struct Engine<A> {
     pub memory: Memory,
     volatile: Option<Volatile>,
-    arrivals: RwLock<Option<Arrivals>>,
+    issued: RwLock<Option<Box<dyn Issued>>>,
     state: Mutex<State>,
     timer: Timer<Pending<A>>,
     burner: Burner,
@@ -127,20 +154,11 @@ impl<A: Answer> Engine<A> {
     /// A disk of `size` zero bytes that answers at once (setting 0), and the threads that serve it until `stop`. A `volatile` one
     /// can be `cut`.
     pub fn start(size: usize, log: Option<&Path>, volatile: bool) -> io::Result<(Arc<Self>, Vec<JoinHandle<()>>)> {
-        let parameters = Parameters::default();
-        let state = State {
-            model: Model::new(parameters.clone()),
-            parameters,
-            setting: Setting::default(),
-            number: 0,
-            next_seq: 0,
-            latest_ns: 0,
-            stalls: Vec::new(),
-        };
+        let state = State::new(Parameters::default());
         let engine = Arc::new(Self {
             memory: Memory::new(size)?,
             volatile: volatile.then(|| Volatile { power: RwLock::new(0), undo: Mutex::new(Undo::new(size)) }),
-            arrivals: RwLock::new(None),
+            issued: RwLock::new(None),
             state: Mutex::new(state),
             timer: Timer::new(),
             burner: Burner::default(),
@@ -169,8 +187,9 @@ impl<A: Answer> Engine<A> {
     }
 
     /// From now on the kernel says when requests of a block device arrive; `None`: they arrive when they are taken.
-    pub fn watch(&self, arrivals: Option<Arrivals>) {
-        *self.arrivals.write().expect("no thread panics with the lock") = arrivals;
+    pub fn watch(&self, issued: Option<Box<dyn Issued>>) {
+        let before = std::mem::replace(&mut *self.issued.write().expect("no thread panics with the lock"), issued);
+        drop(before); // without the lock: the kernel may take its time
     }
 
     /// Takes a read or a flush that arrives now from who has the disk open; `answer` is sent at its completion, by this thread or the timer's.
@@ -224,13 +243,12 @@ impl<A: Answer> Engine<A> {
         self.counters.max_inflight.fetch_max(inflight, Ordering::Relaxed);
         self.counters.requests[op as usize].fetch_add(1, Ordering::Relaxed);
         self.counters.bytes[op as usize].fetch_add(length, Ordering::Relaxed);
-        let issued_ns = self.arrivals.read().expect("no thread panics with the lock").as_ref().and_then(|all| all.take(offset));
+        let issued_ns = self.issued.read().expect("no thread panics with the lock").as_ref().and_then(|all| all.ns(op, offset));
         self.counters.stamped.fetch_add(u64::from(issued_ns.is_some()), Ordering::Relaxed);
         let (deadline_ns, now_ns, pending) = {
             let mut state = self.state.lock().expect("no thread panics with the lock");
             let now_ns = now_ns();
-            let arrival_ns = issued_ns.map_or(now_ns, |ns| ns.min(now_ns).max(state.latest_ns));
-            state.latest_ns = arrival_ns;
+            let arrival_ns = state.arrival_ns(op, offset, length, issued_ns, now_ns);
             let request = Request { arrival_ns, op, offset, length };
             let stalled_ns = state.model.stalled_until_ns();
             let nominal_ns = state.model.completion_ns(&request);
@@ -298,6 +316,7 @@ impl<A: Answer> Engine<A> {
     /// need while it attaches to it.
     pub fn cut(&self, keep_share: f64, seed: u64) -> Option<Cut> {
         let volatile = self.volatile.as_ref()?;
+        self.watch(None); // the block device of before is gone, and who comes after it is not known yet
         let mut power = volatile.power.write().expect("no thread panics with the lock");
         // What was answered before this time is durable if it promised to be.
         let at_ns = now_ns();

@@ -20,7 +20,7 @@ const PERIOD: Duration = Duration::from_millis(20);
 pub struct Record {
     pub seq: u64,
     pub request: Request,
-    /// Requests in the device at arrival, this one included.
+    /// Requests in the device when it was taken, this one included.
     pub inflight: u32,
     pub nominal_ns: u64,
     pub replied_ns: u64,

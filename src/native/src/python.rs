@@ -65,13 +65,16 @@ impl Disk {
     }
 
     /// Takes from now on the times at which requests arrive from the kernel: those of the block device `major`, `minor`. `OSError` where
-    /// it tells none: then they arrive when they are taken. The tracepoint is `block:block_rq_issue`: its number, and where device and
-    /// sector are in its record.
-    fn watch(&self, major: u32, minor: u32, tracepoint: u64, device_at: u16, sector_at: u16) -> PyResult<()> {
-        self.engine.watch(None);
-        let tracepoint = Tracepoint { id: tracepoint, device_at, sector_at };
-        self.engine.watch(Some(Arrivals::watch(tracepoint, major << 20 | minor)?));
-        Ok(())
+    /// it tells none: then they arrive when they are taken. The tracepoint is `block:block_rq_issue`: its number, and where device,
+    /// sector and number of sectors are in its record.
+    fn watch(&self, py: Python<'_>, major: u32, minor: u32, tracepoint: u64, places: [u16; 3]) -> PyResult<()> {
+        let [device_at, sector_at, count_at] = places;
+        let tracepoint = Tracepoint { id: tracepoint, device_at, sector_at, count_at };
+        py.detach(|| {
+            self.engine.watch(None);
+            self.engine.watch(Some(Box::new(Arrivals::watch(tracepoint, major << 20 | minor)?)));
+            Ok(())
+        })
     }
 
     /// Lets the kernel forget the pages of a tree's files; what is not yet written stays.

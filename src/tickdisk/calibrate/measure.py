@@ -96,7 +96,7 @@ def calibrate(
                 file_system=file_system,
             ) as table,
         ):
-            ran, on_it = table.disk.backend.name, table.disk.file_system
+            ran, on_it, lack = table.disk.backend.name, table.disk.file_system, table.disk.arrivals_lack
             session = _Session(table, writer, seconds_per_job, floor_depths)
             devices = []
             for model in models:
@@ -114,6 +114,7 @@ def calibrate(
         started_unix_s=started,
         wall_s=time.monotonic() - began,
         limits=limits,
+        arrivals_lack=lack,
         requests=f"{beside.name}/requests.parquet",
         devices=_with_ceiling(devices),
     )

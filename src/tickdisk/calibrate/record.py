@@ -104,6 +104,8 @@ class Calibration(_Strict):
     wall_s: Positive
     limits: Mapping[str, float]
     """Above these shares a job was repeated."""
+    arrivals_lack: str = ""
+    """Why the kernel did not say when requests arrived, if it did not: waiting for the emulator is then in the floors."""
     requests: str
     """The table of raw latencies, relative to this file."""
     devices: list[DeviceResult]

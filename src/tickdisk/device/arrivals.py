@@ -8,34 +8,25 @@ from tickdisk.errors import TickdiskError
 from tickdisk.tracefs import tracepoint
 
 _ISSUED = "block/block_rq_issue"
-_DEVICE_BYTES, _SECTOR_BYTES = 4, 8
+_BYTES = {"dev": 4, "sector": 8, "nr_sector": 4}
+"""Of the fields that are read, as they are known here."""
 
 
-def watch(emulator: Path, block_device: Path) -> str | None:
+def watch(emulator: Path, block_device: Path) -> str:
     """Lets the emulator that listens on a socket take the times at which requests of a block device arrive from the kernel.
 
-    Returns why it cannot, or None: without root, or where the kernel runs no BPF programs, requests arrive when the emulator
-    takes them, which is later by what they waited for it.
+    Returns why it cannot, nothing if it can: without root, or where the kernel runs no BPF programs, requests arrive when the
+    emulator takes them, which is later by what they waited for it.
     """
     if os.geteuid() != 0:
         return "the kernel tells root only when requests arrive"
-    number = block_device.stat().st_rdev
     try:
+        number = block_device.stat().st_rdev
         point = tracepoint(_ISSUED)
-        (device_at, device_bytes), (sector_at, sector_bytes) = (point.offsets[name] for name in ("dev", "sector"))
-        if (device_bytes, sector_bytes) != (_DEVICE_BYTES, _SECTOR_BYTES):
+        if any(point.fields.get(name, (0, 0))[1] != size for name, size in _BYTES.items()):
             return f"this kernel's tracepoint {_ISSUED} is not the one that is known here"
-        ask(
-            emulator,
-            "watch",
-            major=os.major(number),
-            minor=os.minor(number),
-            tracepoint=point.number,
-            device_at=device_at,
-            sector_at=sector_at,
-        )
-    except KeyError as lacking:
-        return f"this kernel's tracepoint {_ISSUED} has no field {lacking.args[0]}"
-    except TickdiskError as error:
+        places = [point.fields[name][0] for name in _BYTES]
+        ask(emulator, "watch", major=os.major(number), minor=os.minor(number), tracepoint=point.number, places=places)
+    except (TickdiskError, OSError) as error:
         return str(error)
-    return None
+    return ""

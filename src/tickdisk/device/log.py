@@ -29,9 +29,10 @@ _COLUMNS = ("seq", "op", "offset", "length", "arrival_ns", "inflight", "nominal_
 def read_log(path: Path) -> pa.Table:
     """Returns the log in the order of arrival: seq, op, offset, length, arrival_ns, inflight, nominal_ns, replied_ns, setting.
 
-    Offset and length are bytes; `inflight` counts the requests in the device at arrival, this one included; `nominal_ns` is the
-    model's completion, without the floor; `replied_ns` is when the kernel had the reply. Times are CLOCK_MONOTONIC. Setting 0,
-    without delay, is the set-up. TickdiskError when the file is missing or no log.
+    Offset and length are bytes; `arrival_ns` is when the kernel issued the request, where it says so (`device.arrivals`), else
+    when the emulator took it; `inflight` counts the requests in the device when it was taken, this one included; `nominal_ns` is
+    the model's completion, without the floor; `replied_ns` is when the kernel had the reply. Times are CLOCK_MONOTONIC. Setting
+    0, without delay, is the set-up. TickdiskError when the file is missing or no log.
     """
     try:
         size = path.stat().st_size

@@ -90,6 +90,11 @@ class MountedDevice:
             raise TickdiskError(f"device {self.name} has no emulator; it is down")
         return self._record.daemon.pid
 
+    @property
+    def arrivals_lack(self) -> str:
+        """Why the kernel does not say when requests arrive, if it does not: they do when the emulator takes them."""
+        return self._record.arrivals_lack
+
     @contextmanager
     def probe(self) -> Iterator[tuple[Path, int]]:
         """Yields what reads without a page cache can be made of, and its size in bytes: the block device, or a file."""
@@ -157,13 +162,13 @@ class MountedDevice:
         """Returns what the device has done since it is up.
 
         requests and bytes by operation, inflight, max_inflight, stamped (requests of which the kernel said when they reached the
-        block device; the others arrive when the emulator takes them), log_written, log_overflow (requests without a record),
-        setting, floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered), requests_failed (by power cuts;
-        they have no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not
-        volatile), cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep idle cores
-        from sleeping), real_time (whether its threads run before all ordinary ones).
+        block device), arrivals_lack (why it does not, if so: they arrive when the emulator takes them), log_written, log_overflow
+        (requests without a record), setting, floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered),
+        requests_failed (by power cuts; they have no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None
+        when the device is not volatile), cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it
+        could keep idle cores from sleeping), real_time (whether its threads run before all ordinary ones).
         """
-        return ask(self._record.socket, "status")
+        return {**ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
 
     def cut(self, keep_share: float = 0.0, seed: int = 0) -> Cut:
         """Cuts the power, switches it on again and mounts the file system at the same place; returns what was lost.
@@ -275,5 +280,5 @@ class MountedDevice:
         self._loop = Loop(self._record.fuse_mount / "disk", self._record.mark)
         self._record.loop = self._loop.number
         self._record.old_loops = [number for number in self._record.old_loops if number != self._loop.number]
+        self._record.arrivals_lack = arrivals.watch(self._record.socket, self.block_device)
         self._record.save()
-        arrivals.watch(self._record.socket, self.block_device)

@@ -106,6 +106,8 @@ class Record(BaseModel):
     connection: int | None = None
     """Number of the FUSE connection, the minor of the mount's st_dev."""
     loop: int | None = None
+    arrivals_lack: str = ""
+    """Why the kernel does not say when requests arrive, if it does not."""
     block: KernelBlock | None = None
     """Of backends zram and null_blk."""
     backing: Path | None = None

@@ -57,6 +57,7 @@ class TreeDevice(MountedDevice):
             record.save()
         elif not record.backing.is_dir():
             raise TickdiskError(f"{record.backing} is no folder; give one that exists as backing of the tree")
+        record.arrivals_lack = "a tree has no block device"
         self._start_emulator(log_path, logs, cores, detached=detached)
 
     def leave(self) -> None:

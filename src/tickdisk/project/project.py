@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tickdisk import device, player, server, trace
+from tickdisk import device, player, server, trace, tracefs
 from tickdisk.config import Arm, Cell, Config, digest, file_digest, load_arms, parse_config, plan, world_hash
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
@@ -42,7 +42,7 @@ class Project:
             "players": file_digest(player.binary()),
             "traces": player.digest(),
             "native": file_digest(device.native_path()),
-            "capture": digest([file_digest(path) for path in sorted(Path(trace.__path__[0]).glob("*.[pb][yt]"))]),
+            "capture": digest([file_digest(path) for path in (*_programs(), Path(tracefs.__file__))]),
         }
         return cls(config, tuple(arms), devices, binaries)
 
@@ -117,3 +117,8 @@ def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
         if model.name in {known.name for known in devices.values()}:
             raise TickdiskError(f"{arm.device}: there is another device called {model.name}; rename the one in the file")
         devices[arm.device] = model
+
+
+def _programs() -> list[Path]:
+    """What captures."""
+    return sorted(Path(trace.__path__[0]).glob("*.[pb][yt]"))

@@ -155,6 +155,7 @@ def run_life(stage: Stage) -> dict[str, Any]:
         "markers": ticks.markers.to_dict("records"),
         "client": client,
         "device": status,
+        "calibrated_lack": stage.calibration.arrivals_lack,
         "file_system": disk.file_system,
         "server": dict(running.facts),
         "server_problems": problems,

@@ -30,6 +30,8 @@ TERMS = (*(name for name in WORK if name != "beside"), "handed", "marked")
 That even updates that nobody keeps are slower while a checkpoint is written is told apart (`Comparison.slower`).
 """
 _FLOOR_MS = 0.02
+_FIRST_NS = 1.0
+"""From which a term that relative errors leave at nothing sets out."""
 _TICKS = 250
 """Simulated at least, so that many checkpoints are whole."""
 ACTION_BYTES = 4
@@ -87,9 +89,16 @@ def _explain(work: npt.NDArray[np.float64], real_ms: npt.NDArray[np.float64]) ->
     """Least squares of relative errors, where it begins, would rather be too low: being twice as much counts more than half."""
     level = np.maximum(real_ms, 0) + _FLOOR_MS
     first, _ = nnls(work / level[:, None], real_ms / level)
-    scale = first + 1  # terms are of one nanosecond up to 100,000
-    found = least_squares(lambda terms: np.log((work @ (terms * scale) + _FLOOR_MS) / level), first / scale, bounds=(0, np.inf))
-    return np.asarray(found.x * scale)
+    found = least_squares(
+        lambda terms: np.log((work @ terms + _FLOOR_MS) / level),
+        first + _FIRST_NS,
+        bounds=(0, np.inf),
+        x_scale="jac",
+        max_nfev=10_000,
+    )
+    if not found.success:
+        raise TickdiskError(f"the cost model does not settle on terms ({found.message}); give more lives")
+    return np.asarray(found.x)
 
 
 def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, whole, write_json
 from tickdisk.store.calibrated import Calibrated, calibrate, predict
 from tickdisk.store.machine import measure_machine
-from tickdisk.store.trial import Design, trials
+from tickdisk.store.trial import Design, interleaved
 
 RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 """As the paper has them."""
@@ -100,14 +100,15 @@ def _ranks(real: pd.Series, model: pd.Series) -> float:
 
 
 def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> Comparison:
-    """Returns trials of `design` beside both models; the calibrated one rests on trials at `fit_rates`, with another seed."""
+    """Returns trials of `design` beside both models; the calibrated one rests on trials at `fit_rates`, with another seed, which
+    are played between them.
+    """
     design.folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="tickdisk-compare-", dir=design.folder) as own:
         design = replace(design, folder=Path(own))
         machine = measure_machine(design.state, design.folder)
         fit = replace(design, rates=fit_rates, seed=design.seed + 1, algorithms=checkpoint.ALGORITHMS)
-        fitted = trials(fit, say)
-        tested = trials(design, say)
+        fitted, tested = interleaved([fit, design], say)
     calibrated = calibrate(machine, fit, fitted)
     predicted = predict(calibrated, design, design.algorithms)
     return Comparison(calibrated, fitted, tested.merge(predicted, on=["rate", "algorithm"], how="left"))

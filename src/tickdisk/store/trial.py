@@ -92,23 +92,37 @@ def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
     in the page cache), memory_bytes (the most of the process, without the shadow; of fork with as much again as the state, which
     is the most that its child can keep of it).
 
-    The algorithms of a life come in an order drawn anew. The log of actions is not in added_ms. The game's thread spins between
+    Lives come in blocks (see `interleaved`). The log of actions is not in added_ms. The game's thread spins between
     ticks: a core that sleeps comes back slower, and it sleeps more where nobody writes checkpoints. NaN where too few checkpoints
     fit between rests, or none of the ticks of a rest was free of them: give longer ones.
     """
-    rows: list[dict[str, Any]] = []
-    for rate, life in product(design.rates, range(design.lives)):
-        order = list(design.algorithms)
-        random.Random(f"{design.seed} {rate} {life}").shuffle(order)  # noqa: S311 - nothing secret
-        for name in order:
+    return interleaved([design], say)[0]
+
+
+def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[pd.DataFrame]:
+    """Returns the trials of each design (see `trials`), sorted by rate and life. They are played in blocks: a life of each
+    algorithm at each rate of each design, in an order drawn anew, then the next life of all, so that the machine's drift is in
+    all of them alike, and shows between the lives of each.
+    """
+    tables: list[list[dict[str, Any]]] = [[] for _ in designs]
+    for life in range(max(design.lives for design in designs)):
+        block = [
+            (number, rate, name)
+            for number, design in enumerate(designs)
+            if life < design.lives
+            for rate, name in product(design.rates, design.algorithms)
+        ]
+        random.Random(f"{designs[0].seed} {life}").shuffle(block)  # noqa: S311 - nothing secret
+        for number, rate, name in block:
+            design = designs[number]
             lived = _live(design, name, design.trace(rate, life))
             row = {"rate": rate, "life": life, "algorithm": name, **summed_up(*lived, design)}
-            rows.append(row)
+            tables[number].append(row)
             say(
                 f"{rate:>7,} updates per tick, {name:28} added {row['added_ms']:7.3f} ms, longest {row['longest_ms']:7.2f} ms, "
                 f"checkpoint {row['checkpoint_s']:6.3f} s"
             )
-    return pd.DataFrame(rows)
+    return [pd.DataFrame(rows).sort_values(["rate", "life"], kind="stable", ignore_index=True) for rows in tables]
 
 
 def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, float]:

@@ -120,3 +120,29 @@ fn a_cut_in_the_middle_loses_nothing_that_was_flushed() {
         end(&engine, threads);
     }
 }
+
+#[test]
+fn a_request_arrives_when_it_was_issued() {
+    let mut state = State::new(Parameters::default());
+    let (_, begin_ns) = state.begin();
+    let at = |after_ns: u64| begin_ns + after_ns;
+    let mut read =
+        |offset, length, issued: Option<u64>, now| state.arrival_ns(Op::Read, offset, length, issued, at(now)) - begin_ns;
+    assert_eq!(read(0, 4096, None, 10), 10, "nobody knows");
+    assert_eq!(read(0, 4096, Some(at(15)), 20), 15);
+    assert_eq!(read(0, 4096, Some(at(12)), 30), 15, "not before the last one");
+    assert_eq!(read(0, 4096, Some(at(99)), 40), 40, "not later than it is taken");
+    assert_eq!(read(4096, 4096, None, 50), 50, "it follows on the last one, but is no part of it");
+    assert_eq!(read(0, MAX_TRANSFER, Some(at(55)), 60), 55);
+    assert_eq!(read(MAX_TRANSFER, MAX_TRANSFER, None, 70), 55, "the second part");
+    assert_eq!(read(2 * MAX_TRANSFER, 8192, None, 80), 55, "the rest");
+    assert_eq!(read(2 * MAX_TRANSFER + 8192, 8192, None, 90), 90);
+    assert_eq!(read(0, MAX_TRANSFER, Some(at(95)), 100), 95);
+    assert_eq!(state.arrival_ns(Op::Write, MAX_TRANSFER, 8192, None, at(110)), at(110), "another operation");
+    let (_, changed_ns) = state.begin();
+    assert_eq!(
+        state.arrival_ns(Op::Read, 0, 4096, Some(at(1)), changed_ns + 5),
+        changed_ns,
+        "what is in force is for what comes after it"
+    );
+}
