@@ -39,6 +39,7 @@ import signal, subprocess, sys, time
 from pathlib import Path
 from tickdisk import device
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as the command line does
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell would ignore it
 model = device.DeviceModel(name="slow", read_latency_ns=400_000_000, write_latency_ns=400_000_000, flush_latency_ns=400_000_000)
 with device.up(model.unlimited(), size_bytes=64 << 20, floor_ns=0, name=sys.argv[1], logs=Path(sys.argv[2])) as disk:
     (disk.mount_point / "file").write_bytes(bytes(1 << 20))
@@ -106,7 +107,10 @@ def test_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None
         assert owner.stdout is not None
         _, daemon, sleeper = owner.stdout.readline().split()
         owner.send_signal(number)
-        assert owner.wait(LIMIT_S) != 0
+        try:
+            assert owner.wait(LIMIT_S) != 0
+        finally:
+            owner.kill()
     assert nothing_left(name)
     assert Identity.of(int(daemon)) is None
     assert Identity.of(int(sleeper)) is None
