@@ -106,7 +106,7 @@ def reasons_not_valid(limits: "Limits", life: Mapping[str, Any]) -> list[str]:
         device.append("the device saw no request")
     if life["device"]["log_overflow"] > 0:
         device.append(f"the device's log lost {life['device']['log_overflow']} requests")
-    if life["device"]["arrivals_lack"] != life["calibrated_lack"]:
+    if bool(life["device"]["arrivals_lack"]) != bool(life["calibrated_lack"]):
         told = life["device"]["arrivals_lack"] or "now it says so"
         device.append(f"floors were measured while the kernel said otherwise when requests arrive ({told}); calibrate again")
     if life["requests"] > 0 and any(capture["requests"] == 0 for capture in life["captures"]):
