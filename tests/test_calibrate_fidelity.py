@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tickdisk import calibrate, device
-from tickdisk.calibrate import nbd
+from tickdisk.calibrate.chains import CHAINS
 
 POINT: dict[str, Any] = {
     "chain": "tickdisk",
@@ -36,14 +36,14 @@ def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
     bare = POINT | {"device": "no_delay", "latency_ns": 0, "p50_ns": 20_000, "nominal_p50_ns": 0, "iops": 100_000}
     return calibrate.Fidelity.model_validate(
         {
-            "schema_version": 1,
+            "schema_version": 2,
             "machine": {},
             "fio": "fio-3",
             "seconds_per_point": 1,
             "limits": {},
             "points": [bare, *(POINT | point for point in points)],
             "pipes": [],
-            "cross_check": "none",
+            "others": {},
         }
     )
 
@@ -104,11 +104,14 @@ def test_what_the_model_said_is_told_of_the_same_requests(tmp_path: Path, monkey
 
 
 @pytest.mark.live
-@pytest.mark.skipif(bool(nbd.missing()), reason="nbdkit or nbdfuse is not installed")
-def test_the_other_chain_delays_and_leaves_nothing(tmp_path: Path) -> None:
-    model = device.DeviceModel(name="slow", read_latency_ns=5_000_000, write_latency_ns=5_000_000, flush_latency_ns=0)
+@pytest.mark.parametrize("name", CHAINS)
+def test_another_chain_delays_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+    if (lack := CHAINS[name].lacks()) is not None:
+        pytest.skip(lack)
+    ops = {f"{op}_latency_ns": 5_000_000 for op in ("read", "write", "flush")}
+    model = device.DeviceModel.model_validate({"name": "slow", **ops})
     mounts = Path("/proc/mounts").read_text(encoding="utf-8")
-    with nbd.nbd_chain(model, tmp_path / "nbd", 64 << 20) as target:
+    with CHAINS[name].up(model, tmp_path / name, 256 << 20) as target:
         job = calibrate.Job("read", "random", 4096, 1, requests=20)
         requests = calibrate.run_job(job, target, tmp_path)
     assert int(np.median(requests.latency_ns)) >= 5_000_000

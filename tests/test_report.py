@@ -34,6 +34,13 @@ def test_what_cannot_be_estimated_is_null_and_said(tmp_path: Path) -> None:
     assert display(study.facts["s.gap"]) == "not estimable"
 
 
+def test_one_of_something_is_said_as_one() -> None:
+    study = Study("s", None)
+    for number, (value, unit) in enumerate([(1, "lives"), (1, "update rates"), (2, "lives"), (1, "ms"), (1.0, "requests")]):
+        study.fact(f"f{number}", value, unit, source="x")
+    assert [display(fact) for fact in study.facts.values()] == ["1 life", "1 update rate", "2 lives", "1 ms", "1 requests"]
+
+
 def test_a_fact_is_stated_once() -> None:
     study = Study("s", None)
     study.fact("gap", 1, "ms", source="x")

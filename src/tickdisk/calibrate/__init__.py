@@ -2,7 +2,6 @@
 
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fidelity import (
-    CROSS_CHECK,
     CROSS_NS,
     OURS,
     Fidelity,
@@ -29,7 +28,6 @@ from tickdisk.calibrate.settle import ramp_s
 from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, percentile_ns
 
 __all__ = [
-    "CROSS_CHECK",
     "CROSS_NS",
     "LIMITS",
     "OURS",

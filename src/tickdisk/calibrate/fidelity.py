@@ -1,4 +1,4 @@
-"""How faithful the emulated device is, over queue depths and loads, beside nbdkit: realised against the model's completions.
+"""How faithful the emulated device is, over queue depths, beside other chains: realised against the model's completions.
 
 Realised latencies are fio's, of every request; what the model says is the device's own log of the same requests: completion minus
 arrival, before the floor is subtracted. The device's own times of replying decide nothing.
@@ -14,8 +14,9 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from tickdisk import host, memory
-from tickdisk.calibrate import fio, nbd
+from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
+from tickdisk.calibrate.chains import CHAINS, Chain, OtherChain
 from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import percentile_ns
@@ -23,10 +24,9 @@ from tickdisk.device import NO_DELAY, DeviceModel, read_log
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
 
-SCHEMA_VERSION: Literal[1] = 1
-Chain = Literal["tickdisk", "nbdkit"]
-OURS: Chain = "tickdisk"
-CROSS_CHECK: Chain = "nbdkit"
+SCHEMA_VERSION: Literal[2] = 2
+ChainName = Literal["tickdisk"] | OtherChain
+OURS: ChainName = "tickdisk"
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 CROSS_DEPTHS, CROSS_NS = (1, 32), 1_000_000
 PIPES_BYTES_PER_S = (150e6, 550e6, 1e9, 2e9)
@@ -43,7 +43,7 @@ class _Strict(BaseModel):
 class Point(_Strict):
     """4 KiB random requests of one kind at one queue depth."""
 
-    chain: Chain
+    chain: ChainName
     device: str
     latency_ns: int
     """Of a request on the idle device, the median."""
@@ -102,15 +102,15 @@ class Pipe(_Strict):
 class Fidelity(_Strict):
     """`fidelity.json`: the points of one run, and what this machine can serve at all."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     machine: Mapping[str, Any]
     fio: str
     seconds_per_point: float
     limits: Mapping[str, float]
     points: list[Point]
     pipes: list[Pipe]
-    cross_check: str
-    """The other chain, or why it is not beside ours."""
+    others: dict[str, str]
+    """The other chains, with what they are made of, or why they are not beside ours."""
 
     @property
     def ceiling_iops(self) -> float:
@@ -155,7 +155,8 @@ def describe(found: Fidelity) -> Iterator[str]:
         share = pipe.bytes_per_s / pipe.nominal_bytes_per_s - 1
         yield f"1 MiB {pipe.op}: {pipe.bytes_per_s / 1e6:,.0f} MB/s, {share:+.2%}, {'holds' if pipe.holds else 'DOES NOT HOLD'}"
     least_us = found.least_latency_ns / 1000
-    yield f"ceiling {found.ceiling_iops:,.0f} requests/s, floor {least_us:.1f} us, cross-check: {found.cross_check}"
+    beside = "; ".join(f"{name}: {words}" for name, words in found.others.items())
+    yield f"ceiling {found.ceiling_iops:,.0f} requests/s, floor {least_us:.1f} us, beside it: {beside}"
     held = [point for point in found.points if found.counts(point)]
     p50, p99 = sum(point.p50_holds for point in held), sum(point.p99_holds is True for point in held)
     yield f"p50 holds at {p50} of {len(held)} points, p99 at {p99}"
@@ -170,10 +171,14 @@ def measure_fidelity(
     limits: Mapping[str, float] = LIMITS,
     repeats: int = REPEATS,
 ) -> Fidelity:
-    """Measures every device at every depth for `seconds`, its bandwidths, and nbdkit beside it; returns what it wrote."""
+    """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote."""
     with memory.folder() as fast:
-        lacks, log = nbd.missing(), fast / "device.log"
-        crossed = [] if lacks else _cross_check(fast / "nbd", seconds, limits, repeats)
+        log, others, crossed = fast / "device.log", dict[str, str](), list[Point]()
+        for chain in CHAINS.values():
+            lack = chain.lacks()
+            others[chain.name] = chain.parts if lack is None else f"not measured: {lack}"
+            if lack is None:
+                crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats)
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
             run = _Run(table, seconds)
             bare = settle(table, NO_DELAY, seconds)
@@ -194,7 +199,7 @@ def measure_fidelity(
         limits=dict(limits),
         points=points,
         pipes=pipes,
-        cross_check=f"not measured: {' and '.join(lacks)} not installed" if lacks else "nbdkit, nbdfuse, loop device",
+        others=others,
     )
     write_json(out_path, result.model_dump(mode="json"))
     return result
@@ -243,7 +248,7 @@ class _Run:
 
 
 def _point(
-    chain: Chain,
+    chain: ChainName,
     model: DeviceModel,
     measured: Measured,
     seconds: float,
@@ -276,13 +281,13 @@ def _point(
     )
 
 
-def _cross_check(folder: Path, seconds: float, limits: Mapping[str, float], repeats: int) -> list[Point]:
+def _cross_check(chain: Chain, folder: Path, seconds: float, limits: Mapping[str, float], repeats: int) -> list[Point]:
     ops = {f"{op}_latency_ns": CROSS_NS for op in ("read", "write", "flush")}
     model = DeviceModel.model_validate({"name": "latency_1ms", **ops})
     points = []
-    with nbd.nbd_chain(model, folder, _SIZE_BYTES // 4, cores=host.split_cores().others) as target:
+    with chain.up(model, folder, _SIZE_BYTES // 4) as target:
         for depth in CROSS_DEPTHS:
             job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
             measured = run_unloaded(job, target, folder, limits=limits, repeats=repeats)
-            points.append(_point(CROSS_CHECK, model, measured, seconds, np.array([CROSS_NS] * len(measured.requests)), 0))
+            points.append(_point(chain.name, model, measured, seconds, np.array([CROSS_NS] * len(measured.requests)), 0))
     return points

@@ -22,6 +22,7 @@ _SaveSeconds = Annotated[float, typer.Option(help="In which checkpoints begin, t
 _OneByOne = Annotated[
     bool, typer.Option("--one-by-one/--at-once", help="Hand every update to the store by itself, or all of a tick at its end.")
 ]
+_Algorithms = Annotated[list[str] | None, typer.Option("--algorithm", help="Which ones; empty: all.")]
 _Store = Annotated[Path, typer.Argument(help="Folder of the store.")]
 app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state: simulated, and for real.")
 
@@ -145,7 +146,7 @@ def verify(
 def crash(
     folder: Annotated[Path, typer.Argument(help="Folder for the stores; with --cuts a device of its own is used.")],
     *,
-    algorithms: Annotated[list[str] | None, typer.Option("--algorithm", help="Which ones; empty: all.")] = None,
+    algorithms: _Algorithms = None,
     crashes: Annotated[int, typer.Option(help="Of each algorithm.", min=1)] = 84,
     cuts: Annotated[bool, typer.Option(help="Cut the power of an emulated device instead of killing the process.")] = False,
     rows: _Rows = 1_000_000,
@@ -254,6 +255,7 @@ def advise(
     folder: _Folder = None,
     *,
     device_name: _DeviceName = None,
+    algorithms: _Algorithms = None,
     updates_per_tick: Annotated[int, typer.Option(help="Cells that change in a tick.", min=1)] = 64_000,
     skew: Annotated[float, typer.Option(help="Of the Zipf distribution of the cells.", min=0, max=0.99)] = 0.8,
     rows: _Rows = 1_000_000,
@@ -263,7 +265,7 @@ def advise(
     one_by_one: _OneByOne = False,
     save_seconds: _SaveSeconds = 2.4,
 ) -> None:
-    """Tries every algorithm on a game like yours, here and on this disk, and says which to take and why."""
+    """Tries the algorithms on a game like yours, here and on this disk, and says which to take and why."""
     from tickdisk import checkpoint, store
 
     state = checkpoint.State(rows=rows)
@@ -272,7 +274,7 @@ def advise(
             folder=own,
             state=state,
             rates=[updates_per_tick],
-            algorithms=store.ALGORITHMS,
+            algorithms=algorithms or store.ALGORITHMS,
             skew=skew,
             tick_hz=tick_hz,
             one_by_one=one_by_one,

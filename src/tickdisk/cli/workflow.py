@@ -72,7 +72,7 @@ def calibrate(
 
 
 def fidelity(plan: _Plan = PLAN_PATH, output: _Output = Path("results/fidelity.json")) -> None:
-    """Holds the tiers to their models over queue depths, from fio's own latencies, beside nbdkit where it is installed."""
+    """Holds the tiers to their models over queue depths, from fio's own latencies, beside nbdkit and null_blk where they are."""
     from tickdisk import calibrate as room
 
     process.follow_owner()

@@ -5,7 +5,7 @@ from tickdisk.plot.checkpoint import checkpoint_cost, checkpoint_game, tick_leng
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
 from tickdisk.plot.distribution import latency_spread, shift_function, tails
 from tickdisk.plot.effects import dose_response, forest, paired_dots
-from tickdisk.plot.fidelity import fidelity
+from tickdisk.plot.fidelity import BESIDE, BEYOND, HELD, fidelity
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_timeline
 from tickdisk.plot.replay import lateness_over_time, lateness_tails, service_times
 from tickdisk.plot.store import algorithms_games, model_real
@@ -13,6 +13,9 @@ from tickdisk.plot.theme import save_png, save_svg, to_svg
 from tickdisk.plot.timeline import switchback_timeline
 
 __all__ = [
+    "BESIDE",
+    "BEYOND",
+    "HELD",
     "access_sizes",
     "algorithms_games",
     "bandwidth",

@@ -10,18 +10,21 @@ from tickdisk.plot.theme import MUTED, checked, colour, finish, title
 
 _HEIGHT, _WIDTH = 180, 230
 _LEAST = 0.1
+HELD, BEYOND, BESIDE = "held to the model", "beyond half of what the machine serves", "another chain"
+"""What a point is."""
+_SHAPES = {HELD: "circle", BEYOND: "triangle-up", BESIDE: "square"}
 
 
 def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
     """Returns how much longer than the model says the median (left) and p99 (right) took, over queue depth; a line a device.
 
-    Columns: device (of `order`), depth, quantile (`median`, `p99`), off_share (realised over the model's, minus one), held
-    (whether the device is held to its model at this depth).
+    Columns: device (of `order`), depth, quantile (`median`, `p99`), off_share (realised over the model's, minus one), state
+    (HELD, BEYOND or BESIDE).
     """
-    points = checked(table, ["device", "depth", "quantile", "off_share", "held"], "fidelity")
+    points = checked(table, ["device", "depth", "quantile", "off_share", "state"], "fidelity")
     depths = sorted(points["depth"].unique().tolist())
-    points = points.assign(state=points["held"].map({True: "held to the model", False: "beyond half of what the machine serves"}))
-    shown = points.loc[points["held"], "off_share"]
+    shown = points.loc[points["state"] == HELD, "off_share"]
+    states = [state for state in _SHAPES if (points["state"] == state).any()]
     most = max(_LEAST, float(shown.max() or 0) * 1.3)
     least = min(-_LEAST / 4, float(shown.min() or 0) * 1.3)
     x = alt.X(
@@ -46,9 +49,7 @@ def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
         shape=alt.Shape(
             "state:N",
             title=None,
-            scale=alt.Scale(
-                domain=["held to the model", "beyond half of what the machine serves"], range=["circle", "triangle-up"]
-            ),
+            scale=alt.Scale(domain=states, range=[_SHAPES[state] for state in states]),
         ),
     )
     return finish(

@@ -47,7 +47,7 @@ def model_real(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str
         label = alt.TitleParams(name, fontSize=11, fontWeight="normal", offset=2)
         panels.append(alt.layer(models, real).properties(width=_PANEL, height=_PANEL - 25, title=label))
     grid = alt.concat(*panels, columns=3, spacing=10)
-    return finish(grid.properties(title=title("Time that checkpoints add to a tick: real, and what models say", note)))
+    return finish(grid.properties(title=title("Time that an algorithm adds to a tick: real, and what models say", note)))
 
 
 def algorithms_games(table: pd.DataFrame, *, games: Sequence[str], note: str) -> Any:

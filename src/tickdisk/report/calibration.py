@@ -45,8 +45,12 @@ class CalibrationStudy(Study):
     def _state_facts(self) -> None:
         source = f"fio {self.measured.fio}, raw request logs"
         backend = devices.BACKENDS[self.measured.backend]
-        self.word("backend", backend.name, source="calibration.json", note=backend.description)
-        self.word("file_system", self.measured.file_system, source="calibration.json", note="on the emulated device")
+        said = "calibration.json"
+        self.word("backend", backend.name, source=said, note=backend.description)
+        self.word("file_system", self.measured.file_system, source=said, note="on the emulated device")
+        lack = self.measured.arrivals_lack
+        note = f"the kernel does not say when they come: {lack}" if lack else "a request arrives when the kernel issues it"
+        self.word("arrivals", "as the emulator takes them" if lack else "as the kernel stamps them", source=said, note=note)
         for device in self.measured.devices:
             self.fact(
                 f"{device.name}.floor",
@@ -95,7 +99,7 @@ class CalibrationStudy(Study):
             sum(device.floor_limited for device in self.measured.devices),
             "devices",
             n=len(self.measured.devices),
-            source="calibration.json",
+            source=said,
         )
 
     def _state_claims(self) -> None:
@@ -152,39 +156,26 @@ class CalibrationStudy(Study):
         self._state_cross_check()
 
     def _state_cross_check(self) -> None:
-        """States what nbdkit's chain does at the latency and depths at which it was measured, beside ours."""
-        ours = {
-            point.queue_depth: point
-            for point in self.faithful.points
-            if point.chain == calibrate.OURS and point.latency_ns == calibrate.CROSS_NS and point.op == "read"
-        }
-        for point in self.faithful.points:
-            if point.chain == calibrate.CROSS_CHECK and point.queue_depth in ours:
-                for chain, each in (("ours", ours[point.queue_depth]), ("nbdkit", point)):
-                    name = f"cross.depth_{point.queue_depth}.{chain}"
-                    self.fact(
-                        f"{name}.off",
-                        each.p50_off_ns / 1000,
-                        "us",
-                        n=each.n,
-                        source="fio",
-                        note="median over nominal, reads of 1 ms",
-                    )
-                    self.fact(f"{name}.iops", each.iops, "requests/s", n=each.n, source="fio", note="reads of 1 ms")
+        """States what other chains do at the latency and depths at which they were measured, beside ours."""
+        reads = [point for point in self.faithful.points if point.op == "read" and point.latency_ns == calibrate.CROSS_NS]
+        depths = {point.queue_depth for point in reads if point.chain != calibrate.OURS}
+        for point in [point for point in reads if point.queue_depth in depths]:
+            chain = "ours" if point.chain == calibrate.OURS else point.chain
+            name, note = f"cross.depth_{point.queue_depth}.{chain}", "reads of 1 ms"
+            self.fact(f"{name}.off", point.p50_off_ns / 1000, "us", n=point.n, source="fio", note=f"median over nominal, {note}")
+            self.fact(f"{name}.iops", point.iops, "requests/s", n=point.n, source="fio", note=note)
 
     def fidelity(self) -> SVG:
         """Returns how far medians and p99 of reads are from the model's, over queue depth."""
         found = self.faithful
-        points = [
-            point for point in found.points if point.op == "read" and point.chain == calibrate.OURS and point.latency_ns > 0
-        ]
+        points = [point for point in found.points if point.op == "read" and point.latency_ns > 0]
         rows = [
             {
-                "device": point.device,
+                "device": point.device if point.chain == calibrate.OURS else f"{point.chain}, {point.latency_ns / 1e6:g} ms",
                 "depth": point.queue_depth,
                 "quantile": name,
                 "off_share": realised / said - 1,
-                "held": found.counts(point),
+                "state": plot.HELD if found.counts(point) else plot.BEYOND if point.chain == calibrate.OURS else plot.BESIDE,
             }
             for point in points
             for name, realised, said in (
@@ -193,11 +184,10 @@ class CalibrationStudy(Study):
             )
             if realised is not None and said
         ]
-        order = list(dict.fromkeys(point.device for point in points))
+        table = pd.DataFrame(rows)
         counts = [point.n for point in points]
-        return self.figure(
-            "fidelity", plot.fidelity(pd.DataFrame(rows), order=order, n=f"n = {min(counts):,} to {max(counts):,} a point")
-        )
+        note = f"n = {min(counts):,} to {max(counts):,} a point"
+        return self.figure("fidelity", plot.fidelity(table, order=table["device"].unique().tolist(), n=note))
 
     def fidelity_table(self) -> pd.DataFrame:
         """Returns every point: realised and the model's latencies in us, requests per second, and whether it holds."""
@@ -224,6 +214,13 @@ class CalibrationStudy(Study):
                 for point in found.points
             ]
         )
+
+    def how(self) -> pd.DataFrame:
+        """Returns what the devices are made of here, when their requests arrive, and what else ran beside them."""
+        rows = [(name.replace("_", " "), self.facts[f"calibration.{name}"]) for name in ("backend", "file_system", "arrivals")]
+        table = [(name, fact.word, fact.note) for name, fact in rows]
+        table += [("beside it", name, words) for name, words in self.faithful.others.items()]
+        return pd.DataFrame(table, columns=["what", "here", "that is"]).set_index("what")
 
     def summary(self) -> pd.DataFrame:
         """Returns one row a device: nominal, realised at queue depth 1, floor, and why it is floor-limited."""

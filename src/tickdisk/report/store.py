@@ -25,7 +25,7 @@ _KINDS = {"own_ms": "real", "model_ms": "the paper's model", "calibrated_ms": "c
 _RANKS = 0.9
 _VARIES = 2
 """Where the overhead changes less over the rates there is no order to be found."""
-_FEWEST_RATES, _FEWEST_LIVES = 5, 3
+_FEWEST_RATES, _FEWEST_LIVES = 5, 5
 """A correlation of ranks over fewer says little, and fewer lives have no interval."""
 _AS_PUBLISHED = 1.5
 """The factor within which another number than the published one is called the same."""
@@ -178,7 +178,7 @@ class StoreStudy(Study):
         rows = self.points.melt(["algorithm", "rate"], list(_KINDS), var_name="kind", value_name="ms").dropna()
         table = rows.assign(kind=rows["kind"].map(_KINDS), algorithm=rows["algorithm"].map(ALL_NAMES), added_ms=rows["ms"])
         lives = self.comparison.tested["life"].nunique()
-        note = f"a point: the mean of {lives} {'life' if lives == 1 else 'lives'}; below 0.001 ms: drawn there"
+        note = f"a point: {'one life' if lives == 1 else f'the median of {lives} lives'}; below 0.001 ms: drawn there"
         chart = plot.model_real(table, order=list(ALL_NAMES.values()), kinds=list(_KINDS.values()), note=note)
         return self.figure("models", chart)
 

@@ -55,6 +55,11 @@ def _number(value: float | None) -> float | int | None:
     return int(value) if isinstance(value, int) else float(value)
 
 
+def _of_one(unit: str) -> str:
+    """A count of one has its word in the singular; ms and s are no counts."""
+    return "life" if unit == "lives" else unit[:-1] if unit.endswith("s") and len(unit) > len("ms") else unit
+
+
 def _as_dict(fact: Fact) -> dict[str, Any]:
     """A number says nothing of words."""
     return {name: value for name, value in asdict(fact).items() if name != "word" or value is not None}
@@ -84,6 +89,7 @@ class Study:
     ) -> None:
         """States a fact under `STUDY.name`; TickdiskError when the name is taken or not of lower-case words and dots."""
         low, high = interval if interval is not None else (None, None)
+        unit = _of_one(unit) if value == 1 and isinstance(value, int) else unit
         self._state(name, Fact(_number(value), unit, _number(low), _number(high), n, source, note))
 
     def word(self, name: str, word: str, *, source: str, note: str = "") -> None:

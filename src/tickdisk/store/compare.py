@@ -15,6 +15,7 @@ from scipy.stats import t as student
 from tickdisk import checkpoint
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, whole, write_json
+from tickdisk.stats import quantile
 from tickdisk.store.calibrated import Calibrated, calibrate, predict
 from tickdisk.store.machine import measure_machine
 from tickdisk.store.trial import Design, interleaved
@@ -39,23 +40,22 @@ class Comparison:
     """Trials at other rates, with model_ms, calibrated_ms, model_s and calibrated_s where the cost model knows the algorithm."""
 
     def points(self) -> pd.DataFrame:
-        """Returns a row for each rate and algorithm that the model knows, each column the mean over lives; also lives (of which
-        an overhead is known), model and calibrated (each over the real; NaN where the real is below 0.01 ms or unknown), and low
-        and high (90 % interval of calibrated, from the spread of the lives; NaN for one life).
+        """Returns a row for each rate and algorithm that the model knows, each column the median over lives: one that the
+        neighbours disturbed must not become what an algorithm costs, as little as in the fit. Also lives (of which an overhead is
+        known), model and calibrated (each over the real; NaN where the real is below 0.01 ms or unknown), and low and high (90 %
+        interval of calibrated, from the order of the lives; NaN below five).
         """
         own = self.tested[self.tested["algorithm"].isin(checkpoint.ALGORITHMS)]
         grouped = own.groupby(["rate", "algorithm"], sort=False)
-        means = grouped.mean(numeric_only=True).drop(columns="life")
-        real = means["own_ms"].where(means["own_ms"] >= LEAST_MS)
-        lives = grouped["own_ms"].count()
-        half = grouped["own_ms"].std() / np.sqrt(lives) * student.ppf(0.95, (lives - 1).clip(lower=1))
-        least = (means["own_ms"] - half).clip(lower=LEAST_MS)
-        return means.assign(
-            lives=lives,
-            model=means["model_ms"] / real,
-            calibrated=means["calibrated_ms"] / real,
-            low=means["calibrated_ms"] / (means["own_ms"] + half),
-            high=means["calibrated_ms"] / least.where(half.notna()),
+        medians = grouped.median(numeric_only=True).drop(columns="life")
+        real = medians["own_ms"].where(medians["own_ms"] >= LEAST_MS)
+        least, most = np.transpose([_interval(lives) for _, lives in grouped["own_ms"]])
+        return medians.assign(
+            lives=grouped["own_ms"].count(),
+            model=medians["model_ms"] / real,
+            calibrated=medians["calibrated_ms"] / real,
+            low=medians["calibrated_ms"] / np.maximum(most, LEAST_MS),
+            high=medians["calibrated_ms"] / np.maximum(least, LEAST_MS),
         ).reset_index()
 
     def slower(self) -> tuple[float, float, float, int]:
@@ -92,6 +92,11 @@ class Comparison:
             )
         order = {name: number for number, name in enumerate(checkpoint.ALGORITHMS)}
         return pd.DataFrame(rows).sort_values("algorithm", key=lambda names: names.map(order), ignore_index=True)
+
+
+def _interval(values: "pd.Series[float]") -> tuple[float, float]:
+    found = quantile(values.dropna(), 0.5, level=0.9)
+    return (found.low, found.high) if found else (math.nan, math.nan)
 
 
 def _ranks(real: pd.Series, model: pd.Series) -> float:

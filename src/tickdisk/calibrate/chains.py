@@ -1,0 +1,64 @@
+"""Other ways to have a slow block device, which run beside ours: nbdkit behind a loop device, and the kernel's null_blk."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from tickdisk import device, host
+from tickdisk.calibrate import nbd
+from tickdisk.calibrate.fio import Target
+from tickdisk.calibrate.region import raw_target, write_file
+from tickdisk.machine import Machine
+
+OtherChain = Literal["nbdkit", "null_blk"]
+_RAW_BYTES, _MINIMUM_RAW_BYTES = 64 << 20, 16 << 20
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One of them."""
+
+    name: OtherChain
+    parts: str
+    lacks: Callable[[], str | None]
+    """What this machine lacks for it, None when it works here."""
+    up: Callable[[device.DeviceModel, Path, int], AbstractContextManager[Target]]
+    """Where fio may read and write, of a device that is `model`, in a new folder, of so many bytes; it is gone afterwards."""
+
+
+def _nbdkit_lacks() -> str | None:
+    lacks = nbd.missing()
+    return f"{' and '.join(lacks)} not installed" if lacks else None
+
+
+@contextmanager
+def _nbdkit(model: device.DeviceModel, folder: Path, size_bytes: int) -> Iterator[Target]:
+    with nbd.nbd_chain(model, folder, size_bytes, cores=host.split_cores().others) as target:
+        yield target
+
+
+@contextmanager
+def _null_blk(model: device.DeviceModel, folder: Path, size_bytes: int) -> Iterator[Target]:
+    with device.up(model, backend="null_blk", size_bytes=size_bytes, logs=folder) as disk:
+        raw = disk.mount_point / "raw"
+        write_file(raw, _RAW_BYTES)
+        yield raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES)
+
+
+CHAINS: Mapping[str, Chain] = MappingProxyType(
+    {
+        chain.name: chain
+        for chain in (
+            Chain("nbdkit", "nbdkit's disk in memory with its delay filter, nbdfuse, loop device", _nbdkit_lacks, _nbdkit),
+            Chain(
+                "null_blk",
+                "the kernel's null_blk, completed by its timer",
+                lambda: device.BACKENDS["null_blk"].lacks(Machine()),
+                _null_blk,
+            ),
+        )
+    }
+)
