@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use crate::arrivals::Issued;
 use crate::burner::Burner;
 use crate::clock::now_ns;
-use crate::floor::Floor;
+use crate::floor::{Floor, Lately};
 use crate::log::{Log, Record};
 use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters, Request};
@@ -23,7 +23,7 @@ pub const MAX_TRANSFER: u64 = 1 << 20;
 /// What is in force, beside the model, from one `set` to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// What the emulator itself adds, by requests in flight: replies are sent earlier by this, though never before the arrival.
+    /// What the emulator itself adds, by requests in flight of late: replies are sent earlier by this, though never before the arrival.
     pub floor: Floor,
     /// CPU time to burn for each request, after its reply.
     pub burn_ns: u64,
@@ -46,6 +46,8 @@ struct State {
     latest_ns: u64,
     /// The last request, if it may be a part of a larger one: its operation, where it ended, and when it arrived.
     split: Option<(Op, u64, u64)>,
+    /// For the floor.
+    lately: Lately,
     /// Stalls so far: begin and end.
     stalls: Vec<(u64, u64)>,
 }
@@ -60,6 +62,7 @@ impl State {
             next_seq: 0,
             latest_ns: 0,
             split: None,
+            lately: Lately::default(),
             stalls: Vec::new(),
         }
     }
@@ -77,6 +80,7 @@ impl State {
     fn begin(&mut self) -> (u32, u64) {
         self.number += 1;
         self.latest_ns = now_ns();
+        self.lately = Lately::default();
         (self.number, self.latest_ns)
     }
 }
@@ -259,7 +263,8 @@ impl<A: Answer> Engine<A> {
             let (seq, setting) = (state.next_seq, state.number);
             state.next_seq += 1;
             let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
-            let deadline_ns = nominal_ns.saturating_sub(state.setting.floor.ns(inflight));
+            let lately = state.lately.with(inflight, now_ns, nominal_ns - arrival_ns);
+            let deadline_ns = nominal_ns.saturating_sub(state.setting.floor.ns(lately));
             (deadline_ns, now_ns, Pending { record, burn_ns: state.setting.burn_ns, power, closed, answer })
         };
         if deadline_ns <= now_ns {

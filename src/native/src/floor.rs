@@ -1,5 +1,31 @@
 //! What the emulator itself adds to a request's latency: the more requests are in flight, the more they wait for its cores.
 
+const MILLI: u64 = 1000;
+/// The most requests in flight are forgotten within so many latencies of those that come after,
+const FADING: u64 = 8;
+/// and not sooner than this.
+const LEAST_FADING_NS: u64 = 100_000;
+
+/// How many requests were in flight of late, in thousandths: the most, which fades. The first of two that come together sees nobody
+/// beside it, and competes with the other for the cores all the same.
+#[derive(Clone, Debug, Default)]
+pub struct Lately {
+    most: u64,
+    at_ns: u64,
+}
+
+impl Lately {
+    /// With a request that arrives at `now_ns` as one of `inflight`, and takes `latency_ns`.
+    pub fn with(&mut self, inflight: u32, now_ns: u64, latency_ns: u64) -> u64 {
+        let fading_ns = (FADING * latency_ns).max(LEAST_FADING_NS);
+        let left_ns = fading_ns.saturating_sub(now_ns.saturating_sub(self.at_ns));
+        let remembered = u128::from(self.most) * u128::from(left_ns) / u128::from(fading_ns);
+        self.most = u64::try_from(remembered).unwrap_or(u64::MAX).max(MILLI * u64::from(inflight));
+        self.at_ns = now_ns;
+        self.most
+    }
+}
+
 /// A line over requests in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Floor {
@@ -13,13 +39,13 @@ impl Floor {
         Self { points: [(1, ns)].iter().chain(deep).copied().collect() }
     }
 
-    /// For a request that has `inflight - 1` others beside it; linear between the points, and no more than the last beyond.
-    pub fn ns(&self, inflight: u32) -> u64 {
-        let after = self.points.partition_point(|(depth, _)| *depth < inflight);
+    /// When so many thousandths of requests were in flight; linear between the points, and no more than the last beyond.
+    pub fn ns(&self, lately: u64) -> u64 {
+        let after = self.points.partition_point(|(depth, _)| MILLI * u64::from(*depth) < lately);
         let before = after.checked_sub(1).map(|at| self.points[at]);
         match (before, self.points.get(after).copied()) {
             (Some((low, low_ns)), Some((high, high_ns))) => {
-                let (share, span) = (u64::from(inflight - low), u64::from(high - low));
+                let (share, span) = (lately - MILLI * u64::from(low), MILLI * u64::from(high - low));
                 (low_ns * (span - share) + high_ns * share) / span
             }
             (Some((_, ns)), None) | (None, Some((_, ns))) => ns,
@@ -41,9 +67,24 @@ mod tests {
     fn it_is_linear_between_its_points_and_level_beyond() {
         let floor = Floor::new(100, &[(2, 200), (6, 1000), (7, 900)]);
         assert_eq!(
-            [0, 1, 2, 3, 4, 5, 6, 7, 8, 1000].map(|inflight| floor.ns(inflight)),
-            [100, 100, 200, 400, 600, 800, 1000, 900, 900, 900]
+            [0, 1000, 2000, 3000, 4000, 4500, 5000, 6000, 7000, 8000, 1_000_000].map(|lately| floor.ns(lately)),
+            [100, 100, 200, 400, 600, 700, 800, 1000, 900, 900, 900]
         );
-        assert_eq!((Floor::new(7, &[]).ns(9), Floor::default().ns(1), floor.alone_ns()), (7, 0, 100));
+        assert_eq!((Floor::new(7, &[]).ns(9000), Floor::default().ns(1000), floor.alone_ns()), (7, 0, 100));
+    }
+
+    #[test]
+    fn the_most_of_late_fades_within_some_latencies() {
+        let mut lately = Lately::default();
+        let mut at = |inflight, now_ns| lately.with(inflight, now_ns, 1_000_000);
+        // Pairs that come together, a latency apart: both of each are two.
+        assert_eq!(at(1, 10_000_000), 1000);
+        assert_eq!(at(2, 10_000_010), 2000);
+        assert_eq!(at(1, 11_000_010), 1750);
+        assert_eq!(at(2, 11_000_020), 2000);
+        assert_eq!(at(1, 11_000_020 + 4_000_000), 1000);
+        assert_eq!(at(40, 16_000_000), 40_000);
+        assert_eq!(at(1, 24_000_000), 1000, "it is forgotten");
+        assert_eq!(Lately { most: 2000, at_ns: 0 }.with(1, 25_000, 0), 1500, "not within nothing");
     }
 }

@@ -14,7 +14,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 
 _BLOCK = 4 << 10
-_CORRECTIONS = 2
+_CORRECTIONS, _DEEP_LOOKS = 2, 5
 _MOST_IOPS = 60_000
 """Above half of what two cores can serve requests wait for the emulator, which no floor can take back."""
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
@@ -39,26 +39,29 @@ class Settled:
 def settle(bench: Bench, model: DeviceModel, seconds: float, depths: Sequence[int] = ()) -> Settled:
     """Leaves the floor in force: what p50 exceeds nominal by without one, corrected by what is then missing, at most twice.
 
-    The same at those of the greater `depths` where neither the device's own limits nor this machine's make requests wait.
+    The same, but at most five times, at those of the greater `depths` where neither the device's own limits nor this machine's
+    make requests wait.
     """
     nominal_ns = summary.nominal_latency_ns(model, "read_write", _BLOCK)
-    alone = _look(1, nominal_ns, seconds)
+    alone, near_ns = _look(1, nominal_ns, seconds), summary.latency_tolerance_ns(nominal_ns) / 4
     floor_ns, looks = 0, 0
     while True:
         bench.set(model, floor_ns=floor_ns)
         last, looks = bench.run(alone), looks + 1
         missed_ns = _missed_ns(model, last, seconds)
         corrected_ns = min(max(0, floor_ns + missed_ns), nominal_ns)
-        is_near = looks > 1 and abs(missed_ns) <= summary.latency_tolerance_ns(nominal_ns) / 4
+        is_near = looks > 1 and abs(missed_ns) <= near_ns
         if is_near or looks > _CORRECTIONS or floor_ns == nominal_ns:  # at nominal: it cannot get any faster
             break
         floor_ns = corrected_ns
     deep_floors: list[tuple[int, int]] = []
     for depth in sorted(depth for depth in depths if depth > 1 and _serves(model, nominal_ns, depth)):
         deep_ns = deep_floors[-1][1] if deep_floors else floor_ns
-        for _ in range(_CORRECTIONS):
+        for _ in range(_DEEP_LOOKS):
             bench.set(model, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
             missed_ns = _missed_ns(model, bench.run(_look(depth, nominal_ns, seconds)), seconds)
+            if abs(missed_ns) <= near_ns:
+                break
             deep_ns = min(max(0, deep_ns + missed_ns), nominal_ns)
         deep_floors.append((depth, deep_ns))
     bench.set(model, floor_ns=floor_ns, deep_floors=deep_floors)
