@@ -1,5 +1,6 @@
 """`tickdisk checkpoint ...`: how a game's state is saved, in simulation and for real."""
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -286,6 +287,9 @@ def advise(
     print(f"\nstate {state.objects * state.object_bytes / 1e6:,.0f} MB, {updates_per_tick:,} updates per tick, skew {skew:g}:")
     print(f"{'':28} {'added/tick':>10} {'longest':>10} {'checkpoint':>11} {'recovery':>10} {'written':>10} {'memory':>10}")
     for row in found.sort_values("added_ms").to_dict("records"):
+        if math.isnan(row["longest_ms"]):
+            print(f"{row['algorithm']:28} not judged: too few checkpoints in {save_seconds:g} s; give more --save-seconds")
+            continue
         mark = " " if row["longest_ms"] <= limit else "!"
         print(
             f"{row['algorithm']:28} {row['added_ms']:7.3f} ms {row['longest_ms']:6.2f} ms{mark} {row['checkpoint_s']:8.3f} s "
