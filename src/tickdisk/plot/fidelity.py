@@ -10,7 +10,7 @@ from tickdisk.plot.theme import MUTED, checked, colour, finish, title
 
 _HEIGHT, _WIDTH = 180, 230
 _LEAST = 0.1
-HELD, BEYOND, BESIDE = "held to the model", "beyond half of what the machine serves", "another chain"
+HELD, BEYOND, BESIDE = "held to the model", "beyond half the ceiling", "another chain"
 """What a point is."""
 _SHAPES = {HELD: "circle", BEYOND: "triangle-up", BESIDE: "square"}
 
@@ -50,6 +50,7 @@ def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
             "state:N",
             title=None,
             scale=alt.Scale(domain=states, range=[_SHAPES[state] for state in states]),
+            legend=alt.Legend(columns=1),
         ),
     )
     return finish(
