@@ -111,6 +111,8 @@ def test_block_length_grows_with_autocorrelation():
     noise = rng.normal(size=600)
     assert block_length(noise) < 5 < block_length(lfilter([1], [1, -0.9], noise)) <= 200
     assert block_length(np.ones(100)) == 1
+    for short in range(2, 20):
+        assert 1 <= block_length(np.arange(short) % 3) <= max(1, short / 3)
 
 
 def lives(rng, pairs, n=120, rho=0.9, effect=0.1):

@@ -49,7 +49,9 @@ def block_length(values: ArrayLike) -> float:
     series = np.asarray(values, dtype=float)
     if series.size < 8 or np.ptp(series) == 0:  # noqa: PLR2004 - too short for an autocorrelation
         return 1.0
-    length = float(optimal_block_length(series)["stationary"].iloc[0])
+    # At lags as long as a short series, or where only its beginning varies, a correlation is infinite, which is not small.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        length = float(optimal_block_length(series)["stationary"].iloc[0])
     return min(max(length, 1.0), series.size / 3) if np.isfinite(length) else 1.0
 
 
