@@ -17,7 +17,7 @@ pub struct Lately {
 impl Lately {
     /// With a request that arrives at `now_ns` as one of `inflight`, and takes `latency_ns`.
     pub fn with(&mut self, inflight: u32, now_ns: u64, latency_ns: u64) -> u64 {
-        let fading_ns = (FADING * latency_ns).max(LEAST_FADING_NS);
+        let fading_ns = FADING.saturating_mul(latency_ns).max(LEAST_FADING_NS);
         let left_ns = fading_ns.saturating_sub(now_ns.saturating_sub(self.at_ns));
         let remembered = u128::from(self.most) * u128::from(left_ns) / u128::from(fading_ns);
         self.most = u64::try_from(remembered).unwrap_or(u64::MAX).max(MILLI * u64::from(inflight));

@@ -42,6 +42,7 @@ def _nbdkit(model: device.DeviceModel, folder: Path, size_bytes: int) -> Iterato
 
 @contextmanager
 def _null_blk(model: device.DeviceModel, folder: Path, size_bytes: int) -> Iterator[Target]:
+    folder.mkdir(parents=True)
     with device.up(model, backend="null_blk", size_bytes=size_bytes, logs=folder) as disk:
         raw = disk.mount_point / "raw"
         write_file(raw, _RAW_BYTES)
