@@ -96,7 +96,8 @@ static void *work(void *argument)
     int log_fd = note(w, "openat", w->log, NONE, NONE, openat(AT_FDCWD, w->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     for (int number = 0; number < rounds; number++)
         round_of(w, number, shared_fd, log_fd);
-    int high = note(w, "fcntl", shared, NONE, NONE, fcntl(shared_fd, F_DUPFD_CLOEXEC, 500));
+    int from = 500 + 20 * (w->name[1] - '0'); /* numbers of its own: dup2 closes what another thread has at that number */
+    int high = note(w, "fcntl", shared, NONE, NONE, fcntl(shared_fd, F_DUPFD_CLOEXEC, from));
     note(w, "dup2", shared, NONE, NONE, dup2(high, high + 10));
     note(w, "close", shared, NONE, NONE, close(shared_fd));
     note(w, "pread64", shared, 0, 1, pread(high + 10, &(char){0}, 1, 0));
