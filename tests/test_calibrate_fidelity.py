@@ -27,6 +27,7 @@ POINT: dict[str, Any] = {
     "floor_ns": 20_000,
     "steal_share": 0,
     "pressure_cpu_share": 0,
+    "late_share": 0.001,
     "repeats": 0,
     "too_loaded": False,
 }
@@ -36,7 +37,7 @@ def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
     bare = POINT | {"device": "no_delay", "latency_ns": 0, "p50_ns": 20_000, "nominal_p50_ns": 0, "iops": 100_000}
     return calibrate.Fidelity.model_validate(
         {
-            "schema_version": 2,
+            "schema_version": 3,
             "machine": {},
             "fio": "fio-3",
             "seconds_per_point": 1,
@@ -61,6 +62,10 @@ def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
         ({"nominal_p50_ns": 50_000, "p50_ns": 53_001}, False, True),
         ({"nominal_p99_ns": 50_000, "p99_ns": 100_000}, True, True),
         ({"nominal_p99_ns": 50_000, "p99_ns": 100_001}, True, False),
+        ({"late_share": 0.0051}, True, None),
+        ({"late_share": 0.0051, "p99_ns": 2_000_000}, True, None),
+        ({"late_share": 0.005, "p99_ns": 2_000_000}, True, False),
+        ({"late_share": None, "p99_ns": 2_000_000}, True, False),
     ],
 )
 def test_a_point_holds_within_its_limits(changed: dict[str, Any], p50: bool, p99: bool | None) -> None:
@@ -77,7 +82,10 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
     said = list(calibrate.describe(_fidelity({"p50_ns": 2_000_000}, {"p99_ns": 2_000_000})))
     assert [line for line in said if "p50 DOES NOT HOLD" in line] == [said[2]]
     assert [line for line in said if "p99 DOES NOT HOLD" in line] == [said[3]]
-    assert said[-1] == "p50 holds at 1 of 2 points, p99 at 1"
+    assert said[-1] == "p50 holds at 1 of 2 points, p99 at 1 of 2; 0 without a quiet moment, 0 of which are near all the same"
+    said = list(calibrate.describe(_fidelity({}, {"late_share": 0.013})))
+    assert said[3].endswith("p50 holds, p99 not judged: the machine alone makes 1.3% late")
+    assert said[-1] == "p50 holds at 2 of 2 points, p99 at 1 of 1; 1 without a quiet moment, 1 of which are near all the same"
 
 
 @pytest.mark.live

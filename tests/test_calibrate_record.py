@@ -145,7 +145,7 @@ def _job(compared: str | None, queue_depth: int = 1, **values: Any) -> dict[str,
 def _calibration(*devices: tuple[DeviceModel, int, float, list[dict[str, Any]]]) -> Calibration:
     return Calibration.model_validate(
         {
-            "schema_version": 1,
+            "schema_version": 2,
             "machine": {},
             "backend": "fuse",
             "file_system": "ext4",

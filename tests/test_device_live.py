@@ -87,6 +87,10 @@ def test_the_log_has_a_row_for_every_request_that_was_made(tmp_path: Path) -> No
     table.write("device", tmp_path / "device.parquet", everything)
 
 
+MOST_LEAD_NS = 500_000
+"""It has a bound (`lead.rs`)."""
+
+
 def test_a_setting_holds_from_its_time_and_its_arithmetic_is_exact(tmp_path: Path) -> None:
     log = tmp_path / "device.log"
     models = [model(5_000_000, bandwidth_bytes_per_s=10**6), model(200_000, write_latency_ns=5_000_000), model(1_000_000)]
@@ -109,7 +113,7 @@ def test_a_setting_holds_from_its_time_and_its_arithmetic_is_exact(tmp_path: Pat
         latency = dict(zip(device.OPS, each.latency_ns, strict=True))
         expected = [max(latency[op], transfer[op][i]) for op in seen["op"]]
         assert (seen["nominal_ns"] - seen["arrival_ns"]).tolist() == expected
-        assert (seen["replied_ns"] >= seen["nominal_ns"] - floor_ns).all()
+        assert (seen["replied_ns"] >= seen["nominal_ns"] - floor_ns - MOST_LEAD_NS).all()
 
 
 def test_requests_overlap_in_the_device(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tickdisk.errors import TickdiskError
@@ -37,8 +38,10 @@ class Child:
         *,
         environment: Mapping[str, str] | None = None,
         cores: Sequence[int] | None = None,
+        real_time: bool = False,
         cwd: Path | None = None,
     ) -> None:
+        """Starts it: on some `cores` only, and in `real_time`, before all ordinary threads, where that is allowed."""
         self.name, self.command, self._logs = name, [str(word) for word in command], logs
         logs.mkdir(parents=True, exist_ok=True)
         self.log_path = logs / f"{name}.log"
@@ -48,6 +51,9 @@ class Child:
             die_with_parent()
             if cores is not None:
                 os.sched_setaffinity(0, cores)
+            if real_time:
+                with suppress(PermissionError):
+                    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
         with self.log_path.open("wb") as log:
             try:

@@ -1,11 +1,13 @@
-//! When requests reached the block device, as the kernel says it.
+//! When requests reached the block device and when they were completed, as the kernel says it.
 //!
 //! Between a block device and the emulator that serves it requests wait for the loop device's worker and for FUSE: some microseconds
-//! for one alone, hundreds for the last of many that come together. To a disk that is no excuse. A BPF program of a few instructions
-//! on the kernel's tracepoint notes the time at which each request of one block device is issued, in memory that both share.
+//! for one alone, hundreds for the last of many that come together. To a disk that is no excuse. BPF programs of a few instructions
+//! on the kernel's tracepoints note the times at which each request of one block device is issued and completed, in memory that both
+//! share.
 
 use std::fs::File;
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,30 +34,50 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
 const PERF_EVENT_IOC_SET_BPF: libc::c_ulong = 0x4004_2408;
 
-/// The tracepoint `block:block_rq_issue`, as the kernel describes it.
+/// The tracepoint `block:block_rq_issue` or `block:block_rq_complete`, as the kernel describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracepoint {
-    pub id: u64,
+    id: u64,
     /// Where in its record the device's number is (4 bytes),
-    pub device_at: u16,
+    device_at: i16,
     /// the first sector (8 bytes),
-    pub sector_at: u16,
+    sector_at: i16,
     /// and how many there are (4 bytes): none of a flush.
-    pub count_at: u16,
+    count_at: i16,
+}
+
+impl TryFrom<[u64; 4]> for Tracepoint {
+    type Error = std::num::TryFromIntError;
+
+    /// From its number and the places of device, sector and number of sectors.
+    fn try_from([id, device_at, sector_at, count_at]: [u64; 4]) -> Result<Self, Self::Error> {
+        let [device_at, sector_at, count_at] = [device_at.try_into()?, sector_at.try_into()?, count_at.try_into()?];
+        Ok(Self { id, device_at, sector_at, count_at })
+    }
 }
 
 #[derive(Debug)]
 #[repr(C)]
 struct Slot {
-    sector: AtomicU64,
-    /// 0: none, or taken.
-    issued_ns: AtomicU64,
+    issued: Noted,
+    completed: Noted,
 }
 
-/// Who says when requests were issued.
-pub trait Issued: Send + Sync {
+/// What a program writes.
+#[derive(Debug)]
+#[repr(C)]
+struct Noted {
+    sector: AtomicU64,
+    /// 0: none, or taken.
+    at_ns: AtomicU64,
+}
+
+/// Who says when requests were issued and completed.
+pub trait Told: Send + Sync {
     /// When the request that begins at `offset` was issued, if that is known; each time is told once.
-    fn ns(&self, op: Op, offset: u64) -> Option<u64>;
+    fn issued_ns(&self, op: Op, offset: u64) -> Option<u64>;
+    /// When the last request that begins at `offset` was completed, if that is known; each time is told once.
+    fn completed_ns(&self, op: Op, offset: u64) -> Option<u64>;
 }
 
 /// The slots, in memory that the kernel writes to.
@@ -75,7 +97,8 @@ impl Slots {
         if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(start.cast())) }
     }
 
-    fn at(&self, page: u64) -> &Slot {
+    fn at(&self, sector: u64) -> &Slot {
+        let page = sector >> (PAGE_SHIFT - SECTOR_SHIFT);
         let index = usize::try_from(page % SLOTS as u64).expect("below SLOTS");
         // SAFETY: the index is below SLOTS, and the mapping lives as long as `self`.
         unsafe { &*self.0.add(index) }
@@ -93,32 +116,45 @@ impl Drop for Slots {
 #[derive(Debug)]
 pub struct Arrivals {
     slots: Slots,
-    _attached: OwnedFd,
+    _attached: [OwnedFd; 2],
 }
 
 impl Arrivals {
     /// Of the block device with the kernel's number `device` (major << 20 | minor). Fails where the kernel lets us run no BPF.
-    pub fn watch(tracepoint: Tracepoint, device: u32) -> io::Result<Self> {
+    pub fn watch(issue: Tracepoint, complete: Tracepoint, device: u32) -> io::Result<Self> {
         let map = create_map()?;
         let slots = Slots::of(&map)?;
-        let program = load(&program(tracepoint, device, map.as_raw_fd()))?;
-        Ok(Self { slots, _attached: attach(tracepoint.id, &program)? })
-    }
-
-    fn take(&self, sector: u64) -> Option<u64> {
-        let slot = self.slots.at(sector >> (PAGE_SHIFT - SECTOR_SHIFT));
-        if slot.sector.load(Ordering::Acquire) != sector {
-            return None;
-        }
-        let issued_ns = slot.issued_ns.swap(0, Ordering::AcqRel);
-        (issued_ns != 0).then_some(issued_ns)
+        let run = |tracepoint: Tracepoint, place: usize| {
+            attach(tracepoint.id, &load(&program(tracepoint, device, map.as_raw_fd(), place))?)
+        };
+        Ok(Self { slots, _attached: [run(issue, offset_of!(Slot, issued))?, run(complete, offset_of!(Slot, completed))?] })
     }
 }
 
-impl Issued for Arrivals {
-    fn ns(&self, op: Op, offset: u64) -> Option<u64> {
-        self.take(if op == Op::Flush { NO_SECTOR } else { offset >> SECTOR_SHIFT })
+impl Told for Arrivals {
+    fn issued_ns(&self, op: Op, offset: u64) -> Option<u64> {
+        let sector = first_sector(op, offset);
+        self.slots.at(sector).issued.take(sector)
     }
+
+    fn completed_ns(&self, op: Op, offset: u64) -> Option<u64> {
+        let sector = first_sector(op, offset);
+        self.slots.at(sector).completed.take(sector)
+    }
+}
+
+impl Noted {
+    fn take(&self, sector: u64) -> Option<u64> {
+        if self.sector.load(Ordering::Acquire) != sector {
+            return None;
+        }
+        let at_ns = self.at_ns.swap(0, Ordering::AcqRel);
+        (at_ns != 0).then_some(at_ns)
+    }
+}
+
+fn first_sector(op: Op, offset: u64) -> u64 {
+    if op == Op::Flush { NO_SECTOR } else { offset >> SECTOR_SHIFT }
 }
 
 /// An instruction of BPF: operation, registers (source, destination), offset, immediate value.
@@ -129,12 +165,13 @@ const fn op(code: u8, source: u8, destination: u8, offset: i16, value: i32) -> u
         | (value.cast_unsigned() as u64) << 32
 }
 
-/// Notes sector and time of every request of `device` in its slot.
-fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 19] {
+/// Notes sector and time of every request of `device` in its slot, at the `place` of what is noted there.
+fn program(tracepoint: Tracepoint, device: u32, map: i32, place: usize) -> [u64; 19] {
     let Tracepoint { device_at, sector_at, count_at, .. } = tracepoint;
-    let [device_at, sector_at, count_at] = [device_at, sector_at, count_at].map(u16::cast_signed);
     let mask = i32::try_from(SLOTS - 1).expect("a mask of 16 bits");
     let to_page = i32::try_from(PAGE_SHIFT - SECTOR_SHIFT).expect("a shift");
+    let [sector_place, time_place] =
+        [offset_of!(Noted, sector), offset_of!(Noted, at_ns)].map(|at| i16::try_from(place + at).expect("within a slot"));
     let to_bytes = i32::try_from(size_of::<Slot>().ilog2()).expect("a shift");
     [
         op(0xbf, 1, 6, 0, 0),                      // r6 = the record
@@ -152,8 +189,8 @@ fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 19] {
         op(0x18, BPF_PSEUDO_MAP_VALUE, 2, 0, map), // r2 = the slots
         op(0x00, 0, 0, 0, 0),                      //
         op(0x0f, 1, 2, 0, 0),                      // r2 = the slot
-        op(0x7b, 7, 2, 0, 0),                      // its sector
-        op(0x7b, 0, 2, 8, 0),                      // its time
+        op(0x7b, 7, 2, sector_place, 0),           // its sector
+        op(0x7b, 0, 2, time_place, 0),             // its time
         op(0xb7, 0, 0, 0, 1),                      // r0 = 1: others who look at the tracepoint see it, too
         op(0x95, 0, 0, 0, 0),                      // the end
     ]
@@ -164,7 +201,7 @@ fn create_map() -> io::Result<OwnedFd> {
     let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the kernel reads the limit, which outlives the call; where it refuses, so will the map be.
     unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited) };
-    let value_bytes = u32::try_from(BYTES).expect("a mebibyte");
+    let value_bytes = u32::try_from(BYTES).expect("two mebibytes");
     bpf(BPF_MAP_CREATE, &[BPF_MAP_TYPE_ARRAY, 4, value_bytes, 1, BPF_F_MMAPABLE])
 }
 

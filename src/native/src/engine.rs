@@ -1,19 +1,29 @@
 //! The device in real time: takes requests, asks the model when each is completed, and answers it then.
 
+mod due;
+mod state;
+mod status;
+
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
-use crate::arrivals::Issued;
+use self::due::{Answered, Due};
+use self::state::State;
+use self::status::Counters;
+pub use self::status::Status;
+use crate::arrivals::Told;
 use crate::burner::Burner;
 use crate::clock::now_ns;
-use crate::floor::{Floor, Lately};
+use crate::floor::Floor;
+use crate::lead::Lead;
 use crate::log::{Log, Record};
 use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters, Request};
 use crate::realtime;
+use crate::softirq::Softirqs;
 use crate::timer::Timer;
 use crate::undo::{Undo, Versions};
 
@@ -23,7 +33,9 @@ pub const MAX_TRANSFER: u64 = 1 << 20;
 /// What is in force, beside the model, from one `set` to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// What the emulator itself adds, by requests in flight of late: replies are sent earlier by this, though never before the arrival.
+    /// What is added to the model's latency, by requests in flight of late: replies are sent earlier by this, though never before the
+    /// arrival. Where the kernel says when requests are completed it is only what is added outside of the block device, and replies
+    /// lead by the rest. Without a floor no reply is early.
     pub floor: Floor,
     /// CPU time to burn for each request, after its reply.
     pub burn_ns: u64,
@@ -36,57 +48,9 @@ pub trait Answer: Send + 'static {
     fn fail(self);
 }
 
-struct State {
-    parameters: Parameters,
-    model: Model,
-    setting: Setting,
-    number: u32,
-    next_seq: u64,
-    /// No request arrives before it: the last arrival, or the last change of what is in force.
-    latest_ns: u64,
-    /// The last request, if it may be a part of a larger one: its operation, where it ended, and when it arrived.
-    split: Option<(Op, u64, u64)>,
-    /// For the floor.
-    lately: Lately,
-    /// Stalls so far: begin and end.
-    stalls: Vec<(u64, u64)>,
-}
-
-impl State {
-    fn new(parameters: Parameters) -> Self {
-        Self {
-            model: Model::new(parameters.clone()),
-            parameters,
-            setting: Setting::default(),
-            number: 0,
-            next_seq: 0,
-            latest_ns: 0,
-            split: None,
-            lately: Lately::default(),
-            stalls: Vec::new(),
-        }
-    }
-
-    /// When a request arrives that is taken now: when it was issued, or, as the rest of a larger one, when that was; if nobody knows,
-    /// now. Never before the last one, nor before what is in force.
-    fn arrival_ns(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, now_ns: u64) -> u64 {
-        let rest = self.split.filter(|(before, end, _)| (*before, *end) == (op, offset)).map(|(.., arrival_ns)| arrival_ns);
-        self.latest_ns = issued_ns.or(rest).map_or(now_ns, |ns| ns.min(now_ns).max(self.latest_ns));
-        self.split = (length == MAX_TRANSFER).then_some((op, offset + length, self.latest_ns));
-        self.latest_ns
-    }
-
-    /// What is in force now is so for requests that arrive from now on; returns its number and the time.
-    fn begin(&mut self) -> (u32, u64) {
-        self.number += 1;
-        self.latest_ns = now_ns();
-        self.lately = Lately::default();
-        (self.number, self.latest_ns)
-    }
-}
-
 struct Pending<A> {
     record: Record,
+    due: Due,
     burn_ns: u64,
     power: u64,
     /// Of a flush: what is durable when it is answered.
@@ -110,45 +74,15 @@ pub struct Cut {
     pub at_ns: u64,
 }
 
-#[derive(Default)]
-struct Counters {
-    requests: [AtomicU64; 4],
-    bytes: [AtomicU64; 4],
-    inflight: AtomicU32,
-    max_inflight: AtomicU32,
-    stamped: AtomicU64,
-    failed: AtomicU64,
-}
-
-/// What the engine has done since it was made.
-#[derive(Clone, Debug)]
-pub struct Status {
-    /// By operation, in the order of [`Op::ALL`].
-    pub requests: [u64; 4],
-    pub bytes: [u64; 4],
-    pub inflight: u32,
-    pub max_inflight: u32,
-    /// Requests of which the kernel said when they reached the block device; of the others arrival is when they are taken.
-    pub stamped: u64,
-    pub log_written: u64,
-    pub log_lost: u64,
-    pub burn_owed_ns: u64,
-    pub setting: Setting,
-    pub number: u32,
-    /// Begin and end of every stall.
-    pub stalls: Vec<(u64, u64)>,
-    /// Requests that a power cut failed, or that came from before one.
-    pub failed: u64,
-    /// Versions of pages that a power cut could take; `None`: the device is not volatile.
-    pub unflushed_pages: Option<usize>,
-}
-
 pub struct Engine<A> {
     pub memory: Memory,
     volatile: Option<Volatile>,
-    issued: RwLock<Option<Box<dyn Issued>>>,
+    told: RwLock<Option<Box<dyn Told>>>,
+    lead: Lead,
+    answered: Answered,
     state: Mutex<State>,
     timer: Timer<Pending<A>>,
+    softirqs: Softirqs,
     burner: Burner,
     log: Log,
     counters: Counters,
@@ -162,9 +96,12 @@ impl<A: Answer> Engine<A> {
         let engine = Arc::new(Self {
             memory: Memory::new(size)?,
             volatile: volatile.then(|| Volatile { power: RwLock::new(0), undo: Mutex::new(Undo::new(size)) }),
-            issued: RwLock::new(None),
+            told: RwLock::new(None),
+            lead: Lead::default(),
+            answered: Answered::default(),
             state: Mutex::new(state),
             timer: Timer::new(),
+            softirqs: Softirqs::new(),
             burner: Burner::default(),
             log: Log::create(log)?,
             counters: Counters::default(),
@@ -190,9 +127,11 @@ impl<A: Answer> Engine<A> {
         self.volatile.as_ref().map_or(0, |volatile| *volatile.power.read().expect("no thread panics with the lock"))
     }
 
-    /// From now on the kernel says when requests of a block device arrive; `None`: they arrive when they are taken.
-    pub fn watch(&self, issued: Option<Box<dyn Issued>>) {
-        let before = std::mem::replace(&mut *self.issued.write().expect("no thread panics with the lock"), issued);
+    /// From now on the kernel says when requests of a block device arrive and when they are completed; `None`: they arrive when they
+    /// are taken.
+    pub fn watch(&self, told: Option<Box<dyn Told>>) {
+        let before = std::mem::replace(&mut *self.told.write().expect("no thread panics with the lock"), told);
+        self.lead.forget();
         drop(before); // without the lock: the kernel may take its time
     }
 
@@ -247,12 +186,13 @@ impl<A: Answer> Engine<A> {
         self.counters.max_inflight.fetch_max(inflight, Ordering::Relaxed);
         self.counters.requests[op as usize].fetch_add(1, Ordering::Relaxed);
         self.counters.bytes[op as usize].fetch_add(length, Ordering::Relaxed);
-        let issued_ns = self.issued.read().expect("no thread panics with the lock").as_ref().and_then(|all| all.ns(op, offset));
+        let issued_ns =
+            self.told.read().expect("no thread panics with the lock").as_ref().and_then(|told| told.issued_ns(op, offset));
         self.counters.stamped.fetch_add(u64::from(issued_ns.is_some()), Ordering::Relaxed);
-        let (deadline_ns, now_ns, pending) = {
+        let (deadline_ns, pending) = {
             let mut state = self.state.lock().expect("no thread panics with the lock");
             let now_ns = now_ns();
-            let arrival_ns = state.arrival_ns(op, offset, length, issued_ns, now_ns);
+            let (arrival_ns, is_known) = state.arrival_ns(op, offset, length, issued_ns, now_ns);
             let request = Request { arrival_ns, op, offset, length };
             let stalled_ns = state.model.stalled_until_ns();
             let nominal_ns = state.model.completion_ns(&request);
@@ -264,13 +204,18 @@ impl<A: Answer> Engine<A> {
             state.next_seq += 1;
             let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
             let lately = state.lately.with(inflight, now_ns, nominal_ns - arrival_ns);
-            let deadline_ns = nominal_ns.saturating_sub(state.setting.floor.ns(lately));
-            (deadline_ns, now_ns, Pending { record, burn_ns: state.setting.burn_ns, power, closed, answer })
+            let due_ns = nominal_ns.saturating_sub(state.setting.floor.ns(lately));
+            let (leads, latency_ns) = (is_known && !state.setting.floor.is_none(), nominal_ns - arrival_ns);
+            let lead_ns = if leads { self.lead.ns(lately, latency_ns) } else { 0 };
+            let deadline_ns = due_ns.saturating_sub(lead_ns);
+            let learns = leads && issued_ns.is_some();
+            let due = Due { at_ns: due_ns, request, latency_ns, lately, waits: deadline_ns > now_ns, learns };
+            (deadline_ns, Pending { record, due, burn_ns: state.setting.burn_ns, power, closed, answer })
         };
-        if deadline_ns <= now_ns {
-            self.reply(pending);
-        } else {
+        if pending.due.waits {
             self.timer.schedule(deadline_ns, pending.record.seq, pending);
+        } else {
+            self.reply(pending);
         }
     }
 
@@ -292,7 +237,12 @@ impl<A: Answer> Engine<A> {
         // Before the answer: who gets it may submit the next request at once.
         self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
         pending.answer.send(&self.memory);
-        self.log.append(Record { replied_ns: now_ns(), ..pending.record });
+        let replied_ns = now_ns();
+        self.softirqs.run();
+        if let Some(told) = self.told.read().expect("no thread panics with the lock").as_deref() {
+            self.answered.add(pending.due, told, &self.lead);
+        }
+        self.log.append(Record { replied_ns, ..pending.record });
         self.burner.owe(pending.burn_ns);
         if let Some((volatile, _)) = closed {
             let released = volatile.undo.lock().expect("no thread panics with the lock").release();
@@ -371,6 +321,7 @@ impl<A: Answer> Engine<A> {
             burn_owed_ns: self.burner.owed_ns(),
             setting,
             number,
+            leads_ns: self.lead.all(),
             stalls,
             failed: self.counters.failed.load(Ordering::Relaxed),
             unflushed_pages: self

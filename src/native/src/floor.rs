@@ -1,6 +1,7 @@
-//! What the emulator itself adds to a request's latency: the more requests are in flight, the more they wait for its cores.
+//! What is added to the model's latency: the more requests are in flight, the more they wait for cores.
 
-const MILLI: u64 = 1000;
+/// Requests in flight of late are counted in thousandths.
+pub const MILLI: u64 = 1000;
 /// The most requests in flight are forgotten within so many latencies of those that come after,
 const FADING: u64 = 8;
 /// and not sooner than this.
@@ -53,6 +54,11 @@ impl Floor {
         }
     }
 
+    /// Whether nothing is added.
+    pub fn is_none(&self) -> bool {
+        self.points.iter().all(|(_, ns)| *ns == 0)
+    }
+
     /// For one request alone.
     pub fn alone_ns(&self) -> u64 {
         self.points.first().map_or(0, |(_, ns)| *ns)
@@ -69,6 +75,10 @@ mod tests {
         assert_eq!(
             [0, 1000, 2000, 3000, 4000, 4500, 5000, 6000, 7000, 8000, 1_000_000].map(|lately| floor.ns(lately)),
             [100, 100, 200, 400, 600, 700, 800, 1000, 900, 900, 900]
+        );
+        assert_eq!(
+            [Floor::default(), Floor::new(0, &[(2, 0)]), Floor::new(0, &[(2, 1)])].map(|floor| floor.is_none()),
+            [true, true, false]
         );
         assert_eq!((Floor::new(7, &[]).ns(9000), Floor::default().ns(1000), floor.alone_ns()), (7, 0, 100));
     }

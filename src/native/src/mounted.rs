@@ -29,10 +29,6 @@ impl Mounted {
     pub fn disk(mount_point: &Path, source: &str, size: usize, log: Option<&Path>, volatile: bool) -> io::Result<Self> {
         in_real_time(|is_real_time| {
             let (engine, threads) = Engine::start(size, log, volatile)?;
-            if is_real_time {
-                // On the core that they share a request is taken in while the timer waits for its moment, not after it.
-                realtime::take_more();
-            }
             let session = mount(Disk(Arc::clone(&engine)), mount_point, source)?;
             Ok(Self { engine, is_real_time, threads, session: Some(session), known: None })
         })
@@ -44,9 +40,6 @@ impl Mounted {
             let (engine, threads) = Engine::start(NO_BYTES, log, false)?;
             let tree = Tree::new(Arc::clone(&engine), folder)?;
             let known = Some(tree.known());
-            if is_real_time {
-                realtime::take_more();
-            }
             let session = mount(tree, mount_point, source)?;
             Ok(Self { engine, is_real_time, threads, session: Some(session), known })
         })

@@ -64,15 +64,14 @@ impl Disk {
         Ok(py.detach(|| Mounted::tree(&mount_point, source, &folder, log_path.as_deref()))?.into())
     }
 
-    /// Takes from now on the times at which requests arrive from the kernel: those of the block device `major`, `minor`. `OSError` where
-    /// it tells none: then they arrive when they are taken. The tracepoint is `block:block_rq_issue`: its number, and where device,
-    /// sector and number of sectors are in its record.
-    fn watch(&self, py: Python<'_>, major: u32, minor: u32, tracepoint: u64, places: [u16; 3]) -> PyResult<()> {
-        let [device_at, sector_at, count_at] = places;
-        let tracepoint = Tracepoint { id: tracepoint, device_at, sector_at, count_at };
+    /// Takes from now on the times at which requests arrive, and are completed, from the kernel: those of the block device `major`,
+    /// `minor`. `OSError` where it tells none: then they arrive when they are taken. Of each tracepoint, `block:block_rq_issue` and
+    /// `block:block_rq_complete`: its number, and where device, sector and number of sectors are in its record.
+    fn watch(&self, py: Python<'_>, major: u32, minor: u32, issue: [u64; 4], complete: [u64; 4]) -> PyResult<()> {
+        let (issue, complete) = (Tracepoint::try_from(issue)?, Tracepoint::try_from(complete)?);
         py.detach(|| {
             self.engine.watch(None);
-            self.engine.watch(Some(Box::new(Arrivals::watch(tracepoint, major << 20 | minor)?)));
+            self.engine.watch(Some(Box::new(Arrivals::watch(issue, complete, major << 20 | minor)?)));
             Ok(())
         })
     }
@@ -132,6 +131,7 @@ impl Disk {
         dict.set_item("burn_owed_ns", status.burn_owed_ns)?;
         dict.set_item("floor_ns", status.setting.floor.alone_ns())?;
         dict.set_item("setting", status.number)?;
+        dict.set_item("leads_ns", status.leads_ns)?;
         dict.set_item("stalls", status.stalls)?;
         dict.set_item("real_time", self.is_real_time)?;
         dict.set_item("requests_failed", status.failed)?;
@@ -298,10 +298,16 @@ fn preads(py: Python<'_>, path: PathBuf, count: u64) -> PyResult<u64> {
     Ok(py.detach(|| crate::preads::elapsed_ns(&path, count))?)
 }
 
+/// Of each core, each time in ns that it stood still for more than `over_ns`, within `duration_ns`.
+#[pyfunction]
+fn standstills(py: Python<'_>, cores: Vec<usize>, duration_ns: u64, over_ns: u64) -> Vec<Vec<u64>> {
+    py.detach(|| crate::standstill::standstills(&cores, duration_ns, over_ns))
+}
+
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{Disk, preads, replay, simulate, simulate_closed, simulate_streams};
+    use super::{Disk, preads, replay, simulate, simulate_closed, simulate_streams, standstills};
     #[pymodule_export]
     use crate::checkpoint::python::{KnightsAndArchers, Updates};
     #[pymodule_export]

@@ -5,11 +5,6 @@ pub fn take() -> bool {
     set(libc::SCHED_FIFO, 1)
 }
 
-/// Lets it run before those that only took priority, too.
-pub fn take_more() {
-    set(libc::SCHED_FIFO, 2);
-}
-
 /// Makes the calling thread ordinary again.
 pub fn give_up() {
     set(libc::SCHED_OTHER, 0);

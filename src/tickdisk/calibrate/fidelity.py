@@ -5,6 +5,7 @@ arrival, before the floor is subtracted. The device's own times of replying deci
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,18 +14,18 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from tickdisk import host, memory
+from tickdisk import host, memory, standstill
 from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.chains import CHAINS, Chain, OtherChain
 from tickdisk.calibrate.fio import Job
-from tickdisk.calibrate.settle import Settled, ramp_s, settle
-from tickdisk.calibrate.summary import percentile_ns
+from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, settle
+from tickdisk.calibrate.summary import nominal_latency_ns, percentile_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
 
-SCHEMA_VERSION: Literal[2] = 2
+SCHEMA_VERSION: Literal[3] = 3
 ChainName = Literal["tickdisk"] | OtherChain
 OURS: ChainName = "tickdisk"
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -32,7 +33,10 @@ CROSS_DEPTHS, CROSS_NS = (1, 32), 1_000_000
 PIPES_BYTES_PER_S = (150e6, 550e6, 1e9, 2e9)
 SHARE_OF_CEILING = 0.5
 """Up to this share of the requests that the machine can serve a device is held to its model."""
+QUIET_LATE_SHARE = 0.005
+"""Half of what p99 leaves: where the machine alone makes more of the requests late than this, it says nothing of the device."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 3_000, 0.02, 50_000, 0.10, 0.02
+_LOOK_S = 0.2
 _BLOCK, _PIPE_BLOCK, _PIPE_DEPTH, _SIZE_BYTES = 4 << 10, 1 << 20, 16, 1 << 30
 
 
@@ -62,6 +66,9 @@ class Point(_Strict):
     floor_ns: int
     steal_share: float
     pressure_cpu_share: float
+    late_share: float | None
+    """Which share of the requests the machine alone makes late by more than p99 may be, as seen before and after (`standstill`);
+    None where nobody looked."""
     repeats: int
     too_loaded: bool
 
@@ -76,11 +83,25 @@ class Point(_Strict):
         return abs(self.p50_off_ns) <= max(P50_NS, P50_SHARE * self.nominal_p50_ns)
 
     @property
-    def p99_holds(self) -> bool | None:
-        """Within 50 us or 10 %; None when too few requests lie beyond."""
+    def is_restless(self) -> bool:
+        """Whether the machine stood still too much to tell p99 from it."""
+        return (self.late_share or 0) > QUIET_LATE_SHARE
+
+    @property
+    def p99_is_near(self) -> bool | None:
+        """Within 50 us or 10 %, whatever the machine did; None when too few requests lie beyond."""
         if self.p99_ns is None or self.nominal_p99_ns is None:
             return None
-        return abs(self.p99_ns - self.nominal_p99_ns) <= max(P99_NS, P99_SHARE * self.nominal_p99_ns)
+        return abs(self.p99_ns - self.nominal_p99_ns) <= _allowed_p99_ns(self.nominal_p99_ns)
+
+    @property
+    def p99_holds(self) -> bool | None:
+        """The same, but None, too, when the machine stood still too much to tell."""
+        return None if self.is_restless else self.p99_is_near
+
+
+def _allowed_p99_ns(nominal_ns: int) -> int:
+    return max(P99_NS, round(P99_SHARE * nominal_ns))
 
 
 class Pipe(_Strict):
@@ -102,7 +123,7 @@ class Pipe(_Strict):
 class Fidelity(_Strict):
     """`fidelity.json`: the points of one run, and what this machine can serve at all."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     machine: Mapping[str, Any]
     fio: str
     seconds_per_point: float
@@ -149,6 +170,8 @@ def describe(found: Fidelity) -> Iterator[str]:
         holds = {(True, True): "holds", (True, None): "p50 holds", (True, False): "p99 DOES NOT HOLD"}
         verdict = holds.get((point.p50_holds, point.p99_holds), "p50 DOES NOT HOLD") if found.counts(point) else ""
         loaded = ", too much load" if point.too_loaded else ""
+        if verdict and point.is_restless:
+            loaded += f", p99 not judged: the machine alone makes {point.late_share:.1%} late"
         head = f"{point.chain:9}{point.device:22}{point.op:6}{point.queue_depth:6}"
         yield f"{head}{off[0]}{off[1]}{point.iops:12,.0f}  {verdict}{loaded}"
     for pipe in found.pipes:
@@ -158,8 +181,11 @@ def describe(found: Fidelity) -> Iterator[str]:
     beside = "; ".join(f"{name}: {words}" for name, words in found.others.items())
     yield f"ceiling {found.ceiling_iops:,.0f} requests/s, floor {least_us:.1f} us, beside it: {beside}"
     held = [point for point in found.points if found.counts(point)]
-    p50, p99 = sum(point.p50_holds for point in held), sum(point.p99_holds is True for point in held)
-    yield f"p50 holds at {p50} of {len(held)} points, p99 at {p99}"
+    judged = [point.p99_holds for point in held if point.p99_holds is not None]
+    restless = [point.p99_is_near for point in held if point.is_restless and point.p99_is_near is not None]
+    p50, p99 = sum(point.p50_holds for point in held), f"{sum(judged)} of {len(judged)}"
+    others = f"{len(restless)} without a quiet moment, {sum(restless)} of which are near all the same"
+    yield f"p50 holds at {p50} of {len(held)} points, p99 at {p99}; {others}"
 
 
 def measure_fidelity(
@@ -170,8 +196,13 @@ def measure_fidelity(
     depths: Sequence[int] = DEPTHS,
     limits: Mapping[str, float] = LIMITS,
     repeats: int = REPEATS,
+    quiet_repeats: int = 0,
 ) -> Fidelity:
-    """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote."""
+    """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote.
+
+    A job is run again while the machine's load is above `limits`, at most `repeats` times, and while the machine stands still too
+    much to tell p99, at most `quiet_repeats` times; the last is kept.
+    """
     with memory.folder() as fast:
         log, others, crossed = fast / "device.log", dict[str, str](), list[Point]()
         for chain in CHAINS.values():
@@ -180,15 +211,17 @@ def measure_fidelity(
             if lack is None:
                 crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats)
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
-            run = _Run(table, seconds)
-            bare = settle(table, NO_DELAY, seconds)
+            run = _Run(table, seconds, quiet_repeats)
+            bare = settle(table, NO_DELAY, seconds, before=_look)
             for depth in depths:
                 run.point(NO_DELAY, bare, "read", depth)
             for model in models:
-                settled = settle(table, model.steady(), seconds, depths)
+                settled = settle(table, model.steady(), seconds, depths, before=_look)
                 for depth in depths:
                     for op in ("read", "write"):
                         run.point(model, settled, op, depth)
+            if table.disk.status()["log_overflow"]:
+                raise TickdiskError("the device's log could not keep up with its requests; run it again on a quieter machine")
             pipes = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in ("read", "write")]
         points = [*run.points(read_log(log).to_pandas()), *crossed]
     result = Fidelity(
@@ -205,18 +238,51 @@ def measure_fidelity(
     return result
 
 
+def _look() -> standstill.Standstills:
+    """Looks before every job, as cores that have been busy are faster for a while."""
+    return standstill.look(_LOOK_S)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A point that was measured."""
+
+    model: DeviceModel
+    floor_ns: int
+    setting: int
+    measured: Measured
+    late_share: float | None = None
+    repeats: int = 0
+    """Because the machine was restless."""
+
+
 class _Run:
     """Jobs on one bench, each under a setting of its own, so that the device's log tells them apart."""
 
-    def __init__(self, table: Bench, seconds: float) -> None:
-        self._bench, self._seconds = table, seconds
-        self._made: list[tuple[DeviceModel, int, int, Measured]] = []
+    def __init__(self, table: Bench, seconds: float, quiet_repeats: int) -> None:
+        self._bench, self._seconds, self._quiet_repeats = table, seconds, quiet_repeats
+        self._made: list[_Made] = []
 
     def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
         """Measures a point; repeats of it have the setting in common, and the last one counts."""
         number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
-        measured = self._bench.run(Job(op, "random", _BLOCK, depth, self._seconds + ramp_s(self._seconds)))
-        self._made.append((model, dict(settled.deep_floors).get(depth, settled.floor_ns), number, measured))
+        job = Job(op, "random", _BLOCK, depth, self._seconds + ramp_s(self._seconds))
+        floor_ns, repeats = dict(settled.deep_floors).get(depth, settled.floor_ns), 0
+        while True:
+            measured, late_share = self._watched(job, nominal_latency_ns(model, op, _BLOCK))
+            if (late_share or 0) <= QUIET_LATE_SHARE or repeats == self._quiet_repeats:
+                break
+            repeats += 1
+        self._made.append(_Made(model, floor_ns, number, measured, late_share, repeats))
+
+    def _watched(self, job: Job, nominal_ns: int) -> tuple[Measured, float | None]:
+        """Runs a job after a look at how still the machine stands, and before one, where it can be held to its model at all."""
+        before = _look()
+        measured = self._bench.run(job)
+        if nominal_ns == 0 or job.queue_depth * 1e9 / nominal_ns > MOST_IOPS:
+            return measured, None
+        seen = standstill.both(before, _look())
+        return measured, seen.late_share(_allowed_p99_ns(nominal_ns), nominal_ns)
 
     def pipe(self, op: Literal["read", "write"], bytes_per_s: int) -> Pipe:
         """Measures a bandwidth."""
@@ -237,24 +303,20 @@ class _Run:
         log = log[log["length"] == _BLOCK]
         by_setting = dict(tuple(log.groupby(["setting", "op"])))
         points = []
-        for model, floor_ns, number, measured in self._made:
-            own = by_setting[number, measured.job.op].tail(len(measured.requests))
+        for made in self._made:
+            own = by_setting[made.setting, made.measured.job.op].tail(len(made.measured.requests))
+            if len(own) < len(made.measured.requests):
+                raise TickdiskError(
+                    f"{made.measured.job.name} on {made.model.name}: the device's log lacks requests; run it again"
+                )
             begun_ns = int(own["arrival_ns"].iloc[0]) + int(ramp_s(self._seconds) * 1e9)
             kept = own[own["arrival_ns"] >= begun_ns]
-            points.append(
-                _point(OURS, model, measured, self._seconds, (kept["nominal_ns"] - kept["arrival_ns"]).to_numpy(), floor_ns)
-            )
+            points.append(_point(OURS, made, self._seconds, (kept["nominal_ns"] - kept["arrival_ns"]).to_numpy()))
         return points
 
 
-def _point(
-    chain: ChainName,
-    model: DeviceModel,
-    measured: Measured,
-    seconds: float,
-    said_ns: npt.NDArray[np.int64],
-    floor_ns: int,
-) -> Point:
+def _point(chain: ChainName, made: _Made, seconds: float, said_ns: npt.NDArray[np.int64]) -> Point:
+    model, measured = made.model, made.measured
     job, kept = measured.job, measured.requests.after(ramp_s(seconds) * 1000)
     if len(kept) == 0 or len(said_ns) == 0:
         raise TickdiskError(f"{job.name} on {model.name}: no request after the ramp; measure for longer than {seconds:g} s")
@@ -273,10 +335,11 @@ def _point(
         nominal_p999_ns=percentile_ns(said_ns, 0.999),
         iops=measured.requests.requests_per_s or 0.0,
         nominal_iops=job.queue_depth * 1e9 / max(float(said_ns.mean()), 1.0),
-        floor_ns=floor_ns,
+        floor_ns=made.floor_ns,
         steal_share=measured.load.steal_share,
         pressure_cpu_share=measured.load.pressure_cpu_share,
-        repeats=measured.repeats,
+        late_share=made.late_share,
+        repeats=measured.repeats + made.repeats,
         too_loaded=measured.too_loaded,
     )
 
@@ -289,5 +352,6 @@ def _cross_check(chain: Chain, folder: Path, seconds: float, limits: Mapping[str
         for depth in CROSS_DEPTHS:
             job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
             measured = run_unloaded(job, target, folder, limits=limits, repeats=repeats)
-            points.append(_point(chain.name, model, measured, seconds, np.array([CROSS_NS] * len(measured.requests)), 0))
+            said_ns = np.array([CROSS_NS] * len(measured.requests))
+            points.append(_point(chain.name, _Made(model, 0, 0, measured), seconds, said_ns))
     return points

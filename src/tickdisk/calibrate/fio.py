@@ -152,7 +152,8 @@ def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | No
     for left in (answer, prefix.with_name(f"{job.name}_lat.1.log")):
         left.unlink(missing_ok=True)
     command: list[str | Path] = ["fio", "--output-format=json", f"--output={answer}", "--eta=never", job_file]
-    child = Child(f"fio_{job.name}", command, folder, cores=cores)
+    # fio is to see a completion when there is one, not when a core is free for it.
+    child = Child(f"fio_{job.name}", command, folder, cores=cores, real_time=True)
     try:
         code = child.wait((job.seconds or 0) + _GRACE_S)
     finally:

@@ -12,7 +12,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -71,7 +71,7 @@ class DeviceResult(_Strict):
     latency_ns: Count
     """Nominal latency of a 4 KiB read on the idle device."""
     floor_ns: Count
-    """The emulator's own latency, subtracted from every deadline; the excess of p50 over nominal at queue depth 1."""
+    """What is added to the model's latency, subtracted from every deadline: the excess of p50 over nominal at queue depth 1."""
     deep_floors: list[tuple[int, int]] = []
     """The same with more requests in flight: their number, ascending from 2, and ns."""
     floor_looks: Annotated[int, Field(ge=1)]
@@ -90,7 +90,7 @@ class DeviceResult(_Strict):
 class Calibration(_Strict):
     """`calibration.json`; the raw latencies are in `calibration/requests.parquet` beside it."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     machine: Mapping[str, Any]
     backend: str
     """Of the devices, one of `tickdisk.device.BACKENDS`."""
@@ -105,7 +105,7 @@ class Calibration(_Strict):
     limits: Mapping[str, float]
     """Above these shares a job was repeated."""
     arrivals_lack: str = ""
-    """Why the kernel did not say when requests arrived, if it did not: waiting for the emulator is then in the floors."""
+    """Why the kernel did not say when requests arrived, if it did not: what the emulator takes is then in the floors."""
     requests: str
     """The table of raw latencies, relative to this file."""
     devices: list[DeviceResult]

@@ -1,7 +1,7 @@
-"""The emulator's own latency under a model: looked at by fio, subtracted, and looked at again."""
+"""What is added to a model's latency: looked at by fio, subtracted, and looked at again."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,10 @@ from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 
 _BLOCK = 4 << 10
-_CORRECTIONS, _DEEP_LOOKS = 2, 5
-_MOST_IOPS = 60_000
+_CORRECTIONS, _DEEP_LOOKS = 3, 5
+_LEAST_NS = 1
+"""Without a floor replies would not lead by what the kernel needs to complete them."""
+MOST_IOPS = 60_000
 """Above half of what two cores can serve requests wait for the emulator, which no floor can take back."""
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
 
@@ -36,22 +38,32 @@ class Settled:
     last: Measured
 
 
-def settle(bench: Bench, model: DeviceModel, seconds: float, depths: Sequence[int] = ()) -> Settled:
-    """Leaves the floor in force: what p50 exceeds nominal by without one, corrected by what is then missing, at most twice.
+def settle(
+    bench: Bench,
+    model: DeviceModel,
+    seconds: float,
+    depths: Sequence[int] = (),
+    before: Callable[[], object] = lambda: None,
+) -> Settled:
+    """Leaves the floor in force: what p50 exceeds nominal by with hardly any, corrected by what then lacks, at most three times.
+
+    Where the kernel tells when requests are completed replies lead by what it needs, and the floor is the rest.
 
     The same, but at most five times, at those of the greater `depths` where neither the device's own limits nor this machine's
-    make requests wait.
+    make requests wait. `before` is called before each look: what comes before the jobs that the floor is for.
     """
     nominal_ns = summary.nominal_latency_ns(model, "read_write", _BLOCK)
     alone, near_ns = _look(1, nominal_ns, seconds), summary.latency_tolerance_ns(nominal_ns) / 4
-    floor_ns, looks = 0, 0
+    floor_ns, looks = min(_LEAST_NS, nominal_ns), 0
     while True:
         bench.set(model, floor_ns=floor_ns)
+        before()
         last, looks = bench.run(alone), looks + 1
         missed_ns = _missed_ns(model, last, seconds)
-        corrected_ns = min(max(0, floor_ns + missed_ns), nominal_ns)
+        corrected_ns = min(max(_LEAST_NS, floor_ns + missed_ns), nominal_ns)
         is_near = looks > 1 and abs(missed_ns) <= near_ns
-        if is_near or looks > _CORRECTIONS or floor_ns == nominal_ns:  # at nominal: it cannot get any faster
+        is_fastest = floor_ns == nominal_ns and missed_ns >= 0
+        if is_near or is_fastest or looks > _CORRECTIONS:
             break
         floor_ns = corrected_ns
     deep_floors: list[tuple[int, int]] = []
@@ -59,10 +71,11 @@ def settle(bench: Bench, model: DeviceModel, seconds: float, depths: Sequence[in
         deep_ns = deep_floors[-1][1] if deep_floors else floor_ns
         for _ in range(_DEEP_LOOKS):
             bench.set(model, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
+            before()
             missed_ns = _missed_ns(model, bench.run(_look(depth, nominal_ns, seconds)), seconds)
             if abs(missed_ns) <= near_ns:
                 break
-            deep_ns = min(max(0, deep_ns + missed_ns), nominal_ns)
+            deep_ns = min(max(_LEAST_NS, deep_ns + missed_ns), nominal_ns)
         deep_floors.append((depth, deep_ns))
     bench.set(model, floor_ns=floor_ns, deep_floors=deep_floors)
     return Settled(floor_ns, deep_floors, looks, last)
@@ -81,7 +94,7 @@ def _serves(model: DeviceModel, nominal_ns: int, depth: int) -> bool:
     """Whether so many requests can all be in service at the same time, at a rate that the emulator reaches."""
     iops = depth * 1e9 / max(nominal_ns, 1)
     piped = (model.bandwidth_bytes_per_s or math.inf) / _BLOCK
-    return depth <= (model.channels or depth) and iops <= min(_MOST_IOPS, piped)
+    return depth <= (model.channels or depth) and iops <= min(MOST_IOPS, piped)
 
 
 def off_ns(model: DeviceModel, measured: list[Measured], ramp_ms: float) -> list[int]:

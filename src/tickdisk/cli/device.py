@@ -166,7 +166,7 @@ def _made_of(disk: device.MountedDevice) -> str:
 
 def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:
     if floor_ns > model.latency_ns[0]:
-        print(f"floor-limited: the emulator takes {floor_ns / 1000:.0f} us, the device {model.latency_ns[0] / 1000:g} us")
+        print(f"floor-limited: {floor_ns / 1000:.0f} us are added to the {model.latency_ns[0] / 1000:g} us of the device")
 
 
 def _bytes(size: str) -> int:

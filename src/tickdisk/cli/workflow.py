@@ -82,6 +82,7 @@ def fidelity(plan: _Plan = PLAN_PATH, output: _Output = Path("results/fidelity.j
         [model for model in project.devices.values() if model.tier and model.latency_ns[0] > 0],
         seconds=chosen.fidelity_seconds,
         depths=chosen.fidelity_depths,
+        quiet_repeats=chosen.fidelity_repeats,
         out_path=output,
         limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
     )

@@ -1,4 +1,4 @@
-"""What the emulator itself adds to a request: measured, and subtracted from the model's latency."""
+"""What is added to a model's latency: measured, and subtracted."""
 
 import mmap
 import os
@@ -15,23 +15,26 @@ if TYPE_CHECKING:
 
 _BLOCK = 4096
 _SECONDS = 1.0
-_MOST, _LEAST, _WARM_UP = 400, 40, 5
+_MOST, _LEAST, _WARM_UP = 400, 40, 20
+_LOOKS, _NEAR_NS, _LEAST_NS = 4, 1_000, 1
 
 
 def measure_floor(device: "MountedDevice", model: DeviceModel) -> int:
     """Returns the floor of `model` on a device in ns: the median by which 4 KiB O_DIRECT reads, one at a time, exceed it.
 
-    The wake-up of an idle core is part of it, so it depends on the latency; it is measured a second time with the first result
-    subtracted, because the emulator then sleeps less. A device whose latency varies is held at its median meanwhile. That stays
-    in force with the first result subtracted.
+    The wake-up of an idle core is part of it, so it depends on the latency; it is measured again with the result subtracted until
+    little is missing. It is at least 1, with which replies still lead by what the kernel needs to complete them. A device whose
+    latency varies is held at its median meanwhile, which stays in force.
     """
     model = model.steady()
-    device.set(model, floor_ns=0)
-    first_ns = max(0, _excess_ns(device, model))
-    if first_ns >= model.service_ns(_BLOCK):
-        return first_ns
-    device.set(model, floor_ns=first_ns)
-    return max(0, first_ns + _excess_ns(device, model))
+    floor_ns, nominal_ns = _LEAST_NS, model.service_ns(_BLOCK)
+    for _ in range(_LOOKS):
+        device.set(model, floor_ns=floor_ns)
+        excess_ns = _excess_ns(device, model)
+        floor_ns = max(_LEAST_NS, floor_ns + excess_ns)
+        if abs(excess_ns) <= _NEAR_NS or floor_ns >= nominal_ns:
+            break
+    return floor_ns
 
 
 def _excess_ns(device: "MountedDevice", model: DeviceModel) -> int:

@@ -38,7 +38,7 @@ class Setting:
     model: str
     floor_ns: int
     floor_limited: bool
-    """The emulator alone takes longer than the model: what is realised is the floor."""
+    """More is added than the model's latency: what is realised is the floor."""
 
 
 class MountedDevice:
@@ -135,10 +135,11 @@ class MountedDevice:
             self._loop = None
 
     def set(self, model: DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> Setting:
-        """Puts `model` in force for requests that arrive from now on; `floor_ns`, what the emulator adds, is subtracted.
+        """Puts `model` in force for requests that arrive from now on; `floor_ns`, what is added to it, is subtracted.
 
-        `deep_floors` are what it adds with more requests in flight: their number, ascending from 2, and ns. TickdiskError
-        when the backend cannot be that device.
+        `deep_floors` are what is added with more requests in flight: their number, ascending from 2, and ns. With a floor replies
+        also lead by what the kernel needs to complete them, where it tells; without one no reply is early. TickdiskError when the
+        backend cannot be that device.
         """
         self.backend.check_model(model)
         reply = ask(
@@ -163,10 +164,12 @@ class MountedDevice:
 
         requests and bytes by operation, inflight, max_inflight, stamped (requests of which the kernel said when they reached the
         block device), arrivals_lack (why it does not, if so: they arrive when the emulator takes them), log_written, log_overflow
-        (requests without a record), setting, floor_ns, burn_owed_ns, stalls (begin and end in ns of each that was ordered),
-        requests_failed (by power cuts; they have no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None
-        when the device is not volatile), cpu_ns of the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it
-        could keep idle cores from sleeping), real_time (whether its threads run before all ordinary ones).
+        (requests without a record), setting, floor_ns, leads_ns (how much earlier than due replies are sent, so that the kernel
+        completes requests when they are: the least latency for which it is so, and the lead with 1, 2, 4, ... requests in
+        flight), burn_owed_ns, stalls (begin and end in ns of each that was ordered), requests_failed (by power cuts; they have no
+        record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns of
+        the emulator's threads in total and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping),
+        real_time (whether its threads run before all ordinary ones).
         """
         return {**ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
 

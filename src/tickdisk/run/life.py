@@ -40,7 +40,7 @@ class Stage:
     folder: Path
 
     def floor_ns(self, arm: str) -> int:
-        """The emulator's own latency, which is subtracted from the arm's."""
+        """What is added to the arm's latency, and subtracted."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
     def set(self, disk: device.MountedDevice, arm: str) -> device.Setting:

@@ -127,7 +127,7 @@ fn a_request_arrives_when_it_was_issued() {
     let (_, begin_ns) = state.begin();
     let at = |after_ns: u64| begin_ns + after_ns;
     let mut read =
-        |offset, length, issued: Option<u64>, now| state.arrival_ns(Op::Read, offset, length, issued, at(now)) - begin_ns;
+        |offset, length, issued: Option<u64>, now| state.arrival_ns(Op::Read, offset, length, issued, at(now)).0 - begin_ns;
     assert_eq!(read(0, 4096, None, 10), 10, "nobody knows");
     assert_eq!(read(0, 4096, Some(at(15)), 20), 15);
     assert_eq!(read(0, 4096, Some(at(12)), 30), 15, "not before the last one");
@@ -138,11 +138,65 @@ fn a_request_arrives_when_it_was_issued() {
     assert_eq!(read(2 * MAX_TRANSFER, 8192, None, 80), 55, "the rest");
     assert_eq!(read(2 * MAX_TRANSFER + 8192, 8192, None, 90), 90);
     assert_eq!(read(0, MAX_TRANSFER, Some(at(95)), 100), 95);
-    assert_eq!(state.arrival_ns(Op::Write, MAX_TRANSFER, 8192, None, at(110)), at(110), "another operation");
+    assert_eq!(state.arrival_ns(Op::Write, MAX_TRANSFER, 8192, None, at(110)), (at(110), false), "another operation");
     let (_, changed_ns) = state.begin();
     assert_eq!(
         state.arrival_ns(Op::Read, 0, 4096, Some(at(1)), changed_ns + 5),
-        changed_ns,
+        (changed_ns, true),
         "what is in force is for what comes after it"
     );
+}
+
+/// A kernel that takes its time: it completes what was answered `AFTER_NS` later. It tells that at once, of flushes when the next
+/// request is answered.
+struct Slow {
+    is_answered: std::sync::atomic::AtomicBool,
+}
+const AFTER_NS: u64 = 40_000;
+
+impl Told for Slow {
+    fn issued_ns(&self, _: Op, _: u64) -> Option<u64> {
+        Some(now_ns())
+    }
+    fn completed_ns(&self, op: Op, _: u64) -> Option<u64> {
+        let waits = op == Op::Flush && !self.is_answered.fetch_xor(true, Ordering::Relaxed);
+        (!waits).then(|| now_ns() + AFTER_NS)
+    }
+}
+
+#[test]
+fn replies_lead_by_what_the_kernel_takes() {
+    let (engine, threads) = Engine::start(1 << 20, None, false).unwrap();
+    let (sender, receiver) = channel();
+    let slow = || Some(Box::new(Slow { is_answered: false.into() }) as Box<dyn Told>);
+    let latency_ns = 2_000_000;
+    let answered_after = |op, count: usize, floor_ns| {
+        engine.set(latency(latency_ns), Setting { floor: Floor::new(floor_ns, &[]), burn_ns: 0 });
+        let mut after_ns: Vec<u64> = (0..count)
+            .map(|_| {
+                let begun_ns = now_ns();
+                engine.submit(0, op, 0, 4096, Tell(sender.clone()));
+                receiver.recv_timeout(SOON).unwrap() - begun_ns
+            })
+            .collect();
+        after_ns.sort_unstable();
+        after_ns
+    };
+    engine.watch(slow());
+    let late = answered_after(Op::Read, 20, 0);
+    assert!(late[0] >= latency_ns, "without a floor none is early");
+    assert_eq!(engine.status().leads_ns, []);
+    let leading = answered_after(Op::Read, 60, 1);
+    assert!(leading[30] < latency_ns, "{leading:?}");
+    let [(from_ns, [alone_ns, deeper_ns @ ..])] = engine.status().leads_ns[..] else { panic!("one row") };
+    assert!(from_ns <= latency_ns && latency_ns < 2 * from_ns);
+    assert!((20_000..=500_000).contains(&alone_ns) && deeper_ns == [0; 7], "{alone_ns}");
+    engine.watch(slow());
+    assert_eq!(engine.status().leads_ns, [], "another block device");
+    answered_after(Op::Flush, 60, 1);
+    assert!(engine.status().leads_ns[0].1[0] >= 20_000, "of flushes it is learned later");
+    engine.watch(None);
+    answered_after(Op::Read, 5, 1);
+    assert_eq!(engine.status().leads_ns, [], "nobody tells");
+    end(&engine, threads);
 }
