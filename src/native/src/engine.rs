@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
 use self::due::{Answered, Due};
-use self::state::State;
+use self::state::{Arrival, State};
 use self::status::Counters;
 pub use self::status::Status;
 use crate::arrivals::Told;
@@ -192,7 +192,7 @@ impl<A: Answer> Engine<A> {
         let (deadline_ns, pending) = {
             let mut state = self.state.lock().expect("no thread panics with the lock");
             let now_ns = now_ns();
-            let (arrival_ns, is_known) = state.arrival_ns(op, offset, length, issued_ns, now_ns);
+            let Arrival { at_ns: arrival_ns, moved_ns, is_known } = state.arrival(op, offset, length, issued_ns, now_ns);
             let request = Request { arrival_ns, op, offset, length };
             let stalled_ns = state.model.stalled_until_ns();
             let nominal_ns = state.model.completion_ns(&request);
@@ -204,7 +204,7 @@ impl<A: Answer> Engine<A> {
             state.next_seq += 1;
             let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
             let lately = state.lately.with(inflight, now_ns, nominal_ns - arrival_ns);
-            let due_ns = nominal_ns.saturating_sub(state.setting.floor.ns(lately));
+            let due_ns = nominal_ns.saturating_sub(moved_ns + state.setting.floor.ns(lately));
             let (leads, latency_ns) = (is_known && !state.setting.floor.is_none(), nominal_ns - arrival_ns);
             let lead_ns = if leads { self.lead.ns(lately, latency_ns) } else { 0 };
             let deadline_ns = due_ns.saturating_sub(lead_ns);

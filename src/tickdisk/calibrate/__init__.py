@@ -24,7 +24,7 @@ from tickdisk.calibrate.record import (
     interpolate_floor,
     load_calibration,
 )
-from tickdisk.calibrate.settle import ramp_s
+from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, percentile_ns
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Pipe",
     "Point",
     "Requests",
+    "Settled",
     "Target",
     "acceptance",
     "bench",
@@ -61,4 +62,5 @@ __all__ = [
     "percentile_ns",
     "ramp_s",
     "run_job",
+    "settle",
 ]

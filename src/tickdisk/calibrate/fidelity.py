@@ -216,7 +216,7 @@ def measure_fidelity(
             for depth in depths:
                 run.point(NO_DELAY, bare, "read", depth)
             for model in models:
-                settled = settle(table, model.steady(), seconds, depths, before=_look)
+                settled = settle(table, model, seconds, depths, before=_look)
                 for depth in depths:
                     for op in ("read", "write"):
                         run.point(model, settled, op, depth)

@@ -131,7 +131,7 @@ class _Session:
 
     def tier(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
-        settled = settle(self._bench, model.steady(), self._seconds, self._depths)
+        settled = settle(self._bench, model, self._seconds, self._depths)
         self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
         measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model.latency_ns[0])]
         for each in measured:
@@ -141,7 +141,7 @@ class _Session:
 
     def floor_only(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor; the last look at it gives p50 and CPU."""
-        settled = settle(self._bench, model.steady(), self._seconds, self._depths)
+        settled = settle(self._bench, model, self._seconds, self._depths)
         self._keep(model, settled.last)
         return self._device(model, settled, [settled.last])
 

@@ -10,16 +10,18 @@ import numpy.typing as npt
 from tickdisk.calibrate import summary
 from tickdisk.calibrate.bench import Bench, Measured
 from tickdisk.calibrate.fio import Job, Op
-from tickdisk.device import DeviceModel
+from tickdisk.device import OPS, DeviceModel, QuantilesByInflight, simulate_closed
 from tickdisk.errors import TickdiskError
 
 _BLOCK = 4 << 10
 _CORRECTIONS, _DEEP_LOOKS = 3, 5
 _LEAST_NS = 1
 """Without a floor replies would not lead by what the kernel needs to complete them."""
-MOST_IOPS = 60_000
+MOST_IOPS = 75_000
 """Above half of what two cores can serve requests wait for the emulator, which no floor can take back."""
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
+_SIMULATED = 20_000
+"""Requests; many for each place in a queue."""
 
 
 def ramp_s(seconds: float) -> float:
@@ -47,52 +49,88 @@ def settle(
 ) -> Settled:
     """Leaves the floor in force: what p50 exceeds nominal by with hardly any, corrected by what then lacks, at most three times.
 
-    Where the kernel tells when requests are completed replies lead by what it needs, and the floor is the rest.
+    Where the kernel tells when requests are completed replies lead by what it needs, and the floor is the rest. A device whose
+    latency varies is held at its median meanwhile, which stays in force.
 
     The same, but at most five times, at those of the greater `depths` where neither the device's own limits nor this machine's
     make requests wait. `before` is called before each look: what comes before the jobs that the floor is for.
     """
-    nominal_ns = summary.nominal_latency_ns(model, "read_write", _BLOCK)
-    alone, near_ns = _look(1, nominal_ns, seconds), summary.latency_tolerance_ns(nominal_ns) / 4
-    floor_ns, looks = min(_LEAST_NS, nominal_ns), 0
+    steady = model.steady()
+    look = _Look(bench, seconds, before)
+    floor_ns, looks = min(_LEAST_NS, _nominal_ns(steady)), 0
     while True:
-        bench.set(model, floor_ns=floor_ns)
-        before()
-        last, looks = bench.run(alone), looks + 1
-        missed_ns = _missed_ns(model, last, seconds)
-        corrected_ns = min(max(_LEAST_NS, floor_ns + missed_ns), nominal_ns)
-        is_near = looks > 1 and abs(missed_ns) <= near_ns
-        is_fastest = floor_ns == nominal_ns and missed_ns >= 0
+        bench.set(steady, floor_ns=floor_ns)
+        last = look.at(1, steady)
+        missed_ns, looks = look.missed_ns(steady, last), looks + 1
+        is_near = looks > 1 and _is_near(steady, missed_ns)
+        is_fastest = floor_ns == _nominal_ns(steady) and missed_ns >= 0
         if is_near or is_fastest or looks > _CORRECTIONS:
             break
-        floor_ns = corrected_ns
+        floor_ns = _corrected_ns(steady, floor_ns + missed_ns)
     deep_floors: list[tuple[int, int]] = []
-    for depth in sorted(depth for depth in depths if depth > 1 and _serves(model, nominal_ns, depth)):
+    for depth in sorted(depth for depth in depths if depth > 1):
+        crowded = _crowded(model, depth)
+        if not _serves(crowded, depth):
+            continue
         deep_ns = deep_floors[-1][1] if deep_floors else floor_ns
         for _ in range(_DEEP_LOOKS):
-            bench.set(model, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
-            before()
-            missed_ns = _missed_ns(model, bench.run(_look(depth, nominal_ns, seconds)), seconds)
-            if abs(missed_ns) <= near_ns:
+            bench.set(crowded, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
+            missed_ns = look.missed_ns(crowded, look.at(depth, crowded))
+            if _is_near(crowded, missed_ns):
                 break
-            deep_ns = min(max(_LEAST_NS, deep_ns + missed_ns), nominal_ns)
+            deep_ns = _corrected_ns(crowded, deep_ns + missed_ns)
         deep_floors.append((depth, deep_ns))
-    bench.set(model, floor_ns=floor_ns, deep_floors=deep_floors)
+    bench.set(steady, floor_ns=floor_ns, deep_floors=deep_floors)
     return Settled(floor_ns, deep_floors, looks, last)
 
 
-def _look(depth: int, nominal_ns: int, seconds: float) -> Job:
-    length_s = max(_LOOK_S, _LOOK_REQUESTS * nominal_ns / 1e9)
-    return Job("read_write", "random", _BLOCK, depth, ramp_s(seconds) + length_s)
+@dataclass(frozen=True)
+class _Look:
+    """Looks at what p50 is in fact."""
+
+    bench: Bench
+    seconds: float
+    before: Callable[[], object]
+
+    def at(self, depth: int, model: DeviceModel) -> Measured:
+        self.before()
+        length_s = max(_LOOK_S, _LOOK_REQUESTS * _nominal_ns(model) / 1e9)
+        return self.bench.run(Job("read_write", "random", _BLOCK, depth, ramp_s(self.seconds) + length_s))
+
+    def missed_ns(self, model: DeviceModel, measured: Measured) -> int:
+        return round(float(np.mean(off_ns(model, [measured], ramp_s(self.seconds) * 1000))))
 
 
-def _missed_ns(model: DeviceModel, measured: Measured, seconds: float) -> int:
-    return round(float(np.mean(off_ns(model, [measured], ramp_s(seconds) * 1000))))
+def _nominal_ns(model: DeviceModel) -> int:
+    return summary.nominal_latency_ns(model, "read_write", _BLOCK)
 
 
-def _serves(model: DeviceModel, nominal_ns: int, depth: int) -> bool:
+def _is_near(model: DeviceModel, missed_ns: int) -> bool:
+    return abs(missed_ns) <= summary.latency_tolerance_ns(_nominal_ns(model)) / 4
+
+
+def _corrected_ns(model: DeviceModel, floor_ns: int) -> int:
+    return min(max(_LEAST_NS, floor_ns), _nominal_ns(model))
+
+
+def _crowded(model: DeviceModel, depth: int) -> DeviceModel:
+    """The device held at its median while `depth` requests are in it, where their number decides; no queue for anything."""
+    steady, kinds = model.steady(), (model.read_latency_ns, model.write_latency_ns)
+    if not model.load and not any(isinstance(kind, QuantilesByInflight) for kind in kinds):
+        return steady
+    free = {"channels": None, "bandwidth_bytes_per_s": None, "credits": (), "seek": None, "stalls": None, "cache": None}
+    alone = model.model_copy(update=free)
+
+    def median_ns(op: str) -> int:
+        arrivals_ns, completions_ns = simulate_closed(alone, depth, np.full(_SIMULATED, OPS.index(op)), 0, _BLOCK)
+        return round(float(np.median((completions_ns - arrivals_ns)[_SIMULATED // 2 :])))
+
+    return steady.model_copy(update={f"{op}_latency_ns": median_ns(op) for op in ("read", "write")})
+
+
+def _serves(model: DeviceModel, depth: int) -> bool:
     """Whether so many requests can all be in service at the same time, at a rate that the emulator reaches."""
-    iops = depth * 1e9 / max(nominal_ns, 1)
+    iops = depth * 1e9 / max(_nominal_ns(model), 1)
     piped = (model.bandwidth_bytes_per_s or math.inf) / _BLOCK
     return depth <= (model.channels or depth) and iops <= min(MOST_IOPS, piped)
 

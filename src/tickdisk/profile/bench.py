@@ -1,7 +1,7 @@
 """Whether a profile behaves elsewhere as its disk does: `python -m tickdisk.profile.bench PATH`.
 
-Profiles what is at PATH, brings the profile up as an emulated device, and measures that at the depths that were held out; then
-the disk once more, because no emulation can be closer to it than it is to itself.
+Profiles what is at PATH, emulates the profile with the floors that a calibration finds for it, and measures that at the depths
+that were held out; then the disk once more, because no emulation can be closer to it than it is to itself.
 """
 
 import argparse
@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 from tickdisk import device, memory
+from tickdisk.calibrate import LIMITS, bench, settle
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
-from tickdisk.profile.measure import HELD_OUT_DEPTHS, Measurements, measure
+from tickdisk.profile.measure import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, measure
 from tickdisk.profile.profile import profile
 from tickdisk.profile.target import source
 
@@ -28,8 +29,7 @@ def main() -> int:
     size_bytes = 4 * _SIZE_BYTES
     profiled = profile(arguments.path, arguments.output, write=False, seconds=arguments.seconds, size_bytes=size_bytes)
     print(screen(profiled.model))
-    with device.up(device.load_device(arguments.output), size_bytes=_SIZE_BYTES, file_system=None) as elsewhere:
-        emulated = _held_out(elsewhere.block_device, arguments.seconds, 0)
+    emulated = _emulated(device.load_device(arguments.output), arguments.seconds)
     again = _held_out(arguments.path, arguments.seconds, size_bytes)
     print(f"{'depth':>6}{'':>5}{'disk us':>10}{'elsewhere us':>14}{'off':>8}{'disk again us':>15}{'off':>8}")
     far = 0
@@ -48,6 +48,15 @@ def main() -> int:
             )
     print(f"{far} of {2 * len(HELD_OUT_DEPTHS)} further off elsewhere than {P50_LIMIT:.0%} at p50 or {P99_LIMIT:.0%} at p99")
     return bool(far)
+
+
+def _emulated(model: device.DeviceModel, seconds: float) -> Measurements:
+    with memory.folder() as folder, bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS) as table:
+        settled = settle(table, model, seconds, (*FIT_DEPTHS, *HELD_OUT_DEPTHS))
+        floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
+        print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
+        table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
+        return _held_out(table.disk.block_device, seconds, 0)
 
 
 def _held_out(path: Path, seconds: float, size_bytes: int) -> Measurements:

@@ -127,7 +127,7 @@ fn a_request_arrives_when_it_was_issued() {
     let (_, begin_ns) = state.begin();
     let at = |after_ns: u64| begin_ns + after_ns;
     let mut read =
-        |offset, length, issued: Option<u64>, now| state.arrival_ns(Op::Read, offset, length, issued, at(now)).0 - begin_ns;
+        |offset, length, issued: Option<u64>, now| state.arrival(Op::Read, offset, length, issued, at(now)).at_ns - begin_ns;
     assert_eq!(read(0, 4096, None, 10), 10, "nobody knows");
     assert_eq!(read(0, 4096, Some(at(15)), 20), 15);
     assert_eq!(read(0, 4096, Some(at(12)), 30), 15, "not before the last one");
@@ -138,13 +138,28 @@ fn a_request_arrives_when_it_was_issued() {
     assert_eq!(read(2 * MAX_TRANSFER, 8192, None, 80), 55, "the rest");
     assert_eq!(read(2 * MAX_TRANSFER + 8192, 8192, None, 90), 90);
     assert_eq!(read(0, MAX_TRANSFER, Some(at(95)), 100), 95);
-    assert_eq!(state.arrival_ns(Op::Write, MAX_TRANSFER, 8192, None, at(110)), (at(110), false), "another operation");
+    let other = state.arrival(Op::Write, MAX_TRANSFER, 8192, None, at(110));
+    assert_eq!((other.at_ns, other.is_known), (at(110), false), "another operation");
     let (_, changed_ns) = state.begin();
-    assert_eq!(
-        state.arrival_ns(Op::Read, 0, 4096, Some(at(1)), changed_ns + 5),
-        (changed_ns, true),
-        "what is in force is for what comes after it"
-    );
+    let next = state.arrival(Op::Read, 0, 4096, Some(at(1)), changed_ns + 5);
+    assert_eq!((next.at_ns, next.is_known), (changed_ns, true), "what is in force is for what comes after it");
+}
+
+#[test]
+fn who_may_have_waited_for_a_completion_arrives_after_it() {
+    let quantiles = vec![vec![0.0, 50_000.0, 90_000.0], vec![1.0, 50_000.0, 90_000.0]];
+    let latency_ns = [(); 4].map(|()| Latency::QuantilesByInflight { inflight: vec![1.0, 2.0], quantiles: quantiles.clone() });
+    let mut state = State::new(Parameters { latency_ns, ..Parameters::default() });
+    let (_, begin_ns) = state.begin();
+    let mut read = |came_ns: u64| {
+        let arrival = state.arrival(Op::Read, 0, 4096, Some(begin_ns + came_ns), begin_ns + came_ns);
+        let request = Request { arrival_ns: arrival.at_ns, op: Op::Read, offset: 0, length: 4096 };
+        (arrival.at_ns - begin_ns, arrival.moved_ns, state.model.completion_ns(&request) - arrival.at_ns)
+    };
+    assert_eq!(read(0), (0, 0, 50_000));
+    assert_eq!(read(48_000), (50_000, 2_000, 50_000), "the first one is over");
+    assert_eq!(read(49_500), (50_000, 500, 90_000), "not before the last one; beside that");
+    assert_eq!(read(90_000), (90_000, 0, 130_000), "far from any");
 }
 
 /// A kernel that takes its time: it completes what was answered `AFTER_NS` later. It tells that at once, of flushes when the next

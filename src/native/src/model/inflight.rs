@@ -13,10 +13,18 @@ impl Inflight {
     /// Those that a request meets that arrives now: it counts, with those that arrived before it and are not completed.
     #[allow(clippy::cast_precision_loss, reason = "a count")]
     pub fn at(&mut self, arrival_ns: u64) -> f64 {
-        while self.completions_ns.peek().is_some_and(|Reverse(done_ns)| *done_ns <= arrival_ns) {
+        self.last_until(arrival_ns);
+        (self.completions_ns.len() + 1) as f64
+    }
+
+    /// The last completion until `limit_ns`; those until then do not count any more.
+    pub fn last_until(&mut self, limit_ns: u64) -> Option<u64> {
+        let mut last_ns = None;
+        while let Some(Reverse(done_ns)) = self.completions_ns.peek().filter(|Reverse(done_ns)| *done_ns <= limit_ns) {
+            last_ns = Some(*done_ns);
             self.completions_ns.pop();
         }
-        (self.completions_ns.len() + 1) as f64
+        last_ns
     }
 
     pub fn add(&mut self, done_ns: u64) {
@@ -38,5 +46,7 @@ mod tests {
             count
         });
         assert_eq!(counts, [1.0, 2.0, 3.0, 3.0, 3.0]);
+        assert_eq!([200, 350, 350].map(|limit_ns| inflight.last_until(limit_ns)), [Some(130), Some(300), None]);
+        assert_eq!(inflight.at(350), 2.0);
     }
 }

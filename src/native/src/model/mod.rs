@@ -136,6 +136,13 @@ impl Model {
         self.stalled_until_ns
     }
 
+    /// When a request that arrives now is taken to arrive, if completions come up to `early_ns` too early: where requests in flight
+    /// decide, after the last completion that it may have waited for. Else now.
+    pub fn after_completion_ns(&mut self, arrival_ns: u64, early_ns: u64) -> u64 {
+        let last_ns = self.inflight.as_mut().and_then(|inflight| inflight.last_until(arrival_ns + early_ns));
+        last_ns.map_or(arrival_ns, |last_ns| last_ns.max(arrival_ns))
+    }
+
     /// Completion of `request` on `CLOCK_MONOTONIC` or any other clock; requests are given in the order of their arrival.
     pub fn completion_ns(&mut self, request: &Request) -> u64 {
         let Request { arrival_ns, op, offset, length } = *request;
@@ -275,6 +282,20 @@ mod tests {
         let completions = [10_000, 200_000, 509_999, 510_000, 600_000].map(|at| model.completion_ns(&read(at, 4096)));
         assert_eq!(completions, [511_000, 511_000, 511_000, 511_000, 601_000]);
         assert_eq!(model.stalled_until_ns(), 510_000);
+    }
+
+    #[test]
+    fn who_may_have_waited_for_a_completion_arrives_after_it() {
+        let quantiles = vec![vec![0.0, 1000.0, 5000.0], vec![1.0, 1000.0, 5000.0]];
+        let latency_ns =
+            [(); 4].map(|()| Latency::QuantilesByInflight { inflight: vec![1.0, 2.0], quantiles: quantiles.clone() });
+        let mut model = Model::new(Parameters { latency_ns, ..Parameters::default() });
+        assert_eq!((model.after_completion_ns(0, 100), model.completion_ns(&read(0, 4096))), (0, 1000));
+        assert_eq!([800, 899].map(|at| model.after_completion_ns(at, 100)), [800, 899]);
+        assert_eq!((model.after_completion_ns(900, 100), model.completion_ns(&read(1000, 4096))), (1000, 2000), "alone");
+        assert_eq!((model.after_completion_ns(1500, 100), model.completion_ns(&read(1500, 4096))), (1500, 6500), "beside it");
+        let mut constant = Model::new(Parameters { latency_ns: constant(1000), ..Parameters::default() });
+        assert_eq!((constant.completion_ns(&read(0, 4096)), constant.after_completion_ns(900, 100)), (1000, 900));
     }
 
     #[test]
