@@ -59,6 +59,24 @@ def test_requests_made_are_requests_counted_in_every_layer(tmp_path: Path) -> No
     assert int(np.median(synced.requests.latency_ns)) >= 2 * DISK.flush_latency_ns
 
 
+def test_the_floor_with_more_in_flight_is_that_of_what_they_take(tmp_path: Path) -> None:
+    table = {"inflight": [1, 3], "quantiles": [[0, 1_000_000, 3_000_000], [1, 1_000_000, 3_000_000]]}
+    ops = {f"{op}_latency_ns": table for op in ("read", "write")}
+    model = device.DeviceModel.model_validate({"name": "crowded", **ops, "flush_latency_ns": 0, "channels": 4})
+    log = tmp_path / "device.log"
+    with calibrate.bench(model, size_bytes=256 << 20, folder=tmp_path, limits={}, log_path=log) as bench:
+        settled = calibrate.settle(bench, model, 0.4, (2, 3, 8))
+        number = bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
+        latency_ns = bench.run(Job("read", "random", 4096, 3, 0.5)).requests.after(100).latency_ns
+    assert [depth for depth, _ in settled.deep_floors] == [2, 3], "eight find no channel each"
+    assert max(floor_ns for _, floor_ns in settled.deep_floors) < 800_000
+    requests = device.read_log(log).to_pandas()
+    requests["latency_ns"] = requests.nominal_ns - requests.arrival_ns
+    looked = requests[requests.setting < number]
+    assert {1_000_000, 2_000_000, 3_000_000} <= set(looked.latency_ns), "held at what so many take"
+    assert abs(float(np.median(latency_ns)) / 3_000_000 - 1) < 0.15
+
+
 def test_a_short_calibration(tmp_path: Path) -> None:
     other = DISK.with_latency(3_000_000)
     said: list[str] = []

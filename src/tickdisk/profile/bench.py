@@ -9,14 +9,15 @@ import sys
 from pathlib import Path
 
 from tickdisk import device, memory
-from tickdisk.calibrate import LIMITS, bench, settle
+from tickdisk.calibrate import LIMITS, Job, bench, settle
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
-from tickdisk.profile.measure import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, measure
+from tickdisk.profile.measure import BLOCK_BYTES, FIT_DEPTHS, HELD_OUT_DEPTHS, ROUNDS, Measurements, measure
 from tickdisk.profile.profile import profile
 from tickdisk.profile.target import source
 
 _SIZE_BYTES = 256 << 20
+_CEILING_DEPTH = 32
 
 
 def main() -> int:
@@ -29,9 +30,9 @@ def main() -> int:
     size_bytes = 4 * _SIZE_BYTES
     profiled = profile(arguments.path, arguments.output, write=False, seconds=arguments.seconds, size_bytes=size_bytes)
     print(screen(profiled.model))
-    emulated = _emulated(device.load_device(arguments.output), arguments.seconds)
+    emulated, ceiling_per_s = _emulated(device.load_device(arguments.output), arguments.seconds)
     again = _held_out(arguments.path, arguments.seconds, size_bytes)
-    print(f"{'depth':>6}{'':>5}{'disk us':>10}{'elsewhere us':>14}{'off':>8}{'disk again us':>15}{'off':>8}")
+    print(f"{'depth':>6}{'':>5}{'disk us':>10}{'elsewhere us':>14}{'off':>8}{'disk again us':>15}{'off':>8}{'of ceiling':>12}")
     far = 0
     for sample in (sample for sample in profiled.measured.samples if sample.queue_depth in HELD_OUT_DEPTHS):
         for share, limit in ((0.5, P50_LIMIT), (0.99, P99_LIMIT)):
@@ -44,19 +45,23 @@ def main() -> int:
             far += abs(other / first - 1) > limit
             print(
                 f"{sample.queue_depth:6}{f'p{share * 100:g}':>5}{first:10.1f}{other:14.1f}{other / first - 1:8.1%}"
-                f"{later:15.1f}{later / first - 1:8.1%}"
+                f"{later:15.1f}{later / first - 1:8.1%}{sample.requests_per_s / ceiling_per_s:12.0%}"
             )
+    print(f"ceiling: {ceiling_per_s:,.0f} requests/s that wait for nothing; above half of it they wait for the emulator's cores")
     print(f"{far} of {2 * len(HELD_OUT_DEPTHS)} further off elsewhere than {P50_LIMIT:.0%} at p50 or {P99_LIMIT:.0%} at p99")
     return bool(far)
 
 
-def _emulated(model: device.DeviceModel, seconds: float) -> Measurements:
+def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, float]:
+    """What is measured on an emulated device, and how many requests a second one without delay serves here."""
     with memory.folder() as folder, bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS) as table:
+        ceiling_per_s = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, seconds / ROUNDS)).requests.requests_per_s
         settled = settle(table, model, seconds, (*FIT_DEPTHS, *HELD_OUT_DEPTHS))
         floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
         print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
         table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
-        return _held_out(table.disk.block_device, seconds, 0)
+        assert ceiling_per_s is not None, "fio makes requests or fails"
+        return _held_out(table.disk.block_device, seconds, 0), ceiling_per_s
 
 
 def _held_out(path: Path, seconds: float, size_bytes: int) -> Measurements:
