@@ -88,6 +88,11 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
     assert said[-1] == "p50 holds at 2 of 2 points, p99 at 1 of 1; 1 without a quiet moment, 1 of which are near all the same"
 
 
+def test_a_point_lasts_longer_where_that_tells_p99() -> None:
+    points = [(4, 6_000_000, 1), (4, 6_000_000, 2), (2, 6_000_000, 1), (4, 0, 1)]
+    assert [calibrate.fidelity.lasting_s(*point) for point in points] == [6.6, 4, 2, 4]
+
+
 @pytest.mark.live
 def test_what_the_model_said_is_told_of_the_same_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate.fidelity, "PIPES_BYTES_PER_S", (150e6,))

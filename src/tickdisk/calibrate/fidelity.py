@@ -36,6 +36,8 @@ SHARE_OF_CEILING = 0.5
 QUIET_LATE_SHARE = 0.005
 """Half of what p99 leaves: where the machine alone makes more of the requests late than this, it says nothing of the device."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 3_000, 0.02, 50_000, 0.10, 0.02
+_P99_REQUESTS = 1_100
+"""Ten beyond, and some for what is late."""
 _LOOK_S = 0.2
 _BLOCK, _PIPE_BLOCK, _PIPE_DEPTH, _SIZE_BYTES = 4 << 10, 1 << 20, 16, 1 << 30
 
@@ -200,6 +202,8 @@ def measure_fidelity(
 ) -> Fidelity:
     """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote.
 
+    A point lasts up to twice as long where that makes p99 estimable.
+
     A job is run again while the machine's load is above `limits`, at most `repeats` times, and while the machine stands still too
     much to tell p99, at most `quiet_repeats` times; the last is kept.
     """
@@ -238,6 +242,12 @@ def measure_fidelity(
     return result
 
 
+def lasting_s(seconds: float, nominal_ns: int, depth: int) -> float:
+    """Returns how long a point lasts: up to twice `seconds` where p99 is estimable then, and not before."""
+    told_s = _P99_REQUESTS * nominal_ns / depth / 1e9
+    return told_s if seconds < told_s <= 2 * seconds else seconds
+
+
 def _look() -> standstill.Standstills:
     """Looks before every job, as cores that have been busy are faster for a while."""
     return standstill.look(_LOOK_S)
@@ -266,10 +276,11 @@ class _Run:
     def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
         """Measures a point; repeats of it have the setting in common, and the last one counts."""
         number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
-        job = Job(op, "random", _BLOCK, depth, self._seconds + ramp_s(self._seconds))
+        nominal_ns = nominal_latency_ns(model, op, _BLOCK)
+        job = Job(op, "random", _BLOCK, depth, lasting_s(self._seconds, nominal_ns, depth) + ramp_s(self._seconds))
         floor_ns, repeats = dict(settled.deep_floors).get(depth, settled.floor_ns), 0
         while True:
-            measured, late_share = self._watched(job, nominal_latency_ns(model, op, _BLOCK))
+            measured, late_share = self._watched(job, nominal_ns)
             if (late_share or 0) <= QUIET_LATE_SHARE or repeats == self._quiet_repeats:
                 break
             repeats += 1
