@@ -8,6 +8,8 @@ import pytest
 
 from tickdisk import calibrate, device
 from tickdisk.calibrate.chains import CHAINS
+from tickdisk.calibrate.settle import crowded
+from tickdisk.report.calibration import verdict_of_points
 
 POINT: dict[str, Any] = {
     "chain": "tickdisk",
@@ -91,6 +93,43 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
 def test_a_point_lasts_longer_where_that_tells_p99() -> None:
     points = [(4, 6_000_000, 1), (4, 6_000_000, 2), (2, 6_000_000, 1), (4, 0, 1)]
     assert [calibrate.fidelity.lasting_s(*point) for point in points] == [6.6, 4, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("holds", "told", "verdict"),
+    [
+        ([], 0, "not valid"),
+        ([True] * 4, 4, "equivalent"),
+        ([True] * 2, 4, "equivalent"),
+        ([True], 4, "not valid"),
+        ([False], 4, "different"),
+    ],
+)
+def test_few_points_that_hold_do_not_speak_for_all(holds: list[bool], told: int, verdict: str) -> None:
+    assert verdict_of_points(holds, told) == verdict
+
+
+CONSTANT = {"read_latency_ns": 100_000, "write_latency_ns": 200_000, "flush_latency_ns": 0}
+BY_INFLIGHT = {"inflight": [1, 4], "quantiles": [[0, 50_000, 350_000], [0.5, 100_000, 400_000], [1, 900_000, 900_000]]}
+CACHE = {"bytes": 1 << 20, "latency_ns": 20_000, "destage_bytes_per_s": 1_000_000}
+
+
+@pytest.mark.parametrize(
+    ("parts", "read_ns", "write_ns"),
+    [
+        ({}, 100_000, 200_000),
+        ({"load": [[1, 1], [5, 2]]}, 150_000, 300_000),
+        ({"load": [[1, 1], [5, 2]], "cache": CACHE}, 150_000, 20_000),
+        ({"load": [[1, 1], [5, 2]], "channels": 2, "bandwidth_bytes_per_s": 1_000_000}, 150_000, 300_000),
+        ({"read_latency_ns": BY_INFLIGHT}, 300_000, 200_000),
+    ],
+)
+def test_a_device_with_three_in_flight_is_held_at_what_they_take(parts: dict[str, Any], read_ns: int, write_ns: int) -> None:
+    model = device.DeviceModel.model_validate({"name": "one", **CONSTANT, **parts})
+    held = crowded(model, 3)
+    assert held.read_latency_ns == pytest.approx(read_ns, rel=0.02)
+    assert held.write_latency_ns == pytest.approx(write_ns, rel=0.02)
+    assert held.latency_ns[0] == held.read_latency_ns, "nothing varies any more"
 
 
 @pytest.mark.live

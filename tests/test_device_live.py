@@ -87,8 +87,8 @@ def test_the_log_has_a_row_for_every_request_that_was_made(tmp_path: Path) -> No
     table.write("device", tmp_path / "device.parquet", everything)
 
 
-MOST_LEAD_NS = 500_000
-"""It has a bound (`lead.rs`)."""
+LEAD_MOVES_NS = 100_000
+"""The lead can have been so much more than it is at the end: its first steps are 16 us (`lead.rs`)."""
 
 
 def test_a_setting_holds_from_its_time_and_its_arithmetic_is_exact(tmp_path: Path) -> None:
@@ -105,6 +105,7 @@ def test_a_setting_holds_from_its_time_and_its_arithmetic_is_exact(tmp_path: Pat
                 os.preadv(descriptor, [memoryview(buffer)[:4096]], number * 4096)
                 os.pwritev(descriptor, [memoryview(buffer)[:8192]], number * 8192)
         end = disk.set(model(0), floor_ns=0)
+        most_lead_ns = max((lead_ns for _, leads_ns in disk.status()["leads_ns"] for lead_ns in leads_ns), default=0)
     transfer = {"read": [4096 * 1000, 0, 0], "write": [8192 * 1000, 0, 0]}  # at 1 MB/s a byte takes a microsecond
     for i, (each, setting, following) in enumerate(zip(models, settings, [*settings[1:], end], strict=True)):
         seen = rows(log, setting.number)
@@ -113,7 +114,7 @@ def test_a_setting_holds_from_its_time_and_its_arithmetic_is_exact(tmp_path: Pat
         latency = dict(zip(device.OPS, each.latency_ns, strict=True))
         expected = [max(latency[op], transfer[op][i]) for op in seen["op"]]
         assert (seen["nominal_ns"] - seen["arrival_ns"]).tolist() == expected
-        assert (seen["replied_ns"] >= seen["nominal_ns"] - floor_ns - MOST_LEAD_NS).all()
+        assert (seen["replied_ns"] >= seen["nominal_ns"] - floor_ns - most_lead_ns - LEAD_MOVES_NS).all()
 
 
 def test_requests_overlap_in_the_device(tmp_path: Path) -> None:

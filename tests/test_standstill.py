@@ -58,6 +58,8 @@ def test_a_process_that_is_stopped_stands_still(other_core: int) -> None:
     ],
 )
 def test_what_a_standstill_makes_late(gaps_ns: list[int], allowed_ns: int, latency_ns: int, share: float) -> None:
-    seen = Standstills(1.0, gaps_ns)
+    seen = Standstills(1.0, gaps_ns, 2)
     assert seen.late_share(allowed_ns, latency_ns) == pytest.approx(share)
-    assert both(seen, Standstills(3.0, gaps_ns)).late_share(allowed_ns, latency_ns) == pytest.approx(share / 2)
+    assert both(seen, Standstills(3.0, gaps_ns, 2)).late_share(allowed_ns, latency_ns) == pytest.approx(share / 2)
+    of_many = Standstills(1.0, gaps_ns * 32, 64)
+    assert of_many.late_share(allowed_ns, latency_ns) == pytest.approx(1.5 * share), "a request meets three of the 64"

@@ -14,31 +14,34 @@ _LEAST_NS = 20_000
 """A thread that looks at the clock is interrupted by the kernel's own for some microseconds, hundreds of times a second."""
 _PATH_NS = 20_000
 """What a request passes of the machine: it is late by all of a standstill that begins there."""
+_PASSED = 3
+"""Cores that a request meets at most: of who asks, of the loop device's worker, of the emulator."""
 
 
 @dataclass(frozen=True)
 class Standstills:
-    """What was seen: `gaps_ns`, all cores' together, each longer than 20 us, within `seconds`."""
+    """What was seen: `gaps_ns`, all `cores`' together, each longer than 20 us, within `seconds`."""
 
     seconds: float
     gaps_ns: Sequence[int]
+    cores: int
 
     def late_share(self, allowed_ns: int, latency_ns: int) -> float:
         """Returns which share of requests of a latency the machine alone makes late by more than is allowed, one after another.
 
         Of a standstill, those that are due in it and more than `allowed_ns` before its end, and those that are on their way when
-        it begins; a closed loop waits at most once.
+        it begins; a closed loop waits at most once. Of more cores than a request meets each counts for its part.
         """
         late_ns = (min(gap_ns - allowed_ns + _PATH_NS, latency_ns) for gap_ns in self.gaps_ns if gap_ns > allowed_ns)
-        return sum(late_ns) / (self.seconds * 1e9)
+        return sum(late_ns) * min(1.0, _PASSED / self.cores) / (self.seconds * 1e9)
 
 
 def look(seconds: float) -> Standstills:
     """Returns the standstills of all cores that this process may use, which are busy meanwhile."""
     seen = _native.standstills(sorted(os.sched_getaffinity(0)), round(seconds * 1e9), _LEAST_NS)
-    return Standstills(seconds, [gap_ns for gaps_ns in seen for gap_ns in gaps_ns])
+    return Standstills(seconds, [gap_ns for gaps_ns in seen for gap_ns in gaps_ns], len(seen))
 
 
 def both(before: Standstills, after: Standstills) -> Standstills:
     """Returns what was seen before and after something as one."""
-    return Standstills(before.seconds + after.seconds, [*before.gaps_ns, *after.gaps_ns])
+    return Standstills(before.seconds + after.seconds, [*before.gaps_ns, *after.gaps_ns], before.cores)

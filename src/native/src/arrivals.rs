@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,8 +77,8 @@ struct Noted {
 pub trait Told: Send + Sync {
     /// When the request that begins at `offset` was issued, if that is known; each time is told once.
     fn issued_ns(&self, op: Op, offset: u64) -> Option<u64>;
-    /// When the last request that begins at `offset` was completed, if that is known; each time is told once.
-    fn completed_ns(&self, op: Op, offset: u64) -> Option<u64>;
+    /// When the last request that begins at `offset` was completed, if that is known and `within`; each time is told once.
+    fn completed_ns(&self, op: Op, offset: u64, within: Range<u64>) -> Option<u64>;
 }
 
 /// The slots, in memory that the kernel writes to.
@@ -134,22 +135,27 @@ impl Arrivals {
 impl Told for Arrivals {
     fn issued_ns(&self, op: Op, offset: u64) -> Option<u64> {
         let sector = first_sector(op, offset);
-        self.slots.at(sector).issued.take(sector)
+        self.slots.at(sector).issued.take(sector, 1..u64::MAX)
     }
 
-    fn completed_ns(&self, op: Op, offset: u64) -> Option<u64> {
+    fn completed_ns(&self, op: Op, offset: u64, within: Range<u64>) -> Option<u64> {
         let sector = first_sector(op, offset);
-        self.slots.at(sector).completed.take(sector)
+        self.slots.at(sector).completed.take(sector, within)
     }
 }
 
 impl Noted {
-    fn take(&self, sector: u64) -> Option<u64> {
+    fn take(&self, sector: u64, within: Range<u64>) -> Option<u64> {
         if self.sector.load(Ordering::Acquire) != sector {
             return None;
         }
-        let at_ns = self.at_ns.swap(0, Ordering::AcqRel);
-        (at_ns != 0).then_some(at_ns)
+        let at_ns = self.at_ns.load(Ordering::Acquire);
+        if at_ns == 0 || !within.contains(&at_ns) {
+            return None;
+        }
+        // If it fails another time has come meanwhile, and stays.
+        let _ = self.at_ns.compare_exchange(at_ns, 0, Ordering::AcqRel, Ordering::Relaxed);
+        Some(at_ns)
     }
 }
 

@@ -132,6 +132,7 @@ impl<A: Answer> Engine<A> {
     pub fn watch(&self, told: Option<Box<dyn Told>>) {
         let before = std::mem::replace(&mut *self.told.write().expect("no thread panics with the lock"), told);
         self.lead.forget();
+        self.answered.forget();
         drop(before); // without the lock: the kernel may take its time
     }
 
@@ -204,12 +205,14 @@ impl<A: Answer> Engine<A> {
             state.next_seq += 1;
             let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
             let lately = state.lately.with(inflight, now_ns, nominal_ns - arrival_ns);
-            let due_ns = nominal_ns.saturating_sub(moved_ns + state.setting.floor.ns(lately));
             let (leads, latency_ns) = (is_known && !state.setting.floor.is_none(), nominal_ns - arrival_ns);
+            // Half of it: what is made up for in full would be there again with the next one of a closed loop, and more.
+            let made_up_ns = if leads { moved_ns / 2 } else { 0 };
+            let due_ns = nominal_ns.saturating_sub(made_up_ns + state.setting.floor.ns(lately));
             let lead_ns = if leads { self.lead.ns(lately, latency_ns) } else { 0 };
             let deadline_ns = due_ns.saturating_sub(lead_ns);
-            let learns = leads && issued_ns.is_some();
-            let due = Due { at_ns: due_ns, request, latency_ns, lately, waits: deadline_ns > now_ns, learns };
+            let learns = leads && issued_ns.is_some() && length < MAX_TRANSFER;
+            let due = Due { at_ns: due_ns, request, latency_ns, lately, waits: deadline_ns > now_ns, learns, sent_ns: 0 };
             (deadline_ns, Pending { record, due, burn_ns: state.setting.burn_ns, power, closed, answer })
         };
         if pending.due.waits {
@@ -236,11 +239,12 @@ impl<A: Answer> Engine<A> {
         }
         // Before the answer: who gets it may submit the next request at once.
         self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
+        let sent_ns = now_ns();
         pending.answer.send(&self.memory);
         let replied_ns = now_ns();
         self.softirqs.run();
         if let Some(told) = self.told.read().expect("no thread panics with the lock").as_deref() {
-            self.answered.add(pending.due, told, &self.lead);
+            self.answered.add(Due { sent_ns, ..pending.due }, told, &self.lead);
         }
         self.log.append(Record { replied_ns, ..pending.record });
         self.burner.owe(pending.burn_ns);

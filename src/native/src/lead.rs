@@ -45,7 +45,7 @@ impl Lead {
         let Level { lead_ns, seen } = &self.levels[doubled(latency_ns, LEAST_LATENCY_NS, LATENCIES)][number];
         let rounds = seen.fetch_add(1, Ordering::Relaxed) >> number;
         let step_ns = ((latency_ns / STEP_PART).clamp(FIRST_STEP_NS / (rounds + 1), FIRST_STEP_NS) >> number).max(1);
-        // Nobody else learns but the thread that replies; what is lost if two do is a step.
+        // Two threads reply, most of the time one of them; what is lost if both learn at once is a step.
         let now_ns = lead_ns.load(Ordering::Relaxed);
         let next_ns = if is_late { (now_ns + step_ns).min(latency_ns.min(MOST_NS)) } else { now_ns.saturating_sub(step_ns) };
         lead_ns.store(next_ns, Ordering::Relaxed);

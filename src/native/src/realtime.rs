@@ -5,6 +5,12 @@ pub fn take() -> bool {
     set(libc::SCHED_FIFO, 1)
 }
 
+/// Whether the calling thread does.
+pub fn is_taken() -> bool {
+    // SAFETY: takes a number only; 0 is the calling thread.
+    unsafe { libc::sched_getscheduler(0) == libc::SCHED_FIFO }
+}
+
 /// Makes the calling thread ordinary again.
 pub fn give_up() {
     set(libc::SCHED_OTHER, 0);

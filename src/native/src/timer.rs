@@ -1,7 +1,7 @@
 //! One thread that hands over items at their deadlines: it sleeps until shortly before the earliest one, then spins: the longer it has
 //! slept, the longer, since a core that has rested is slow at first; the more items wait, the shorter, since whoever submits the next
-//! may need the core. Who takes requests from the kernel has the same priority, and gets the core between the spins: it must not
-//! keep an item that is due from being handed over.
+//! may need the core. Where threads are real-time, who takes requests from the kernel has the same priority, and gets the core
+//! between the spins and after what was due; an ordinary thread that let others have the core would wait for it for milliseconds.
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clock::now_ns;
+use crate::realtime;
 
 /// A short sleep overshoots by some 3 us with a timer slack of 1 ns, in a guest by 15, and now and then by more;
 const SPIN_NS: u64 = 15_000;
@@ -88,6 +89,7 @@ impl<T> Timer<T> {
     pub fn run(&self, mut hand_over: impl FnMut(T)) {
         // SAFETY: sets the calling thread's timer slack; no pointers are involved.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+        let shares_core = realtime::is_taken();
         let mut due = Vec::with_capacity(256);
         // The deadline that was slept for: the rest until then is spun.
         let mut slept_for_ns = None;
@@ -104,7 +106,9 @@ impl<T> Timer<T> {
             if !due.is_empty() {
                 drop(queue);
                 due.drain(..).for_each(|entry| hand_over(entry.item));
-                thread::yield_now();
+                if shares_core {
+                    thread::yield_now();
+                }
                 queue = self.lock();
             } else if rest_ns > LONG_SPIN_NS || rest_ns > spin_ns && slept_for_ns != Some(head_ns) {
                 let sleep_ns = (rest_ns - spin_ns).min(LONGEST_SLEEP_NS);
@@ -115,7 +119,7 @@ impl<T> Timer<T> {
                 queue.sleeping = false;
             } else {
                 drop(queue);
-                self.spin(head_ns);
+                self.spin(head_ns, shares_core);
                 queue = self.lock();
             }
         }
@@ -123,12 +127,12 @@ impl<T> Timer<T> {
     }
 
     /// Until a deadline, or an earlier one.
-    fn spin(&self, head_ns: u64) {
+    fn spin(&self, head_ns: u64, shares_core: bool) {
         while self.head_ns.load(Ordering::Relaxed) == head_ns {
             match head_ns.saturating_sub(now_ns()) {
                 0 => return,
-                1..=KEEP_NS => std::hint::spin_loop(),
-                _ => thread::yield_now(),
+                rest_ns if rest_ns > KEEP_NS && shares_core => thread::yield_now(),
+                _ => std::hint::spin_loop(),
             }
         }
     }

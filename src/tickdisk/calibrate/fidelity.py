@@ -281,16 +281,17 @@ class _Run:
         floor_ns, repeats = dict(settled.deep_floors).get(depth, settled.floor_ns), 0
         while True:
             measured, late_share = self._watched(job, nominal_ns)
-            if (late_share or 0) <= QUIET_LATE_SHARE or repeats == self._quiet_repeats:
+            is_beyond = depth * 1e9 > MOST_IOPS * nominal_ns  # it is most likely not held to its model
+            if (late_share or 0) <= QUIET_LATE_SHARE or is_beyond or repeats == self._quiet_repeats:
                 break
             repeats += 1
         self._made.append(_Made(model, floor_ns, number, measured, late_share, repeats))
 
     def _watched(self, job: Job, nominal_ns: int) -> tuple[Measured, float | None]:
-        """Runs a job after a look at how still the machine stands, and before one, where it can be held to its model at all."""
+        """Runs a job after a look at how still the machine stands, and before one, where there is a model to hold it to."""
         before = _look()
         measured = self._bench.run(job)
-        if nominal_ns == 0 or job.queue_depth * 1e9 / nominal_ns > MOST_IOPS:
+        if nominal_ns == 0:
             return measured, None
         seen = standstill.both(before, _look())
         return measured, seen.late_share(_allowed_p99_ns(nominal_ns), nominal_ns)

@@ -69,16 +69,16 @@ def settle(
         floor_ns = _corrected_ns(steady, floor_ns + missed_ns)
     deep_floors: list[tuple[int, int]] = []
     for depth in sorted(depth for depth in depths if depth > 1):
-        crowded = _crowded(model, depth)
-        if not _serves(crowded, depth):
+        held = crowded(model, depth)
+        if not _serves(held, depth):
             continue
         deep_ns = deep_floors[-1][1] if deep_floors else floor_ns
         for _ in range(_DEEP_LOOKS):
-            bench.set(crowded, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
-            missed_ns = look.missed_ns(crowded, look.at(depth, crowded))
-            if _is_near(crowded, missed_ns):
+            bench.set(held, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
+            missed_ns = look.missed_ns(held, look.at(depth, held))
+            if _is_near(held, missed_ns):
                 break
-            deep_ns = _corrected_ns(crowded, deep_ns + missed_ns)
+            deep_ns = _corrected_ns(held, deep_ns + missed_ns)
         deep_floors.append((depth, deep_ns))
     bench.set(steady, floor_ns=floor_ns, deep_floors=deep_floors)
     return Settled(floor_ns, deep_floors, looks, last)
@@ -113,8 +113,8 @@ def _corrected_ns(model: DeviceModel, floor_ns: int) -> int:
     return min(max(_LEAST_NS, floor_ns), _nominal_ns(model))
 
 
-def _crowded(model: DeviceModel, depth: int) -> DeviceModel:
-    """The device held at its median while `depth` requests are in it, where their number decides; no queue for anything."""
+def crowded(model: DeviceModel, depth: int) -> DeviceModel:
+    """Returns the device held at its median while `depth` requests are in it, if their number decides; no queue for anything."""
     steady, kinds = model.steady(), (model.read_latency_ns, model.write_latency_ns)
     if not model.load and not any(isinstance(kind, QuantilesByInflight) for kind in kinds):
         return steady
@@ -125,7 +125,9 @@ def _crowded(model: DeviceModel, depth: int) -> DeviceModel:
         arrivals_ns, completions_ns = simulate_closed(alone, depth, np.full(_SIMULATED, OPS.index(op)), 0, _BLOCK)
         return round(float(np.median((completions_ns - arrivals_ns)[_SIMULATED // 2 :])))
 
-    return steady.model_copy(update={f"{op}_latency_ns": median_ns(op) for op in ("read", "write")})
+    # What goes into a cache does not depend on them.
+    ops = ("read", "write") if model.cache is None else ("read",)
+    return steady.model_copy(update={f"{op}_latency_ns": median_ns(op) for op in ops})
 
 
 def _serves(model: DeviceModel, depth: int) -> bool:

@@ -1,5 +1,6 @@
 """The calibration notebook: what the emulated devices realise."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,15 @@ from tickdisk.report.parameters import check_parameters
 from tickdisk.report.study import Study
 
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+_LEAST_JUDGED = 0.5
+"""So many of the points must have been measured on a machine quiet enough for all of them to be said to hold."""
+
+
+def verdict_of_points(holds: Sequence[bool], told: int) -> stats.Word:
+    """Returns the verdict on points of which `holds` says whether they do, of `told` that have enough requests to say so."""
+    if not all(holds):
+        return "different"
+    return "equivalent" if holds and len(holds) >= _LEAST_JUDGED * told else "not valid"
 
 
 class CalibrationStudy(Study):
@@ -132,12 +142,13 @@ class CalibrationStudy(Study):
         kept = [point for point in held if not point.too_loaded]
         loaded = f"{len(held) - len(kept)} more were measured under too much load"
         restless = f"{sum(point.is_restless for point in kept)} had no moment in which the machine stood still little enough"
-        for name, limit, holds, others in (
-            ("p50", "max(3 us, 2 %)", [point.p50_holds for point in kept], loaded),
+        for name, limit, holds, told, others in (
+            ("p50", "max(3 us, 2 %)", [point.p50_holds for point in kept], len(held), loaded),
             (
                 "p99",
                 "max(50 us, 10 %)",
                 [point.p99_holds for point in kept if point.p99_holds is not None],
+                sum(point.p99_is_near is not None for point in held),
                 f"{restless}, {loaded}",
             ),
         ):
@@ -146,7 +157,7 @@ class CalibrationStudy(Study):
                 f"faithful_{name}",
                 source=OURS,
                 statement=f"{name} is within {limit} of the model's while that asks for under half of what the machine serves",
-                verdict=("equivalent" if all(holds) else "different") if holds else "not valid",
+                verdict=verdict_of_points(holds, told),
                 evidence=f"{sum(holds)} of {len(holds)} points; {others}",
                 facts=[f"faithful.{name}"],
                 n=len(holds),

@@ -12,7 +12,7 @@ const EARLY_NS: u64 = 3_000;
 #[derive(Clone, Copy)]
 pub struct Arrival {
     pub at_ns: u64,
-    /// By how much that is later than it came: its latency begins then.
+    /// By how much that is later than it came.
     pub moved_ns: u64,
     /// Whether somebody knew when it came.
     pub is_known: bool,

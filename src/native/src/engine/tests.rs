@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -162,10 +163,32 @@ fn who_may_have_waited_for_a_completion_arrives_after_it() {
     assert_eq!(read(90_000), (90_000, 0, 130_000), "far from any");
 }
 
-/// A kernel that takes its time: it completes what was answered `AFTER_NS` later. It tells that at once, of flushes when the next
-/// request is answered.
+#[test]
+fn what_is_logged_of_moved_arrivals_is_what_a_simulation_gets() {
+    let quantiles = vec![vec![0.0, 5_000.0, 9_000.0], vec![1.0, 50_000.0, 90_000.0]];
+    let latency_ns = [(); 4].map(|()| Latency::QuantilesByInflight { inflight: vec![1.0, 8.0], quantiles: quantiles.clone() });
+    let parameters = Parameters { latency_ns, channels: std::num::NonZeroU32::new(4), ..Parameters::default() };
+    let (mut state, draws) = (State::new(parameters.clone()), crate::model::Draws::new(7, 0));
+    let (_, mut came_ns) = state.begin();
+    let mut logged = Vec::new();
+    for number in 0..20_000 {
+        came_ns += [0, 7_000, 31_000][number % 3] * u64::from(draws.share(number as u64) < 0.8);
+        let arrival = state.arrival(Op::Read, 0, 4096, Some(came_ns), came_ns + 500);
+        let request = Request { arrival_ns: arrival.at_ns, op: Op::Read, offset: 0, length: 4096 };
+        logged.push((request, state.model.completion_ns(&request), arrival.moved_ns));
+    }
+    let moved = logged.iter().filter(|(.., moved_ns)| *moved_ns > 0).count();
+    assert!((1_000..19_000).contains(&moved), "{moved}");
+    assert!(logged.iter().all(|(.., moved_ns)| *moved_ns <= 3_000));
+    assert!(logged.windows(2).all(|pair| pair[0].0.arrival_ns <= pair[1].0.arrival_ns));
+    let mut simulated = Model::new(parameters);
+    assert!(logged.iter().all(|(request, nominal_ns, _)| simulated.completion_ns(request) == *nominal_ns));
+}
+
+/// A kernel that takes its time: it completes what was answered `AFTER_NS` later. It tells that at once, of a flush when it is asked
+/// for the second time.
 struct Slow {
-    is_answered: std::sync::atomic::AtomicBool,
+    flushed_ns: AtomicU64,
 }
 const AFTER_NS: u64 = 40_000;
 
@@ -173,9 +196,9 @@ impl Told for Slow {
     fn issued_ns(&self, _: Op, _: u64) -> Option<u64> {
         Some(now_ns())
     }
-    fn completed_ns(&self, op: Op, _: u64) -> Option<u64> {
-        let waits = op == Op::Flush && !self.is_answered.fetch_xor(true, Ordering::Relaxed);
-        (!waits).then(|| now_ns() + AFTER_NS)
+    fn completed_ns(&self, op: Op, _: u64, within: Range<u64>) -> Option<u64> {
+        let waits = op == Op::Flush && self.flushed_ns.swap(within.start, Ordering::Relaxed) != within.start;
+        Some(within.start + AFTER_NS).filter(|at_ns| !waits && within.contains(at_ns))
     }
 }
 
@@ -183,7 +206,7 @@ impl Told for Slow {
 fn replies_lead_by_what_the_kernel_takes() {
     let (engine, threads) = Engine::start(1 << 20, None, false).unwrap();
     let (sender, receiver) = channel();
-    let slow = || Some(Box::new(Slow { is_answered: false.into() }) as Box<dyn Told>);
+    let slow = || Some(Box::new(Slow { flushed_ns: 0.into() }) as Box<dyn Told>);
     let latency_ns = 2_000_000;
     let answered_after = |op, count: usize, floor_ns| {
         engine.set(latency(latency_ns), Setting { floor: Floor::new(floor_ns, &[]), burn_ns: 0 });
