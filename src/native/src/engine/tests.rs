@@ -168,11 +168,13 @@ fn what_is_logged_of_moved_arrivals_is_what_a_simulation_gets() {
     let quantiles = vec![vec![0.0, 5_000.0, 9_000.0], vec![1.0, 50_000.0, 90_000.0]];
     let latency_ns = [(); 4].map(|()| Latency::QuantilesByInflight { inflight: vec![1.0, 8.0], quantiles: quantiles.clone() });
     let parameters = Parameters { latency_ns, channels: std::num::NonZeroU32::new(4), ..Parameters::default() };
-    let (mut state, draws) = (State::new(parameters.clone()), crate::model::Draws::new(7, 0));
+    let mut state = State::new(parameters.clone());
     let (_, mut came_ns) = state.begin();
     let mut logged = Vec::new();
-    for number in 0..20_000 {
-        came_ns += [0, 7_000, 31_000][number % 3] * u64::from(draws.share(number as u64) < 0.8);
+    for number in 0..20_000u64 {
+        // Two come together, and the third shortly before the last one is completed, or after.
+        let waited_ns = logged.last().map_or(0, |(_, nominal_ns, _)| nominal_ns - 6_000 + number * 37 % 10_000);
+        came_ns = came_ns.max(if number % 3 == 0 { waited_ns } else { 0 });
         let arrival = state.arrival(Op::Read, 0, 4096, Some(came_ns), came_ns + 500);
         let request = Request { arrival_ns: arrival.at_ns, op: Op::Read, offset: 0, length: 4096 };
         logged.push((request, state.model.completion_ns(&request), arrival.moved_ns));
