@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tickdisk import TickdiskError
-from tickdisk.calibrate.fio import Job, Target, parse_answer, parse_log, run_job
+from tickdisk.calibrate.fio import Answer, Job, Target, parse_answer, parse_log, run_job
 
 RECORDED = """\
 0, 103033, 0, 4096, 0
@@ -53,9 +53,9 @@ def test_bad_logs_are_refused_with_their_count(tmp_path: Path, text: str, said: 
 
 def test_answer(tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
-    job = {"jobname": "x", "error": 0, "read": {"total_ios": 3}, "write": {"total_ios": 2}}
+    job = {"jobname": "x", "error": 0, "read": {"total_ios": 3}, "write": {"total_ios": 2}, "usr_cpu": 12.5, "sys_cpu": 50.0}
     path.write_text(json.dumps({"jobs": [job]}))
-    assert parse_answer(path) == {"read": 3, "write": 2}
+    assert parse_answer(path) == Answer({"read": 3, "write": 2}, 0.625)
     path.write_text(json.dumps({"jobs": [{**job, "error": 28}]}))
     with pytest.raises(TickdiskError, match="error 28"):
         parse_answer(path)
@@ -76,6 +76,8 @@ def test_requests_asked_for_are_requests_logged(tmp_path: Path) -> None:
     assert len(requests) == 23
     assert requests.is_write.all()
     assert bool((requests.latency_ns > 0).all())
+    assert 0 < requests.cpu_share <= 1
+    assert requests.after(0).cpu_share == requests.cpu_share
     # the artefacts of the process
     record = json.loads((tmp_path / "fio" / f"fio_{job.name}.json").read_text())
     assert (record["exit_code"], record["command"][0]) == (0, "fio")
@@ -85,7 +87,7 @@ def test_requests_asked_for_are_requests_logged(tmp_path: Path) -> None:
 
 
 def test_lost_lines_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tickdisk.calibrate.fio.parse_answer", lambda _: {"read": 0, "write": 24})
+    monkeypatch.setattr("tickdisk.calibrate.fio.parse_answer", lambda _: Answer({"read": 0, "write": 24}, 0.5))
     with pytest.raises(TickdiskError, match=r"its log holds .*23.* and its answer says .*24"):
         run_job(Job("pwrite_fsync", "random", 4096, 1, requests=23), _target(tmp_path), tmp_path / "fio")
 

@@ -122,7 +122,10 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
     off = tuple(line.model_copy(update={"p50_error": 0.06}) for line in lines)
     assert "p50 within 6.0%" in verdict(model.model_copy(update={"fit": off}))
     assert "not as close as" in verdict(model.model_copy(update={"fit": off}))
-    assert len(screen(model.model_copy(update={"fit": lines})).splitlines()) == 13
+    assert len(screen(model.model_copy(update={"fit": lines})).splitlines()) == 14
+    busy = tuple(line.model_copy(update={"client_cpu_share": line.queue_depth / 100}) for line in lines)
+    assert "for up to 96% of the time (read, depth 96): there it was waited for" in screen(model.model_copy(update={"fit": busy}))
+    assert "waited for as much" not in screen(model.model_copy(update={"fit": lines}))
 
 
 def test_a_round_that_was_disturbed_does_not_count(known: tuple[Measurements, DeviceModel]) -> None:

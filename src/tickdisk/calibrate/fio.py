@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -115,6 +115,8 @@ class Requests:
     """Submission to completion, as the process sees it."""
     is_write: npt.NDArray[np.bool_]
     length: Integers
+    cpu_share: float = 0.0
+    """For how much of the job fio itself was on its core: near 1 the latencies are fio's as much as the device's."""
 
     def __len__(self) -> int:
         return len(self.latency_ns)
@@ -122,7 +124,7 @@ class Requests:
     def after(self, cut_ms: float) -> "Requests":
         """Returns the requests that completed at `cut_ms` or later."""
         keep = self.completed_ms >= cut_ms
-        return Requests(self.completed_ms[keep], self.latency_ns[keep], self.is_write[keep], self.length[keep])
+        return Requests(self.completed_ms[keep], self.latency_ns[keep], self.is_write[keep], self.length[keep], self.cpu_share)
 
     @property
     def requests_per_s(self) -> float | None:
@@ -167,21 +169,32 @@ def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | No
     log = prefix.with_name(f"{job.name}_lat.1.log")
     if code != 0 or not log.exists():  # fio can refuse a job and end with 0
         raise TickdiskError(f"fio job {job.name} on {target.path} failed with exit code {code}: {_reason(output, answer)}")
-    requests = parse_log(log)
-    _agree(job, requests, parse_answer(answer))
-    return requests
+    requests, said = parse_log(log), parse_answer(answer)
+    _agree(job, requests, said.requests)
+    return replace(requests, cpu_share=said.cpu_share)
 
 
-def parse_answer(path: Path) -> dict[str, int]:
-    """Returns fio's own count of requests, `read` and `write`, from its JSON; TickdiskError when the job had an error."""
+@dataclass(frozen=True)
+class Answer:
+    """What fio says of a job as a whole."""
+
+    requests: Mapping[str, int]
+    """By `read` and `write`."""
+    cpu_share: float
+    """Of the job's time, fio's own CPU time."""
+
+
+def parse_answer(path: Path) -> Answer:
+    """Returns what fio says in its JSON; TickdiskError when the job had an error."""
     try:
         (job,) = read_json(path)["jobs"]
         error, counts = int(job["error"]), {way: int(job[way]["total_ios"]) for way in ("read", "write")}
+        cpu_share = (float(job["usr_cpu"]) + float(job["sys_cpu"])) / 100
     except (KeyError, TypeError, ValueError) as problem:
         raise TickdiskError(f"{path}: not the answer of one fio job ({problem!r}); is this fio 3?") from problem
     if error:
         raise TickdiskError(f"{path}: fio reports error {error} for job {job.get('jobname')}; its log is beside the file")
-    return counts
+    return Answer(counts, cpu_share)
 
 
 def parse_log(path: Path) -> Requests:
@@ -212,7 +225,7 @@ def _bad_lines(path: Path) -> TickdiskError:
     )
 
 
-def _agree(job: Job, requests: Requests, counts: dict[str, int]) -> None:
+def _agree(job: Job, requests: Requests, counts: Mapping[str, int]) -> None:
     writes = int(np.count_nonzero(requests.is_write))
     logged = {"read": len(requests) - writes, "write": writes}
     if logged != counts:

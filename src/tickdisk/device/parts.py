@@ -207,6 +207,8 @@ class FitLine(Part):
     pressure_io_share: float
     pressure_memory_share: float
     """The most of any round that was kept."""
+    client_cpu_share: float = 0.0
+    """For how much of a round fio itself was on its core, at most: near 1 it was waited for as much as the disk."""
     repeats: Annotated[int, Field(ge=0)]
     """Rounds that were run again because the machine was too loaded."""
     too_loaded: bool

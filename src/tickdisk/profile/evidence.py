@@ -10,6 +10,8 @@ from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT, simulated_ns
 from tickdisk.profile.measure import BEYOND, Latencies, Measurements, Sample
 
 _DIGITS = 4
+_BUSY = 0.8
+"""From here on requests queue for who makes them."""
 
 
 def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[int]) -> tuple[FitLine, ...]:
@@ -38,6 +40,7 @@ def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) 
         p50_repeat=_repeat(sample.rounds, 0.5, p50_ns),
         p99_repeat=None if p99_ns is None else _repeat(sample.rounds, 0.99, p99_ns),
         **load,
+        client_cpu_share=round(sample.client_cpu_share, _DIGITS),
         repeats=sample.repeats,
         too_loaded=sample.too_loaded,
     )
@@ -72,7 +75,13 @@ def screen(model: DeviceModel) -> str:
     ]
     steal, cpu = (max((getattr(line, f"{name}_share") for line in model.fit), default=0) for name in ("steal", "pressure_cpu"))
     load = f"meanwhile up to {steal:.1%} of the cores' time was stolen, up to {cpu:.1%} of the time something waited for a core"
-    return "\n".join([head, *rows, load, verdict(model)])
+    return "\n".join([head, *rows, load, _client(model.fit), verdict(model)])
+
+
+def _client(fit: Sequence[FitLine]) -> str:
+    busiest = max(fit, key=lambda line: line.client_cpu_share)
+    said = f"fio was on its core for up to {busiest.client_cpu_share:.0%} of the time ({busiest.op}, depth {busiest.queue_depth})"
+    return f"{said}: there it was waited for as much as the disk" if busiest.client_cpu_share > _BUSY else said
 
 
 def verdict(model: DeviceModel) -> str:

@@ -34,6 +34,8 @@ class Sample:
     rounds: tuple[Latencies, ...]
     """Latencies in ns of each round, after its ramp."""
     loads: tuple[host.Load, ...] = ()
+    client_cpu_share: float = 0.0
+    """For how much of a round fio itself was on its core, at most."""
     repeats: int = 0
     too_loaded: bool = False
 
@@ -109,6 +111,7 @@ def measure(
 class _Run:
     latency_ns: Latencies
     bytes_per_s: float
+    client_cpu_share: float
     load: host.Load
     repeats: int
     too_loaded: bool
@@ -126,7 +129,8 @@ def _run(job: Job, target: Target, folder: Path, limits: Mapping[str, float] = L
             break
         repeats += 1
     kept = requests.after(ramp_s(job.seconds) * 1000)
-    return _Run(kept.latency_ns, (requests.requests_per_s or 0) * job.block_bytes, load, repeats, too_loaded)
+    bytes_per_s = (requests.requests_per_s or 0) * job.block_bytes
+    return _Run(kept.latency_ns, bytes_per_s, requests.cpu_share, load, repeats, too_loaded)
 
 
 def _sample(op: Op, depth: int, runs: list[_Run]) -> Sample:
@@ -138,6 +142,7 @@ def _sample(op: Op, depth: int, runs: list[_Run]) -> Sample:
         depth,
         tuple(run.latency_ns for run in runs),
         tuple(run.load for run in runs),
+        max(run.client_cpu_share for run in runs),
         sum(run.repeats for run in runs),
         any(run.too_loaded for run in runs),
     )
