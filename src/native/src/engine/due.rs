@@ -68,21 +68,19 @@ impl Answered {
             return;
         }
         let mut unseen = self.unseen.lock().expect("no thread panics with the lock");
-        for _ in 0..LOOKS.min(unseen.len()) {
-            let Some(oldest) = unseen.pop_front() else { break };
-            // What comes from now on may be this one's.
-            let until_ns = if oldest.shares_place(&due) { due.sent_ns } else { u64::MAX };
-            if !oldest.is_seen(until_ns, told, lead) && due.sent_ns.saturating_sub(oldest.sent_ns) < PATIENCE_NS {
-                unseen.push_back(oldest);
-            }
-        }
         unseen.retain(|other| {
             let is_over = other.shares_place(&due);
             if is_over {
-                other.is_seen(due.sent_ns, told, lead);
+                other.is_seen(due.sent_ns, told, lead); // what comes from now on may be this one's
             }
             !is_over
         });
+        for _ in 0..LOOKS.min(unseen.len()) {
+            let Some(oldest) = unseen.pop_front() else { break };
+            if !oldest.is_seen(u64::MAX, told, lead) && due.sent_ns.saturating_sub(oldest.sent_ns) < PATIENCE_NS {
+                unseen.push_back(oldest);
+            }
+        }
         if is_alone || !due.is_seen(u64::MAX, told, lead) {
             if unseen.len() == MOST {
                 unseen.pop_front();
