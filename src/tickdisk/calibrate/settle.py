@@ -19,6 +19,8 @@ _LEAST_NS = 1
 """Without a floor replies would not lead by what the kernel needs to complete them."""
 MOST_IOPS = 75_000
 """Above half of what two cores can serve requests wait for the emulator, which no floor can take back."""
+_LIVELY_IOPS = 20_000
+"""With more a second it matters how they are spread, because they compete for cores, and a short look tells a median."""
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
 _SIMULATED = 20_000
 """Requests; many for each place in a queue."""
@@ -46,14 +48,16 @@ def settle(
     seconds: float,
     depths: Sequence[int] = (),
     before: Callable[[], object] = lambda: None,
+    most_iops: float = MOST_IOPS,
 ) -> Settled:
     """Leaves the floor in force: what p50 exceeds nominal by with hardly any, corrected by what then lacks, at most three times.
 
     Where the kernel tells when requests are completed replies lead by what it needs, and the floor is the rest. A device whose
     latency varies is held at its median meanwhile, which stays in force.
 
-    The same, but at most five times, at those of the greater `depths` where neither the device's own limits nor this machine's
-    make requests wait. `before` is called before each look: what comes before the jobs that the floor is for.
+    The same, but at most five times, at those of the greater `depths` where the device's own limits do not make requests wait and
+    no more than `most_iops` are asked of this machine; where many are, the latency is left to vary. The floor that came nearest
+    is taken. `before` is called before each look: what comes before the jobs that the floor is for.
     """
     steady = model.steady()
     look = _Look(bench, seconds, before)
@@ -70,16 +74,19 @@ def settle(
     deep_floors: list[tuple[int, int]] = []
     for depth in sorted(depth for depth in depths if depth > 1):
         held = crowded(model, depth)
-        if not _serves(held, depth):
+        iops = depth * 1e9 / max(_nominal_ns(held), 1)
+        if not _serves(held, depth) or iops > most_iops:
             continue
-        deep_ns = deep_floors[-1][1] if deep_floors else floor_ns
+        looked_at = _free(model) if iops > _LIVELY_IOPS and _is_drawn(model) else held
+        deep_ns, missed = deep_floors[-1][1] if deep_floors else floor_ns, dict[int, int]()
         for _ in range(_DEEP_LOOKS):
-            bench.set(held, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
-            missed_ns = look.missed_ns(held, look.at(depth, held))
-            if _is_near(held, missed_ns):
+            bench.set(looked_at, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
+            missed[deep_ns] = look.missed_ns(held, look.at(depth, held))
+            corrected_ns = _corrected_ns(held, deep_ns + missed[deep_ns])
+            if _is_near(held, missed[deep_ns]) or corrected_ns in missed:
                 break
-            deep_ns = _corrected_ns(held, deep_ns + missed_ns)
-        deep_floors.append((depth, deep_ns))
+            deep_ns = corrected_ns
+        deep_floors.append((depth, min(missed, key=lambda floor_ns: abs(missed[floor_ns]))))
     bench.set(steady, floor_ns=floor_ns, deep_floors=deep_floors)
     return Settled(floor_ns, deep_floors, looks, last)
 
@@ -113,13 +120,18 @@ def _corrected_ns(model: DeviceModel, floor_ns: int) -> int:
     return min(max(_LEAST_NS, floor_ns), _nominal_ns(model))
 
 
+def _free(model: DeviceModel) -> DeviceModel:
+    """Returns the device with its latencies and no queue for anything."""
+    free = {"channels": None, "bandwidth_bytes_per_s": None, "credits": (), "seek": None, "stalls": None, "cache": None}
+    return model.model_copy(update=free)
+
+
 def crowded(model: DeviceModel, depth: int) -> DeviceModel:
     """Returns the device held at its median while `depth` requests are in it, if their number decides; no queue for anything."""
     steady, kinds = model.steady(), (model.read_latency_ns, model.write_latency_ns)
     if not model.load and not any(isinstance(kind, QuantilesByInflight) for kind in kinds):
         return steady
-    free = {"channels": None, "bandwidth_bytes_per_s": None, "credits": (), "seek": None, "stalls": None, "cache": None}
-    alone = model.model_copy(update=free)
+    alone = _free(model)
 
     def median_ns(op: str) -> int:
         arrivals_ns, completions_ns = simulate_closed(alone, depth, np.full(_SIMULATED, OPS.index(op)), 0, _BLOCK)
@@ -130,11 +142,14 @@ def crowded(model: DeviceModel, depth: int) -> DeviceModel:
     return steady.model_copy(update={f"{op}_latency_ns": median_ns(op) for op in ops})
 
 
+def _is_drawn(model: DeviceModel) -> bool:
+    return not (isinstance(model.read_latency_ns, int) and isinstance(model.write_latency_ns, int))
+
+
 def _serves(model: DeviceModel, depth: int) -> bool:
-    """Whether so many requests can all be in service at the same time, at a rate that the emulator reaches."""
-    iops = depth * 1e9 / max(_nominal_ns(model), 1)
+    """Whether so many requests can all be in service at the same time."""
     piped = (model.bandwidth_bytes_per_s or math.inf) / _BLOCK
-    return depth <= (model.channels or depth) and iops <= min(MOST_IOPS, piped)
+    return depth <= (model.channels or depth) and depth * 1e9 / max(_nominal_ns(model), 1) <= piped
 
 
 def off_ns(model: DeviceModel, measured: list[Measured], ramp_ms: float) -> list[int]:

@@ -56,11 +56,11 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
     """What is measured on an emulated device, and how many requests a second one without delay serves here."""
     with memory.folder() as folder, bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS) as table:
         ceiling_per_s = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, seconds / ROUNDS)).requests.requests_per_s
-        settled = settle(table, model, seconds, (*FIT_DEPTHS, *HELD_OUT_DEPTHS))
+        assert ceiling_per_s is not None, "fio makes requests or fails"
+        settled = settle(table, model, seconds, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), most_iops=ceiling_per_s)
         floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
         print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
         table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
-        assert ceiling_per_s is not None, "fio makes requests or fails"
         return _held_out(table.disk.block_device, seconds, 0), ceiling_per_s
 
 
