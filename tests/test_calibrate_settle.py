@@ -1,0 +1,71 @@
+"""Floors, found on a bench that adds to every latency what is known: nothing else of a machine."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from tickdisk import calibrate, device, host
+from tickdisk.calibrate import Job
+from tickdisk.calibrate.bench import Measured
+from tickdisk.calibrate.fio import Requests
+
+_QUIET = host.Load(1, 0, 0, 0, 0, 0)
+_LATENCY_NS = 400_000
+_STEADY = {f"{op}_latency_ns": _LATENCY_NS for op in ("read", "write", "flush")}
+_DRAWN = {f"{op}_latency_ns": {"quantiles": [[0, 200_000], [0.5, _LATENCY_NS], [1, 900_000]]} for op in ("read", "write")}
+
+
+class _Machine:
+    """Answers as the model does, at its median, and `added(depth, floor)` later than the floor takes back."""
+
+    def __init__(self, added: Callable[[int, int], int]) -> None:
+        self._added = added
+        self.looks: list[tuple[int, int, device.DeviceModel]] = []
+
+    def set(self, model: device.DeviceModel, *, floor_ns: int, deep_floors: list[tuple[int, int]] | tuple[()] = ()) -> None:
+        self.model, self.floors = model, {1: floor_ns, **dict(deep_floors)}
+
+    def run(self, job: Job) -> Measured:
+        floor_ns = self.floors[max(depth for depth in self.floors if depth <= job.queue_depth)]
+        self.looks.append((job.queue_depth, floor_ns, self.model))
+        latency_ns = np.full(100, _LATENCY_NS + self._added(job.queue_depth, floor_ns) - floor_ns)
+        requests = Requests(np.full(100, 10_000), latency_ns, np.arange(100) % 2 == 0, np.full(100, 4096))
+        return Measured(job, requests, {}, 0, _QUIET, 0, False)
+
+
+def _settled(machine: _Machine, parts: dict[str, Any], depths: tuple[int, ...], most_iops: float) -> calibrate.Settled:
+    model = device.DeviceModel.model_validate({"name": "one", **_STEADY, **parts})
+    return calibrate.settle(cast("calibrate.Bench", machine), model, 1, depths, most_iops=most_iops)
+
+
+def test_a_floor_is_what_is_added() -> None:
+    machine = _Machine(lambda depth, _: 10_000 + 1000 * depth)
+    found = _settled(machine, {}, (1, 2, 8, 16), 75e3)
+    assert found.floor_ns == 11_000
+    assert found.deep_floors == [(2, 11_000), (8, 18_000), (16, 26_000)], "1 us more or less is near"
+    assert machine.floors == {1: 11_000, **dict(found.deep_floors)}, "they stay in force"
+
+
+def test_the_floor_that_came_nearest_is_taken() -> None:
+    # With 8 in flight what is sent earlier is completed later still: no floor takes that back, and the first one comes nearest.
+    machine = _Machine(lambda depth, floor_ns: 10_000 if depth == 1 else 60_000 + 2 * floor_ns)
+    found = _settled(machine, {}, (8,), 75e3)
+    assert len({floor_ns for depth, floor_ns, _ in machine.looks if depth == 8}) > 1
+    assert found.deep_floors == [(8, 10_000)]
+
+
+@pytest.mark.parametrize(("parts", "drawn_at"), [(_DRAWN, [12]), ({}, [])])
+def test_where_many_requests_compete_the_device_varies_as_it_does(parts: dict[str, Any], drawn_at: list[int]) -> None:
+    machine = _Machine(lambda depth, _: 1000 * depth)
+    _settled(machine, parts, (2, 12), 75e3)  # 5,000 and 30,000 requests a second
+    varying = {depth for depth, _, model in machine.looks if model.read_latency_ns != _LATENCY_NS}
+    assert sorted(varying) == drawn_at
+    assert machine.model.read_latency_ns == _LATENCY_NS
+
+
+def test_no_more_is_asked_of_the_machine_than_it_serves() -> None:
+    depths = (2, 16, 32, 64)  # 5,000 to 160,000 requests a second
+    asked = [dict(_settled(_Machine(lambda *_: 1000), {}, depths, most).deep_floors) for most in (75e3, 150e3)]
+    assert [list(each) for each in asked] == [[2, 16], [2, 16, 32]]
