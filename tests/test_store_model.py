@@ -216,3 +216,12 @@ def test_advice_is_never_beaten_on_its_own_terms(rows: list[dict[str, float]], l
     assert own["longest_ms"] <= limit_ms
     assert own["added_ms"] <= max(1.1 * kept["added_ms"].min(), kept["added_ms"].min() + 0.05, 0.05)
     assert not (kept[(kept["added_ms"] <= own["added_ms"])]["recovery_s"] < own["recovery_s"]).any()
+
+
+def test_advice_does_not_say_that_ticks_got_shorter() -> None:
+    row = {"longest_ms": 0.1, "recovery_s": 1.0, "memory_bytes": 1e6}
+    found = pd.DataFrame([{"algorithm": "a", "added_ms": -0.003, **row}, {"algorithm": "b", "added_ms": 2.5, **row}])
+    assert store.advise(found, limit_ms=1).why.startswith(
+        "it adds nothing that shows to a tick on average and 0.10 ms at the most"
+    )
+    assert store.advise(found.iloc[1:], limit_ms=1).why.startswith("it adds 2.500 ms to a tick")

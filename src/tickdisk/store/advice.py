@@ -50,8 +50,10 @@ def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None =
     as_good = kept[kept["added_ms"] <= max(_AS_GOOD * least_ms, least_ms + _AS_GOOD_MS)]
     best = as_good.sort_values("recovery_s").iloc[0]
     soonest = f"; of {len(as_good)} that add about as little it recovers soonest, in {best['recovery_s']:.2f} s"
+    # What adds next to nothing can come out below zero: the memory's speed drifts.
+    added = f"{best['added_ms']:.3f} ms" if best["added_ms"] > 0 else "nothing that shows"
     why = (
-        f"it adds {best['added_ms']:.3f} ms to a tick on average and {best['longest_ms']:.2f} ms at the most"
+        f"it adds {added} to a tick on average and {best['longest_ms']:.2f} ms at the most"
         f"{soonest if len(as_good) > 1 else ', the least'}; "
         f"{len(kept)} of {len(fits)} keep every tick within {limit_ms:.1f} ms"
     )
