@@ -191,3 +191,14 @@ def test_the_file_is_the_device(tmp_path: Path, known: tuple[Measurements, Devic
 def test_a_fit_needs_reads() -> None:
     with pytest.raises(TickdiskError, match="no reads were measured at queue depths 5, 7"):
         fit(measured(8, 300_000, 0.4), "none", fit_depths=(5, 7))
+
+
+@pytest.mark.parametrize("tail", [0.002, 0.02])
+def test_a_tail_that_is_long_is_no_reason_to_fail(tail: float) -> None:
+    rng = np.random.default_rng(1)
+
+    def service_ns(depth: int) -> np.ndarray:
+        return np.where(rng.random(REQUESTS) < (0.002 if depth < 8 else tail), 20_000_000, lognormal(rng, 100_000, 0.1))
+
+    reads = tuple(sample("read", depth, loop(service_ns(depth), None, depth)) for depth in (*FIT_DEPTHS, *HELD_OUT_DEPTHS))
+    assert isinstance(fit(Measurements(reads, 2e9), "long").read_latency_ns, device.QuantilesByInflight)

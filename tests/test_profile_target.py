@@ -76,12 +76,19 @@ def test_a_file_is_read_and_never_written(tmp_path: Path) -> None:
     os.truncate(file, 4 * SIZE)
     with pytest.raises(TickdiskError, match="has holes"):
         taken(file, write=False)
+    kept = tmp_path / "kept"
+    with kept.open("wb") as room:
+        os.posix_fallocate(room.fileno(), 0, SIZE)
+    with pytest.raises(TickdiskError, match="room that was never written"):
+        taken(kept, write=False)
     file.write_bytes(bytes(4096))
     with pytest.raises(TickdiskError, match="less than 16 MiB"):
         taken(file, write=False)
 
 
 def test_what_is_no_disk_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match=r"/dev/shm is in memory \(tmpfs\); give a folder on a disk"):
+        taken(Path("/dev/shm"), write=False)
     with pytest.raises(TickdiskError, match="No such file"):
         taken(tmp_path / "nothing", write=False)
     with pytest.raises(TickdiskError, match="neither a folder nor a file nor a block device"):
@@ -155,7 +162,7 @@ def test_who_is_interrupted_leaves_nothing(tmp_path: Path, number: signal.Signal
     command = [BIN / "tickdisk", "device", "profile", folder, "-o", output, "--seconds", "30", "--size", "32M"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("round 1 of 5: 11 jobs, about")
+        assert process.stdout.readline().startswith("round 1 of 5: 12 jobs, about")
         deadline = time.monotonic() + 10
         while not (children := Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()):
             assert time.monotonic() < deadline
@@ -169,6 +176,13 @@ def test_who_is_interrupted_leaves_nothing(tmp_path: Path, number: signal.Signal
     while Path(f"/proc/{children[0]}/exe").exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_where_the_profile_goes_is_looked_at_before_the_disk_is(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(TickdiskError, match=r"cannot be written, as .*file is no folder"):
+        profile(tmp_path / "nothing", file / "deeper" / "mine.yaml", write=False, seconds=1, size_bytes=SIZE)
 
 
 def test_a_device_s_file_has_its_ending(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ def whole(path: Path) -> Iterator[Path]:
 
     The file is flushed to storage before the rename, so that a crash leaves the old file or the new one.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield partial
         with partial.open("rb") as file:
             os.fsync(file.fileno())

@@ -53,6 +53,8 @@ class Job:
     queue_depth: int
     seconds: float | None = None
     requests: int | None = None
+    seed: int | None = None
+    """Of the places of random requests; without one they are the same in every job."""
 
     @property
     def name(self) -> str:
@@ -64,7 +66,8 @@ class Job:
         """Returns the job file. fio's own ramp is not used: what is cut is cut later, from the log, so that the counts agree."""
         lines = [
             f"[{self.name}]",
-            f"filename={target.path}",
+            # Between colons fio sees several files.
+            "filename=" + str(target.path).replace(":", r"\:"),
             f"offset={target.offset}",
             f"size={target.size_bytes}",
             f"rw={_RW[self.op, self.pattern]}",
@@ -88,6 +91,8 @@ class Job:
             lines += ["ioengine=psync", f"sync={_SYNCED[self.op]}"]
         else:
             lines += ["ioengine=libaio", "direct=1", f"iodepth={self.queue_depth}"]
+        if self.seed is not None:
+            lines.append(f"randseed={self.seed}")
         if self.requests is not None:
             lines.append(f"io_size={self.requests * self.block_bytes}")
         else:
@@ -121,9 +126,9 @@ class Requests:
     def __len__(self) -> int:
         return len(self.latency_ns)
 
-    def after(self, cut_ms: float) -> "Requests":
-        """Returns the requests that completed at `cut_ms` or later."""
-        keep = self.completed_ms >= cut_ms
+    def after(self, cut_ms: float, cut_requests: int = 0) -> "Requests":
+        """Returns the requests that completed at `cut_ms` or later, and not among the first `cut_requests`."""
+        keep = (self.completed_ms >= cut_ms) & (np.arange(len(self)) >= cut_requests)
         return Requests(self.completed_ms[keep], self.latency_ns[keep], self.is_write[keep], self.length[keep], self.cpu_share)
 
     @property

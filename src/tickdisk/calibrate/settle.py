@@ -20,7 +20,9 @@ _LEAST_NS = 1
 MOST_IOPS = 75_000
 """Above half of what two cores can serve requests wait for the emulator, which no floor can take back."""
 _LIVELY_IOPS = 20_000
-"""With more a second it matters how they are spread, because they compete for cores, and a short look tells a median."""
+"""With more a second it matters how they are spread, because they compete for cores."""
+_LEAST_GAIN = 0.25
+"""By so much of what a floor is longer p50 must fall: where it does not the machine is busy, and only others come early."""
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
 _SIMULATED = 20_000
 """Requests; many for each place in a queue."""
@@ -57,7 +59,7 @@ def settle(
 
     The same, but at most five times, at those of the greater `depths` where the device's own limits do not make requests wait and
     no more than `most_iops` are asked of this machine; where many are, the latency is left to vary. The floor that came nearest
-    is taken. `before` is called before each look: what comes before the jobs that the floor is for.
+    is taken, and none that took nothing back. `before` is called before each look: what comes before the jobs that it is for.
     """
     steady = model.steady()
     look = _Look(bench, seconds, before)
@@ -77,16 +79,21 @@ def settle(
         iops = depth * 1e9 / max(_nominal_ns(held), 1)
         if not _serves(held, depth) or iops > most_iops:
             continue
-        looked_at = _free(model) if iops > _LIVELY_IOPS and _is_drawn(model) else held
-        deep_ns, missed = deep_floors[-1][1] if deep_floors else floor_ns, dict[int, int]()
+        looked_at = _free(model) if iops > _LIVELY_IOPS and _tells_median(model, depth, iops) else held
+        tried = [deep_floors[-1][1] if deep_floors else floor_ns]
+        nearest_ns, least_ns = tried[0], math.inf
         for _ in range(_DEEP_LOOKS):
-            bench.set(looked_at, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, deep_ns)])
-            missed[deep_ns] = look.missed_ns(held, look.at(depth, held))
-            corrected_ns = _corrected_ns(held, deep_ns + missed[deep_ns])
-            if _is_near(held, missed[deep_ns]) or corrected_ns in missed:
+            bench.set(looked_at, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, tried[-1])])
+            missed_ns = look.missed_ns(held, look.at(depth, held))
+            longer_ns = tried[-1] - nearest_ns
+            if longer_ns > 0 and least_ns - missed_ns < _LEAST_GAIN * longer_ns:
                 break
-            deep_ns = corrected_ns
-        deep_floors.append((depth, min(missed, key=lambda floor_ns: abs(missed[floor_ns]))))
+            if abs(missed_ns) < abs(least_ns):
+                nearest_ns, least_ns = tried[-1], missed_ns
+            tried.append(_corrected_ns(held, tried[-1] + missed_ns))
+            if _is_near(held, missed_ns) or tried[-1] in tried[:-1]:
+                break
+        deep_floors.append((depth, nearest_ns))
     bench.set(steady, floor_ns=floor_ns, deep_floors=deep_floors)
     return Settled(floor_ns, deep_floors, looks, last)
 
@@ -112,8 +119,12 @@ def _nominal_ns(model: DeviceModel) -> int:
     return summary.nominal_latency_ns(model, "read_write", _BLOCK)
 
 
+def _near_ns(model: DeviceModel) -> float:
+    return summary.latency_tolerance_ns(_nominal_ns(model)) / 4
+
+
 def _is_near(model: DeviceModel, missed_ns: int) -> bool:
-    return abs(missed_ns) <= summary.latency_tolerance_ns(_nominal_ns(model)) / 4
+    return abs(missed_ns) <= _near_ns(model)
 
 
 def _corrected_ns(model: DeviceModel, floor_ns: int) -> int:
@@ -121,29 +132,33 @@ def _corrected_ns(model: DeviceModel, floor_ns: int) -> int:
 
 
 def _free(model: DeviceModel) -> DeviceModel:
-    """Returns the device with its latencies and no queue for anything."""
+    """Returns the device with its latencies and no queue for anything; writes take what they take into its cache."""
     free = {"channels": None, "bandwidth_bytes_per_s": None, "credits": (), "seek": None, "stalls": None, "cache": None}
-    return model.model_copy(update=free)
+    write = {} if model.cache is None else {"write_latency_ns": model.cache.latency_ns}
+    return model.model_copy(update=free | write)
+
+
+def _closed_ns(model: DeviceModel, depth: int, op: Op) -> npt.NDArray[np.int64]:
+    """Returns latencies of `depth` requests that are always in the device, and queue for nothing there."""
+    arrivals_ns, completions_ns = simulate_closed(_free(model), depth, np.full(_SIMULATED, OPS.index(op)), 0, _BLOCK)
+    return (completions_ns - arrivals_ns)[_SIMULATED // 2 :]
 
 
 def crowded(model: DeviceModel, depth: int) -> DeviceModel:
-    """Returns the device held at its median while `depth` requests are in it, if their number decides; no queue for anything."""
-    steady, kinds = model.steady(), (model.read_latency_ns, model.write_latency_ns)
+    """Returns the device held at its median while `depth` requests are in it, if their number decides."""
+    steady, kinds = model.steady(), (model.read_latency_ns, _free(model).write_latency_ns)
     if not model.load and not any(isinstance(kind, QuantilesByInflight) for kind in kinds):
         return steady
-    alone = _free(model)
-
-    def median_ns(op: str) -> int:
-        arrivals_ns, completions_ns = simulate_closed(alone, depth, np.full(_SIMULATED, OPS.index(op)), 0, _BLOCK)
-        return round(float(np.median((completions_ns - arrivals_ns)[_SIMULATED // 2 :])))
-
-    # What goes into a cache does not depend on them.
-    ops = ("read", "write") if model.cache is None else ("read",)
-    return steady.model_copy(update={f"{op}_latency_ns": median_ns(op) for op in ops})
+    ops: tuple[Op, ...] = ("read", "write")
+    return steady.model_copy(update={f"{op}_latency_ns": round(float(np.median(_closed_ns(model, depth, op)))) for op in ops})
 
 
-def _is_drawn(model: DeviceModel) -> bool:
-    return not (isinstance(model.read_latency_ns, int) and isinstance(model.write_latency_ns, int))
+def _tells_median(model: DeviceModel, depth: int, iops: float) -> bool:
+    """Whether a look at the device as it varies tells its medians well enough; not where hardly any request takes that long."""
+    ops: tuple[Op, ...] = ("read", "write")
+    beside = 0.5 / math.sqrt(_LOOK_S * iops / len(ops))
+    errors_ns = [np.diff(np.quantile(_closed_ns(model, depth, op), [0.5 - beside, 0.5 + beside]))[0] / 2 for op in ops]
+    return bool(max(errors_ns) <= _near_ns(crowded(model, depth)))
 
 
 def _serves(model: DeviceModel, depth: int) -> bool:

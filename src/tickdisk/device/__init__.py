@@ -10,12 +10,14 @@ from tickdisk import _native
 from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.cut import Cut
-from tickdisk.device.extents import ExtentRecorder, extents_of
+from tickdisk.device.extents import ExtentRecorder, extents_of, written_bytes
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
 from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices, named
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
+from tickdisk.device.mounts import memory_file_system
 from tickdisk.device.parts import (
+    LONGEST_NS,
     Bucket,
     Cache,
     FitLine,
@@ -41,6 +43,7 @@ __all__ = [
     "DEFAULT_FILE_SYSTEM",
     "DEFAULT_SIZE_BYTES",
     "FILE",
+    "LONGEST_NS",
     "MKFS",
     "NO_DELAY",
     "OPS",
@@ -73,6 +76,7 @@ __all__ = [
     "load_device",
     "load_devices",
     "measure_floor",
+    "memory_file_system",
     "named",
     "native_path",
     "read_log",
@@ -81,4 +85,5 @@ __all__ = [
     "simulate_closed",
     "simulate_streams",
     "up",
+    "written_bytes",
 ]

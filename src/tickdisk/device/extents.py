@@ -15,7 +15,8 @@ _FS_IOC_FIEMAP = 0xC020660B
 _REQUEST = struct.Struct("=2Q4I")
 _EXTENT = struct.Struct("=3Q2Q4I")
 _AT_ONCE = 16
-_LAST, _UNKNOWN = 0x1, 0x2
+_LAST, _UNKNOWN, _UNWRITTEN = 0x1, 0x2, 0x800
+_SYNC = 0x1
 _END = (1 << 64) - 1
 Extent = tuple[str, int, int, int]
 
@@ -25,18 +26,32 @@ def extents_of(path: Path) -> Iterator[Extent]:
 
     What is not yet written has none. OSError when the file is gone or its file system cannot tell.
     """
+    for offset, physical, length, _ in _extents(path, 0):
+        yield str(path), offset, physical, length
+
+
+def written_bytes(path: Path) -> int:
+    """Returns how many bytes of a file are read from its disk: no hole, nor room that is kept for it and was never written.
+
+    OSError when the file is gone or its file system cannot tell.
+    """
+    return sum(length for _, _, length, flags in _extents(path, _SYNC) if not flags & _UNWRITTEN)
+
+
+def _extents(path: Path, how: int) -> Iterator[tuple[int, int, int, int]]:
+    """Offset, physical, length and flags."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         at = 0
         while True:
             reply = fcntl.ioctl(
-                descriptor, _FS_IOC_FIEMAP, _REQUEST.pack(at, _END - at, 0, 0, _AT_ONCE, 0) + bytes(_EXTENT.size * _AT_ONCE)
+                descriptor, _FS_IOC_FIEMAP, _REQUEST.pack(at, _END - at, how, 0, _AT_ONCE, 0) + bytes(_EXTENT.size * _AT_ONCE)
             )
             count = _REQUEST.unpack_from(reply)[3]
             for number in range(count):
                 offset, physical, length, _, _, flags, *_ = _EXTENT.unpack_from(reply, _REQUEST.size + number * _EXTENT.size)
                 if not flags & _UNKNOWN:
-                    yield str(path), offset, physical, length
+                    yield offset, physical, length, flags
                 if flags & _LAST:
                     return
                 at = offset + length

@@ -22,6 +22,9 @@ MOUNT_FLAGS = _MS_RELATIME
 """The kernel's default."""
 
 
+_IN_MEMORY = ("tmpfs", "ramfs")
+
+
 @dataclass(frozen=True)
 class Mount:
     """A line of /proc/self/mountinfo."""
@@ -41,6 +44,13 @@ def mounts() -> list[Mount]:
         path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), words[4])
         found.append(Mount(int(words[2].split(":")[1]), Path(path), file_system, source))
     return found
+
+
+def memory_file_system(path: Path) -> str | None:
+    """Returns the kind of the file system on which `path` is, if that keeps its files in memory alone."""
+    there = path.stat().st_dev
+    kinds = (each.file_system for each in mounts() if (0, each.minor) == (os.major(there), os.minor(there)))
+    return next((kind for kind in kinds if kind in _IN_MEMORY), None)
 
 
 def mount(source: str, mount_point: Path, file_system: str, options: str = "") -> None:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 
-_LONGEST_NS = 3_600_000_000_000
-Nanoseconds = Annotated[int, Field(ge=0, le=_LONGEST_NS)]
+LONGEST_NS = 3_600_000_000_000
+"""Of what is described or drawn."""
+Nanoseconds = Annotated[int, Field(ge=0, le=LONGEST_NS)]
 Count = Annotated[int, Field(gt=0, lt=1 << 63)]
 Points = Annotated[tuple[Annotated[tuple[float, float], Strict(False)], ...], Strict(False)]  # YAML has lists
 
@@ -22,7 +23,7 @@ class Part(BaseModel):
 class Lognormal(Part):
     """A latency whose logarithm is normal; `p99_ns` may be given instead of `sigma`."""
 
-    median_ns: Annotated[int, Field(gt=0, le=_LONGEST_NS)]
+    median_ns: Annotated[int, Field(gt=0, le=LONGEST_NS)]
     sigma: Annotated[float, Field(ge=0, le=3)]
 
     @model_validator(mode="before")
@@ -49,7 +50,7 @@ class Quantiles(Part):
         shares, latencies = np.array(self.quantiles).T
         if shares[0] != 0 or shares[-1] != 1 or (np.diff(shares) <= 0).any():
             raise ValueError("shares rise from 0 to 1")
-        if latencies[0] < 0 or latencies[-1] > _LONGEST_NS or (np.diff(latencies) < 0).any():
+        if latencies[0] < 0 or latencies[-1] > LONGEST_NS or (np.diff(latencies) < 0).any():
             raise ValueError("latencies do not fall, are not negative and at most an hour")
         return self
 
@@ -161,7 +162,7 @@ class Stalls(Part):
 
     every_bytes: Annotated[int, Field(ge=4096, lt=1 << 63)] | None = None
     """One begins with the write that completes so many bytes written."""
-    period_ns: Annotated[int, Field(gt=0, le=_LONGEST_NS)] | None = None
+    period_ns: Annotated[int, Field(gt=0, le=LONGEST_NS)] | None = None
     """One in each period, from the first request on."""
     at_random: bool = False
     """At a drawn place in its period; otherwise at its end."""

@@ -96,6 +96,7 @@ def verdict(model: DeviceModel) -> str:
     return (
         f"held out: p50 within {p50:.1%}, p99 {'not estimable' if p99 is None else f'within {p99:.1%}'}: "
         f"{'as close as' if is_close else 'not as close as'} {limits}"
+        f"{', on a machine that was too loaded' if any(line.too_loaded for line in model.fit) else ''}"
     )
 
 

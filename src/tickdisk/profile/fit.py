@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from tickdisk.device import OPS, DeviceModel, OpLatency, Quantiles, QuantilesByInflight, simulate_closed
+from tickdisk.device import LONGEST_NS, OPS, DeviceModel, OpLatency, Quantiles, QuantilesByInflight, simulate_closed
 from tickdisk.errors import TickdiskError
 from tickdisk.profile.measure import BEYOND, BLOCK_BYTES, FIT_DEPTHS, Latencies, Measurements, Sample
 
@@ -163,7 +163,7 @@ class _Tables:
         middle = float(np.interp(0.5, self.shares, shape))
 
         def stretched(power: float) -> tuple[Floats, Floats]:
-            column = middle * (shape / middle) ** power
+            column = np.minimum(middle * (shape / middle) ** power, LONGEST_NS)
             table = Quantiles(quantiles=tuple(zip(self.shares.tolist(), column.tolist(), strict=True)))
             return column, _closed(table, channels, depth, requests)
 
@@ -173,7 +173,7 @@ class _Tables:
             _, found = stretched(power)
             low, high = (power, high) if found[1] / found[0] < wanted[1] / wanted[0] else (low, power)
         column, found = stretched((low + high) / 2)
-        return column * float(wanted[0] / found[0])
+        return np.minimum(column * float(wanted[0] / found[0]), LONGEST_NS)
 
 
 def _closed(latency: OpLatency, channels: int | None, depth: int, requests: int) -> Floats:

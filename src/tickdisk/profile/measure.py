@@ -1,7 +1,8 @@
 """Measures a disk by fio: several rounds of all jobs, so that what drifts shows, and every request's own latency."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,8 @@ BEYOND = 10
 """Requests that must lie beyond a percentile for it to be estimable."""
 _PIPE_BYTES, _PIPE_DEPTH = 1 << 20, 16
 _LEAST_REQUESTS = 100
+_TURNS, _CUT_TURNS = 12, 3
+"""So often each place in the queue is to be taken at least, and so often before latencies count: all requests begin at once."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ def measure(
     """Returns what fio measures on `target`, `seconds` for each job in all rounds; fio's files go to `folder`.
 
     Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
-    A round of a job is run again while the machine is too loaded, as in a calibration. TickdiskError when fio fails.
+    A round of a job is run again while the machine is too loaded, as in a calibration. No two runs read the same places, which a
+    cache could know by then. A queue that has turned over a few times only is measured for longer. TickdiskError when fio fails.
     """
     length = seconds / ROUNDS + ramp_s(seconds / ROUNDS)
     jobs: dict[tuple[Op, int], Job] = {}
@@ -97,19 +101,25 @@ def measure(
         jobs["write_flush", 1] = Job("pwrite_fdatasync", "random", BLOCK_BYTES, 1, length)
     pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
     kept: dict[tuple[Op, int], list[_Run]] = {key: [] for key in jobs}
-    pipes = []
+    pipes, seeds = [], itertools.count(1)
     for number in range(ROUNDS):
         say(f"round {number + 1} of {ROUNDS}: {len(jobs) + 1} jobs, about {(len(jobs) + 1) * length:.0f} s")
         # There and back, so that no depth is always the first.
         for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
-            kept[key].append(_run(jobs[key], target, folder))
-        pipes.append(_run(pipe, target, folder).bytes_per_s)
+            run = _run(jobs[key], target, folder, seeds)
+            if run.turns < _TURNS and number == 0:
+                jobs[key] = replace(jobs[key], seconds=length * _TURNS / max(run.turns, 1))
+                run = _run(jobs[key], target, folder, seeds)
+            kept[key].append(run)
+        pipes.append(_run(pipe, target, folder, seeds).bytes_per_s)
     return Measurements(tuple(_sample(op, depth, runs) for (op, depth), runs in kept.items()), float(np.median(pipes)))
 
 
 @dataclass(frozen=True)
 class _Run:
     latency_ns: Latencies
+    turns: float
+    """How often each place in the queue was taken."""
     bytes_per_s: float
     client_cpu_share: float
     load: host.Load
@@ -117,20 +127,21 @@ class _Run:
     too_loaded: bool
 
 
-def _run(job: Job, target: Target, folder: Path, limits: Mapping[str, float] = LIMITS) -> _Run:
+def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int], limits: Mapping[str, float] = LIMITS) -> _Run:
     assert job.seconds is not None
     repeats = 0
     while True:
         meter = host.LoadMeter()
-        requests = run_job(job, target, folder, cores=host.split_cores().server)
+        requests = run_job(replace(job, seed=next(seeds)), target, folder, cores=host.split_cores().server)
         load = meter.read()
         too_loaded = any(getattr(load, name) > limit for name, limit in limits.items())
         if not too_loaded or repeats == REPEATS:
             break
         repeats += 1
-    kept = requests.after(ramp_s(job.seconds) * 1000)
+    kept = requests.after(ramp_s(job.seconds) * 1000, _CUT_TURNS * job.queue_depth)
     bytes_per_s = (requests.requests_per_s or 0) * job.block_bytes
-    return _Run(kept.latency_ns, bytes_per_s, requests.cpu_share, load, repeats, too_loaded)
+    turns = len(requests) / job.queue_depth
+    return _Run(kept.latency_ns, turns, bytes_per_s, requests.cpu_share, load, repeats, too_loaded)
 
 
 def _sample(op: Op, depth: int, runs: list[_Run]) -> Sample:

@@ -1,6 +1,7 @@
 """Measure, fit, hold against what was held out, and write it down as a device."""
 
 import datetime as dt
+import os
 import platform
 import re
 from collections.abc import Mapping
@@ -42,6 +43,9 @@ def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes
     """
     if output.suffix != FILE:
         raise TickdiskError(f"{output}: a device's file ends with {FILE}; give it such a name")
+    there = next(folder for folder in output.absolute().parents if folder.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK)):
+        raise TickdiskError(f"{output} cannot be written, as {there} is no folder or not ours; give another --output")
     name = re.sub(r"[^a-z0-9_-]+", "_", output.stem.lower()).strip("_") or "profiled"
     when = dt.datetime.now(dt.UTC)
     with source(path, write=write, size_bytes=size_bytes) as found, memory.folder() as folder:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from tickdisk.calibrate import Target
+from tickdisk.device import memory_file_system, written_bytes
 from tickdisk.errors import TickdiskError
 from tickdisk.profile.empty import claimed
 
@@ -17,6 +18,7 @@ _LEAST_BYTES = 16 << 20
 _SPARE_BYTES = 256 << 20
 """Left free beside the test file: a full file system hurts whoever else uses it."""
 _BLOCK = 512
+_WRITTEN = 0.95
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
         mode = path.stat().st_mode
     except OSError as error:
         raise TickdiskError(f"{path}: {error.strerror}; give a folder, a file or a block device") from error
+    if not stat.S_ISBLK(mode) and (memory := memory_file_system(path)):
+        raise TickdiskError(f"{path} is in memory ({memory}); give a folder on a disk")
     if stat.S_ISDIR(mode):
         with _test_file(path, size_bytes) as file:
             yield Source("folder", Target(file, 0, size_bytes // _PIECE * _PIECE))
@@ -45,7 +49,7 @@ def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
         yield Source("file", _existing_file(path, write=write))
     elif stat.S_ISBLK(mode):
         with claimed(path, write=write):
-            yield Source("block device", Target(path, 0, _checked_size(path)))
+            yield Source("block device", Target(path.resolve(), 0, _checked_size(path)))
     else:
         raise TickdiskError(f"{path} is neither a folder nor a file nor a block device; give one of these")
 
@@ -98,8 +102,15 @@ def _existing_file(path: Path, *, write: bool) -> Target:
             f"{path} is a file with contents, which --write would overwrite; give its folder, or leave out --write"
         )
     size_bytes = _checked_size(path)
-    if path.stat().st_blocks * _BLOCK < size_bytes * 0.95:
-        raise TickdiskError(f"{path} has holes, which are read without the disk; give its folder, or a file that is written")
+    try:
+        written = written_bytes(path)
+    except OSError:  # the file system does not tell
+        written = path.stat().st_blocks * _BLOCK
+    if written < size_bytes * _WRITTEN:
+        raise TickdiskError(
+            f"{path} has holes, or room that was never written, which are read without the disk; give its folder, or a file that "
+            "is written"
+        )
     return Target(path.resolve(), 0, size_bytes)
 
 

@@ -1,0 +1,44 @@
+"""How a disk is measured: which jobs are asked for; fio is one that answers as a slow disk does."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tickdisk import host
+from tickdisk.calibrate import Job, Target
+from tickdisk.calibrate.fio import Requests
+from tickdisk.profile.measure import ROUNDS, measure
+
+_QUIET = host.Load(1, 0, 0, 0, 0, 0)
+
+
+class _Disk:
+    """Serves `iops` requests a second, one at a time; the first of a full queue waits for itself alone."""
+
+    def __init__(self, iops: float) -> None:
+        self._each_ns, self.jobs = round(1e9 / iops), list[Job]()
+
+    def run(self, job: Job, *_: object, **__: object) -> Requests:
+        self.jobs.append(job)
+        assert job.seconds is not None
+        completed_ns = np.arange(1, int(job.seconds * 1e9 / self._each_ns)) * self._each_ns
+        latency_ns = np.minimum(completed_ns, job.queue_depth * self._each_ns)
+        count = len(latency_ns)
+        return Requests(completed_ns // 1_000_000, latency_ns, np.zeros(count, bool), np.full(count, job.block_bytes))
+
+
+@pytest.mark.parametrize(("iops", "longer"), [(80.0, {96}), (100_000.0, set())])
+def test_a_slow_queue_turns_over_before_it_counts(
+    iops: float, longer: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = _Disk(iops)
+    monkeypatch.setitem(measure.__globals__, "run_job", disk.run)
+    found = measure(Target(tmp_path, 0, 1 << 30), write=False, seconds=12, folder=tmp_path, depths=(1, 96), say=lambda _: None)
+    shallow, deep = found.samples
+    assert {int(ns) for ns in shallow.latency_ns} == {round(1e9 / iops)}
+    assert {int(ns) for ns in deep.latency_ns} == {96 * round(1e9 / iops)}, "not while the queue fills up"
+    assert deep.requests_per_s == pytest.approx(iops, rel=0.01)
+    asked = [job for job in disk.jobs if job.queue_depth == 96]
+    assert len(asked) == ROUNDS + len(longer)
+    assert len({job.seed for job in disk.jobs}) == len(disk.jobs), "each has places of its own"
