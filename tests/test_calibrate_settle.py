@@ -77,6 +77,9 @@ def test_where_many_requests_compete_the_device_varies_as_it_does(parts: dict[st
     assert {depth for depth, _, model in machine.looks if not isinstance(model.read_latency_ns, int)} == drawn_at
     assert dict(found.deep_floors)[12] == pytest.approx(22_000, abs=5_000)
     assert isinstance(machine.model.read_latency_ns, int)
+    limited = _Machine(lambda *_: 10_000)
+    _settled(limited, {"bandwidth_bytes_per_s": 2_000_000_000}, (12,), 75e3)
+    assert {model.bandwidth_bytes_per_s for _, _, model in limited.looks} == {2_000_000_000}, "what does not vary stays as it is"
 
 
 def test_no_more_is_asked_of_the_machine_than_it_serves() -> None:

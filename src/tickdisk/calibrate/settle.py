@@ -154,7 +154,9 @@ def crowded(model: DeviceModel, depth: int) -> DeviceModel:
 
 
 def _tells_median(model: DeviceModel, depth: int, iops: float) -> bool:
-    """Whether a look at the device as it varies tells its medians well enough; not where hardly any request takes that long."""
+    """Whether the device varies, and a look at it tells its medians; it does not where hardly any request takes that long."""
+    if isinstance(model.read_latency_ns, int) and isinstance(_free(model).write_latency_ns, int):
+        return False
     ops: tuple[Op, ...] = ("read", "write")
     beside = 0.5 / math.sqrt(_LOOK_S * iops / len(ops))
     errors_ns = [np.diff(np.quantile(_closed_ns(model, depth, op), [0.5 - beside, 0.5 + beside]))[0] / 2 for op in ops]
