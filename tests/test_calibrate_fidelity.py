@@ -145,7 +145,7 @@ def test_what_the_model_said_is_told_of_the_same_requests(tmp_path: Path, monkey
     assert calibrate.load_fidelity(out) == found
     shallow, deep = (point for point in found.points if point.device == "two" and point.op == "read")
     # One at a time half of the requests take 2 ms and half 4 ms; with 8 in flight on 4 channels each waits for one before.
-    assert shallow.nominal_p99_ns is None or shallow.nominal_p99_ns == 4_000_000
+    assert shallow.nominal_p99_ns is None, "some 130 requests do not tell it"
     assert shallow.nominal_iops == pytest.approx(1000 / 3, rel=0.2)
     assert deep.nominal_iops == pytest.approx(4000 / 3, rel=0.2)
     assert deep.nominal_p50_ns == pytest.approx(6_000_000, rel=0.1)

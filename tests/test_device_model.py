@@ -175,6 +175,11 @@ GOOD = "read_latency_ns: 1, write_latency_ns: 1, flush_latency_ns: 1"
             f"a: {{{GOOD}, cache: {{bytes: 5, latency_ns: 1, destage_bytes_per_s: 1, x: 1}}}}",
             "key cache.x: unknown key; the keys are bytes",
         ),
+        (f"a: {{{GOOD}, name: b}}", "device a, key name: unknown key; the name stands above"),
+        (f"a: {{{GOOD}, 1: 2}}", "device a, key 1: unknown key"),
+        (f"a: {{{GOOD}}}\nb: {{{GOOD}}}\na: {{{GOOD}}}", r"line 3: not YAML \(a stands twice\)"),
+        (f"a: {{{GOOD}, seed: 1, seed: 2}}", r"line 1: not YAML \(seed stands twice\)"),
+        ("a: \x01", "not YAML in UTF-8"),
         ("a: {b: [}", "line 1: not YAML"),
         ("a:", "device a: no keys"),
         ("- a", "no devices"),
@@ -186,6 +191,14 @@ def test_a_wrong_description_names_file_device_and_key(tmp_path: Path, text: str
     with pytest.raises(TickdiskError, match=message) as raised:
         device.load_devices(path)
     assert str(path) in str(raised.value)
+
+
+def test_what_is_no_text_is_no_description(tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match="cannot be read: Is a directory"):
+        device.load_devices(tmp_path)
+    (tmp_path / "latin.yaml").write_bytes("größe: 1".encode("latin-1"))
+    with pytest.raises(TickdiskError, match=r"latin\.yaml: not YAML in UTF-8"):
+        device.load_devices(tmp_path / "latin.yaml")
 
 
 def test_variants_of_a_device() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,57 @@ def test_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None
     assert nothing_left(name)
     assert Identity.of(int(daemon)) is None
     assert Identity.of(int(sleeper)) is None
+
+
+@pytest.mark.parametrize("way", ["down", "killed"])
+def test_a_mount_point_is_found_again_from_any_folder(way: str, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    name, mount_point = f"at-{way}-{os.getpid()}", tmp_path / "there/mnt"
+    program = Path(sys.executable).parent / "tickdisk"
+
+    def tickdisk(where: Path, *words: str) -> str:
+        command = [program, "device", *words, f"--name={name}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=where).stdout
+
+    devices = f"--devices={Path(__file__).parent.parent / 'data/devices.yaml'}"
+    try:
+        assert f"at {mount_point.resolve()}," in tickdisk(tmp_path, "up", "memory", "--size=64M", "--at=link/mnt", devices)
+        assert mount_point.is_mount()
+        if way == "killed":
+            os.kill(device.attach(name).daemon_pid, signal.SIGKILL)
+            assert any("file system" in line for line in device.recover())
+        else:
+            assert tickdisk(Path("/"), "down") == f"{name}: gone\n"
+    finally:
+        for left in records.records():
+            device.attach(left.name).down()
+    assert not mount_point.is_mount()
+    assert nothing_left(name)
+    assert (tmp_path / "there").is_dir(), "what was there stays"
+
+
+@pytest.mark.parametrize("name", ["a/b", "../x", "a b", "a#b", ".a", "", "x" * 55, "größe"])
+def test_a_name_that_could_not_be_found_again_is_refused(name: str) -> None:
+    with pytest.raises(TickdiskError, match="a name has at most 54 letters"):
+        Record.new(name, SIZE, "ext4", None)
+
+
+def test_a_device_with_the_longest_name_is_found_again() -> None:
+    name = "x" * 54
+    with device.up(FAST, size_bytes=SIZE, floor_ns=0, name=name) as disk:
+        assert is_ours(int(disk.block_device.name.removeprefix("loop")), f"tickdisk:{name}")
+        os.kill(disk.daemon_pid, signal.SIGKILL)
+    assert nothing_left(name)
+
+
+def test_the_emulator_survives_who_speaks_otherwise() -> None:
+    with device.up(FAST, size_bytes=SIZE, floor_ns=0) as disk:
+        for said in (b"{", b"nothing\n", b"{}\n", b'{"do": "set"}\n', b"[]\n"):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+                other.connect(str(records.STATE / disk.name / "control"))
+                other.sendall(said)
+        assert disk.status()["inflight"] == 0
 
 
 def test_the_emulator_is_killed() -> None:

@@ -409,3 +409,18 @@ def test_the_owner_is_killed_and_the_next_start_removes_that_alone(tmp_path: Pat
     finally:
         bystander.rmdir()
     assert nothing_left(living.name)
+
+
+def test_a_folder_of_the_user_stays_and_a_measurement_leaves_nothing_in_it(tmp_path: Path) -> None:
+    (tmp_path / "mnt").mkdir()
+    (tmp_path / "files").mkdir()
+    before = set((tmp_path / "files").iterdir())
+    seen = []
+    with device.up(SLOW, backend="tree", mount_point=tmp_path / "mnt", backing=tmp_path / "files", size_bytes=1 << 60) as disk:
+        assert disk.status()["floor_ns"] > 0, "it was measured"
+        with disk.probe() as (path, size_bytes):
+            seen = list((tmp_path / "files").glob("**/*"))
+            assert path.stat().st_size == size_bytes
+    assert (tmp_path / "mnt").is_dir()
+    assert set((tmp_path / "files").iterdir()) == before
+    assert seen == []

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
 use self::due::{Answered, Due};
-use self::state::{Arrival, State};
+use self::state::{State, Taken};
 use self::status::Counters;
 pub use self::status::Status;
 use crate::arrivals::Told;
@@ -21,7 +21,7 @@ use crate::floor::Floor;
 use crate::lead::Lead;
 use crate::log::{Log, Record};
 use crate::memory::Memory;
-use crate::model::{Model, Op, Parameters, Request};
+use crate::model::{Model, Op, Parameters};
 use crate::realtime;
 use crate::softirq::Softirqs;
 use crate::timer::Timer;
@@ -190,31 +190,11 @@ impl<A: Answer> Engine<A> {
         let issued_ns =
             self.told.read().expect("no thread panics with the lock").as_ref().and_then(|told| told.issued_ns(op, offset));
         self.counters.stamped.fetch_add(u64::from(issued_ns.is_some()), Ordering::Relaxed);
-        let (deadline_ns, pending) = {
+        let Taken { record, due, deadline_ns, burn_ns } = {
             let mut state = self.state.lock().expect("no thread panics with the lock");
-            let now_ns = now_ns();
-            let Arrival { at_ns: arrival_ns, moved_ns, is_known } = state.arrival(op, offset, length, issued_ns, now_ns);
-            let request = Request { arrival_ns, op, offset, length };
-            let stalled_ns = state.model.stalled_until_ns();
-            let nominal_ns = state.model.completion_ns(&request);
-            let until_ns = state.model.stalled_until_ns();
-            if until_ns != stalled_ns {
-                state.stalls.push((arrival_ns, until_ns));
-            }
-            let (seq, setting) = (state.next_seq, state.number);
-            state.next_seq += 1;
-            let record = Record { seq, request, inflight, nominal_ns, replied_ns: 0, setting };
-            let lately = state.lately.with(inflight, now_ns, nominal_ns - arrival_ns);
-            let (leads, latency_ns) = (is_known && !state.setting.floor.is_none(), nominal_ns - arrival_ns);
-            // Half of it: what is made up for in full would be there again with the next one of a closed loop, and more.
-            let made_up_ns = if leads { moved_ns / 2 } else { 0 };
-            let due_ns = nominal_ns.saturating_sub(made_up_ns + state.setting.floor.ns(lately));
-            let lead_ns = if leads { self.lead.ns(lately, latency_ns) } else { 0 };
-            let deadline_ns = due_ns.saturating_sub(lead_ns);
-            let learns = leads && issued_ns.is_some() && length < MAX_TRANSFER;
-            let due = Due { at_ns: due_ns, request, latency_ns, lately, waits: deadline_ns > now_ns, learns, sent_ns: 0 };
-            (deadline_ns, Pending { record, due, burn_ns: state.setting.burn_ns, power, closed, answer })
+            state.take(op, offset, length, issued_ns, inflight, &self.lead)
         };
+        let pending = Pending { record, due, burn_ns, power, closed, answer };
         if pending.due.waits {
             self.timer.schedule(deadline_ns, pending.record.seq, pending);
         } else {

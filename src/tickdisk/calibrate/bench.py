@@ -9,6 +9,7 @@ from typing import Any
 from tickdisk import device, host
 from tickdisk.calibrate.fio import Job, Requests, Target, run_job
 from tickdisk.calibrate.region import raw_target, write_file
+from tickdisk.errors import TickdiskError
 
 REPEATS = 2
 RAW_BYTES, SYNC_BYTES = 64 << 20, 8 << 20
@@ -93,6 +94,8 @@ def bench(
     file_system: str = device.DEFAULT_FILE_SYSTEM,
 ) -> Iterator[Bench]:
     """Yields a bench on a device that is up, at memory speed at first; takes it down at the end, whatever happens."""
+    if backend is not None and not device.find_backend(backend).abilities.changes_while_mounted:
+        raise TickdiskError(f"backend {backend} cannot change while it is mounted, as a calibration needs; take fuse or tree")
     with device.up(
         model.unlimited(),
         backend=backend,

@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 _4K, _1M = 4 << 10, 1 << 20
 DEPTHS = (1, 4, 16, 32)
 PIPE_DEPTH = 16
-_FSYNC_LATENCIES = 300
+_FSYNCS = 100
 _SIZE_BYTES = 1 << 30
 """Memory is taken for what is written, some 150 MiB; ext4 below 512 MiB would use blocks of 1 KiB."""
 _REQUESTS = pa.schema(
@@ -39,16 +39,18 @@ _REQUESTS = pa.schema(
 )
 
 
-def tier_jobs(seconds: float, latency_ns: int) -> list[Job]:
+def tier_jobs(seconds: float, model: DeviceModel) -> list[Job]:
     """Returns the jobs of a tier, each measured for `seconds` after its ramp: those at queue depth 1 first.
 
     An fsync costs several requests one after another; its job is longer on a slow device, so that a median can be told.
     """
+    _, write_ns, flush_ns, _ = model.latency_ns
+    fsync_s = (2 * write_ns + flush_ns) / 1e9
     length = seconds + ramp_s(seconds)
     return [
         *(Job(op, "random", _4K, depth, length) for depth in DEPTHS for op in ("read", "write")),
         *(Job(op, "sequential", _1M, PIPE_DEPTH, length) for op in ("read", "write")),
-        Job("pwrite_fsync", "random", _4K, 1, max(length, ramp_s(seconds) + _FSYNC_LATENCIES * latency_ns / 1e9)),
+        Job("pwrite_fsync", "random", _4K, 1, max(length, ramp_s(seconds) + _FSYNCS * fsync_s)),
     ]
 
 
@@ -133,7 +135,7 @@ class _Session:
         """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
         settled = settle(self._bench, model, self._seconds, self._depths)
         self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
-        measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model.latency_ns[0])]
+        measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model)]
         for each in measured:
             self._keep(model, each)
         result = self._device(model, settled, measured[:2])

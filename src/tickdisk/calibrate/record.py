@@ -136,7 +136,7 @@ def load_calibration(path: Path) -> Calibration:
 
 
 def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
-    """Returns the floor for `model`: measured if it was calibrated under its name and latency, interpolated otherwise."""
+    """Returns the floor for `model`: measured if it was calibrated as it is, interpolated otherwise."""
     found = _calibrated(calibration, model)
     return interpolate_floor(calibration, model.latency_ns[0]) if found is None else found.floor_ns
 
@@ -148,9 +148,13 @@ def deep_floors(calibration: Calibration, model: DeviceModel) -> list[tuple[int,
 
 
 def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | None:
-    latency_ns = model.as_dict()["read_latency_ns"]
-    same = (each for each in calibration.devices if each.name == model.name and each.model["read_latency_ns"] == latency_ns)
-    return next(same, None)
+    wanted = _of_floor(model.as_dict())
+    return next((each for each in calibration.devices if _of_floor(each.model) == wanted), None)
+
+
+def _of_floor(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a floor depends on: not what is burnt after replies, nor which of equally distributed latencies are drawn."""
+    return {name: value for name, value in values.items() if name not in {"burn_ns", "seed"}}
 
 
 def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:

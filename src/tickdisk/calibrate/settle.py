@@ -63,39 +63,56 @@ def settle(
     """
     steady = model.steady()
     look = _Look(bench, seconds, before)
+    floor_ns, looks, last = _alone(look, steady)
+    deep_floors: list[tuple[int, int]] = []
+    for depth in sorted(depth for depth in depths if depth > 1):
+        held = crowded(model, depth)
+        iops = depth * 1e9 / max(_nominal_ns(held), 1)
+        if _serves(held, depth) and iops <= most_iops:
+            looked_at = _free(model) if iops > _LIVELY_IOPS and _tells_median(model, depth, iops) else held
+            deep_floors.append((depth, _together(look, looked_at, held, depth, floor_ns, deep_floors)))
+    bench.set(steady, floor_ns=floor_ns, deep_floors=deep_floors)
+    return Settled(floor_ns, deep_floors, looks, last)
+
+
+def _alone(look: "_Look", steady: DeviceModel) -> tuple[int, int, Measured]:
+    """Returns the floor at queue depth 1, how many looks it took, and the last."""
     floor_ns, looks = min(_LEAST_NS, _nominal_ns(steady)), 0
     while True:
-        bench.set(steady, floor_ns=floor_ns)
+        look.bench.set(steady, floor_ns=floor_ns)
         last = look.at(1, steady)
         missed_ns, looks = look.missed_ns(steady, last), looks + 1
         is_near = looks > 1 and _is_near(steady, missed_ns)
         is_fastest = floor_ns == _nominal_ns(steady) and missed_ns >= 0
         if is_near or is_fastest or looks > _CORRECTIONS:
-            break
+            return floor_ns, looks, last
         floor_ns = _corrected_ns(steady, floor_ns + missed_ns)
-    deep_floors: list[tuple[int, int]] = []
-    for depth in sorted(depth for depth in depths if depth > 1):
-        held = crowded(model, depth)
-        iops = depth * 1e9 / max(_nominal_ns(held), 1)
-        if not _serves(held, depth) or iops > most_iops:
-            continue
-        looked_at = _free(model) if iops > _LIVELY_IOPS and _tells_median(model, depth, iops) else held
-        tried = [deep_floors[-1][1] if deep_floors else floor_ns]
-        nearest_ns, least_ns = tried[0], math.inf
-        for _ in range(_DEEP_LOOKS):
-            bench.set(looked_at, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, tried[-1])])
-            missed_ns = look.missed_ns(held, look.at(depth, held))
-            longer_ns = tried[-1] - nearest_ns
+
+
+def _together(
+    look: "_Look", looked_at: DeviceModel, held: DeviceModel, depth: int, floor_ns: int, deep_floors: list[tuple[int, int]]
+) -> int:
+    """Returns the floor with `depth` in flight with which `looked_at` came nearest to `held`, beside those that are found."""
+    tried: list[tuple[int, int]] = []
+    next_ns = deep_floors[-1][1] if deep_floors else floor_ns
+    for _ in range(_DEEP_LOOKS):
+        look.bench.set(looked_at, floor_ns=floor_ns, deep_floors=[*deep_floors, (depth, next_ns)])
+        missed_ns = look.missed_ns(held, look.at(depth, held))
+        if tried:
+            nearest_ns, least_ns = _nearest(tried)
+            longer_ns = next_ns - nearest_ns
             if longer_ns > 0 and least_ns - missed_ns < _LEAST_GAIN * longer_ns:
                 break
-            if abs(missed_ns) < abs(least_ns):
-                nearest_ns, least_ns = tried[-1], missed_ns
-            tried.append(_corrected_ns(held, tried[-1] + missed_ns))
-            if _is_near(held, missed_ns) or tried[-1] in tried[:-1]:
-                break
-        deep_floors.append((depth, nearest_ns))
-    bench.set(steady, floor_ns=floor_ns, deep_floors=deep_floors)
-    return Settled(floor_ns, deep_floors, looks, last)
+        tried.append((next_ns, missed_ns))
+        next_ns = _corrected_ns(held, next_ns + missed_ns)
+        if _is_near(held, missed_ns) or next_ns in (floor for floor, _ in tried):
+            break
+    return _nearest(tried)[0]
+
+
+def _nearest(tried: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Of floors and what was missed with each the pair that missed least."""
+    return min(tried, key=lambda pair: abs(pair[1]))
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,9 @@ def job_result(model: DeviceModel, measured: Measured, ramp_ms: float) -> JobRes
     job, kept = measured.job, measured.requests.after(ramp_ms)
     p50_ns, iops = percentile_ns(kept.latency_ns, 0.5), measured.requests.requests_per_s
     if p50_ns is None:
-        raise TickdiskError(f"{job.name} on {model.name}: only {len(kept)} requests after the ramp; give --seconds more")
+        raise TickdiskError(
+            f"{job.name} on {model.name}: only {len(kept)} requests after the ramp; raise calibration.seconds_per_job"
+        )
     bandwidth = None if iops is None else iops * job.block_bytes
     expected = nominal(model, job)
     realised = {"p50_ns": p50_ns, "iops": iops, "bandwidth_bytes_per_s": bandwidth}.get(expected.compared or "")

@@ -30,7 +30,7 @@ from tickdisk.device.parts import (
     Stalls,
 )
 from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
-from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, up
+from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, check_memory, up
 
 
 def native_path() -> Path:
@@ -68,6 +68,7 @@ __all__ = [
     "Steps",
     "attach",
     "bring_up",
+    "check_memory",
     "default_backend",
     "extents_of",
     "find_backend",

@@ -72,7 +72,8 @@ def end(process: Identity) -> bool:
     """Kills a process if it is still the one we mean, and waits until it is gone; returns whether it was there."""
     if not process.alive():
         return False
-    os.kill(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it has just ended by itself
+        os.kill(process.pid, signal.SIGKILL)
     deadline = time.monotonic() + _END_S
     while process.alive() and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -21,7 +21,7 @@ class Cut:
     pages_kept: int
     """Versions that survived; older ones of the same page are in neither number."""
     requests_failed: int
-    """Requests in the device, which were answered with an error."""
+    """Requests that waited in the device, which were answered with an error; they are not in its log."""
     cut_ns: int
     """When it was, CLOCK_MONOTONIC: what a program was promised before is kept. What it is told afterwards, while the kernel
     finds out, is worth nothing: a machine without power says nothing."""

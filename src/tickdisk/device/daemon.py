@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -67,18 +68,21 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
         connection, _ = listener.accept()
     except TimeoutError:
         return True
+    except OSError:  # every descriptor is taken, by files of a tree: those who use the disk must not lose it for that
+        time.sleep(_LOOK_S)
+        return True
     with connection:
         connection.settimeout(_LOOK_S)
         try:
             with connection.makefile("rb") as lines:
                 line = lines.readline()
-            if not line:
-                return True
+            if not line.endswith(b"\n"):
+                return True  # the one who asked died before it was said
             request = json.loads(line)
             what = request.pop("do")
             connection.sendall(json.dumps(_answer(disk, what, request, awake=awake)).encode() + b"\n")
-        except OSError:
-            return True  # the one who asked is gone
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return True  # the one who asked is gone, or none of ours
     return bool(what != "quit")
 
 

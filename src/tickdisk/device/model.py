@@ -130,22 +130,41 @@ NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, f
 def load_devices(path: Path) -> dict[str, DeviceModel]:
     """Returns the devices in a YAML file, by name; TickdiskError names the file, the device and the key that is wrong."""
     try:
-        described = yaml.safe_load(path.read_text(encoding="utf-8"))
+        described = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; give the file that describes the devices") from error
+    except OSError as error:
+        raise TickdiskError(f"{path} cannot be read: {error.strerror}; give the file that describes the devices") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise TickdiskError(f"{path}, line {line}: not YAML ({error.problem}); correct it") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise TickdiskError(f"{path}: not YAML in UTF-8 ({str(error).splitlines()[0]}); correct it") from error
     if not isinstance(described, dict) or not described:
         raise TickdiskError(f"{path}: no devices; write `name:` and its keys below")
     return {str(name): _device(path, str(name), values) for name, values in described.items()}
 
 
+class _Loader(yaml.SafeLoader):
+    """For which a key that stands twice is an error: YAML says so, and PyYAML takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} stands twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def _device(path: Path, name: str, values: object) -> DeviceModel:
     if not isinstance(values, dict):
         raise TickdiskError(f"{path}, device {name}: no keys; it needs read_latency_ns, write_latency_ns and flush_latency_ns")
+    odd = next((key for key in values if not isinstance(key, str) or key == "name"), None)
+    if odd is not None:
+        raise TickdiskError(f"{path}, device {name}, key {odd}: unknown key; the name stands above, the keys are words")
     try:
-        return DeviceModel(**{"name": name, **values})
+        return DeviceModel(name=name, **values)
     except ValidationError as error:
         raise TickdiskError(f"{path}, device {name}{_problem(error)}") from error
 

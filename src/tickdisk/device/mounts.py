@@ -41,9 +41,13 @@ def mounts() -> list[Mount]:
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         fields, _, rest = line.partition(" - ")
         words, (file_system, source) = fields.split(), rest.split()[:2]
-        path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), words[4])
-        found.append(Mount(int(words[2].split(":")[1]), Path(path), file_system, source))
+        found.append(Mount(int(words[2].split(":")[1]), Path(_plain(words[4])), file_system, _plain(source)))
     return found
+
+
+def _plain(word: str) -> str:
+    """A word without the kernel's escapes: of spaces, of #."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), word)
 
 
 def memory_file_system(path: Path) -> str | None:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 
 LONGEST_NS = 3_600_000_000_000
-"""Of what is described or drawn."""
+"""Of what is described; a lognormal latency may be drawn longer."""
 Nanoseconds = Annotated[int, Field(ge=0, le=LONGEST_NS)]
 Count = Annotated[int, Field(gt=0, lt=1 << 63)]
 Points = Annotated[tuple[Annotated[tuple[float, float], Strict(False)], ...], Strict(False)]  # YAML has lists

@@ -1,10 +1,12 @@
 """What a mounted device holds, written down at each step, so that the next start can take back what a dead one left."""
 
 import os
+import re
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -24,8 +26,10 @@ def _state() -> Path:
     return Path(own) / "tickdisk" if own else Path(tempfile.gettempdir()) / f"tickdisk-{os.geteuid()}"
 
 
-STATE = _state()
+STATE = _state().resolve()
 """Records and mounts. Processes with different ones do not see each other's devices."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}")
+"""A file's name, and with what stands before it in the mark one that a loop device has room for."""
 _STARTED = 19
 """Position of starttime after the command in /proc/PID/stat, proc(5)."""
 
@@ -133,7 +137,9 @@ class Record(BaseModel):
         *,
         volatile: bool = False,
     ) -> Self:
-        """Returns a record of a device that has nothing yet and that this process owns."""
+        """Returns a record of a device that has nothing yet and that this process owns; TickdiskError for a name that is none."""
+        if not _NAME.fullmatch(name):
+            raise TickdiskError(f"device {name!r}: a name has at most 54 letters, digits, dots, _ and -; give another --name")
         owner = Identity.of(os.getpid())
         if owner is None:
             raise TickdiskError("/proc does not show this process; mount proc")
@@ -146,7 +152,8 @@ class Record(BaseModel):
             size_bytes=size_bytes,
             file_system=file_system,
             volatile=volatile,
-            mount_point=mount_point or STATE / name / "fs",
+            # As the kernel says it: whoever looks for it may be in another folder.
+            mount_point=(mount_point or STATE / name / "fs").resolve(),
         )
 
     @property
@@ -179,19 +186,30 @@ class Record(BaseModel):
         """What our FUSE mount is called, and what our loop device bears."""
         return f"tickdisk:{self.name}"
 
-    def save(self) -> None:
-        """Writes the record; TickdiskError where somebody else owns the folder of records."""
+    def create(self) -> None:
+        """Writes the record for the first time; TickdiskError where there is one, or somebody else owns the folder of records."""
         STATE.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
         if STATE.stat().st_uid != os.geteuid():
             raise TickdiskError(f"{STATE} belongs to another user; set TICKDISK_STATE to a folder of your own")
+        first = STATE / f".{self.name}.{os.getpid()}.new"
+        write_json(first, self.model_dump(mode="json"))
+        try:
+            self.path.hardlink_to(first)  # whole, and of two that begin at once one
+        except FileExistsError as error:
+            raise TickdiskError(f"device {self.name} is already up; choose another --name, or take it down") from error
+        finally:
+            first.unlink()
+
+    def save(self) -> None:
+        """Writes the record again."""
         write_json(self.path, self.model_dump(mode="json"))
 
     def remove(self) -> None:
-        """Removes the record and the empty folders; what is mounted there after all is not touched."""
+        """Removes the record and our empty folders; what is mounted there after all is not touched."""
         shutil.rmtree(self.logs, ignore_errors=True)
         self.socket.unlink(missing_ok=True)
-        for folder in (self.folder / "fs", self.fuse_mount, self.folder):
-            if folder.is_dir() and not os.path.ismount(folder) and not any(folder.iterdir()):
+        for folder in (self.folder / "fs", self.folder / "fuse", self.folder):
+            with suppress(OSError):  # not there, in use, or not empty
                 folder.rmdir()
         self.path.unlink(missing_ok=True)
 
@@ -207,8 +225,11 @@ def load_record(path: Path) -> Record:
 def records() -> Iterator[Record]:
     """Yields every record; one that another process removes meanwhile is passed over."""
     for path in sorted(STATE.glob("*.json")):
-        if path.exists():
+        try:
             yield load_record(path)
+        except TickdiskError:
+            if path.exists():
+                raise
 
 
 def find_record(name: str | None) -> Record:

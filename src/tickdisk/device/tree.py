@@ -32,14 +32,16 @@ class TreeDevice(MountedDevice):
 
     @contextmanager
     def probe(self) -> Iterator[tuple[Path, int]]:
-        """Yields a file of zeroes and its size in bytes; afterwards it is gone."""
-        path = self.mount_point / f".probe-{os.getpid()}"
+        """Yields a file of zeroes and its size in bytes; it has no name, so that it is gone with us, whatever happens."""
+        name = self.mount_point / f".probe-{os.getpid()}"
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
         try:
-            path.write_bytes(bytes(_PROBE_BYTES))
-            sync(self.mount_point)
-            yield path, _PROBE_BYTES
+            name.unlink()
+            os.write(descriptor, bytes(_PROBE_BYTES))
+            os.fsync(descriptor)
+            yield Path(f"/proc/self/fd/{descriptor}"), _PROBE_BYTES
         finally:
-            path.unlink(missing_ok=True)
+            os.close(descriptor)
 
     def start(
         self,
@@ -67,7 +69,9 @@ class TreeDevice(MountedDevice):
             self._record.save()
 
     def remount(self) -> None:
-        """Writes back what is not yet written, and lets the kernel forget all contents: the page cache is cold then."""
+        """Writes back what is not yet written, and lets the kernel forget contents: the page cache is cold then,
+        but for files of which somebody changes a page at that moment.
+        """
         sync(self.mount_point)
         ask(self._record.socket, "cool", limit_s=_COOL_S)
 

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from tickdisk.errors import TickdiskError
 DEFAULT_SIZE_BYTES = 2 << 30
 DEFAULT_FILE_SYSTEM = "ext4"
 _PAGE = 4096
+_NAMED = 32
+"""Letters of the model's name in a device's that got none."""
 _DEVICES: dict[BackendName, type[MountedDevice]] = {
     "fuse": MountedDevice,
     "tree": TreeDevice,
@@ -76,16 +79,15 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
     _check(backend, size_bytes, file_system, options)
     backend.check_model(model)
     recover()
-    name = options.get("name") or f"{model.name}-{os.getpid()}-{next(_count)}"
+    name = options.get("name") or f"{re.sub('[^A-Za-z0-9._-]', '_', model.name)[:_NAMED]}-{os.getpid()}-{next(_count)}"
     on_it = file_system if backend.abilities.block_device else TREE
     record = Record.new(
         name, size_bytes, on_it, options.get("mount_point"), backend.name, volatile=options.get("volatile", False)
     )
-    if record.path.exists():
-        raise TickdiskError(f"device {name} is already up; choose another name, or take it down")
-    record.backing = options.get("backing")
+    backing = options.get("backing")
+    record.backing = None if backing is None else backing.resolve()
     device = _DEVICES[backend.name](record)
-    record.save()
+    record.create()
     try:
         device.start(model, options.get("log_path"), options.get("logs"), options.get("cores"), detached=detached)
         device.set(model, floor_ns=_floor_ns(device, model, options.get("floor_ns")))
@@ -126,8 +128,15 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
         raise TickdiskError(f"unknown file system {file_system}; known are {', '.join(MKFS)}")
     if backend.abilities.block_device and file_system is not None and shutil.which(MKFS[file_system][0]) is None:
         raise TickdiskError(f"{MKFS[file_system][0]} is not installed; `tickdisk doctor` says what to install")
+    if backend.name == TREE:
+        return  # it is as large as its files
     if size_bytes < 1 << 24 or size_bytes % _PAGE:
         raise TickdiskError(f"a device of {size_bytes} bytes: the size is a multiple of {_PAGE}, and at least 16 MiB")
+    check_memory(size_bytes, volatile=volatile)
+
+
+def check_memory(size_bytes: int, *, volatile: bool = False) -> None:
+    """Raises TickdiskError where a device of that size does not fit into the memory that is free now."""
     available = next(
         int(line.split()[1]) << 10
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()

@@ -68,8 +68,10 @@ def study(
     """Returns the comparison of `design` on an emulated `disk`, and trials of every algorithm on each game, on devices of their
     own.
 
-    `design.folder` is not used.
+    `design.folder` is not used. TickdiskError at once where a game's device does not fit into memory.
     """
+    for rows in [design.state.rows, *(game.rows for game in games)]:
+        device.check_memory(room_bytes(State(rows=rows)))
     with device.up(disk, size_bytes=room_bytes(design.state)) as mounted:
         # As the paper's framework has its updates, and as its model counts them.
         singly = replace(design, folder=mounted.mount_point, one_by_one=True)

@@ -1,9 +1,12 @@
 //! What the engine knows of its requests: the model, what is in force beside it, and who came last.
 
+use super::due::Due;
 use super::{MAX_TRANSFER, Setting};
 use crate::clock::now_ns;
 use crate::floor::Lately;
-use crate::model::{Model, Op, Parameters};
+use crate::lead::Lead;
+use crate::log::Record;
+use crate::model::{Model, Op, Parameters, Request};
 
 /// Completions are held to so much (p50): who comes so shortly before one that is due may have waited for it.
 const EARLY_NS: u64 = 3_000;
@@ -16,6 +19,15 @@ pub struct Arrival {
     pub moved_ns: u64,
     /// Whether somebody knew when it came.
     pub is_known: bool,
+}
+
+/// A request that was taken.
+pub struct Taken {
+    pub record: Record,
+    pub due: Due,
+    /// When its reply is to be sent.
+    pub deadline_ns: u64,
+    pub burn_ns: u64,
 }
 
 pub struct State {
@@ -59,9 +71,37 @@ impl State {
         let rest = self.split.filter(|(before, end, _)| (*before, *end) == (op, offset)).map(|(.., came_ns)| came_ns);
         let known = issued_ns.or(rest);
         self.latest_ns = known.map_or(now_ns, |ns| ns.min(now_ns).max(self.latest_ns));
-        self.split = (length == MAX_TRANSFER).then_some((op, offset + length, self.latest_ns));
+        // What nobody knows of is no part of another: a stream of large requests would arrive all at once.
+        self.split = (length == MAX_TRANSFER && known.is_some()).then_some((op, offset + length, self.latest_ns));
         self.arrived_ns = self.model.after_completion_ns(self.latest_ns, EARLY_NS).max(self.arrived_ns);
         Arrival { at_ns: self.arrived_ns, moved_ns: self.arrived_ns - self.latest_ns, is_known: known.is_some() }
+    }
+
+    /// Takes a request that is here now, with `inflight` in the device: when it arrived, when the model completes it, and when it is to
+    /// be answered so that it is completed then.
+    pub fn take(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, inflight: u32, lead: &Lead) -> Taken {
+        let now_ns = now_ns();
+        let Arrival { at_ns: arrival_ns, moved_ns, is_known } = self.arrival(op, offset, length, issued_ns, now_ns);
+        let request = Request { arrival_ns, op, offset, length };
+        let stalled_ns = self.model.stalled_until_ns();
+        let nominal_ns = self.model.completion_ns(&request);
+        let until_ns = self.model.stalled_until_ns();
+        if until_ns != stalled_ns {
+            self.stalls.push((arrival_ns, until_ns));
+        }
+        let record = Record { seq: self.next_seq, request, inflight, nominal_ns, replied_ns: 0, setting: self.number };
+        self.next_seq += 1;
+        let latency_ns = nominal_ns - arrival_ns;
+        let lately = self.lately.with(inflight, now_ns, latency_ns);
+        let leads = is_known && !self.setting.floor.is_none();
+        // Half of it: what is made up for in full would be there again with the next one of a closed loop, and more.
+        let made_up_ns = if leads { moved_ns / 2 } else { 0 };
+        let due_ns = nominal_ns.saturating_sub(made_up_ns + self.setting.floor.ns(lately));
+        let lead_ns = if leads { lead.ns(lately, latency_ns) } else { 0 };
+        let deadline_ns = due_ns.saturating_sub(lead_ns);
+        let learns = leads && issued_ns.is_some() && length < MAX_TRANSFER;
+        let due = Due { at_ns: due_ns, request, latency_ns, lately, waits: deadline_ns > now_ns, learns, sent_ns: 0 };
+        Taken { record, due, deadline_ns, burn_ns: self.setting.burn_ns }
     }
 
     /// What is in force now is so for requests that arrive from now on; returns its number and the time.
@@ -69,6 +109,7 @@ impl State {
         self.number += 1;
         self.latest_ns = now_ns();
         self.arrived_ns = self.latest_ns;
+        self.split = None;
         self.lately = Lately::default();
         (self.number, self.latest_ns)
     }

@@ -3,7 +3,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use super::*;
-use crate::model::Latency;
+use crate::model::{Latency, Request};
 
 /// Tells when it was answered, 0 for an error.
 struct Tell(Sender<u64>);
@@ -141,9 +141,15 @@ fn a_request_arrives_when_it_was_issued() {
     assert_eq!(read(0, MAX_TRANSFER, Some(at(95)), 100), 95);
     let other = state.arrival(Op::Write, MAX_TRANSFER, 8192, None, at(110));
     assert_eq!((other.at_ns, other.is_known), (at(110), false), "another operation");
+    let mut unknown = |offset, now| state.arrival(Op::Read, offset, MAX_TRANSFER, None, at(now)).at_ns - begin_ns;
+    let stream = [(0, 120), (MAX_TRANSFER, 130), (2 * MAX_TRANSFER, 140)].map(|(offset, now)| unknown(offset, now));
+    assert_eq!(stream, [120, 130, 140], "a stream of which nobody knows is no large request");
+    state.arrival(Op::Read, 0, MAX_TRANSFER, Some(at(150)), at(150));
     let (_, changed_ns) = state.begin();
+    let after = state.arrival(Op::Read, MAX_TRANSFER, 4096, None, changed_ns + 1);
+    assert_eq!((after.at_ns, after.is_known), (changed_ns + 1, false), "what is in force ends it");
     let next = state.arrival(Op::Read, 0, 4096, Some(at(1)), changed_ns + 5);
-    assert_eq!((next.at_ns, next.is_known), (changed_ns, true), "what is in force is for what comes after it");
+    assert_eq!((next.at_ns, next.is_known), (changed_ns + 1, true), "what is in force is for what comes after it");
 }
 
 #[test]

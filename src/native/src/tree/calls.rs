@@ -173,14 +173,21 @@ pub fn allocate(file: &File, mode: i32, offset: u64, length: u64) -> io::Result<
     check(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, length) })
 }
 
-/// Lets this process have as many files open as it may: every file that the kernel remembers costs a descriptor.
+/// Lets this process have as many files open as it may, root as many as the kernel allows: every file that the kernel remembers
+/// costs a descriptor.
 pub fn raise_open_files() {
+    let allowed = std::fs::read_to_string("/proc/sys/fs/nr_open").ok().and_then(|text| text.trim().parse().ok());
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills, then reads, a struct that outlives the calls; without success the limit stays as it is.
+    // SAFETY: the kernel fills, then reads, structs that outlive the calls; without success the limit stays as it is.
     unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
+            return;
+        }
+        let most = allowed.map_or(limit.rlim_max, |allowed: u64| allowed.max(limit.rlim_max));
+        for most in [most, limit.rlim_max] {
+            if libc::setrlimit(libc::RLIMIT_NOFILE, &libc::rlimit { rlim_cur: most, rlim_max: most }) == 0 {
+                return;
+            }
         }
     }
 }

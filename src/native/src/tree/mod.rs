@@ -28,9 +28,9 @@ use crate::disk::{Pending, set_transfers};
 use crate::engine::Engine;
 use crate::model::Op;
 
-/// Nobody but the kernel changes the tree, and it keeps what it knows up to date.
 /// The power of a tree is never cut.
 const NO_POWER: u64 = 0;
+/// Nobody but the kernel changes the tree, and it keeps what it knows up to date.
 const FOREVER: Duration = Duration::from_secs(1 << 30);
 /// Flags that are the kernel's to carry out: with its cache above, the backing file is read and written at offsets only.
 const ABOVE: i32 = libc::O_APPEND
