@@ -31,12 +31,12 @@ bench-model: setup ## requests a second that the device model completes in simul
 	@$(WITH_PATH) python -m tickdisk.device.bench
 
 test-guest: setup ## null_blk in a QEMU guest without KVM, with Debian's kernel (minutes; needs qemu-system-x86)
-	@mkdir -p build/guest && cd build/guest && package=$$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1) && \
+	@mkdir -p build/guest && cd build/guest && package=$$(LC_ALL=C apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1) && \
 		ls $$package*.deb >/dev/null 2>&1 || (apt-get -q download $$package && dpkg -x $$package*.deb .)
-	@$(WITH_PATH) TICKDISK_GUEST=$(CURDIR)/build/guest pytest -q tests/test_device_guest.py
+	@$(WITH_PATH) TICKDISK_GUEST="$(CURDIR)/build/guest" pytest -q tests/test_device_guest.py
 
 lab: setup ## the notebooks in JupyterLab
-	@$(WITH_PATH) jupyter lab notebooks
+	@$(WITH_PATH) jupyter lab --ServerApp.allow_root=True notebooks
 
 bench-replay: setup ## how exactly requests are issued, beside fio and a loop in Python, in one run
 	@$(WITH_PATH) python -m tickdisk.replay.bench

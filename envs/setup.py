@@ -293,9 +293,10 @@ def commands() -> str:
             others.append(there)
         elif not there or Path(there).read_text() != launcher:
             place = Path(there) if there and os.access(there, os.W_OK) else folder / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(launcher)
-            place.chmod(0o755)
+            with contextlib.suppress(OSError):  # a convenience: where its folder cannot be written the last line says what to do
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(launcher)
+                place.chmod(0o755)
     if others or not shutil.which(COMMANDS[0], path=path):
         return f"`. .venv/bin/activate` once per shell{': it goes before ' + ', '.join(others) if others else ''}"
     return f"{', '.join(COMMANDS)} run the project's own from its folder"

@@ -16,6 +16,7 @@ FILES = {
     "proc/cpuinfo": "processor\t: 0\n\nprocessor\t: 1\n",
     "proc/meminfo": "MemTotal:       8388608 kB\nMemFree: 1 kB\n",
     "proc/sys/kernel/osrelease": "6.1.0-test\n",
+    "proc/self/mounts": "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
     "proc/filesystems": "nodev\tproc\n\text4\n\txfs\n\tbtrfs\n",
     "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
     "dev/fuse": "",
@@ -83,6 +84,7 @@ def test_a_complete_machine_is_in_order(machine: Machine) -> None:
         ("usr/bin/strace", "tracing", "limited", ("strace",)),
         ("usr/bin/bpftrace", "tracing", "missing", ("bpftrace",)),
         ("sys/kernel/btf/vmlinux", "tracing", "missing", ()),
+        ("proc/self/mounts", "tracing", "missing", ()),
         ("usr/bin/go", "toolchains", "limited", ()),
         ("usr/bin/qemu-system-x86_64", "guest", "limited", ("qemu-system-x86",)),
     ],
@@ -100,7 +102,14 @@ def test_what_is_lost_is_the_only_thing_reported(
 
 def test_a_person_who_is_not_root_is_told(machine: Machine) -> None:
     other = Machine(root=machine.root, project=machine.project, user=1000, folders=machine.folders)
-    assert [check.name for check in examine(other) if check.state == "missing"] == ["root"]
+    assert [(check.name, check.packages) for check in examine(other) if check.state == "missing"] == [("root", ("sudo",))]
+    (machine.root / "usr/bin/sudo").touch(0o755)
+    assert [(check.name, check.state) for check in examine(other) if check.state != "ok"] == [("root", "limited")]
+
+
+def test_another_processor_cannot_be_traced(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.uname", lambda: type("Uname", (), {"release": "6.1.0-test", "machine": "aarch64"}))
+    assert "without x86_64 `make paper` cannot capture" in by_name(machine)["tracing"].detail
 
 
 def test_a_file_that_is_not_executable_is_no_tool(machine: Machine) -> None:
@@ -116,7 +125,7 @@ def test_file_systems_may_be_modules(machine: Machine, monkeypatch: pytest.Monke
     (folder / "modules.dep").write_text(
         "kernel/fs/xfs/xfs.ko.xz: kernel/lib/libcrc32c.ko.xz\nkernel/drivers/block/null_blk/null_blk.ko:\n"
     )
-    monkeypatch.setattr("os.uname", lambda: type("Uname", (), {"release": "6.1.0-test"}))
+    monkeypatch.setattr("os.uname", lambda: type("Uname", (), {"release": "6.1.0-test", "machine": "x86_64"}))
     assert by_name(machine)["file systems"].detail == "ext4, xfs; without btrfs (not in this kernel)"
     shutil.rmtree(machine.root / "sys/kernel/config")
     assert "null_blk does not: not loaded; modprobe null_blk" in backend_check(machine).detail

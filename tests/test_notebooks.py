@@ -1,12 +1,14 @@
 """Notebooks are thin, stripped, and refuse parameters that they do not have."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import papermill
 import pytest
 from papermill.exceptions import PapermillExecutionError
 
+from tickdisk.report import parameters
 from tickdisk.report.parameters import unknown_parameters
 
 NOTEBOOKS = sorted(Path("notebooks").glob("*.ipynb"))
@@ -30,6 +32,17 @@ def test_a_notebook_is_stripped_and_thin(path: Path) -> None:
 def test_injected_names_are_held_against_declared_ones() -> None:
     cells = ["# parameters\nplan = 1\nmargin: float = 0.2", "# Parameters\nplan = 2\nmargn = 3"]
     assert unknown_parameters(cells) == ({"margn"}, {"plan", "margin"})
+
+
+def test_a_notebook_that_began_in_its_own_folder_goes_on_in_the_project_s(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    project = Path.cwd()
+    monkeypatch.setattr(parameters, "get_ipython", lambda: SimpleNamespace(user_ns={}))
+    for began, goes_on in ((project / "notebooks", project), (project, project), (tmp_path, tmp_path)):
+        monkeypatch.chdir(began)
+        parameters.check_parameters()
+        assert Path.cwd() == goes_on
 
 
 @pytest.mark.filterwarnings("default")

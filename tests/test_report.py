@@ -34,6 +34,13 @@ def test_what_cannot_be_estimated_is_null_and_said(tmp_path: Path) -> None:
     assert display(study.facts["s.gap"]) == "not estimable"
 
 
+def test_an_interval_without_an_end_says_that_it_has_none() -> None:
+    study = Study("s", None)
+    study.fact("open", 4.0, "ms", interval=(2.0, math.inf), source="x")
+    study.fact("none", 4.0, "ms", interval=(math.nan, math.nan), source="x")
+    assert [display(fact) for fact in study.facts.values()] == ["4 [2, ∞] ms", "4 ms"]
+
+
 def test_one_of_something_is_said_as_one() -> None:
     study = Study("s", None)
     for number, (value, unit) in enumerate([(1, "lives"), (1, "update rates"), (2, "lives"), (1, "ms"), (1.0, "requests")]):

@@ -209,6 +209,15 @@ def test_the_launcher_runs_the_project_that_the_folder_is_in(tmp_path: Path) -> 
     assert lost.stderr.startswith("papermill: not in a Tickdisk project")
 
 
+def test_launchers_are_a_convenience(setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").write_text("no folder: nothing can be written below it")
+    monkeypatch.setattr(setup.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(setup, "PATH_FILE", tmp_path / "path")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert setup.commands() == "`. .venv/bin/activate` once per shell"
+
+
 def test_make_lists_its_targets() -> None:
     said = subprocess.run(["make", "-s", "PYTHON=" + sys.executable], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert {line.split()[1] for line in said.splitlines()} >= {"paper", "test", "setup", "doctor", "lab", "lock", "clean"}

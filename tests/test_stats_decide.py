@@ -89,6 +89,14 @@ def test_reasons_from_outside_invalidate():
     assert check_controls(effect(0.7), effect(0), None, PLAN, invalid=["capture empty"]).reasons
 
 
+def test_controls_are_adjusted_for_equivalence_too():
+    own = check_controls(effect(0.7), effect(0.0), effect(0.0), PLAN)
+    assert (own.null.word, own.sham.word) == ("equivalent", "equivalent")
+    levels = {"p": [0.001, 1, 1], "p_equivalent": [1, 0.2, 0.01]}
+    found = check_controls(effect(0.7), effect(0.0), effect(0.0), PLAN, **levels)
+    assert (found.positive.word, found.null.word, found.sham.word) == ("different", "inconclusive", "equivalent")
+
+
 def test_inconclusive_says_which_n_would_settle_it():
     found = verdict(effect(0.1, 0.3), PLAN)
     assert found.needed_n == min(needed_n("difference", effect=0.1, sd=0.3), needed_n("equivalence", effect=0.1, sd=0.3))

@@ -70,3 +70,9 @@ def test_needed_n_is_the_least_that_reaches_the_power():
     assert needed_n("equivalence", effect=log(1.2), sd=SD) is None
     assert needed_n("difference", effect=0.0, sd=SD) is None
     assert isnan(detectable_ratio(1, SD))
+
+
+@pytest.mark.parametrize("kind", ["difference", "equivalence"])
+def test_one_run_decides_nothing(kind):
+    rng = np.random.default_rng(0)
+    assert simulate_power(kind, 1, run_sd=0.15, block_sd=0.2, rng=rng, effect=9) == 0

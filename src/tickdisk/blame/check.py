@@ -42,11 +42,13 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     for I/O in slow ticks during the stall: waited_ns, call, request, file, device; storage_ns: what the tick thread waited for
     storage during the stall; named: a slow tick, and in its chain a request whose device request was stalled, of a file that was;
     outweighed: the slow tick waited for storage at other times than the stall, and longer than it; blamed: the slow tick's cause
-    is storage, and the stall was not outweighed. TickdiskError where there are no injections, or no device log.
+    is storage, and the stall was not outweighed. TickdiskError where there are no injections, or no block device.
     """
     evidence = blame.evidence
-    if evidence.injections is None or evidence.device is None or evidence.extents is None:
+    if evidence.injections is None:
         raise TickdiskError(f"{evidence.name} has no injected stalls; only lives of the inside_tick experiment have them")
+    if evidence.device is None or evidence.extents is None:
+        raise TickdiskError(f"{evidence.name} has no block device, so requests are of no known file; run it on backend fuse")
     files = FilesOnDevice.of(evidence.device, evidence.extents)
     ticks = blame.ticks
     first, last = int(ticks["start_ns"].iloc[0]), int((ticks["start_ns"] + ticks["gap_ns"]).iloc[-1])

@@ -1,5 +1,6 @@
 """The checks: what `make paper` needs, what it can use, and the packages that have it."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -51,7 +52,12 @@ def _hardware(machine: Machine) -> Iterator[Check]:
 
 
 def _emulation(machine: Machine) -> Iterator[Check]:
-    yield _needed("root", machine.user == 0, "yes", "no: run as root or with sudo, mounting needs it")
+    by_sudo = machine.user != 0 and machine.tool("sudo")
+    yield (
+        Check("root", "limited", "no: `make paper` asks sudo; write sudo before other commands that mount")
+        if by_sudo
+        else _needed("root", machine.user == 0, "yes", "no: run as root or install sudo, mounting needs it", "sudo")
+    )
     yield _needed(
         "/dev/fuse", machine.has("dev/fuse"), "there", "not there: load the module (modprobe fuse), or give it to the container"
     )
@@ -98,6 +104,25 @@ def _programs(machine: Machine) -> Iterator[Check]:
     yield _needed("native module", native, str(native), "not built: make setup")
 
 
+def _tracing(machine: Machine) -> Check:
+    """As `trace.unavailable` says, but for the tracepoints, which only root can look for."""
+    tracers = [tool for tool in ("bpftrace", "strace") if machine.tool(tool)]
+    lacking = tuple(tool for tool in ("bpftrace", "strace") if tool not in tracers)
+    needed = {
+        "kernel types (BTF)": machine.has("sys/kernel/btf/vmlinux"),
+        "cgroup v2": any(line.split()[2:3] == ["cgroup2"] for line in machine.lines("proc/self/mounts")),
+        "x86_64": os.uname().machine == "x86_64",
+    }
+    absent = [name for name, there in needed.items() if not there]
+    said = (
+        f"without {', '.join(absent)} `make paper` cannot capture, and `tickdisk capture` has strace only"
+        if absent
+        else ", ".join(needed)
+    )
+    state: State = "missing" if "bpftrace" in lacking or absent else "limited" if lacking else "ok"
+    return Check("tracing", state, f"{', '.join(tracers) or 'no tracer'}; {said}", lacking)
+
+
 def _optional(machine: Machine) -> Iterator[Check]:
     said: list[str] = []
     absent: list[str] = []
@@ -109,16 +134,7 @@ def _optional(machine: Machine) -> Iterator[Check]:
         "limited" if absent else "ok",
         ", ".join(said) + ("" if not absent else f"; without {', '.join(absent)}: make setup gets them when it must build"),
     )
-    tracers = [tool for tool in ("bpftrace", "strace") if machine.tool(tool)]
-    btf = machine.has("sys/kernel/btf/vmlinux")
-    lacking = tuple(tool for tool in ("bpftrace", "strace") if tool not in tracers)
-    yield Check(
-        "tracing",
-        "missing" if "bpftrace" in lacking or not btf else "limited" if lacking else "ok",
-        f"{', '.join(tracers) or 'no tracer'}; kernel types (BTF) "
-        + ("there" if btf else "not there: the captures of `make paper` cannot be made, `tickdisk capture` has strace only"),
-        lacking,
-    )
+    yield _tracing(machine)
     qemu = machine.tool("qemu-system-x86_64")
     guest = f"QEMU {machine.version(qemu)}" if qemu else "no QEMU: backend null_blk cannot be tried out where the kernel has none"
     yield Check("guest", "ok" if qemu else "limited", guest, () if qemu else ("qemu-system-x86",))

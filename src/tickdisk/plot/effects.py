@@ -66,8 +66,8 @@ def dose_response(
         ]
         slope = fit.per_ms
         words.append(
-            f"Line: {slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms of latency, 95 % band, "
-            f"{fit.blocks} blocks, R² within = {fit.r_squared:.2f}"
+            f"Line: {slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms of latency, 95 % band, fitted to "
+            f"{fit.n} of them in {fit.blocks} blocks, R² within = {fit.r_squared:.2f}"
         )
     layers.append(alt.Chart(points).mark_circle(size=42, color=INK, opacity=0.65).encode(x, at("value")))
     return finish(alt.layer(*layers).properties(title=headed(heading or f"{_capital(title)} over storage latency", words)))

@@ -42,7 +42,7 @@ class CaptureCost(Experiment):
         data = Runs(plan, runs, "capture_cost")
         self._lives, invalid = data.valid_lives()
         rows = pd.concat([_with_busy(epoch_rows(life), life) for life in self._lives], ignore_index=True)
-        design = data.scale.capture_cost
+        planned, asked = (scale.capture_cost for scale in (data.scale, data.asked))
         super().__init__(
             "capture_cost",
             data,
@@ -50,7 +50,8 @@ class CaptureCost(Experiment):
             {_BUSY: "CPU time of the tick thread per tick", ALWAYS: METRICS[ALWAYS]},
             output=output,
             invalid=invalid,
-            planned=design.lives * design.cycles,
+            planned=planned.lives * planned.cycles,
+            asked=asked.lives * asked.cycles,
             margin=margin,
             bootstrap_samples=bootstrap_samples,
             seed=seed,

@@ -36,22 +36,28 @@ class Experiment(Study):
         output: str | None,
         invalid: list[str],
         planned: int,
+        asked: int,
         margin: float | None,
         bootstrap_samples: int | None,
         seed: int | None,
     ) -> None:
+        """`planned` pairs are the scale's, `asked` those that `blocks` makes of them: fewer do not lower what a verdict needs."""
         super().__init__(name, output)
         self.data, self.table, self.metrics, self.invalid = runs, table, dict(metrics), invalid
         decision = runs.decision
         self.margin = decision.margin if margin is None else margin
         self.samples = decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples
         self.rng = np.random.default_rng(np.random.SeedSequence(runs.config.seed if seed is None else seed))
-        self.plan = stats.Plan(planned, decision.minimum_pairs, self.margin, decision.alpha)
-        self.control_plan = stats.Plan(planned, decision.control_minimum_pairs, self.margin, decision.alpha)
+        pairs = max(planned, asked)
+        extended = f"the scale plans {planned} pairs: confirmatory only if BLOCKS was set before the first run"
+        self.caveats = [extended] if asked > planned else []
+        self.plan = stats.Plan(pairs, decision.minimum_pairs, self.margin, decision.alpha)
+        self.control_plan = stats.Plan(pairs, decision.control_minimum_pairs, self.margin, decision.alpha)
         self.baseline = runs.role("baseline")
         self.arms = [arm for arm in runs.arms if arm.role != "baseline"]
         self._roles = [role for role in CONTROLS if any(arm.role == role for arm in runs.arms)]
         self.contrasts = {(metric, arm.arm): self._contrast(metric, arm.arm) for metric in self.metrics for arm in self.arms}
+        self._alike = self._alike_within_lives()
         self.controls = self._check_controls()
         self.verdicts = self._decide()
         self._state_effects()
@@ -59,6 +65,21 @@ class Experiment(Study):
     def _contrast(self, metric: str, arm: str) -> stats.Contrast:
         ratios = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)["log_ratio"].to_numpy(float)
         return stats.contrast(ratios[np.isfinite(ratios)], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
+
+    def _alike_within_lives(self) -> dict[tuple[str, str], list[str]]:
+        """Returns what is to be said of contrasts that differ more between lives than within them, adjusted over all (Holm)."""
+        pairs = {key: qos.paired_log_ratios(self.table, key[0], arm=key[1], baseline=self.baseline) for key in self.contrasts}
+        differ = [stats.blocks_differ_p(rows["log_ratio"], rows["life"]) for rows in pairs.values()]
+        found: dict[tuple[str, str], list[str]] = {}
+        for (key, rows), p in zip(pairs.items(), stats.adjusted(differ, "confirmatory").tolist(), strict=True):
+            if p < self.plan.alpha:
+                lives = self._by_life(rows)
+                interval = f"{lives.ratio:.3g} [{lives.low:.3g}, {lives.high:.3g}], n = {lives.n}"
+                found[key] = [f"cycles of a life are alike (adjusted p = {p:.2g}): by lives {interval}"]
+        return found
+
+    def _by_life(self, pairs: pd.DataFrame) -> stats.Contrast:
+        return stats.block_contrast(pairs["log_ratio"], pairs["life"], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
 
     def treatments(self) -> list[str]:
         """Returns the arms that claims are about: neither baseline nor control."""
@@ -72,7 +93,7 @@ class Experiment(Study):
 
     def _check_controls(self) -> dict[str, stats.Controls]:
         arms = [self.data.role(role) for role in self._roles]
-        p = self._adjusted(arms[:1], "p") | self._adjusted(arms[1:], "p")
+        p, equivalent = (self._adjusted(arms[:1], test) | self._adjusted(arms[1:], test) for test in ("p", "p_equivalent"))
         found = {}
         for metric in self.metrics:
             positive, null, *sham = (self.contrasts[metric, arm] for arm in arms)
@@ -84,11 +105,12 @@ class Experiment(Study):
                 null_plan=self.plan,
                 invalid=self.invalid,
                 p=[p[metric, arm] for arm in arms] + [nan] * (not sham),
+                p_equivalent=[equivalent[metric, arm] for arm in arms] + [nan] * (not sham),
             )
         return found
 
     def _decide(self) -> dict[tuple[str, str], stats.Verdict]:
-        """Three Holm families an experiment: positive controls, null and sham controls, treatments; each over all metrics."""
+        """Three Holm families of contrasts: positive controls, null and sham controls, treatments; each over all metrics."""
         arms = self.treatments()
         p, equivalent = self._adjusted(arms, "p"), self._adjusted(arms, "p_equivalent")
         found = {
@@ -146,8 +168,13 @@ class Experiment(Study):
                 source=source,
                 note=f"{self.metrics[metric]}: the A/A control would have found it with 80 % power (unadjusted level)",
             )
-        reasons = self.data.reasons()
-        self.fact("spoilt_lives", len(reasons), "lives", source="manifests", note="; ".join(reasons[:3]))
+        reasons, attempts = self.data.reasons(), [len(manifest["attempts"]) - 1 for manifest in self.data.manifests]
+        self.fact("spoilt_lives", self.data.spoilt_lives(), "lives", source="manifests", note="; ".join(reasons[:3]))
+        self.fact("cells", len(attempts), "cells", source="manifests")
+        note = "the machine was too loaded"
+        self.fact("repeated_cells", sum(map(bool, attempts)), "cells", n=len(attempts), source="manifests", note=note)
+        marked = sum(bool(manifest["marked"]) for manifest in self.data.manifests)
+        self.fact("marked_cells", marked, "cells", n=len(attempts), source="manifests", note=f"{note} at the last repeat, too")
         self.fact("planned_pairs", self.plan.n, "pairs", source="plan", note=f"verdicts from {self.plan.minimum_n} on")
         self.fact(
             "pairs",
@@ -165,9 +192,7 @@ class Experiment(Study):
         rows = []
         for metric, arm in self.contrasts:
             pairs = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)
-            effect = stats.block_contrast(
-                pairs["log_ratio"], pairs["life"], margin=self.margin, rng=self.rng, alpha=self.plan.alpha
-            )
+            effect = self._by_life(pairs)
             differ = stats.blocks_differ_p(pairs["log_ratio"], pairs["life"])
             name = f"{self.fact_name(metric)}_ratio_by_life.{arm}"
             self.fact(
@@ -294,7 +319,7 @@ class Experiment(Study):
             source=source,
             statement=statement,
             verdict=verdict.word,
-            evidence=verdict.reason,
+            evidence="; ".join([verdict.reason, *self.caveats, *self.data.left_out(arm), *self._alike.get((metric, arm), [])]),
             facts=[f"{self.fact_name(metric)}_ratio.{arm}"],
             n=verdict.n,
         )

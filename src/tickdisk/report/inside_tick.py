@@ -10,6 +10,7 @@ import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import blame, plot, server
+from tickdisk.errors import TickdiskError
 from tickdisk.report.experiment import OURS
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import Runs
@@ -237,18 +238,33 @@ class InsideTick(Study):
 
     def worst_tick(self) -> SVG:
         """Returns the time around the latest tick that no injected stall touched."""
-        late = [one.ticks.loc[~blame.overlapping(one.ticks, _injections(one)), "late_ns"] for one in self.blames]
-        number = int(np.argmax([part.max() for part in late]))
-        row = int(late[number].index[int(late[number].to_numpy().argmax())])
-        return self.figure("worst_tick", around_tick(self.blames[number], row, "Around the latest tick"))
+        untouched = [one.ticks[~blame.overlapping(one.ticks, _injections(one))] for one in self.blames]
+        late = pd.concat([ticks.assign(life=number) for number, ticks in enumerate(untouched)])
+        if late.empty:
+            raise TickdiskError("an injected stall touched every captured tick; run the experiment with fewer stalls")
+        worst = late.iloc[int(late["late_ns"].to_numpy().argmax())]
+        return self.figure("worst_tick", self._around(worst, "Around the latest tick"))
 
     def stalled_tick(self) -> SVG:
-        """Returns the time around the latest tick during an injected stall of the device."""
-        felt = self.checks[(self.checks["kind"] == "device_stall") & self.checks["tick"].notna()]
-        worst = felt.iloc[int(felt["gap_ns"].astype("int64").to_numpy().argmax())]
-        one = self.blames[int(worst["life"])]
-        row = int(one.ticks.index[one.ticks["tick"] == worst["tick"]][0])
-        return self.figure("stalled_tick", around_tick(one, row, "Around an injected stall of the device"))
+        """Returns the time around the latest tick during an injected stall of the device; if no tick was slow then, the first."""
+        stalls = self.checks[self.checks["kind"] == "device_stall"]
+        felt = stalls[stalls["tick"].notna()]
+        if stalls.empty:
+            raise TickdiskError("no stall was injected into the device while ticks were captured; run more lives (BLOCKS)")
+        if felt.empty:
+            stall = stalls.iloc[0]
+            ticks = self.blames[int(stall["life"])].ticks
+            tick = ticks[ticks["start_ns"] <= stall["start_ns"]].iloc[-1].copy()
+            tick["life"] = stall["life"]
+        else:
+            tick = felt.iloc[int(felt["gap_ns"].astype("int64").to_numpy().argmax())]
+        return self.figure("stalled_tick", self._around(tick, "Around an injected stall of the device"))
+
+    def _around(self, tick: "pd.Series[Any]", heading: str) -> Any:
+        """The chart around a tick, which has a life and a number."""
+        one = self.blames[int(tick["life"])]
+        row = int(one.ticks.index[one.ticks["tick"] == tick["tick"]][0])
+        return around_tick(one, row, heading)
 
     def late_shares(self) -> SVG:
         """Returns what explains late time: shares with intervals by cause, routine, data type and file."""

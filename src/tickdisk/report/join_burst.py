@@ -1,6 +1,7 @@
 """The join burst notebook: everybody at once, from cold."""
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from IPython.display import SVG
 
@@ -48,6 +49,7 @@ class JoinBurst(Experiment):
             output=output,
             invalid=invalid,
             planned=data.scale.join_burst.blocks,
+            asked=data.asked.join_burst.blocks,
             margin=margin,
             bootstrap_samples=bootstrap_samples,
             seed=seed,
@@ -79,15 +81,11 @@ class JoinBurst(Experiment):
         )
 
     def gap_tail(self) -> SVG:
-        """Returns the share of gaps longer than x, by arm, over all runs."""
-        parts = {
-            arm.arm: np.concatenate(
-                [
-                    qos.gaps_ms(life.ticks, int(life.epochs["steady_ns"].iloc[0]), int(life.epochs["end_ns"].iloc[0]))
-                    for life in self._lives
-                    if life.name == arm.arm
-                ]
-            )
-            for arm in self.data.arms
-        }
-        return self.figure("gap_tail", plot.tails(parts, budget_ms=BUDGET_NS / 1e6))
+        """Returns the share of gaps longer than x, by arm, over all runs; an arm of which no life counts is not drawn."""
+        parts: dict[str, list[npt.NDArray[np.float64]]] = {arm.arm: [] for arm in self.data.arms}
+        for life in self._lives:
+            steady_ns, end_ns = (int(life.epochs[name].iloc[0]) for name in ("steady_ns", "end_ns"))
+            parts[life.name].append(qos.gaps_ms(life.ticks, steady_ns, end_ns))
+        return self.figure(
+            "gap_tail", plot.tails({arm: np.concatenate(gaps) for arm, gaps in parts.items() if gaps}, budget_ms=BUDGET_NS / 1e6)
+        )

@@ -54,8 +54,13 @@ class Runs:
 
     @property
     def scale(self) -> Scale:
-        """The scale as it was fixed beforehand: `blocks` may add to its runs, and does not change how many a verdict needs."""
+        """The scale as it was fixed beforehand, without `blocks`."""
         return self.config.scales[self.config.scale]
+
+    @property
+    def asked(self) -> Scale:
+        """The scale with `blocks`, which may add to its runs or leave some out."""
+        return self.config.chosen
 
     def role(self, role: str) -> str:
         """Returns the one arm with this role."""
@@ -92,6 +97,16 @@ class Runs:
             for name, life in manifest["lives"].items()
             for reason in life["reasons"]
         ]
+
+    def spoilt_lives(self) -> int:
+        """Returns how many lives do not count."""
+        return sum(bool(life["reasons"]) for manifest in self.manifests for life in manifest["lives"].values())
+
+    def left_out(self, arm: str) -> list[str]:
+        """Returns a sentence where an arm has lives of its own and some do not count: what they would say is not known."""
+        own = [manifest["lives"][arm] for manifest in self.manifests if arm in manifest["lives"]]
+        spoilt = sum(bool(life["reasons"]) for life in own)
+        return [f"{spoilt} of {len(own)} lives of {arm} did not count"] if spoilt else []
 
     def summary(self) -> pd.DataFrame:
         """Returns one row a cell: what ran, how loaded the machine was, what was counted."""

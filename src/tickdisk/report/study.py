@@ -147,6 +147,11 @@ def display(fact: Fact | dict[str, Any]) -> str:
     if values["value"] is None:
         return "not estimable"
     text = _digits(values["value"])
-    if values["low"] is not None and values["high"] is not None:
-        text += f" [{_digits(values['low'])}, {_digits(values['high'])}]"
+    if values["low"] is not None or values["high"] is not None:
+        # An end that is null beside one that is not lies beyond all that was tried.
+        ends = (
+            "-∞" if values["low"] is None else _digits(values["low"]),
+            "∞" if values["high"] is None else _digits(values["high"]),
+        )
+        text += f" [{', '.join(ends)}]"
     return f"{text} {values['unit']}".strip()

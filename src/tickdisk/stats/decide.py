@@ -139,18 +139,23 @@ def check_controls(
     null_plan: Plan | None = None,
     invalid: Sequence[str] = (),
     p: Sequence[float] | None = None,
+    p_equivalent: Sequence[float] | None = None,
 ) -> Controls:
     """Returns the verdicts of the controls, and what follows for the treatments.
 
     The positive control must be different and slower; the null control (A/A) and the sham must not be different. `null_plan`, for
-    these two, may ask for more pairs than `plan`: few find a large effect, and are no proof that there is none. `p`, in this
-    order, replaces the contrasts' own when adjusted for a family.
+    these two, may ask for more pairs than `plan`: few find a large effect, and are no proof that there is none. `p` and
+    `p_equivalent`, in this order, replace the contrasts' own when adjusted for a family.
     """
     null_plan = plan if null_plan is None else null_plan
-    adjusted_p: Sequence[float | None] = (None, None, None) if p is None else p
-    found = verdict(positive, plan, invalid=invalid, p=adjusted_p[0])
-    null_found = verdict(null, null_plan, invalid=invalid, p=adjusted_p[1])
-    sham_found = None if sham is None else verdict(sham, null_plan, invalid=invalid, p=adjusted_p[2])
+    own: Sequence[float | None] = (None, None, None)
+    levels = list(zip(own if p is None else p, own if p_equivalent is None else p_equivalent, strict=True))
+    found, null_found, sham_found = (
+        None if effect is None else verdict(effect, each, invalid=invalid, p=level, p_equivalent=equivalent)
+        for effect, each, (level, equivalent) in zip((positive, null, sham), (plan, null_plan, null_plan), levels, strict=True)
+    )
+    assert found is not None
+    assert null_found is not None
     reasons = []
     if found.word != "different" or positive.ratio <= 1:
         reasons.append(f"the positive control was not found slower ({found.word}: {found.reason})")

@@ -76,7 +76,7 @@ def order_effect(
 def blocks_differ_p(log_ratios: ArrayLike, block: ArrayLike) -> float:
     """Returns the p of one-way analysis of variance: do the log ratios differ more between blocks (lives) than within them?
 
-    NaN for one block or none repeated. A small p says that the cycles of a life are not independent: rest on `block_contrast`.
+    NaN for one block or none repeated. A small p says that the cycles of a life are not independent: look at `block_contrast`.
     """
     values, labels = np.asarray(log_ratios, dtype=float), np.asarray(block)
     groups = [values[labels == label] for label in np.unique(labels)]

@@ -27,8 +27,10 @@ def simulate_power(
 
     A run's log metric is its block's (SD `block_sd`) plus its own (SD `run_sd`); the arm's is `effect`, a log ratio, higher.
     "difference": two-sided t test at alpha; "equivalence": TOST with ratios within 1 + margin. Unpaired, for comparison:
-    the same runs analysed by Welch's test, as if the blocks were not known.
+    the same runs analysed by Welch's test, as if the blocks were not known. One run decides nothing.
     """
+    if n < 2:  # noqa: PLR2004 - a variance needs two
+        return 0.0
     baseline, arm = rng.normal(0, run_sd, (2, simulations, n)) + rng.normal(0, block_sd, (simulations, n))
     if paired:
         error = (arm - baseline).std(axis=1, ddof=1) / n**0.5
