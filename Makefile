@@ -41,8 +41,8 @@ lab: setup ## the notebooks in JupyterLab
 bench-replay: setup ## how exactly requests are issued, beside fio and a loop in Python, in one run
 	@$(WITH_PATH) python -m tickdisk.replay.bench
 
-bench-profile: setup ## whether a profile of the disk at DISK=path behaves elsewhere as the disk does
-	@$(WITH_PATH) python -m tickdisk.profile.bench "$(DISK)"
+bench-profile: setup ## whether a profile behaves elsewhere as its disk does: of an emulated disk and this machine's, or DISK=path
+	@$(WITH_PATH) python -m tickdisk.profile.bench $(if $(DISK),"$(DISK)")
 
 soak: setup ## a device under random load that is verified, 128 requests in flight; MINUTES=15
 	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)

@@ -7,10 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tickdisk import calibrate
+from tickdisk import calibrate, host
 from tickdisk.calibrate import Calibration, DeviceResult
 from tickdisk.cli.doctor import doctor
-from tickdisk.doctor import Check, Machine, backend_check, examine, render, tier_checks
+from tickdisk.doctor import Check, Machine, backend_check, examine, load_check, render, tier_checks
 
 FILES = {
     "proc/cpuinfo": "processor\t: 0\n\nprocessor\t: 1\n",
@@ -205,3 +205,11 @@ def test_outside_a_project_the_command_fails_and_says_so(tmp_path: Path, monkeyp
     assert result.exit_code == 1
     assert "cd to the project's folder" in result.stdout
     assert "native module" in result.stdout.splitlines()[-1]
+
+
+def test_a_kernel_without_pressure_accounts_is_said_to_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "CPU pressure" in load_check(0.01).detail
+    monkeypatch.setattr(host, "keeps_pressure", lambda: False)
+    found = load_check(0.01)
+    assert (found.state, "CPU pressure" in found.detail) == ("limited", False)
+    assert "boot with psi=1" in found.detail

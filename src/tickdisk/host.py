@@ -52,6 +52,11 @@ def _cpu() -> tuple[int, int, int]:
     return sum(fields[:8]), idle, steal
 
 
+def keeps_pressure() -> bool:
+    """Returns whether the kernel keeps pressure accounts; where it does not pressures are recorded as 0."""
+    return Path("/proc/pressure/cpu").exists()
+
+
 def _pressure(kind: str) -> int:
     """Microseconds in which some task waited, 0 where the kernel keeps no pressure accounts."""
     path = Path("/proc/pressure") / kind

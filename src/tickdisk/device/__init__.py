@@ -13,6 +13,7 @@ from tickdisk.device.cut import Cut
 from tickdisk.device.extents import ExtentRecorder, extents_of, written_bytes
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
+from tickdisk.device.loop import Loop
 from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices, named
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
 from tickdisk.device.mounts import memory_file_system
@@ -57,6 +58,7 @@ __all__ = [
     "FitLine",
     "Latency",
     "Lognormal",
+    "Loop",
     "MountedDevice",
     "OpLatency",
     "Options",

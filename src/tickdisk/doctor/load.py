@@ -14,13 +14,17 @@ def load_check(seconds: float = _LOOK_S) -> Check:
     meter = host.LoadMeter()
     time.sleep(seconds)
     load = meter.read()
-    shares = {
-        "steal": load.steal_share,
-        "busy": load.busy_share,
+    pressures = {
         "CPU pressure": load.pressure_cpu_share,
         "I/O pressure": load.pressure_io_share,
         "memory pressure": load.pressure_memory_share,
     }
-    said = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    keeps = host.keeps_pressure()
+    shares = {"steal": load.steal_share, "busy": load.busy_share, **(pressures if keeps else {})}
+    said = [", ".join(f"{name} {share:.0%}" for name, share in shares.items())]
     disturbed = max(load.steal_share, load.pressure_cpu_share, load.pressure_memory_share) > _MUCH
-    return Check("load now", "limited" if disturbed else "ok", said + ("; wait until the machine is quiet" if disturbed else ""))
+    if disturbed:
+        said.append("wait until the machine is quiet")
+    if not keeps:
+        said.append("this kernel keeps no pressure accounts (boot with psi=1), so cells that lack memory are not repeated")
+    return Check("load now", "limited" if disturbed or not keeps else "ok", "; ".join(said))
