@@ -8,7 +8,7 @@ from tickdisk.checkpoint import simulator_digest
 from tickdisk.config import file_digest
 from tickdisk.replay import experiment_digest
 from tickdisk.report import analysis_digest
-from tickdisk.store import study_digest
+from tickdisk.store import check_room, study_digest
 
 
 configfile: "workflow/config/config.yaml"
@@ -32,6 +32,10 @@ onstart:
     PROJECT.save()  # only now: another run may have been at work with its own plan
     for line in device.recover():
         print(f"left by an earlier run, removed: {line}")
+    if not Path("results/store/calibrated.json").exists():
+        # Said now, not after the hours in which the other experiments run.
+        kept = PROJECT.config.chosen.store
+        check_room([kept.rows, *(game.rows for game in kept.games)])
 
 
 include: "workflow/rules/common.smk"

@@ -208,6 +208,7 @@ def test_outside_a_project_the_command_fails_and_says_so(tmp_path: Path, monkeyp
 
 
 def test_a_kernel_without_pressure_accounts_is_said_to_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "keeps_pressure", lambda: True)
     assert "CPU pressure" in load_check(0.01).detail
     monkeypatch.setattr(host, "keeps_pressure", lambda: False)
     found = load_check(0.01)

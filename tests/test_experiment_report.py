@@ -155,16 +155,17 @@ def test_the_slope_is_that_of_the_server_and_does_not_rest_on_the_control(planne
     assert "fitted to" in unescape(planned.dose_gap_mean().data)
 
 
-def test_cycles_that_are_alike_within_a_life_are_said_to_be(planned: switchback, tmp_path: Path) -> None:
-    assert not any("are alike" in claim.evidence for claim in planned.claims)
+def test_lives_that_differ_are_said_to(tmp_path: Path) -> None:
     path = _runs(tmp_path, "switchback", gap_ms=lambda arm, block: BASE_MS + (PER_MS + 3 * block) * LATENCY_MS[arm])
     study = _switchback(path)
-    evidence = {claim.id: claim.evidence for claim in study.claims}
-    study.by_life()
+    p = study.by_life().loc[("mean tick gap", "latency_6ms"), "p lives differ"]
     by_lives = study.facts["switchback.gap_mean_ratio_by_life.latency_6ms"]
-    said = f"by lives {by_lives.value:.3g} [{by_lives.low:.3g}, {by_lives.high:.3g}], n = {by_lives.n}"
-    assert said in evidence["switchback.latency_6ms.gap_mean"]
-    assert "are alike" not in evidence["switchback.null.gap_mean"], "which costs the same in every life"
+    interval = f"{by_lives.value:.3g} [{by_lives.low:.3g}, {by_lives.high:.3g}], n = {by_lives.n}"
+    evidence = {claim.id: claim.evidence for claim in study.claims}
+    said = f"lives differ (p = {p:.2g}), by lives the ratio is {interval}"
+    assert p < 0.001
+    assert evidence["switchback.latency_6ms.gap_mean"].endswith(said)
+    assert f"at 6 ms {said}" in evidence["switchback.dose_gap_mean"]
 
 
 def test_what_was_repeated_and_spoilt_is_counted(tmp_path: Path) -> None:
@@ -180,10 +181,10 @@ def test_what_was_repeated_and_spoilt_is_counted(tmp_path: Path) -> None:
 def test_more_pairs_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path) -> None:
     planned = load_config().scales["paper"].join_burst.blocks
     more = _join_burst(_runs(tmp_path / "more", "join_burst", blocks=planned + 1))
-    assert more.facts["join_burst.planned_pairs"].value == planned + 1
+    assert (more.facts["join_burst.planned_pairs"].value, more.facts["join_burst.pairs"].value) == (planned, planned + 1)
     claim = next(claim for claim in more.claims if claim.id == "join_burst.hdd.gap_mean")
     assert claim.verdict == "different"
-    assert f"the scale plans {planned} pairs: confirmatory only if BLOCKS was set before the first run" in claim.evidence
+    assert f"{planned} pairs were planned: confirmatory only if BLOCKS was set before the first run" in claim.evidence
     fewer = _join_burst(_runs(tmp_path / "fewer", "join_burst", blocks=planned - 1))
     assert _verdicts(fewer)["hdd.gap_mean"] == "not valid"
     assert fewer.facts["join_burst.planned_pairs"].value == planned

@@ -44,7 +44,7 @@ def up(
         backend=backend,
         size_bytes=_bytes(size),
         file_system=file_system,
-        name=name or model.name,
+        name=name or device.name_of(model),
         mount_point=at,
         log_path=log,
         volatile=volatile,

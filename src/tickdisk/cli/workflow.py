@@ -24,17 +24,12 @@ def plan(
     scale: Annotated[str, typer.Option(help="Of the configuration's scales another one than it says.")] = "",
     output: _Output = PLAN_PATH,
 ) -> None:
-    """Writes the plan: every cell, in running order; an error where a device of it does not fit into memory."""
-    from tickdisk import device, store
-    from tickdisk.checkpoint import State
+    """Writes the plan: every cell, in running order."""
     from tickdisk.config import load_config
 
     values = json.loads(config) if config else load_config().model_dump(mode="json")
     values |= {"scale": scale} if scale else {}
     project = Project.of(values)
-    # Said now, not after the hours in which other experiments run.
-    kept = project.config.chosen.store
-    device.check_memory(max(store.room_bytes(State(rows=rows)) for rows in [kept.rows, *(game.rows for game in kept.games)]))
     project.save(output)
     for cell in project.cells:
         _say(f"{cell.hash}  {cell.title}, {len(cell.lives)} server lives, about {cell.seconds:.0f} s")

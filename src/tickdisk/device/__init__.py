@@ -31,7 +31,7 @@ from tickdisk.device.parts import (
     Stalls,
 )
 from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
-from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, check_memory, up
+from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, check_memory, name_of, up
 
 
 def native_path() -> Path:
@@ -80,6 +80,7 @@ __all__ = [
     "load_devices",
     "measure_floor",
     "memory_file_system",
+    "name_of",
     "named",
     "native_path",
     "read_log",

@@ -149,20 +149,19 @@ class _Loader(yaml.SafeLoader):
     """For which a key that stands twice is an error: YAML says so, and PyYAML takes the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if key.value in seen:
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)] if isinstance(node, yaml.MappingNode) else []
+        for number, key in enumerate(keys):
+            if any(key.value == other.value for other in keys[:number]):
                 raise yaml.MarkedYAMLError(problem=f"{key.value} stands twice", problem_mark=key.start_mark)
-            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def _device(path: Path, name: str, values: object) -> DeviceModel:
     if not isinstance(values, dict):
         raise TickdiskError(f"{path}, device {name}: no keys; it needs read_latency_ns, write_latency_ns and flush_latency_ns")
-    odd = next((key for key in values if not isinstance(key, str) or key == "name"), None)
-    if odd is not None:
-        raise TickdiskError(f"{path}, device {name}, key {odd}: unknown key; the name stands above, the keys are words")
+    odd = [key for key in values if not isinstance(key, str) or key == "name"]
+    if odd:
+        raise TickdiskError(f"{path}, device {name}, key {odd[0]}: unknown key; the name stands above, the keys are words")
     try:
         return DeviceModel(name=name, **values)
     except ValidationError as error:

@@ -139,7 +139,9 @@ class Record(BaseModel):
     ) -> Self:
         """Returns a record of a device that has nothing yet and that this process owns; TickdiskError for a name that is none."""
         if not _NAME.fullmatch(name):
-            raise TickdiskError(f"device {name!r}: a name has at most 54 letters, digits, dots, _ and -; give another --name")
+            raise TickdiskError(
+                f"device {name!r}: a name is a letter or digit, then at most 53 of them, dots, _ and -; give another --name"
+            )
         owner = Identity.of(os.getpid())
         if owner is None:
             raise TickdiskError("/proc does not show this process; mount proc")
@@ -191,14 +193,16 @@ class Record(BaseModel):
         STATE.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
         if STATE.stat().st_uid != os.geteuid():
             raise TickdiskError(f"{STATE} belongs to another user; set TICKDISK_STATE to a folder of your own")
+        for left in STATE.glob(f".{self.name}.*.new"):
+            left.unlink(missing_ok=True)
         first = STATE / f".{self.name}.{os.getpid()}.new"
         write_json(first, self.model_dump(mode="json"))
         try:
             self.path.hardlink_to(first)  # whole, and of two that begin at once one
-        except FileExistsError as error:
+        except (FileExistsError, FileNotFoundError) as error:
             raise TickdiskError(f"device {self.name} is already up; choose another --name, or take it down") from error
         finally:
-            first.unlink()
+            first.unlink(missing_ok=True)
 
     def save(self) -> None:
         """Writes the record again."""

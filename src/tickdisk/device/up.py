@@ -79,7 +79,7 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
     _check(backend, size_bytes, file_system, options)
     backend.check_model(model)
     recover()
-    name = options.get("name") or f"{re.sub('[^A-Za-z0-9._-]', '_', model.name)[:_NAMED]}-{os.getpid()}-{next(_count)}"
+    name = options.get("name") or f"{name_of(model)}-{os.getpid()}-{next(_count)}"
     on_it = file_system if backend.abilities.block_device else TREE
     record = Record.new(
         name, size_bytes, on_it, options.get("mount_point"), backend.name, volatile=options.get("volatile", False)
@@ -97,6 +97,11 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
         device.down()
         raise
     return device
+
+
+def name_of(model: DeviceModel) -> str:
+    """Returns what a device is called that got no name, as a part of it or by hand: the model's, in letters that a name has."""
+    return re.sub("[^A-Za-z0-9._-]", "_", model.name).lstrip("._-")[:_NAMED] or "device"
 
 
 def attach(name: str | None) -> MountedDevice:

@@ -31,17 +31,17 @@ def main() -> int:
     """Prints the tables; returns 1 when a depth is further off than promised."""
     parser = argparse.ArgumentParser()
     parser.add_argument("paths", type=Path, nargs="*", help="Disks; none: two that are made for it.")
-    parser.add_argument("--output", type=Path, default=Path("results/profile.yaml"))
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="Where the profiles go.")
     parser.add_argument("--seconds", type=float, default=12)
     arguments = parser.parse_args()
     far = 0
     for path in arguments.paths:
-        far += _compare(path, arguments.output, arguments.seconds)
+        far += _compare(path, arguments.folder / "profile.yaml", arguments.seconds)
     if not arguments.paths:
-        for target in (_known_disk, _own_disk):
+        for name, target in (("known", _known_disk), ("own", _own_disk)):
             with target() as (path, what):
                 print(f"{path}: {what}")
-                far += _compare(path, arguments.output, arguments.seconds)
+                far += _compare(path, arguments.folder / f"{name}.yaml", arguments.seconds)
     return bool(far)
 
 

@@ -41,23 +41,21 @@ class Experiment(Study):
         bootstrap_samples: int | None,
         seed: int | None,
     ) -> None:
-        """`planned` pairs are the scale's, `asked` those that `blocks` makes of them: fewer do not lower what a verdict needs."""
+        """`planned` pairs are the scale's, which a verdict needs, `asked` those that `blocks` makes of them."""
         super().__init__(name, output)
         self.data, self.table, self.metrics, self.invalid = runs, table, dict(metrics), invalid
         decision = runs.decision
         self.margin = decision.margin if margin is None else margin
         self.samples = decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples
         self.rng = np.random.default_rng(np.random.SeedSequence(runs.config.seed if seed is None else seed))
-        pairs = max(planned, asked)
-        extended = f"the scale plans {planned} pairs: confirmatory only if BLOCKS was set before the first run"
+        extended = f"{planned} pairs were planned: confirmatory only if BLOCKS was set before the first run"
         self.caveats = [extended] if asked > planned else []
-        self.plan = stats.Plan(pairs, decision.minimum_pairs, self.margin, decision.alpha)
-        self.control_plan = stats.Plan(pairs, decision.control_minimum_pairs, self.margin, decision.alpha)
+        self.plan = stats.Plan(planned, decision.minimum_pairs, self.margin, decision.alpha)
+        self.control_plan = stats.Plan(planned, decision.control_minimum_pairs, self.margin, decision.alpha)
         self.baseline = runs.role("baseline")
         self.arms = [arm for arm in runs.arms if arm.role != "baseline"]
         self._roles = [role for role in CONTROLS if any(arm.role == role for arm in runs.arms)]
         self.contrasts = {(metric, arm.arm): self._contrast(metric, arm.arm) for metric in self.metrics for arm in self.arms}
-        self._alike = self._alike_within_lives()
         self.controls = self._check_controls()
         self.verdicts = self._decide()
         self._state_effects()
@@ -66,17 +64,15 @@ class Experiment(Study):
         ratios = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)["log_ratio"].to_numpy(float)
         return stats.contrast(ratios[np.isfinite(ratios)], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
 
-    def _alike_within_lives(self) -> dict[tuple[str, str], list[str]]:
-        """Returns what is to be said of contrasts that differ more between lives than within them, adjusted over all (Holm)."""
-        pairs = {key: qos.paired_log_ratios(self.table, key[0], arm=key[1], baseline=self.baseline) for key in self.contrasts}
-        differ = [stats.blocks_differ_p(rows["log_ratio"], rows["life"]) for rows in pairs.values()]
-        found: dict[tuple[str, str], list[str]] = {}
-        for (key, rows), p in zip(pairs.items(), stats.adjusted(differ, "confirmatory").tolist(), strict=True):
-            if p < self.plan.alpha:
-                lives = self._by_life(rows)
-                interval = f"{lives.ratio:.3g} [{lives.low:.3g}, {lives.high:.3g}], n = {lives.n}"
-                found[key] = [f"cycles of a life are alike (adjusted p = {p:.2g}): by lives {interval}"]
-        return found
+    def alike(self, metric: str, arm: str) -> list[str]:
+        """Returns a sentence where a contrast differs more between lives than between the cycles of a life (p, unadjusted)."""
+        pairs = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)
+        p = stats.blocks_differ_p(pairs["log_ratio"], pairs["life"])
+        if not p < self.plan.alpha:
+            return []
+        lives = self._by_life(pairs)
+        interval = f"{lives.ratio:.3g} [{lives.low:.3g}, {lives.high:.3g}], n = {lives.n}"
+        return [f"lives differ (p = {p:.2g}), by lives the ratio is {interval}"]
 
     def _by_life(self, pairs: pd.DataFrame) -> stats.Contrast:
         return stats.block_contrast(pairs["log_ratio"], pairs["life"], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
@@ -319,7 +315,9 @@ class Experiment(Study):
             source=source,
             statement=statement,
             verdict=verdict.word,
-            evidence="; ".join([verdict.reason, *self.caveats, *self.data.left_out(arm), *self._alike.get((metric, arm), [])]),
+            evidence="; ".join(
+                [verdict.reason, *self.caveats, *self.data.left_out(arm, self.baseline), *self.alike(metric, arm)]
+            ),
             facts=[f"{self.fact_name(metric)}_ratio.{arm}"],
             n=verdict.n,
         )

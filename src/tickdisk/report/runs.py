@@ -102,11 +102,14 @@ class Runs:
         """Returns how many lives do not count."""
         return sum(bool(life["reasons"]) for manifest in self.manifests for life in manifest["lives"].values())
 
-    def left_out(self, arm: str) -> list[str]:
-        """Returns a sentence where an arm has lives of its own and some do not count: what they would say is not known."""
-        own = [manifest["lives"][arm] for manifest in self.manifests if arm in manifest["lives"]]
-        spoilt = sum(bool(life["reasons"]) for life in own)
-        return [f"{spoilt} of {len(own)} lives of {arm} did not count"] if spoilt else []
+    def left_out(self, *arms: str) -> list[str]:
+        """Returns a sentence for each arm with lives of its own of which some do not count: what they would say is not known."""
+        said = []
+        for arm in arms:
+            own = [manifest["lives"][arm] for manifest in self.manifests if arm in manifest["lives"]]
+            spoilt = sum(bool(life["reasons"]) for life in own)
+            said += [f"{spoilt} of {len(own)} lives of {arm} did not count"] if spoilt else []
+        return said
 
     def summary(self) -> pd.DataFrame:
         """Returns one row a cell: what ran, how loaded the machine was, what was counted."""

@@ -127,6 +127,7 @@ class Switchback(Experiment):
         needed = max(self.plan.n, self.plan.minimum_n)
         few = [f"{pairs} cycles of the {needed} that a verdict needs"] if pairs < needed else []
         obstacles = [*few, *self.invalid, *self.controls[metric].reasons]
+        alike = [f"at {self.data.latency_ms(arm):g} ms {said}" for arm in self.treatments() for said in self.alike(metric, arm)]
         slope, enough = None, None
         word, evidence = "not valid", "too few cycles for a fit"
         if fit is not None:
@@ -162,7 +163,7 @@ class Switchback(Experiment):
             source=OURS,
             statement=f"The {self.metrics[metric]} rises with the storage latency",
             verdict="not valid" if obstacles else word,
-            evidence="; ".join([*(obstacles or [evidence]), *self.caveats]),
+            evidence="; ".join([*(obstacles or [evidence]), *self.caveats, *alike]),
             facts=[f"{name}_slope", f"{name}_good_enough"],
             n=pairs,
         )

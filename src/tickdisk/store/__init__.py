@@ -17,7 +17,7 @@ from tickdisk.store.crash import AIMED, Crash, Cutter, Killer, campaign, cutter
 from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live, started
 from tickdisk.store.machine import Machine, measure_machine
 from tickdisk.store.recovery import Recovered, Refused, recover, verify
-from tickdisk.store.study import Findings, Game, read_study, room_bytes, study, study_digest, write_study
+from tickdisk.store.study import Findings, Game, check_room, read_study, room_bytes, study, study_digest, write_study
 from tickdisk.store.trial import Design, trials
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "advise",
     "calibrate",
     "campaign",
+    "check_room",
     "compare",
     "cutter",
     "lines",

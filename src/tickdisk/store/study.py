@@ -57,6 +57,11 @@ def room_bytes(state: State, *, full_every: int = Design.full_every) -> int:
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
+def check_room(rows: Sequence[int]) -> None:
+    """Raises TickdiskError where a device for a state of one of `rows` does not fit into the memory that is free now."""
+    device.check_memory(max(room_bytes(State(rows=each)) for each in rows))
+
+
 def study(
     design: Design,
     disk: device.DeviceModel,
@@ -70,8 +75,7 @@ def study(
 
     `design.folder` is not used. TickdiskError at once where a game's device does not fit into memory.
     """
-    for rows in [design.state.rows, *(game.rows for game in games)]:
-        device.check_memory(room_bytes(State(rows=rows)))
+    check_room([design.state.rows, *(game.rows for game in games)])
     with device.up(disk, size_bytes=room_bytes(design.state)) as mounted:
         # As the paper's framework has its updates, and as its model counts them.
         singly = replace(design, folder=mounted.mount_point, one_by_one=True)
