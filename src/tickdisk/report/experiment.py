@@ -168,9 +168,9 @@ class Experiment(Study):
         self.fact("spoilt_lives", self.data.spoilt_lives(), "lives", source="manifests", note="; ".join(reasons[:3]))
         self.fact("cells", len(attempts), "cells", source="manifests")
         note = "the machine was too loaded"
-        self.fact("repeated_cells", sum(map(bool, attempts)), "cells", n=len(attempts), source="manifests", note=note)
+        self.fact("repeated_cells", sum(map(bool, attempts)), "cells", source="manifests", note=note)
         marked = sum(bool(manifest["marked"]) for manifest in self.data.manifests)
-        self.fact("marked_cells", marked, "cells", n=len(attempts), source="manifests", note=f"{note} at the last repeat, too")
+        self.fact("marked_cells", marked, "cells", source="manifests", note=f"{note} at the last repeat, too")
         self.fact("planned_pairs", self.plan.n, "pairs", source="plan", note=f"verdicts from {self.plan.minimum_n} on")
         self.fact(
             "pairs",
