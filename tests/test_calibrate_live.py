@@ -80,6 +80,26 @@ def test_the_floor_with_more_in_flight_is_that_of_what_they_take(tmp_path: Path)
     assert abs(float(np.median(latency_ns)) / 3_000_000 - 1) < 0.15
 
 
+def test_of_long_latencies_is_taken_what_is_said(tmp_path: Path) -> None:
+    drawn = {"quantiles": [[0, 2_000_000], [0.7, 2_000_000], [0.701, 20_000_000], [1, 20_000_000]]}
+    model = device.DeviceModel.model_validate({"name": "two", **{f"{op}_latency_ns": drawn for op in ("read", "write", "flush")}})
+    log = tmp_path / "device.log"
+    with calibrate.bench(model, size_bytes=256 << 20, folder=tmp_path, limits={}, log_path=log) as bench:
+        plain = bench.set(model, floor_ns=0).number
+        bench.run(Job("read", "random", 4096, 2, requests=200))
+        tails = [(1, [(2_000_000, 0), (20_000_000, 15_000_000)]), (4, [(2_000_000, 0), (20_000_000, 15_000_000)])]
+        number = bench.set(model, floor_ns=0, tails=tails).number
+        bench.run(Job("read", "random", 4096, 2, requests=200))
+    requests = device.read_log(log).to_pandas()
+    requests["early_ns"] = requests.nominal_ns - requests.replied_ns
+    is_short, is_long = (requests.nominal_ns - requests.arrival_ns == latency_ns for latency_ns in (2_000_000, 20_000_000))
+    for setting, longest_early_ns in ((plain, 0), (number, 15_000_000)):
+        of_it = requests.setting == setting
+        assert is_long[of_it].sum() > 30
+        assert requests[of_it & is_long].early_ns.max() == pytest.approx(longest_early_ns, abs=1_000_000)
+        assert requests[of_it & is_short].early_ns.max() <= 0, "what is not long is not early"
+
+
 def test_a_short_calibration(tmp_path: Path) -> None:
     other = DISK.with_latency(3_000_000)
     said: list[str] = []

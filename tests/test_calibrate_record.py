@@ -19,6 +19,7 @@ from tickdisk.calibrate import (
     load_calibration,
     nominal_latency_ns,
     percentile_ns,
+    tails,
 )
 from tickdisk.calibrate.summary import Nominal, nominal, within
 from tickdisk.device import DeviceModel, simulate
@@ -186,13 +187,14 @@ def test_floors() -> None:
     assert floor_ns(TWO, FAST.with_burn(5_000)) == 20_000
     assert floor_ns(TWO, FAST.with_latency(1_000_000)) == 60_000  # half way in the logarithm
     assert floor_ns(TWO, FAST.model_copy(update={"seed": 7})) == 20_000, "which latencies are drawn does not matter"
-    deep = [(8, 30_000)]
-    fast, slow = (device.model_copy(update={"deep_floors": deep}) for device in TWO.devices[1:])
+    deep, long = [(8, 30_000)], [(8, [(100_000, 0), (200_000, 50_000)])]
+    fast, slow = (device.model_copy(update={"deep_floors": deep, "tails": long}) for device in TWO.devices[1:])
     measured = TWO.model_copy(update={"devices": [TWO.devices[0], fast, slow]})
-    assert deep_floors(measured, FAST) == deep
+    assert (deep_floors(measured, FAST), tails(measured, FAST)) == (deep, long)
     for changed in ({"channels": 2}, {"bandwidth_bytes_per_s": 10**6}, {"write_latency_ns": 5}):
         other = FAST.model_copy(update=changed)
-        assert (floor_ns(measured, other), deep_floors(measured, other)) == (20_000, []), "of a device that was changed since"
+        found = floor_ns(measured, other), deep_floors(measured, other), tails(measured, other)
+        assert found == (20_000, [], []), "of a device that was changed since"
     assert interpolate_floor(TWO, 50_000_000) == 100_000
     assert interpolate_floor(TWO, 7_000) == 7_000
     with pytest.raises(TickdiskError, match="no device with a latency above its floor"):

@@ -1,4 +1,7 @@
-//! What is added to the model's latency: the more requests are in flight, the more they wait for cores.
+//! What is added to the model's latency: the more requests are in flight, the more they wait for cores. And what is added now and
+//! then: while a core stands still, or is behind, some requests take longer by themselves. As many fewer then need to be slow.
+
+use pyo3::FromPyObject;
 
 /// Requests in flight of late are counted in thousandths.
 pub const MILLI: u64 = 1000;
@@ -27,41 +30,64 @@ impl Lately {
     }
 }
 
-/// A line over requests in flight.
+/// What is taken back from long latencies with so many requests in flight: latencies in nanoseconds, ascending, and what of each.
+#[derive(Clone, Debug, Default, FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Tail {
+    pub inflight: u64,
+    pub points: Vec<[u64; 2]>,
+}
+
+/// Lines over requests in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Floor {
-    /// Requests in flight, ascending from 1, and nanoseconds.
-    points: Vec<(u32, u64)>,
+    /// Thousandths of requests in flight, ascending from one request, and nanoseconds.
+    points: Vec<[u64; 2]>,
+    /// Ascending by requests in flight.
+    tails: Vec<Tail>,
 }
 
 impl Floor {
     /// A floor of `ns` for one request alone, and what it is with more of them: requests in flight, ascending from 2, and nanoseconds.
-    pub fn new(ns: u64, deep: &[(u32, u64)]) -> Self {
-        Self { points: [(1, ns)].iter().chain(deep).copied().collect() }
+    pub fn new(ns: u64, deep: &[[u64; 2]]) -> Self {
+        let points = [[1, ns]].iter().chain(deep).map(|[inflight, ns]| [inflight.saturating_mul(MILLI), *ns]).collect();
+        Self { points, tails: Vec::new() }
     }
 
-    /// When so many thousandths of requests were in flight; linear between the points, and no more than the last beyond.
-    pub fn ns(&self, lately: u64) -> u64 {
-        let after = self.points.partition_point(|(depth, _)| MILLI * u64::from(*depth) < lately);
-        let before = after.checked_sub(1).map(|at| self.points[at]);
-        match (before, self.points.get(after).copied()) {
-            (Some((low, low_ns)), Some((high, high_ns))) => {
-                let (share, span) = (lately - MILLI * u64::from(low), MILLI * u64::from(high - low));
-                (low_ns * (span - share) + high_ns * share) / span
-            }
-            (Some((_, ns)), None) | (None, Some((_, ns))) => ns,
-            (None, None) => 0,
-        }
+    /// And what is taken back of long latencies because the machine adds as much to some by itself.
+    pub fn with_tails(self, tails: Vec<Tail>) -> Self {
+        Self { tails, ..self }
+    }
+
+    /// When so many thousandths of requests were in flight, for a request of this latency; linear between what is known, and no more
+    /// than the last beyond.
+    pub fn ns(&self, lately: u64, latency_ns: u64) -> u64 {
+        let tail = |tail: &Tail| [tail.inflight.saturating_mul(MILLI), on_line(&tail.points, |point| *point, latency_ns)];
+        on_line(&self.points, |point| *point, lately) + on_line(&self.tails, tail, lately)
     }
 
     /// Whether nothing is added.
     pub fn is_none(&self) -> bool {
-        self.points.iter().all(|(_, ns)| *ns == 0)
+        self.points.iter().all(|[_, ns]| *ns == 0)
     }
 
     /// For one request alone.
     pub fn alone_ns(&self) -> u64 {
-        self.points.first().map_or(0, |(_, ns)| *ns)
+        self.points.first().map_or(0, |[_, ns]| *ns)
+    }
+}
+
+/// What is at `at` between `points`, ascending; level beyond them, and 0 if there are none.
+fn on_line<T>(points: &[T], read: impl Fn(&T) -> [u64; 2], at: u64) -> u64 {
+    let after = points.partition_point(|point| read(point)[0] < at);
+    match (after.checked_sub(1).map(|before| read(&points[before])), points.get(after).map(&read)) {
+        (Some([low, low_ns]), Some([high, high_ns])) => {
+            let (share, span) = (u128::from(at - low), u128::from(high - low));
+            let ns = (u128::from(low_ns) * (span - share) + u128::from(high_ns) * share) / span;
+            u64::try_from(ns).expect("it lies between the two")
+        }
+        (Some([_, ns]), None) | (None, Some([_, ns])) => ns,
+        (None, None) => 0,
     }
 }
 
@@ -71,16 +97,28 @@ mod tests {
 
     #[test]
     fn it_is_linear_between_its_points_and_level_beyond() {
-        let floor = Floor::new(100, &[(2, 200), (6, 1000), (7, 900)]);
+        let floor = Floor::new(100, &[[2, 200], [6, 1000], [7, 900]]);
         assert_eq!(
-            [0, 1000, 2000, 3000, 4000, 4500, 5000, 6000, 7000, 8000, 1_000_000].map(|lately| floor.ns(lately)),
+            [0, 1000, 2000, 3000, 4000, 4500, 5000, 6000, 7000, 8000, 1_000_000].map(|lately| floor.ns(lately, 0)),
             [100, 100, 200, 400, 600, 700, 800, 1000, 900, 900, 900]
         );
         assert_eq!(
-            [Floor::default(), Floor::new(0, &[(2, 0)]), Floor::new(0, &[(2, 1)])].map(|floor| floor.is_none()),
+            [Floor::default(), Floor::new(0, &[[2, 0]]), Floor::new(0, &[[2, 1]])].map(|floor| floor.is_none()),
             [true, true, false]
         );
-        assert_eq!((Floor::new(7, &[]).ns(9000), Floor::default().ns(1000), floor.alone_ns()), (7, 0, 100));
+        assert_eq!((Floor::new(7, &[]).ns(9000, 1), Floor::default().ns(1000, 1), floor.alone_ns()), (7, 0, 100));
+    }
+
+    #[test]
+    fn of_long_latencies_more_is_taken_back() {
+        let tails = [(1, vec![[500, 0], [900, 200]]), (5, vec![[500, 0], [600, 100], [1600, 1000]]), (6, Vec::new())];
+        let tails = tails.map(|(inflight, points)| Tail { inflight, points }).to_vec();
+        let floor = Floor::new(10, &[]).with_tails(tails);
+        assert_eq!([0, 500, 700, 900, 5000].map(|latency_ns| floor.ns(1000, latency_ns)), [10, 10, 110, 210, 210]);
+        assert_eq!([400, 600, 1100, 1600, u64::MAX].map(|latency_ns| floor.ns(5000, latency_ns)), [10, 110, 560, 1010, 1010]);
+        assert_eq!([600, 1600].map(|latency_ns| floor.ns(3000, latency_ns)), [10 + 75, 10 + 600]);
+        assert_eq!([0, 5500, 6000, 9000].map(|lately| floor.ns(lately, 1600)), [210, 510, 10, 10]);
+        assert!(!floor.is_none() && Floor::default().with_tails(vec![Tail::default()]).is_none());
     }
 
     #[test]

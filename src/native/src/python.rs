@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::arrivals::{Arrivals, Tracepoint};
 use crate::disk::Pending;
 use crate::engine::{Engine, Setting};
-use crate::floor::Floor;
+use crate::floor::{Floor, Tail};
 use crate::model::{Model, Op, Parameters, Request, closed_loop};
 use crate::mounted::Mounted;
 use crate::replay as issuer;
@@ -82,10 +82,16 @@ impl Disk {
     }
 
     /// Puts a model in force; returns the setting's number and the `CLOCK_MONOTONIC` time from which it holds.
-    #[pyo3(signature = (parameters, floor_ns, burn_ns, deep_floors=Vec::new()))]
-    fn set(&self, parameters: Parameters, floor_ns: u64, burn_ns: u64, deep_floors: Vec<[u64; 2]>) -> (u32, u64) {
-        let deep: Vec<_> = deep_floors.iter().map(|[depth, ns]| (u32::try_from(*depth).unwrap_or(u32::MAX), *ns)).collect();
-        self.engine.set(parameters, Setting { floor: Floor::new(floor_ns, &deep), burn_ns })
+    #[pyo3(signature = (parameters, floor_ns, burn_ns, deep_floors=Vec::new(), tails=Vec::new()))]
+    fn set(
+        &self,
+        parameters: Parameters,
+        floor_ns: u64,
+        burn_ns: u64,
+        deep_floors: Vec<[u64; 2]>,
+        tails: Vec<Tail>,
+    ) -> (u32, u64) {
+        self.engine.set(parameters, Setting { floor: Floor::new(floor_ns, &deep_floors).with_tails(tails), burn_ns })
     }
 
     /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.

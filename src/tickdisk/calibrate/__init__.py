@@ -23,9 +23,11 @@ from tickdisk.calibrate.record import (
     floor_ns,
     interpolate_floor,
     load_calibration,
+    tails,
 )
 from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, percentile_ns
+from tickdisk.calibrate.tail import settle_tails
 
 __all__ = [
     "CROSS_NS",
@@ -63,4 +65,6 @@ __all__ = [
     "ramp_s",
     "run_job",
     "settle",
+    "settle_tails",
+    "tails",
 ]

@@ -44,10 +44,17 @@ class Bench:
         # Without extents that name places on the block device the file itself is the region: past the page cache all the same.
         self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES) if disk.tells_extents else Target(raw, 0, RAW_BYTES)
 
-    def set(self, model: device.DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> device.Setting:
+    def set(
+        self,
+        model: device.DeviceModel,
+        *,
+        floor_ns: int,
+        deep_floors: Sequence[tuple[int, int]] = (),
+        tails: Sequence[device.Tail] = (),
+    ) -> device.Setting:
         """Puts `model` in force; fio's files go to a folder of its name from now on."""
         self._model_folder = self._folder / model.name
-        return self.disk.set(model, floor_ns=floor_ns, deep_floors=deep_floors)
+        return self.disk.set(model, floor_ns=floor_ns, deep_floors=deep_floors, tails=tails)
 
     def run(self, job: Job) -> Measured:
         """Runs `job`, again while the machine was too loaded, at most `repeats` times; the last is kept and marked."""

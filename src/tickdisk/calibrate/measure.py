@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
 from tickdisk.calibrate.settle import Settled, off_ns, ramp_s, settle
+from tickdisk.calibrate.tail import settle_tails
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole, write_json
@@ -133,8 +135,8 @@ class _Session:
 
     def tier(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
-        settled = settle(self._bench, model, self._seconds, self._depths)
-        self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
+        settled = self._settled(model)
+        self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=settled.tails)
         measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model)]
         for each in measured:
             self._keep(model, each)
@@ -143,9 +145,13 @@ class _Session:
 
     def floor_only(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor; the last look at it gives p50 and CPU."""
-        settled = settle(self._bench, model, self._seconds, self._depths)
+        settled = self._settled(model)
         self._keep(model, settled.last)
         return self._device(model, settled, [settled.last])
+
+    def _settled(self, model: DeviceModel) -> Settled:
+        settled = settle(self._bench, model, self._seconds, self._depths)
+        return replace(settled, tails=settle_tails(self._bench, model, self._seconds, (1, *self._depths), settled))
 
     def _device(self, model: DeviceModel, settled: Settled, shallow: list[Measured]) -> DeviceResult:
         p50_ns = summary.nominal_latency_ns(model, "read_write", _4K) + np.mean(off_ns(model, shallow, self._ramp_ms))
@@ -156,6 +162,7 @@ class _Session:
             latency_ns=summary.nominal_latency_ns(model, "read", _4K),
             floor_ns=settled.floor_ns,
             deep_floors=settled.deep_floors,
+            tails=list(settled.tails),
             floor_looks=settled.looks,
             p50_ns=round(float(p50_ns)),
             cpu_ns_per_request=cpu_ns,

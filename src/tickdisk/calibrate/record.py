@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tickdisk.calibrate.fio import Op, Pattern
-from tickdisk.device import DeviceModel
+from tickdisk.device import DeviceModel, Tail
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 
@@ -74,6 +74,9 @@ class DeviceResult(_Strict):
     """What is added to the model's latency, subtracted from every deadline: the excess of p50 over nominal at queue depth 1."""
     deep_floors: list[tuple[int, int]] = []
     """The same with more requests in flight: their number, ascending from 2, and ns."""
+    tails: list[Tail] = []
+    """What is subtracted from long latencies beside it, because the machine adds as much to some by itself: requests in flight,
+    ascending, and for each latencies in ns, ascending, with what is taken from each, in ns. Empty where none varies."""
     floor_looks: Annotated[int, Field(ge=1)]
     """Looks at p50 until the floor was settled: without one, then with what the last look corrected."""
     p50_ns: Annotated[int, Field(gt=0)]
@@ -145,6 +148,12 @@ def deep_floors(calibration: Calibration, model: DeviceModel) -> list[tuple[int,
     """Returns what the floor for `model` is with more requests in flight (their number, ns); empty if it was not calibrated."""
     found = _calibrated(calibration, model)
     return [] if found is None else found.deep_floors
+
+
+def tails(calibration: Calibration, model: DeviceModel) -> list[Tail]:
+    """Returns what is taken back from long latencies of `model`; empty if it was not calibrated, or does not vary."""
+    found = _calibrated(calibration, model)
+    return [] if found is None else found.tails
 
 
 def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | None:

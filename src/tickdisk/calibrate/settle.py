@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tickdisk.calibrate import summary
 from tickdisk.calibrate.bench import Bench, Measured
 from tickdisk.calibrate.fio import Job, Op
-from tickdisk.device import OPS, DeviceModel, QuantilesByInflight, simulate_closed
+from tickdisk.device import OPS, DeviceModel, QuantilesByInflight, Tail, simulate_closed
 from tickdisk.errors import TickdiskError
 
 _BLOCK = 4 << 10
@@ -42,6 +42,8 @@ class Settled:
     """Requests in flight, ascending from 2, and the floor in ns with so many."""
     looks: int
     last: Measured
+    tails: Sequence[Tail] = ()
+    """What is subtracted from long latencies beside it (`settle_tails`)."""
 
 
 def settle(
@@ -148,11 +150,15 @@ def _corrected_ns(model: DeviceModel, floor_ns: int) -> int:
     return min(max(_LEAST_NS, floor_ns), _nominal_ns(model))
 
 
-def _free(model: DeviceModel) -> DeviceModel:
-    """Returns the device with its latencies and no queue for anything; writes take what they take into its cache."""
-    free = {"channels": None, "bandwidth_bytes_per_s": None, "credits": (), "seek": None, "stalls": None, "cache": None}
+def without_history(model: DeviceModel) -> DeviceModel:
+    """Returns the device as it is when nothing depends on what was done before; writes take what they take into its cache."""
     write = {} if model.cache is None else {"write_latency_ns": model.cache.latency_ns}
-    return model.model_copy(update=free | write)
+    return model.model_copy(update={"credits": (), "seek": None, "stalls": None, "cache": None, **write})
+
+
+def _free(model: DeviceModel) -> DeviceModel:
+    """Returns the device with its latencies and no queue for anything."""
+    return without_history(model).model_copy(update={"channels": None, "bandwidth_bytes_per_s": None})
 
 
 def _closed_ns(model: DeviceModel, depth: int, op: Op) -> npt.NDArray[np.int64]:

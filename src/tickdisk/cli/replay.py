@@ -111,7 +111,13 @@ def replay_study(
         project.world,
         [
             room.Bench(
-                each, calibrate.floor_ns(known, each), tools, calibrate.deep_floors(known, each), known.backend, file_system
+                each,
+                calibrate.floor_ns(known, each),
+                tools,
+                calibrate.deep_floors(known, each),
+                calibrate.tails(known, each),
+                known.backend,
+                file_system,
             )
             for each, tools in ((fast, (room.OURS, room.FIO)), (slow, (room.OURS,)))
         ],

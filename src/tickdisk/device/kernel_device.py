@@ -6,6 +6,7 @@ from typing import Any
 
 from tickdisk.device import kernel_block
 from tickdisk.device.clean import end
+from tickdisk.device.floor import Tail
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MountedDevice, Setting
 from tickdisk.device.mounts import mount, unmount
@@ -60,6 +61,7 @@ class KernelDevice(MountedDevice):
         *,
         floor_ns: int,
         deep_floors: Sequence[tuple[int, int]] = (),  # noqa: ARG002 - there is no emulator that adds anything
+        tails: Sequence[Tail] = (),  # noqa: ARG002
     ) -> Setting:
         """Returns the setting in force; TickdiskError for another model than it was made with."""
         self.backend.check_model(model)

@@ -13,6 +13,7 @@ from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
 from tickdisk.device.cut import Cut, force_down
 from tickdisk.device.emulator import start_emulator
+from tickdisk.device.floor import Tail
 from tickdisk.device.loop import Loop, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
@@ -134,12 +135,20 @@ class MountedDevice:
             self._loop.close()
             self._loop = None
 
-    def set(self, model: DeviceModel, *, floor_ns: int, deep_floors: Sequence[tuple[int, int]] = ()) -> Setting:
+    def set(
+        self,
+        model: DeviceModel,
+        *,
+        floor_ns: int,
+        deep_floors: Sequence[tuple[int, int]] = (),
+        tails: Sequence[Tail] = (),
+    ) -> Setting:
         """Puts `model` in force for requests that arrive from now on; `floor_ns`, what is added to it, is subtracted.
 
-        `deep_floors` are what is added with more requests in flight: their number, ascending from 2, and ns. With a floor replies
-        also lead by what the kernel needs to complete them, where it tells; without one no reply is early. TickdiskError when the
-        backend cannot be that device.
+        `deep_floors` are what is added with more requests in flight: their number, ascending from 2, and ns. `tails`, ascending,
+        say what is subtracted from long latencies beside it, because the machine adds as much to some by itself. With a floor
+        replies also lead by what the kernel needs to complete them, where it tells; without one no reply is early. TickdiskError
+        when the backend cannot be that device.
         """
         self.backend.check_model(model)
         reply = ask(
@@ -149,6 +158,7 @@ class MountedDevice:
             floor_ns=floor_ns,
             burn_ns=model.burn_ns,
             deep_floors=list(deep_floors),
+            tails=[{"inflight": inflight, "points": points} for inflight, points in tails],
         )
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
 

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tickdisk import device, memory
-from tickdisk.calibrate import LIMITS, Job, bench, settle
+from tickdisk.calibrate import LIMITS, Job, bench, settle, settle_tails
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
 from tickdisk.profile.measure import BLOCK_BYTES, FIT_DEPTHS, HELD_OUT_DEPTHS, ROUNDS, Measurements, measure
@@ -97,7 +97,8 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
         settled = settle(table, model, seconds, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), most_iops=ceiling_per_s)
         floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
         print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
-        table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors)
+        tails = settle_tails(table, model, seconds, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), settled, most_iops=ceiling_per_s)
+        table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=tails)
         return _held_out(table.disk.block_device, seconds, 0), ceiling_per_s
 
 

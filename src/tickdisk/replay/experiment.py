@@ -33,6 +33,8 @@ class Bench:
     tools: tuple[str, ...] = (OURS,)
     deep_floors: Sequence[tuple[int, int]] = ()
     """The same with more requests in flight."""
+    tails: Sequence[device.Tail] = ()
+    """What of it only some requests get, subtracted from those that are long."""
     backend: str | None = None
     """None: `device.default_backend`; what cannot be mounted is simulated."""
     file_system: str = device.DEFAULT_FILE_SYSTEM
@@ -129,7 +131,7 @@ def _mounted(
     ) as disk:
         prepare(planned, disk.mount_point / _TARGET, files=world, sizes=sizes)
         disk.remount()
-        disk.set(bench.model, floor_ns=bench.floor_ns, deep_floors=bench.deep_floors)
+        disk.set(bench.model, floor_ns=bench.floor_ns, deep_floors=bench.deep_floors, tails=bench.tails)
         yield disk
 
 

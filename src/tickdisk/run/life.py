@@ -46,7 +46,8 @@ class Stage:
     def set(self, disk: device.MountedDevice, arm: str) -> device.Setting:
         """Turns the device into that of an arm."""
         model, floor_ns = self.models[arm], self.floor_ns(arm)
-        return disk.set(model, floor_ns=floor_ns, deep_floors=calibrate.deep_floors(self.calibration, model))
+        deep, tails = calibrate.deep_floors(self.calibration, model), calibrate.tails(self.calibration, model)
+        return disk.set(model, floor_ns=floor_ns, deep_floors=deep, tails=tails)
 
     @property
     def tools(self) -> dict[str, Tool]:

@@ -1,0 +1,104 @@
+"""What a machine adds to some requests by itself, found by fio, and taken back from as many that are long anyway.
+
+While a core stands still, or is behind, some requests take longer than the device says. A disk that is slow for one request in
+a hundred is then slow for two: for the one that the model draws, and for the one that the machine adds. The latencies are
+distributed as they should be again when fewer are drawn: at a latency x that the share e(x) of requests exceeds on the device and
+that the machine makes n(x) exceed, e(x) - n(x). Medians are the floors' (`settle`).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tickdisk.calibrate.bench import Bench
+from tickdisk.calibrate.fio import Job
+from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, without_history
+from tickdisk.device import OPS, DeviceModel, Tail, simulate_closed
+
+Floats = npt.NDArray[np.float64]
+_BLOCK = 4 << 10
+_SHARES: Floats = np.array([*(n / 40 for n in range(20, 40)), 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 1])
+"""From the median up."""
+_TRUST = (1.0, 0.7, 0.5, 0.35, 0.25)
+"""What part of what a look misses is corrected: all of it at first; then less, as a look sees only some of the stalls."""
+_LOOK_REQUESTS = 5000
+"""At least: 50 beyond the 99th percentile."""
+_LOOK_S, _LONGEST_LOOK_S = 1.5, 4.0
+"""A device that makes too few requests for that is so slow that what the machine adds is little beside it."""
+_SIMULATED, _CUT_TURNS = 40_000, 10
+
+
+def settle_tails(
+    bench: Bench, model: DeviceModel, seconds: float, depths: Sequence[int], settled: Settled, most_iops: float = MOST_IOPS
+) -> list[Tail]:
+    """Returns what is to be taken back from long latencies at each of `depths` where the device varies; with the floors in force.
+
+    Each depth is looked at five times. Of a device with credits, stalls, an arm or a cache it is what it does without. Where more
+    than `most_iops` are asked of this machine there is nothing that could be taken back.
+    """
+    varying = without_history(model)
+    found: list[Tail] = []
+    for depth in sorted(set(depths)):
+        latency_ns = _closed_ns(varying, depth)
+        iops = depth / float(latency_ns.mean()) * 1e9 if latency_ns.any() else math.inf
+        length_s = max(_LOOK_S, _LOOK_REQUESTS / iops)
+        thinned = Thinned.of(latency_ns)
+        if thinned.is_constant or iops > most_iops or length_s > _LONGEST_LOOK_S:
+            continue
+        job = Job("read_write", "random", _BLOCK, depth, ramp_s(seconds) + length_s)
+
+        def look(tail: Tail, job: Job = job) -> Floats:
+            bench.set(varying, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=[*found, tail])
+            return bench.run(job).requests.after(ramp_s(seconds) * 1000).latency_ns.astype(float)
+
+        found.append(thinned.settle(depth, look))
+    return found
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """Latencies of a device, from the median up, and the shares of its requests that exceed them."""
+
+    latency_ns: Floats
+    exceeding: Floats
+
+    @classmethod
+    def of(cls, latency_ns: npt.NDArray[np.int64]) -> "Thinned":
+        """Returns those of a sample."""
+        points = np.unique(np.quantile(latency_ns, _SHARES))
+        return cls(points, _exceeding(latency_ns.astype(float), points))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether nothing is longer than the median."""
+        return len(self.latency_ns) == 1
+
+    def settle(self, depth: int, look: Callable[[Tail], Floats]) -> Tail:
+        """Returns the tail with which a `look` at realised latencies in ns sees as many long ones as the device has."""
+        drawn = self.exceeding
+        for trust in _TRUST:
+            missed = self.exceeding - _exceeding(look(self._tail(depth, drawn)), self.latency_ns)
+            # Never more than the device draws, and of longer ones no more than of shorter ones.
+            drawn = np.minimum.accumulate(np.clip(drawn + trust * missed, 0, self.exceeding))
+        return self._tail(depth, drawn)
+
+    def _tail(self, depth: int, drawn: Floats) -> Tail:
+        """What is taken from each latency so that only `drawn` exceed it."""
+        # Where the shares are level the shortest latency has it: none is drawn beyond.
+        shares, first = np.unique(drawn, return_index=True)
+        taken = np.maximum(self.latency_ns - np.interp(self.exceeding, shares, self.latency_ns[first]), 0)
+        return depth, [(round(at), round(ns)) for at, ns in zip(self.latency_ns.tolist(), taken.tolist(), strict=True)]
+
+
+def _exceeding(latency_ns: Floats, points: Floats) -> Floats:
+    return 1 - np.searchsorted(np.sort(latency_ns), points, side="right") / len(latency_ns)
+
+
+def _closed_ns(model: DeviceModel, depth: int) -> npt.NDArray[np.int64]:
+    """Returns latencies of reads and writes in turn, `depth` always in the device."""
+    ops = np.arange(_SIMULATED + _CUT_TURNS * depth) % 2 * OPS.index("write")
+    arrivals_ns, completions_ns = simulate_closed(model, depth, ops, 0, _BLOCK)
+    return (completions_ns - arrivals_ns)[_CUT_TURNS * depth :]
