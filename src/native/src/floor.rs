@@ -1,8 +1,6 @@
 //! What is added to the model's latency: the more requests are in flight, the more they wait for cores. And what is added now and
 //! then: while a core stands still, or is behind, some requests take longer by themselves. As many fewer then need to be slow.
 
-use pyo3::FromPyObject;
-
 /// Requests in flight of late are counted in thousandths.
 pub const MILLI: u64 = 1000;
 /// The most requests in flight are forgotten within so many latencies of those that come after,
@@ -31,8 +29,8 @@ impl Lately {
 }
 
 /// What is taken back from long latencies with so many requests in flight: latencies in nanoseconds, ascending, and what of each.
-#[derive(Clone, Debug, Default, FromPyObject)]
-#[pyo3(from_item_all)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
 pub struct Tail {
     pub inflight: u64,
     pub points: Vec<[u64; 2]>,
