@@ -87,7 +87,7 @@ def test_of_long_latencies_is_taken_what_is_said(tmp_path: Path) -> None:
     with calibrate.bench(model, size_bytes=256 << 20, folder=tmp_path, limits={}, log_path=log) as bench:
         plain = bench.set(model, floor_ns=0).number
         bench.run(Job("read", "random", 4096, 2, requests=200))
-        tails = [(1, [(2_000_000, 0), (20_000_000, 15_000_000)]), (4, [(2_000_000, 0), (20_000_000, 15_000_000)])]
+        tails = [("read", depth, [(2_000_000, 0), (20_000_000, 15_000_000)]) for depth in (1, 4)]
         number = bench.set(model, floor_ns=0, tails=tails).number
         bench.run(Job("read", "random", 4096, 2, requests=200))
     requests = device.read_log(log).to_pandas()

@@ -187,7 +187,7 @@ def test_floors() -> None:
     assert floor_ns(TWO, FAST.with_burn(5_000)) == 20_000
     assert floor_ns(TWO, FAST.with_latency(1_000_000)) == 60_000  # half way in the logarithm
     assert floor_ns(TWO, FAST.model_copy(update={"seed": 7})) == 20_000, "which latencies are drawn does not matter"
-    deep, long = [(8, 30_000)], [(8, [(100_000, 0), (200_000, 50_000)])]
+    deep, long = [(8, 30_000)], [("read", 8, [(100_000, 0), (200_000, 50_000)])]
     fast, slow = (device.model_copy(update={"deep_floors": deep, "tails": long}) for device in TWO.devices[1:])
     measured = TWO.model_copy(update={"devices": [TWO.devices[0], fast, slow]})
     assert (deep_floors(measured, FAST), tails(measured, FAST)) == (deep, long)

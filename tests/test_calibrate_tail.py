@@ -28,18 +28,21 @@ class _Machine:
     def set(
         self, model: device.DeviceModel, *, floor_ns: int, deep_floors: list[tuple[int, int]], tails: list[device.Tail]
     ) -> None:
-        self.model, self.tails = model, dict(tails)
+        self.model, self.tails = model, {(op, depth): points for op, depth, points in tails}
         self.floors |= {(1, floor_ns), *deep_floors}
 
     def run(self, job: Job) -> Measured:
         self.looks.append((job.queue_depth, self.model))
         self._seed += 1
-        ops = np.arange(_REQUESTS) % 2
+        kinds = ("read", "write")
+        ops = {"read": np.zeros, "write": np.ones}.get(job.op, lambda count, _: np.arange(count) % 2)(_REQUESTS, int)
         drawn = self.model.model_copy(update={"seed": self._seed})
         arrivals_ns, completions_ns = device.simulate_closed(drawn, job.queue_depth, ops, 0, 4096)
         latency_ns = completions_ns - arrivals_ns
-        at_ns, taken_ns = np.array(self.tails[job.queue_depth]).T
-        latency_ns = latency_ns - np.interp(latency_ns, at_ns, taken_ns).astype(np.int64)
+        for number, op in enumerate(kinds):
+            at_ns, taken_ns = np.array(self.tails.get((op, job.queue_depth), [(0, 0)])).T
+            taken_ns = np.interp(latency_ns, at_ns, taken_ns, right=0).astype(np.int64)
+            latency_ns = latency_ns - np.where(ops == number, taken_ns, 0)
         late = np.random.default_rng(self._seed).random(_REQUESTS) < 1 / self._every
         latency_ns += np.where(late, self._longer_ns, 0)
         requests = Requests(np.full(_REQUESTS, 10_000), latency_ns, ops == 1, np.full(_REQUESTS, 4096))
@@ -58,8 +61,8 @@ def _settled(machine: _Machine, model: device.DeviceModel, depths: tuple[int, ..
 @pytest.mark.parametrize("depth", [1, 2, 8])
 def test_with_what_the_machine_adds_latencies_are_distributed_as_they_should_be(depth: int) -> None:
     machine, model = _Machine(100, 700_000), _model()
-    (tail,) = _settled(machine, model, (depth,))
-    assert tail[0] == depth
+    tails = _settled(machine, model, (depth,))
+    assert [tail[:2] for tail in tails] == [("read", depth), ("write", depth)]
     assert len(machine.looks) > 1
     assert machine.floors == {(1, 15_000), (2, 12_000)}, "the floors are in force meanwhile"
 
@@ -68,23 +71,23 @@ def test_with_what_the_machine_adds_latencies_are_distributed_as_they_should_be(
         return np.quantile(machine.run(Job("read_write", "random", 4096, depth, 1.0)).requests.latency_ns, [0.5, 0.95, 0.99])
 
     wanted = [400_000, 496_000, 600_000]
-    without, found = quantiles([(depth, [(0, 0)])]), quantiles([tail])
+    without, found = quantiles([]), quantiles(tails)
     assert without[2] > 1.5 * wanted[2], "one in a hundred is added to the one that is drawn"
     assert found == pytest.approx(wanted, rel=0.04)
 
 
 def test_a_machine_that_adds_nothing_takes_nothing_back() -> None:
-    (tail,) = _settled(_Machine(1 << 40, 0), _model(), (4,))
-    at_ns, taken_ns = np.array(tail[1]).T
+    (_, _, points), _ = _settled(_Machine(1 << 40, 0), _model(), (4,))
+    at_ns, taken_ns = np.array(points).T
     assert (np.diff(at_ns) > 0).all()
     assert np.interp([400_000, 496_000, 500_000], at_ns, taken_ns) == pytest.approx([0, 0, 0], abs=10_000)
     assert np.interp(600_000, at_ns, taken_ns) < 60_000
 
 
 def test_never_more_than_is_above_the_median() -> None:
-    (tail,) = _settled(_Machine(2, 5_000_000), _model(), (4,))
-    assert all(0 <= taken_ns <= at_ns - 400_000 + 5_000 for at_ns, taken_ns in tail[1])
-    assert tail[1][-1][1] > 5_000_000, "none of the longest is drawn where the machine adds as many"
+    (_, _, points), _ = _settled(_Machine(2, 5_000_000), _model(), (4,))
+    assert all(0 <= taken_ns <= at_ns - 400_000 + 5_000 for at_ns, taken_ns in points)
+    assert points[-1][1] > 5_000_000, "none of the longest is drawn where the machine adds as many"
 
 
 @pytest.mark.parametrize(
@@ -103,5 +106,13 @@ def test_it_looks_where_something_can_be_taken_back(
 ) -> None:
     machine = _Machine(100, 700_000)
     found = _settled(machine, _model(**parts), depths, most)
-    assert [depth for depth, _ in found] == looked_at == sorted({depth for depth, _ in machine.looks})
+    assert [depth for op, depth, _ in found if op == "read"] == looked_at == sorted({depth for depth, _ in machine.looks})
     assert all(model.stalls is None for _, model in machine.looks)
+
+
+def test_where_only_reads_vary_writes_stay_as_they_are() -> None:
+    machine, model = _Machine(100, 700_000), _model(write_latency_ns=450_000)
+    tails = _settled(machine, model, (2, 8))
+    assert [tail[:2] for tail in tails] == [("read", 2), ("read", 8)]
+    cached = _model(read_latency_ns=100_000, cache={"bytes": 1 << 26, "latency_ns": _DRAWN, "destage_bytes_per_s": 500_000_000})
+    assert [tail[:2] for tail in _settled(machine, cached, (2,))] == [("write", 2)]

@@ -1,6 +1,8 @@
 //! What is added to the model's latency: the more requests are in flight, the more they wait for cores. And what is added now and
 //! then: while a core stands still, or is behind, some requests take longer by themselves. As many fewer then need to be slow.
 
+use crate::model::Op;
+
 /// Requests in flight of late are counted in thousandths.
 pub const MILLI: u64 = 1000;
 /// The most requests in flight are forgotten within so many latencies of those that come after,
@@ -28,10 +30,12 @@ impl Lately {
     }
 }
 
-/// What is taken back from long latencies with so many requests in flight: latencies in nanoseconds, ascending, and what of each.
+/// What is taken back from long latencies of one operation with so many requests in flight: latencies in nanoseconds, ascending, and
+/// what of each.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
 pub struct Tail {
+    pub op: usize,
     pub inflight: u64,
     pub points: Vec<[u64; 2]>,
 }
@@ -41,27 +45,34 @@ pub struct Tail {
 pub struct Floor {
     /// Thousandths of requests in flight, ascending from one request, and nanoseconds.
     points: Vec<[u64; 2]>,
-    /// Ascending by requests in flight.
-    tails: Vec<Tail>,
+    /// By operation; ascending by requests in flight.
+    tails: [Vec<Tail>; 4],
 }
 
 impl Floor {
     /// A floor of `ns` for one request alone, and what it is with more of them: requests in flight, ascending from 2, and nanoseconds.
     pub fn new(ns: u64, deep: &[[u64; 2]]) -> Self {
         let points = [[1, ns]].iter().chain(deep).map(|[inflight, ns]| [inflight.saturating_mul(MILLI), *ns]).collect();
-        Self { points, tails: Vec::new() }
+        Self { points, ..Self::default() }
     }
 
     /// And what is taken back of long latencies because the machine adds as much to some by itself.
-    pub fn with_tails(self, tails: Vec<Tail>) -> Self {
-        Self { tails, ..self }
+    pub fn with_tails(mut self, tails: Vec<Tail>) -> Self {
+        for tail in tails {
+            self.tails[tail.op].push(tail);
+        }
+        self
     }
 
-    /// When so many thousandths of requests were in flight, for a request of this latency; linear between what is known, and no more
-    /// than the last beyond.
-    pub fn ns(&self, lately: u64, latency_ns: u64) -> u64 {
-        let tail = |tail: &Tail| [tail.inflight.saturating_mul(MILLI), on_line(&tail.points, |point| *point, latency_ns)];
-        on_line(&self.points, |point| *point, lately) + on_line(&self.tails, tail, lately)
+    /// When so many thousandths of requests were in flight, for a request of this latency; linear between what is known, and level
+    /// beyond. From a latency beyond those of a tail nothing more is taken: a stall of the device, or a queue for it, made it.
+    pub fn ns(&self, op: Op, lately: u64, latency_ns: u64) -> u64 {
+        let tail = |tail: &Tail| {
+            let is_within = tail.points.last().is_some_and(|[longest_ns, _]| latency_ns <= *longest_ns);
+            let ns = if is_within { on_line(&tail.points, |point| *point, latency_ns) } else { 0 };
+            [tail.inflight.saturating_mul(MILLI), ns]
+        };
+        on_line(&self.points, |point| *point, lately) + on_line(&self.tails[op as usize], tail, lately)
     }
 
     /// Whether nothing is added.
@@ -97,25 +108,30 @@ mod tests {
     fn it_is_linear_between_its_points_and_level_beyond() {
         let floor = Floor::new(100, &[[2, 200], [6, 1000], [7, 900]]);
         assert_eq!(
-            [0, 1000, 2000, 3000, 4000, 4500, 5000, 6000, 7000, 8000, 1_000_000].map(|lately| floor.ns(lately, 0)),
+            [0, 1000, 2000, 3000, 4000, 4500, 5000, 6000, 7000, 8000, 1_000_000].map(|lately| floor.ns(Op::Read, lately, 0)),
             [100, 100, 200, 400, 600, 700, 800, 1000, 900, 900, 900]
         );
         assert_eq!(
             [Floor::default(), Floor::new(0, &[[2, 0]]), Floor::new(0, &[[2, 1]])].map(|floor| floor.is_none()),
             [true, true, false]
         );
-        assert_eq!((Floor::new(7, &[]).ns(9000, 1), Floor::default().ns(1000, 1), floor.alone_ns()), (7, 0, 100));
+        assert_eq!(
+            (Floor::new(7, &[]).ns(Op::Flush, 9000, 1), Floor::default().ns(Op::Read, 1000, 1), floor.alone_ns()),
+            (7, 0, 100)
+        );
     }
 
     #[test]
     fn of_long_latencies_more_is_taken_back() {
         let tails = [(1, vec![[500, 0], [900, 200]]), (5, vec![[500, 0], [600, 100], [1600, 1000]]), (6, Vec::new())];
-        let tails = tails.map(|(inflight, points)| Tail { inflight, points }).to_vec();
-        let floor = Floor::new(10, &[]).with_tails(tails);
-        assert_eq!([0, 500, 700, 900, 5000].map(|latency_ns| floor.ns(1000, latency_ns)), [10, 10, 110, 210, 210]);
-        assert_eq!([400, 600, 1100, 1600, u64::MAX].map(|latency_ns| floor.ns(5000, latency_ns)), [10, 110, 560, 1010, 1010]);
-        assert_eq!([600, 1600].map(|latency_ns| floor.ns(3000, latency_ns)), [10 + 75, 10 + 600]);
-        assert_eq!([0, 5500, 6000, 9000].map(|lately| floor.ns(lately, 1600)), [210, 510, 10, 10]);
+        let tails = tails.map(|(inflight, points)| Tail { op: Op::Write as usize, inflight, points });
+        let floor = Floor::new(10, &[]).with_tails(tails.to_vec());
+        let ns = |lately, latency_ns| floor.ns(Op::Write, lately, latency_ns);
+        assert_eq!([0, 500, 700, 900, 901].map(|latency_ns| ns(1000, latency_ns)), [10, 10, 110, 210, 10]);
+        assert_eq!([400, 600, 1100, 1600, u64::MAX].map(|latency_ns| ns(5000, latency_ns)), [10, 110, 560, 1010, 10]);
+        assert_eq!([600, 900].map(|latency_ns| ns(3000, latency_ns)), [10 + 75, 10 + 285]);
+        assert_eq!([0, 5500, 6000, 9000].map(|lately| ns(lately, 900)), [210, 195, 10, 10]);
+        assert_eq!([Op::Read, Op::Flush, Op::Discard].map(|op| floor.ns(op, 5000, 1600)), [10; 3], "of writes only");
         assert!(!floor.is_none() && Floor::default().with_tails(vec![Tail::default()]).is_none());
     }
 

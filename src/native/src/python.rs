@@ -90,8 +90,12 @@ impl Disk {
         burn_ns: u64,
         deep_floors: Vec<[u64; 2]>,
         tails: Vec<Tail>,
-    ) -> (u32, u64) {
-        self.engine.set(parameters, Setting { floor: Floor::new(floor_ns, &deep_floors).with_tails(tails), burn_ns })
+    ) -> PyResult<(u32, u64)> {
+        if let Some(odd) = tails.iter().find(|tail| tail.op >= NAMES.len()) {
+            return Err(PyValueError::new_err(format!("a tail is of operation {}, and there are {}", odd.op, NAMES.len())));
+        }
+        let set = self.engine.set(parameters, Setting { floor: Floor::new(floor_ns, &deep_floors).with_tails(tails), burn_ns });
+        Ok(set)
     }
 
     /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.

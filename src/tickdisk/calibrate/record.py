@@ -75,8 +75,8 @@ class DeviceResult(_Strict):
     deep_floors: list[tuple[int, int]] = []
     """The same with more requests in flight: their number, ascending from 2, and ns."""
     tails: list[Tail] = []
-    """What is subtracted from long latencies beside it, because the machine adds as much to some by itself: requests in flight,
-    ascending, and for each latencies in ns, ascending, with what is taken from each, in ns. Empty where none varies."""
+    """What is subtracted from long latencies beside it, because the machine adds as much to some by itself: operation, requests
+    in flight, and for these latencies in ns, ascending, with what is taken from each, in ns. Empty where none varies."""
     floor_looks: Annotated[int, Field(ge=1)]
     """Looks at p50 until the floor was settled: without one, then with what the last look corrected."""
     p50_ns: Annotated[int, Field(gt=0)]

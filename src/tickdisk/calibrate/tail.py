@@ -6,6 +6,7 @@ distributed as they should be again when fewer are drawn: at a latency x that th
 that the machine makes n(x) exceed, e(x) - n(x). Medians are the floors' (`settle`).
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tickdisk.calibrate.bench import Bench
-from tickdisk.calibrate.fio import Job
+from tickdisk.calibrate.fio import Job, Op
 from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, without_history
 from tickdisk.device import OPS, DeviceModel, Tail, simulate_closed
 
 Floats = npt.NDArray[np.float64]
+Points = list[tuple[int, int]]
 _BLOCK = 4 << 10
 _SHARES: Floats = np.array([*(n / 40 for n in range(20, 40)), 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 1])
 """From the median up."""
@@ -29,6 +31,8 @@ _LOOK_REQUESTS = 5000
 _LOOK_S, _LONGEST_LOOK_S = 1.5, 4.0
 """A device that makes too few requests for that is so slow that what the machine adds is little beside it."""
 _SIMULATED, _CUT_TURNS = 40_000, 10
+_TOGETHER: dict[Op, Sequence[Op]] = {"read_write": ("read", "write")}
+_APART: dict[Op, Sequence[Op]] = {"read": ("read",), "write": ("write",)}
 
 
 def settle_tails(
@@ -36,25 +40,28 @@ def settle_tails(
 ) -> list[Tail]:
     """Returns what is to be taken back from long latencies at each of `depths` where the device varies; with the floors in force.
 
-    Each depth is looked at five times. Of a device with credits, stalls, an arm or a cache it is what it does without. Where more
-    than `most_iops` are asked of this machine there is nothing that could be taken back.
+    Each depth is looked at five times, reads and writes together where they are alike. Of a device with credits, stalls, an arm
+    or a cache it is what it does without. Where more than `most_iops` are asked of this machine nothing can be taken back.
     """
     varying = without_history(model)
     found: list[Tail] = []
-    for depth in sorted(set(depths)):
-        latency_ns = _closed_ns(varying, depth)
+    are_alike = varying.read_latency_ns == varying.write_latency_ns
+    for (asked, ops), depth in itertools.product((_TOGETHER if are_alike else _APART).items(), sorted(set(depths))):
+        latency_ns = _closed_ns(varying, depth, ops)
         iops = depth / float(latency_ns.mean()) * 1e9 if latency_ns.any() else math.inf
         length_s = max(_LOOK_S, _LOOK_REQUESTS / iops)
         thinned = Thinned.of(latency_ns)
         if thinned.is_constant or iops > most_iops or length_s > _LONGEST_LOOK_S:
             continue
-        job = Job("read_write", "random", _BLOCK, depth, ramp_s(seconds) + length_s)
+        job = Job(asked, "random", _BLOCK, depth, ramp_s(seconds) + length_s)
 
-        def look(tail: Tail, job: Job = job) -> Floats:
-            bench.set(varying, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=[*found, tail])
+        def look(points: Points, job: Job = job, ops: Sequence[Op] = ops) -> Floats:
+            tails = [*found, *((op, job.queue_depth, points) for op in ops)]  # noqa: B023 - as it is now
+            bench.set(varying, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=tails)
             return bench.run(job).requests.after(ramp_s(seconds) * 1000).latency_ns.astype(float)
 
-        found.append(thinned.settle(depth, look))
+        points = thinned.settle(look)
+        found += [(op, depth, points) for op in ops]
     return found
 
 
@@ -76,29 +83,29 @@ class Thinned:
         """Whether nothing is longer than the median."""
         return len(self.latency_ns) == 1
 
-    def settle(self, depth: int, look: Callable[[Tail], Floats]) -> Tail:
-        """Returns the tail with which a `look` at realised latencies in ns sees as many long ones as the device has."""
+    def settle(self, look: Callable[[Points], Floats]) -> Points:
+        """Returns the points of a tail with which a `look` at realised latencies in ns sees as many long ones as there are."""
         drawn = self.exceeding
         for trust in _TRUST:
-            missed = self.exceeding - _exceeding(look(self._tail(depth, drawn)), self.latency_ns)
+            missed = self.exceeding - _exceeding(look(self._points(drawn)), self.latency_ns)
             # Never more than the device draws, and of longer ones no more than of shorter ones.
             drawn = np.minimum.accumulate(np.clip(drawn + trust * missed, 0, self.exceeding))
-        return self._tail(depth, drawn)
+        return self._points(drawn)
 
-    def _tail(self, depth: int, drawn: Floats) -> Tail:
+    def _points(self, drawn: Floats) -> Points:
         """What is taken from each latency so that only `drawn` exceed it."""
         # Where the shares are level the shortest latency has it: none is drawn beyond.
         shares, first = np.unique(drawn, return_index=True)
         taken = np.maximum(self.latency_ns - np.interp(self.exceeding, shares, self.latency_ns[first]), 0)
-        return depth, [(round(at), round(ns)) for at, ns in zip(self.latency_ns.tolist(), taken.tolist(), strict=True)]
+        return [(round(at), round(ns)) for at, ns in zip(self.latency_ns.tolist(), taken.tolist(), strict=True)]
 
 
 def _exceeding(latency_ns: Floats, points: Floats) -> Floats:
     return 1 - np.searchsorted(np.sort(latency_ns), points, side="right") / len(latency_ns)
 
 
-def _closed_ns(model: DeviceModel, depth: int) -> npt.NDArray[np.int64]:
-    """Returns latencies of reads and writes in turn, `depth` always in the device."""
-    ops = np.arange(_SIMULATED + _CUT_TURNS * depth) % 2 * OPS.index("write")
+def _closed_ns(model: DeviceModel, depth: int, kinds: Sequence[Op]) -> npt.NDArray[np.int64]:
+    """Returns latencies of requests of these kinds in turn, `depth` always in the device."""
+    ops = np.resize([OPS.index(op) for op in kinds], _SIMULATED + _CUT_TURNS * depth)
     arrivals_ns, completions_ns = simulate_closed(model, depth, ops, 0, _BLOCK)
     return (completions_ns - arrivals_ns)[_CUT_TURNS * depth :]

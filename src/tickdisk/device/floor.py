@@ -13,8 +13,8 @@ from tickdisk.device.model import DeviceModel
 if TYPE_CHECKING:
     from tickdisk.device.mounted import MountedDevice
 
-Tail = tuple[int, list[tuple[int, int]]]
-"""With so many requests in flight: long latencies in ns, ascending, and what is subtracted from each, in ns."""
+Tail = tuple[str, int, list[tuple[int, int]]]
+"""Of an operation with so many requests in flight: long latencies in ns, ascending, and what is subtracted from each, in ns."""
 
 _BLOCK = 4096
 _SECONDS = 1.0

@@ -14,6 +14,7 @@ from tickdisk.device.control import ask
 from tickdisk.device.cut import Cut, force_down
 from tickdisk.device.emulator import start_emulator
 from tickdisk.device.floor import Tail
+from tickdisk.device.log import OPS
 from tickdisk.device.loop import Loop, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
@@ -158,7 +159,7 @@ class MountedDevice:
             floor_ns=floor_ns,
             burn_ns=model.burn_ns,
             deep_floors=list(deep_floors),
-            tails=[{"inflight": inflight, "points": points} for inflight, points in tails],
+            tails=[{"op": OPS.index(op), "inflight": inflight, "points": points} for op, inflight, points in tails],
         )
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
 

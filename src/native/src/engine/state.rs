@@ -96,7 +96,7 @@ impl State {
         let leads = is_known && !self.setting.floor.is_none();
         // Half of it: what is made up for in full would be there again with the next one of a closed loop, and more.
         let made_up_ns = if leads { moved_ns / 2 } else { 0 };
-        let due_ns = nominal_ns.saturating_sub(made_up_ns + self.setting.floor.ns(lately, latency_ns));
+        let due_ns = nominal_ns.saturating_sub(made_up_ns + self.setting.floor.ns(op, lately, latency_ns));
         let lead_ns = if leads { lead.ns(lately, latency_ns) } else { 0 };
         let deadline_ns = due_ns.saturating_sub(lead_ns);
         let learns = leads && issued_ns.is_some() && length < MAX_TRANSFER;
