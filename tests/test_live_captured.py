@@ -50,7 +50,7 @@ def test_blame_names_injected_stalls_of_the_device_and_none_of_the_processor(ins
     checked = blame.check_injections(life)
     held = checked[(checked["kind"] == "device_stall") & (checked["waited_ns"] > (checked["end_ns"] - checked["start_ns"]) / 2)]
     assert len(held) >= 1
-    assert held["named"].all(), held.to_dict("records")
+    assert held["named"].all(), held.T.to_string(max_colwidth=200)
     assert len(held) <= named <= stalls
 
 

@@ -35,7 +35,7 @@ pub const MAX_TRANSFER: u64 = 1 << 20;
 pub struct Setting {
     /// What is added to the model's latency, by requests in flight of late: replies are sent earlier by this, though never before the
     /// arrival. Where the kernel says when requests are completed it is only what is added outside of the block device, and replies
-    /// lead by the rest. Without a floor no reply is early.
+    /// lead by the rest. Without a floor, and tails, no reply is early.
     pub floor: Floor,
     /// CPU time to burn for each request, after its reply.
     pub burn_ns: u64,

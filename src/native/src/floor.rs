@@ -64,15 +64,15 @@ impl Floor {
         self
     }
 
-    /// When so many thousandths of requests were in flight, for a request of this latency; linear between what is known, and level
-    /// beyond. From a latency beyond those of a tail nothing more is taken: a stall of the device, or a queue for it, made it.
-    pub fn ns(&self, op: Op, lately: u64, latency_ns: u64) -> u64 {
-        let tail = |tail: &Tail| {
-            let is_within = tail.points.last().is_some_and(|[longest_ns, _]| latency_ns <= *longest_ns);
-            let ns = if is_within { on_line(&tail.points, |point| *point, latency_ns) } else { 0 };
-            [tail.inflight.saturating_mul(MILLI), ns]
-        };
-        on_line(&self.points, |point| *point, lately) + on_line(&self.tails[op as usize], tail, lately)
+    /// When so many thousandths of requests were in flight; linear between the points, and no more than the last beyond.
+    pub fn ns(&self, lately: u64) -> u64 {
+        on_line(&self.points, |point| *point, lately)
+    }
+
+    /// What is taken back from a request for which this latency was drawn, and that waits for nothing.
+    pub fn tail_ns(&self, op: Op, lately: u64, drawn_ns: u64) -> u64 {
+        let at = |tail: &Tail| [tail.inflight.saturating_mul(MILLI), on_line(&tail.points, |point| *point, drawn_ns)];
+        on_line(&self.tails[op as usize], at, lately)
     }
 
     /// Whether nothing is added.
@@ -108,17 +108,14 @@ mod tests {
     fn it_is_linear_between_its_points_and_level_beyond() {
         let floor = Floor::new(100, &[[2, 200], [6, 1000], [7, 900]]);
         assert_eq!(
-            [0, 1000, 2000, 3000, 4000, 4500, 5000, 6000, 7000, 8000, 1_000_000].map(|lately| floor.ns(Op::Read, lately, 0)),
+            [0, 1000, 2000, 3000, 4000, 4500, 5000, 6000, 7000, 8000, 1_000_000].map(|lately| floor.ns(lately)),
             [100, 100, 200, 400, 600, 700, 800, 1000, 900, 900, 900]
         );
         assert_eq!(
             [Floor::default(), Floor::new(0, &[[2, 0]]), Floor::new(0, &[[2, 1]])].map(|floor| floor.is_none()),
             [true, true, false]
         );
-        assert_eq!(
-            (Floor::new(7, &[]).ns(Op::Flush, 9000, 1), Floor::default().ns(Op::Read, 1000, 1), floor.alone_ns()),
-            (7, 0, 100)
-        );
+        assert_eq!((Floor::new(7, &[]).ns(9000), Floor::default().ns(1000), floor.alone_ns()), (7, 0, 100));
     }
 
     #[test]
@@ -126,12 +123,13 @@ mod tests {
         let tails = [(1, vec![[500, 0], [900, 200]]), (5, vec![[500, 0], [600, 100], [1600, 1000]]), (6, Vec::new())];
         let tails = tails.map(|(inflight, points)| Tail { op: Op::Write as usize, inflight, points });
         let floor = Floor::new(10, &[]).with_tails(tails.to_vec());
-        let ns = |lately, latency_ns| floor.ns(Op::Write, lately, latency_ns);
-        assert_eq!([0, 500, 700, 900, 901].map(|latency_ns| ns(1000, latency_ns)), [10, 10, 110, 210, 10]);
-        assert_eq!([400, 600, 1100, 1600, u64::MAX].map(|latency_ns| ns(5000, latency_ns)), [10, 110, 560, 1010, 10]);
-        assert_eq!([600, 900].map(|latency_ns| ns(3000, latency_ns)), [10 + 75, 10 + 285]);
-        assert_eq!([0, 5500, 6000, 9000].map(|lately| ns(lately, 900)), [210, 195, 10, 10]);
-        assert_eq!([Op::Read, Op::Flush, Op::Discard].map(|op| floor.ns(op, 5000, 1600)), [10; 3], "of writes only");
+        let ns = |lately, drawn_ns| floor.tail_ns(Op::Write, lately, drawn_ns);
+        assert_eq!([0, 500, 700, 900, 5000].map(|drawn_ns| ns(1000, drawn_ns)), [0, 0, 100, 200, 200]);
+        assert_eq!([400, 600, 1100, 1600, u64::MAX].map(|drawn_ns| ns(5000, drawn_ns)), [0, 100, 550, 1000, 1000]);
+        assert_eq!([600, 900].map(|drawn_ns| ns(3000, drawn_ns)), [75, 285]);
+        assert_eq!([0, 5500, 6000, 9000].map(|lately| ns(lately, 900)), [200, 185, 0, 0]);
+        assert_eq!([Op::Read, Op::Flush, Op::Discard].map(|op| floor.tail_ns(op, 5000, 1600)), [0; 3], "of writes only");
+        assert_eq!(floor.ns(5000), 10);
         assert!(!floor.is_none() && Floor::default().with_tails(vec![Tail::default()]).is_none());
     }
 

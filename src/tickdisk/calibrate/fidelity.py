@@ -275,7 +275,7 @@ class _Run:
 
     def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
         """Measures a point; repeats of it have the setting in common, and the last one counts."""
-        number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=settled.tails).number
+        number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
         nominal_ns = nominal_latency_ns(model, op, _BLOCK)
         job = Job(op, "random", _BLOCK, depth, lasting_s(self._seconds, nominal_ns, depth) + ramp_s(self._seconds))
         floor_ns, repeats = dict(settled.deep_floors).get(depth, settled.floor_ns), 0

@@ -70,7 +70,7 @@ def settle(
     for depth in sorted(depth for depth in depths if depth > 1):
         held = crowded(model, depth)
         iops = depth * 1e9 / max(_nominal_ns(held), 1)
-        if _serves(held, depth) and iops <= most_iops:
+        if serves(held, depth) and iops <= most_iops:
             looked_at = _free(model) if iops > _LIVELY_IOPS and _tells_median(model, depth, iops) else held
             deep_floors.append((depth, _together(look, looked_at, held, depth, floor_ns, deep_floors)))
     bench.set(steady, floor_ns=floor_ns, deep_floors=deep_floors)
@@ -186,7 +186,7 @@ def _tells_median(model: DeviceModel, depth: int, iops: float) -> bool:
     return bool(max(errors_ns) <= _near_ns(crowded(model, depth)))
 
 
-def _serves(model: DeviceModel, depth: int) -> bool:
+def serves(model: DeviceModel, depth: int) -> bool:
     """Whether so many requests can all be in service at the same time."""
     piped = (model.bandwidth_bytes_per_s or math.inf) / _BLOCK
     return depth <= (model.channels or depth) and depth * 1e9 / max(_nominal_ns(model), 1) <= piped

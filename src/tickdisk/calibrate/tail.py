@@ -1,9 +1,9 @@
 """What a machine adds to some requests by itself, found by fio, and taken back from as many that are long anyway.
 
 While a core stands still, or is behind, some requests take longer than the device says. A disk that is slow for one request in
-a hundred is then slow for two: for the one that the model draws, and for the one that the machine adds. The latencies are
-distributed as they should be again when fewer are drawn: at a latency x that the share e(x) of requests exceeds on the device and
-that the machine makes n(x) exceed, e(x) - n(x). Medians are the floors' (`settle`).
+a hundred is then slow for two: for the one that the model draws, and for the one that the machine adds. So fewer are drawn: at a
+latency x that the share e(x) of requests exceeds on the device and that the machine makes n(x) exceed, e(x) - n(x), though never
+fewer than at longer ones, which the machine does not make. Medians are the floors' (`settle`).
 """
 
 import itertools
@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from tickdisk.calibrate.bench import Bench
 from tickdisk.calibrate.fio import Job, Op
-from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, without_history
+from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, serves, without_history
+from tickdisk.calibrate.summary import latency_tolerance_ns
 from tickdisk.device import OPS, DeviceModel, Tail, simulate_closed
 
 Floats = npt.NDArray[np.float64]
@@ -26,10 +27,12 @@ _SHARES: Floats = np.array([*(n / 40 for n in range(20, 40)), 0.98, 0.985, 0.99,
 """From the median up."""
 _TRUST = (1.0, 0.7, 0.5, 0.35, 0.25)
 """What part of what a look misses is corrected: all of it at first; then less, as a look sees only some of the stalls."""
-_LOOK_REQUESTS = 5000
-"""At least: 50 beyond the 99th percentile."""
-_LOOK_S, _LONGEST_LOOK_S = 1.5, 4.0
+_LOOK_REQUESTS = 10_000
+"""At least: 100 beyond the 99th percentile."""
+_LOOK_S, _LONGEST_LOOK_S = 1.5, 6.0
 """A device that makes too few requests for that is so slow that what the machine adds is little beside it."""
+_ROOM = 2
+"""Channels for each request in flight: one is taken until the model completes its request, however early that is answered."""
 _SIMULATED, _CUT_TURNS = 40_000, 10
 _TOGETHER: dict[Op, Sequence[Op]] = {"read_write": ("read", "write")}
 _APART: dict[Op, Sequence[Op]] = {"read": ("read",), "write": ("write",)}
@@ -40,8 +43,9 @@ def settle_tails(
 ) -> list[Tail]:
     """Returns what is to be taken back from long latencies at each of `depths` where the device varies; with the floors in force.
 
-    Each depth is looked at five times, reads and writes together where they are alike. Of a device with credits, stalls, an arm
-    or a cache it is what it does without. Where more than `most_iops` are asked of this machine nothing can be taken back.
+    Each depth is looked at six times, reads and writes together where they are alike. Nothing is taken back where that brings
+    less than leaving it, where requests may wait for channels or the bandwidth, which early replies do not free, and where more
+    than `most_iops` are asked of this machine. A look at a machine that was too loaded corrects nothing.
     """
     varying = without_history(model)
     found: list[Tail] = []
@@ -51,16 +55,18 @@ def settle_tails(
         iops = depth / float(latency_ns.mean()) * 1e9 if latency_ns.any() else math.inf
         length_s = max(_LOOK_S, _LOOK_REQUESTS / iops)
         thinned = Thinned.of(latency_ns)
-        if thinned.is_constant or iops > most_iops or length_s > _LONGEST_LOOK_S:
+        if thinned.is_constant:
             continue
         job = Job(asked, "random", _BLOCK, depth, ramp_s(seconds) + length_s)
 
-        def look(points: Points, job: Job = job, ops: Sequence[Op] = ops) -> Floats:
+        def look(points: Points, job: Job = job, ops: Sequence[Op] = ops) -> Floats | None:
             tails = [*found, *((op, job.queue_depth, points) for op in ops)]  # noqa: B023 - as it is now
             bench.set(varying, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=tails)
-            return bench.run(job).requests.after(ramp_s(seconds) * 1000).latency_ns.astype(float)
+            measured = bench.run(job)
+            return None if measured.too_loaded else measured.requests.after(ramp_s(seconds) * 1000).latency_ns.astype(float)
 
-        points = thinned.settle(look)
+        is_served = serves(varying, _ROOM * depth) and iops <= most_iops and length_s <= _LONGEST_LOOK_S
+        points = thinned.settle(look) if is_served else []
         found += [(op, depth, points) for op in ops]
     return found
 
@@ -76,6 +82,8 @@ class Thinned:
     def of(cls, latency_ns: npt.NDArray[np.int64]) -> "Thinned":
         """Returns those of a sample."""
         points = np.unique(np.quantile(latency_ns, _SHARES))
+        # Beyond what many requests take: how many exceed just that a microsecond decides.
+        points += [latency_tolerance_ns(round(point)) for point in points.tolist()]
         return cls(points, _exceeding(latency_ns.astype(float), points))
 
     @property
@@ -83,14 +91,30 @@ class Thinned:
         """Whether nothing is longer than the median."""
         return len(self.latency_ns) == 1
 
-    def settle(self, look: Callable[[Points], Floats]) -> Points:
-        """Returns the points of a tail with which a `look` at realised latencies in ns sees as many long ones as there are."""
-        drawn = self.exceeding
+    def settle(self, look: Callable[[Points], Floats | None]) -> Points:
+        """Returns the points of a tail with which a `look` at realised latencies in ns sees as many long ones as there are.
+
+        None if that is further from it than without.
+        """
+        drawn, missed_before = self.exceeding, math.inf
         for trust in _TRUST:
-            missed = self.exceeding - _exceeding(look(self._points(drawn)), self.latency_ns)
-            # Never more than the device draws, and of longer ones no more than of shorter ones.
-            drawn = np.minimum.accumulate(np.clip(drawn + trust * missed, 0, self.exceeding))
-        return self._points(drawn)
+            missed = self._missed(look(self._points(drawn)))
+            if missed is None:
+                continue
+            if drawn is self.exceeding:
+                missed_before = self._distance(missed)
+            thinned = np.clip(drawn + trust * missed, 0, self.exceeding)
+            drawn = np.maximum.accumulate(thinned[::-1])[::-1]
+        points = self._points(drawn)
+        missed = self._missed(look(points))
+        return points if missed is not None and self._distance(missed) < missed_before else []
+
+    def _missed(self, realised_ns: Floats | None) -> Floats | None:
+        return None if realised_ns is None else self.exceeding - _exceeding(realised_ns, self.latency_ns)
+
+    def _distance(self, missed: Floats) -> float:
+        """In what counting so many requests leaves open at each latency."""
+        return float((np.abs(missed) / np.sqrt(np.maximum(self.exceeding, 1 / _LOOK_REQUESTS))).sum())
 
     def _points(self, drawn: Floats) -> Points:
         """What is taken from each latency so that only `drawn` exceed it."""

@@ -148,8 +148,8 @@ class MountedDevice:
 
         `deep_floors` are what is added with more requests in flight: their number, ascending from 2, and ns. `tails`, ascending,
         say what is subtracted from long latencies beside it, because the machine adds as much to some by itself. With a floor
-        replies also lead by what the kernel needs to complete them, where it tells; without one no reply is early. TickdiskError
-        when the backend cannot be that device.
+        replies also lead by what the kernel needs to complete them, where it tells; without floor and tails no reply is early.
+        TickdiskError when the backend cannot be that device.
         """
         self.backend.check_model(model)
         reply = ask(

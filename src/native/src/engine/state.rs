@@ -96,7 +96,10 @@ impl State {
         let leads = is_known && !self.setting.floor.is_none();
         // Half of it: what is made up for in full would be there again with the next one of a closed loop, and more.
         let made_up_ns = if leads { moved_ns / 2 } else { 0 };
-        let due_ns = nominal_ns.saturating_sub(made_up_ns + self.setting.floor.ns(op, lately, latency_ns));
+        // What else makes a request long, a queue or a stall, comes once and not with each draw.
+        let waits_for_nothing = latency_ns == self.model.drawn_ns();
+        let tail_ns = if waits_for_nothing { self.setting.floor.tail_ns(op, lately, latency_ns) } else { 0 };
+        let due_ns = nominal_ns.saturating_sub(made_up_ns + self.setting.floor.ns(lately) + tail_ns);
         let lead_ns = if leads { lead.ns(lately, latency_ns) } else { 0 };
         let deadline_ns = due_ns.saturating_sub(lead_ns);
         let learns = leads && issued_ns.is_some() && length < MAX_TRANSFER;
