@@ -94,7 +94,7 @@ class Thinned:
     def settle(self, look: Callable[[Points], Floats | None]) -> Points:
         """Returns the points of a tail with which a `look` at realised latencies in ns sees as many long ones as there are.
 
-        None if that is further from it than without.
+        No points if that is further from it than nothing taken back.
         """
         drawn, missed_before = self.exceeding, math.inf
         for trust in _TRUST:
