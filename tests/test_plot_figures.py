@@ -240,6 +240,14 @@ def test_dots_carry_the_table_and_lost_runs_are_counted():
     assert any("1 runs not estimable" in text for text in _words(plot.to_svg(chart)))
 
 
+def test_a_median_beyond_all_known_tails_is_inside_the_frame():
+    table = _latency().assign(p99_us=np.nan, p999_us=np.nan)
+    table.loc[table["device"] == "hdd", "p50_us"] = 10 * table["p50_us"].max()
+    chart = plot.calibration_latency(table, n="").to_dict()
+    tops = [layer["encoding"]["y"]["scale"]["domain"][1] for layer in chart["layer"] if "scale" in layer["encoding"]["y"]]
+    assert min(tops) > table["p50_us"].max()
+
+
 def test_intervals_beyond_the_frame_are_cut_at_it_and_written_in_full():
     svg = plot.to_svg(plot.forest(_effects(), margin=0.2, baseline="ssd_100us"))
     assert any("1.60 [0.01, 400.00]" in text for text in _words(svg))

@@ -288,6 +288,11 @@ impl<A: Answer> Engine<A> {
         state.latest_ns
     }
 
+    /// How many requests were taken so far; asks nobody to wait.
+    pub fn taken(&self) -> u64 {
+        self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum()
+    }
+
     pub fn status(&self) -> Status {
         let (setting, number, stalls) = {
             let state = self.state.lock().expect("no thread panics with the lock");

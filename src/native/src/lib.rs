@@ -15,6 +15,7 @@ mod log;
 mod memory;
 mod model;
 mod mounted;
+mod occupant;
 mod preads;
 mod realtime;
 mod replay;

@@ -13,8 +13,8 @@ use crate::model::Request;
 use crate::realtime;
 
 pub const RECORD_BYTES: usize = 64;
-/// The writer is an ordinary thread, and may wait for the emulator's others for most of a second.
-const CAPACITY: usize = 1 << 17;
+/// The writer is an ordinary thread, and may wait for the emulator's real-time ones for most of a second.
+const CAPACITY: usize = 1 << 19;
 /// The sender only wakes a receiver that waits, so the writer looks instead of waiting: 6 million records a second fit.
 const PERIOD: Duration = Duration::from_millis(20);
 
@@ -57,7 +57,7 @@ pub struct Log {
 impl Log {
     /// `None` keeps no log; records are then neither written nor lost.
     pub fn create(path: Option<&Path>) -> io::Result<Self> {
-        let (sender, receiver) = sync_channel(CAPACITY);
+        let (sender, receiver) = sync_channel(if path.is_some() { CAPACITY } else { 0 });
         let counts = Arc::new(Counts::default());
         let writer = path.map(|path| {
             let (file, counts) = (File::create(path)?, Arc::clone(&counts));

@@ -3,12 +3,13 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use fuser::{BackgroundSession, Config, Filesystem, MountOption, SessionACL};
 
 use crate::disk::{Disk, Pending};
 use crate::engine::Engine;
+use crate::occupant::Occupant;
 use crate::realtime;
 use crate::tree::{Known, Tree};
 
@@ -19,6 +20,7 @@ pub struct Mounted {
     pub engine: Arc<Engine<Pending>>,
     /// Whether its threads run before all ordinary ones.
     pub is_real_time: bool,
+    occupant: Arc<Occupant>,
     threads: Vec<JoinHandle<()>>,
     session: Option<BackgroundSession>,
     known: Option<Known>,
@@ -28,9 +30,13 @@ impl Mounted {
     /// Mounts a file system whose one file, `disk`, has `size` zero bytes; a `volatile` one loses at a power cut what was not flushed.
     pub fn disk(mount_point: &Path, source: &str, size: usize, log: Option<&Path>, volatile: bool) -> io::Result<Self> {
         in_real_time(|is_real_time| {
-            let (engine, threads) = Engine::start(size, log, volatile)?;
+            let (engine, mut threads) = Engine::start(size, log, volatile)?;
+            let occupant = Arc::new(Occupant::default());
+            let (occupying, served) = (Arc::clone(&occupant), Arc::clone(&engine));
+            let occupy = move || occupying.run(|| served.taken());
+            threads.push(thread::Builder::new().name("device-occupant".into()).spawn(occupy)?);
             let session = mount(Disk(Arc::clone(&engine)), mount_point, source)?;
-            Ok(Self { engine, is_real_time, threads, session: Some(session), known: None })
+            Ok(Self { engine, is_real_time, occupant, threads, session: Some(session), known: None })
         })
     }
 
@@ -41,7 +47,7 @@ impl Mounted {
             let tree = Tree::new(Arc::clone(&engine), folder)?;
             let known = Some(tree.known());
             let session = mount(tree, mount_point, source)?;
-            Ok(Self { engine, is_real_time, threads, session: Some(session), known })
+            Ok(Self { engine, is_real_time, occupant: Arc::default(), threads, session: Some(session), known })
         })
     }
 
@@ -68,6 +74,7 @@ impl Mounted {
     pub fn close(&mut self) -> io::Result<()> {
         let ended = self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join);
         self.engine.stop();
+        self.occupant.stop();
         for thread in self.threads.drain(..) {
             thread.join().map_err(|_| io::Error::other("a thread of the device panicked"))?;
         }

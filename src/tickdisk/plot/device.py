@@ -35,7 +35,8 @@ def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
     offset = {op: 1.22 ** (index - (len(ops) - 1) / 2) for index, op in enumerate(ops)}
     points = points.assign(at_us=points["nominal_us"] * points["op"].map(offset), state=_states(points["floor_limited"]))
     points["top_us"] = points["p999_us"].fillna(points["p99_us"])
-    low, high = points[["nominal_us", "p50_us"]].min().min(), points[["nominal_us", "p999_us", "p99_us"]].max().max()
+    points["top_us"] = points["top_us"].fillna(points["p50_us"])
+    low, high = points[["nominal_us", "p50_us"]].min().min(), points[["nominal_us", "top_us", "p50_us"]].max().max()
     x_scale, x_ticks = log_scale(points["at_us"], pad=1.6)
     y_scale, y_ticks = log_scale(pd.Series([low / 1.4, high * 4]), pad=1.0)
     x = alt.X("at_us:Q", scale=x_scale, title="Nominal latency (µs)", axis=alt.Axis(values=x_ticks, format="~s"))

@@ -1,0 +1,119 @@
+//! Keeps the emulator's core from looking idle while it serves many requests.
+//!
+//! A loop device hands its requests on by a worker of the kernel, an ordinary thread. Woken while the emulator's core has nothing to do
+//! for a moment it is put there, and stays: to the scheduler the core has no load, because real-time threads are none. So it waits
+//! whenever these work or spin, and with it up to half of the requests, for about as long as a request takes. No thread is put on a
+//! core that has one already if another core would have it sooner: this one needs the core for nothing, and lets everybody else go
+//! first. Only one core can be kept so, and another must be there.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use crate::clock::now_ns;
+use crate::realtime;
+
+/// A core that serves fewer is there for others, too: a game server's disk never comes near.
+const BUSY_PER_S: u64 = 20_000;
+const LOOK_NS: u64 = 10_000_000;
+/// A tenth of an ordinary thread's share: with the least, of a hundredth, workers are put there all the same now and then.
+const NICE: libc::c_int = 10;
+
+#[derive(Default)]
+pub struct Occupant {
+    stopped: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+impl Occupant {
+    /// Occupies the calling thread's core whenever what has been `taken` grew fast of late, until `stop`; returns at once where that
+    /// is of no use.
+    pub fn run(&self, taken: impl Fn() -> u64) {
+        if realtime::is_taken() && has_one_of_several_cores() {
+            realtime::give_up();
+            // SAFETY: takes numbers only; 0 is the calling thread.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+            self.watch(taken);
+        }
+    }
+
+    fn watch(&self, taken: impl Fn() -> u64) {
+        self.thread.get_or_init(thread::current);
+        let (mut before_ns, mut before, mut is_busy) = (now_ns(), taken(), false);
+        while !self.is_stopped() {
+            if is_busy {
+                self.occupy(before_ns + LOOK_NS);
+            } else {
+                thread::park_timeout(Duration::from_nanos(LOOK_NS));
+            }
+            let (at_ns, count) = (now_ns(), taken());
+            is_busy = (count - before) * 1_000_000_000 >= BUSY_PER_S * (at_ns - before_ns);
+            (before_ns, before) = (at_ns, count);
+        }
+    }
+
+    fn occupy(&self, until_ns: u64) {
+        while now_ns() < until_ns && !self.is_stopped() {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+fn has_one_of_several_cores() -> bool {
+    // SAFETY: asks for a number.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    online > 1 && thread::available_parallelism().is_ok_and(|own| own.get() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::clock::thread_cpu_ns;
+
+    const WATCHED_NS: u64 = 400_000_000;
+
+    /// CPU time of an occupant while so many requests a second are taken.
+    fn cpu_ns_at(per_s: u64) -> u64 {
+        let (occupant, taken) = (Arc::new(Occupant::default()), Arc::new(AtomicU64::new(7)));
+        let (watching, counted) = (Arc::clone(&occupant), Arc::clone(&taken));
+        let thread = thread::spawn(move || {
+            watching.watch(|| counted.load(Ordering::Relaxed));
+            thread_cpu_ns()
+        });
+        let start_ns = now_ns();
+        while now_ns() - start_ns < WATCHED_NS {
+            thread::sleep(Duration::from_millis(1));
+            taken.store(7 + per_s * (now_ns() - start_ns) / 1_000_000_000, Ordering::Relaxed);
+        }
+        occupant.stop();
+        thread.join().unwrap()
+    }
+
+    #[test]
+    fn it_is_there_while_many_requests_are_taken_and_only_then() {
+        let (rare_ns, many_ns) = (cpu_ns_at(BUSY_PER_S / 4), cpu_ns_at(BUSY_PER_S * 4));
+        assert!(many_ns > 4 * rare_ns && rare_ns < WATCHED_NS / 10, "{rare_ns} and {many_ns} ns");
+    }
+
+    #[test]
+    fn without_real_time_it_returns_at_once() {
+        if !realtime::is_taken() {
+            Occupant::default().run(|| panic!("nobody asks"));
+        }
+    }
+}
