@@ -111,7 +111,8 @@ def _answer(  # noqa: PLR0911 - one answer a request
                 return {}
             case "status":
                 threads = _cpu_ns()
-                return {**disk.status(), "cpu_ns": sum(ns for name, ns in threads.items() if name != _OCCUPANT), "cpu_ns_by_thread": threads, "cores_awake": awake}
+                cpu_ns = sum(used for name, used in threads.items() if name != _OCCUPANT)
+                return {**disk.status(), "cpu_ns": cpu_ns, "cpu_ns_by_thread": threads, "cores_awake": awake}
             case "quit":
                 disk.close()
                 return {}

@@ -179,8 +179,8 @@ class MountedDevice:
         completes requests when they are: the least latency for which it is so, and the lead with 1, 2, 4, ... requests in
         flight), burn_owed_ns, stalls (begin and end in ns of each that was ordered), requests_failed (by power cuts; they have no
         record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns of
-        the emulator's threads in total, without the occupant, which takes what nobody else wants, and cpu_ns_by_thread, cores_awake
-        (whether it could keep idle cores from sleeping), real_time (whether its threads run before all ordinary ones).
+        the emulator's threads in total, without the occupant, which takes what nobody else wants, and cpu_ns_by_thread,
+        cores_awake (whether it could keep idle cores from sleeping), real_time (whether its threads run before ordinary ones).
         """
         return {**ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
 

@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 BLOCK_BYTES = 4 << 10
 FIT_DEPTHS, HELD_OUT_DEPTHS = (1, 3, 6, 12, 24, 40, 64, 96), (2, 8, 32)
-ROUNDS = 5
+ROUNDS = 9
 BEYOND = 10
 """Requests that must lie beyond a percentile for it to be estimable."""
 _PIPE_BYTES, _PIPE_DEPTH = 1 << 20, 16

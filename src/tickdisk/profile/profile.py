@@ -61,7 +61,7 @@ def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes
             "description": f"profiled {kind}: {writes}",
             "source": (
                 f"tickdisk device profile, {when:%Y-%m-%d %H:%M} UTC, Linux {platform.release()}, {calibrate.fio_version()}, "
-                f"{ROUNDS} rounds of {seconds / ROUNDS:g} s a job; {verdict(model)}"
+                f"{ROUNDS} rounds of {seconds / ROUNDS:.2g} s a job; {verdict(model)}"
             ),
         }
     )
