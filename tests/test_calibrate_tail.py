@@ -23,6 +23,8 @@ _DRAWN = {
         [1, 6_000_000],
     ]
 }
+_CROWDED = {"inflight": [1, 16], "quantiles": [[0, 50_000, 700_000], [1, 60_000, 900_000]]}
+"""Alone it would take ten times the bandwidth that sixteen take."""
 _SETTLED = calibrate.Settled(15_000, [(2, 12_000)], 1, cast("Measured", None))
 
 
@@ -130,6 +132,8 @@ def test_a_machine_that_was_too_loaded_tells_nothing() -> None:
         ({}, (2, 8, 32), 10_000, {2}),  # some 5,000, 20,000 and 80,000 requests a second
         ({"read_latency_ns": 100_000, "write_latency_ns": 100_000}, (1, 8), 1e9, set()),  # it never varies
         ({"channels": 8}, (2, 4, 6), 1e9, {2, 4}),  # six would wait, if they were early
+        ({"bandwidth_bytes_per_s": 100_000_000}, (2, 4, 8), 1e9, {2, 4}),  # eight take 80 MB/s
+        ({f"{op}_latency_ns": _CROWDED for op in ("read", "write")} | {"bandwidth_bytes_per_s": 300_000_000}, (16,), 1e9, {16}),
         ({f"{op}_latency_ns": {"quantiles": [[0, 9_000_000], [1, 20_000_000]]} for op in ("read", "write")}, (1, 32), 1e9, {32}),
         ({"stalls": {"every_bytes": 1 << 20, "length_ns": 50_000_000}}, (1,), 1e9, {1}),
     ],

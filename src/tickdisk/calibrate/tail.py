@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tickdisk.calibrate.bench import Bench
 from tickdisk.calibrate.fio import Job, Op
-from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, serves, without_history
+from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, without_history
 from tickdisk.calibrate.summary import latency_tolerance_ns
 from tickdisk.device import OPS, DeviceModel, Tail, simulate_closed
 
@@ -32,7 +32,8 @@ _LOOK_REQUESTS = 10_000
 _LOOK_S, _LONGEST_LOOK_S = 1.5, 6.0
 """A device that makes too few requests for that is so slow that what the machine adds is little beside it."""
 _ROOM = 2
-"""Channels for each request in flight: one is taken until the model completes its request, however early that is answered."""
+"""Channels for each request in flight, and of the bandwidth: they are taken until the model completes a request, however early that
+is answered."""
 _SIMULATED, _CUT_TURNS = 40_000, 10
 _TOGETHER: dict[Op, Sequence[Op]] = {"read_write": ("read", "write")}
 _APART: dict[Op, Sequence[Op]] = {"read": ("read",), "write": ("write",)}
@@ -65,8 +66,8 @@ def settle_tails(
             measured = bench.run(job)
             return None if measured.too_loaded else measured.requests.after(ramp_s(seconds) * 1000).latency_ns.astype(float)
 
-        is_served = serves(varying, _ROOM * depth) and iops <= most_iops and length_s <= _LONGEST_LOOK_S
-        points = thinned.settle(look) if is_served else []
+        is_told = _waits_for_nothing(varying, depth, iops) and iops <= most_iops and length_s <= _LONGEST_LOOK_S
+        points = thinned.settle(look) if is_told else []
         found += [(op, depth, points) for op in ops]
     return found
 
@@ -122,6 +123,12 @@ class Thinned:
         shares, first = np.unique(drawn, return_index=True)
         taken = np.maximum(self.latency_ns - np.interp(self.exceeding, shares, self.latency_ns[first]), 0)
         return [(round(at), round(ns)) for at, ns in zip(self.latency_ns.tolist(), taken.tolist(), strict=True)]
+
+
+def _waits_for_nothing(model: DeviceModel, depth: int, iops: float) -> bool:
+    """Whether channels and bandwidth are free for as many requests as there are, and as many again."""
+    piped_bytes_per_s = model.bandwidth_bytes_per_s or math.inf
+    return _ROOM * depth <= (model.channels or math.inf) and _ROOM * iops * _BLOCK <= piped_bytes_per_s
 
 
 def _exceeding(latency_ns: Floats, points: Floats) -> Floats:
