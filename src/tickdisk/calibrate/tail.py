@@ -2,8 +2,8 @@
 
 While a core stands still, or is behind, some requests take longer than the device says. A disk that is slow for one request in
 a hundred is then slow for two: for the one that the model draws, and for the one that the machine adds. So fewer are drawn: at a
-latency x that the share e(x) of requests exceeds on the device and that the machine makes n(x) exceed, e(x) - n(x), though never
-fewer than at longer ones, which the machine does not make. Medians are the floors' (`settle`).
+latency x that the share e(x) of requests exceeds on the device and that the machine makes n(x) exceed, e(x) - n(x), or what comes
+nearest to that and rises nowhere, as shares that exceed something cannot. Medians are the floors' (`settle`).
 """
 
 import itertools
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from tickdisk.calibrate.bench import Bench
 from tickdisk.calibrate.fio import Job, Op
@@ -25,6 +26,8 @@ Points = list[tuple[int, int]]
 _BLOCK = 4 << 10
 _SHARES: Floats = np.array([*(n / 40 for n in range(20, 40)), 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 1])
 """From the median up."""
+_STEP = 1.08
+"""Where two are further apart, as at the edge of a rare mode, there are more between: a line over latencies is not true there."""
 _TRUST = (1.0, 0.7, 0.5, 0.35, 0.25)
 """What part of what a look misses is corrected: all of it at first; then less, as a look sees only some of the stalls."""
 _LOOK_REQUESTS = 10_000
@@ -32,8 +35,8 @@ _LOOK_REQUESTS = 10_000
 _LOOK_S, _LONGEST_LOOK_S = 1.5, 6.0
 """A device that makes too few requests for that is so slow that what the machine adds is little beside it."""
 _ROOM = 2
-"""Channels for each request in flight, and of the bandwidth: they are taken until the model completes a request, however early that
-is answered."""
+"""Channels for each request in flight, and of the bandwidth: a request takes them until the model completes it, however early is
+its answer."""
 _SIMULATED, _CUT_TURNS = 40_000, 10
 _TOGETHER: dict[Op, Sequence[Op]] = {"read_write": ("read", "write")}
 _APART: dict[Op, Sequence[Op]] = {"read": ("read",), "write": ("write",)}
@@ -85,6 +88,7 @@ class Thinned:
         points = np.unique(np.quantile(latency_ns, _SHARES))
         # Beyond what many requests take: how many exceed just that a microsecond decides.
         points += [latency_tolerance_ns(round(point)) for point in points.tolist()]
+        points = _refined(points)
         return cls(points, _exceeding(latency_ns.astype(float), points))
 
     @property
@@ -105,7 +109,7 @@ class Thinned:
             if drawn is self.exceeding:
                 missed_before = self._distance(missed)
             thinned = np.clip(drawn + trust * missed, 0, self.exceeding)
-            drawn = np.maximum.accumulate(thinned[::-1])[::-1]
+            drawn = isotonic_regression(thinned, weights=self._certainty, increasing=False).x
         points = self._points(drawn)
         missed = self._missed(look(points))
         return points if missed is not None and self._distance(missed) < missed_before else []
@@ -113,14 +117,19 @@ class Thinned:
     def _missed(self, realised_ns: Floats | None) -> Floats | None:
         return None if realised_ns is None else self.exceeding - _exceeding(realised_ns, self.latency_ns)
 
+    @property
+    def _certainty(self) -> Floats:
+        """Of counting, at each latency: what is rare is told to a smaller share of all requests."""
+        return 1 / np.maximum(self.exceeding, 1 / _LOOK_REQUESTS)
+
     def _distance(self, missed: Floats) -> float:
         """In what counting so many requests leaves open at each latency."""
-        return float((np.abs(missed) / np.sqrt(np.maximum(self.exceeding, 1 / _LOOK_REQUESTS))).sum())
+        return float((np.abs(missed) * np.sqrt(self._certainty)).sum())
 
     def _points(self, drawn: Floats) -> Points:
         """What is taken from each latency so that only `drawn` exceed it."""
-        # Where the shares are level the shortest latency has it: none is drawn beyond.
-        shares, first = np.unique(drawn, return_index=True)
+        # Where the shares are level the shortest latency has it: none is drawn beyond. Less than one of the sample is none.
+        shares, first = np.unique(np.where(drawn * _SIMULATED < 1, 0, drawn), return_index=True)
         taken = np.maximum(self.latency_ns - np.interp(self.exceeding, shares, self.latency_ns[first]), 0)
         return [(round(at), round(ns)) for at, ns in zip(self.latency_ns.tolist(), taken.tolist(), strict=True)]
 
@@ -129,6 +138,12 @@ def _waits_for_nothing(model: DeviceModel, depth: int, iops: float) -> bool:
     """Whether channels and bandwidth are free for as many requests as there are, and as many again."""
     piped_bytes_per_s = model.bandwidth_bytes_per_s or math.inf
     return _ROOM * depth <= (model.channels or math.inf) and _ROOM * iops * _BLOCK <= piped_bytes_per_s
+
+
+def _refined(points: Floats) -> Floats:
+    counts = np.ceil(np.log(points[1:] / points[:-1]) / math.log(_STEP)).astype(int).tolist()
+    between = [np.geomspace(low, high, count + 1)[1:] for low, high, count in zip(points[:-1], points[1:], counts, strict=True)]
+    return np.concatenate([points[:1], *between])
 
 
 def _exceeding(latency_ns: Floats, points: Floats) -> Floats:
