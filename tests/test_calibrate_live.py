@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tickdisk import calibrate, device
+from tickdisk import calibrate, device, host
 from tickdisk.calibrate import Job
 from tickdisk.calibrate.region import largest_extent
 
@@ -98,6 +98,24 @@ def test_of_long_latencies_is_taken_what_is_said(tmp_path: Path) -> None:
         assert is_long[of_it].sum() > 30
         assert requests[of_it & is_long].early_ns.max() == pytest.approx(longest_early_ns, abs=1_000_000)
         assert requests[of_it & is_short].early_ns.max() <= 0, "what is not long is not early"
+
+
+def test_while_many_requests_are_taken_the_emulator_s_core_is_occupied(tmp_path: Path) -> None:
+    fast = DISK.model_copy(update={"read_latency_ns": 400_000})
+    used_ns = {}
+    with calibrate.bench(DISK, size_bytes=1 << 30, folder=tmp_path, limits={}) as bench:
+        if len(host.split_cores().others) > 1 or not bench.disk.status()["real_time"]:
+            pytest.skip("the emulator has more than a core, or no priority, and occupies none")
+        for depth in (1, 16):  # 2,500 and 40,000 requests a second
+            bench.set(fast, floor_ns=0)
+            before = bench.disk.status()
+            bench.run(Job("read", "random", 4096, depth, 0.6))
+            after = bench.disk.status()
+            by_thread, all_before = after["cpu_ns_by_thread"], before["cpu_ns_by_thread"]
+            used_ns[depth] = by_thread["device-occupant"] - all_before["device-occupant"]
+            others_ns = sum(ns - all_before[name] for name, ns in by_thread.items() if name != "device-occupant")
+            assert after["cpu_ns"] - before["cpu_ns"] == others_ns, "what nobody else wants is not what requests cost"
+    assert used_ns[16] > 5 * used_ns[1]
 
 
 def test_a_short_calibration(tmp_path: Path) -> None:

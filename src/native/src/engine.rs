@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
 use self::due::{Answered, Due};
-use self::state::{State, Taken};
+use self::state::State;
 use self::status::Counters;
 pub use self::status::Status;
 use crate::arrivals::Told;
@@ -22,6 +22,7 @@ use crate::lead::Lead;
 use crate::log::{Log, Record};
 use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters};
+use crate::occupant::Taken;
 use crate::realtime;
 use crate::softirq::Softirqs;
 use crate::timer::Timer;
@@ -185,12 +186,13 @@ impl<A: Answer> Engine<A> {
         };
         let inflight = self.counters.inflight.fetch_add(1, Ordering::Relaxed) + 1;
         self.counters.max_inflight.fetch_max(inflight, Ordering::Relaxed);
+        self.counters.met.fetch_add(u64::from(inflight), Ordering::Relaxed);
         self.counters.requests[op as usize].fetch_add(1, Ordering::Relaxed);
         self.counters.bytes[op as usize].fetch_add(length, Ordering::Relaxed);
         let issued_ns =
             self.told.read().expect("no thread panics with the lock").as_ref().and_then(|told| told.issued_ns(op, offset));
         self.counters.stamped.fetch_add(u64::from(issued_ns.is_some()), Ordering::Relaxed);
-        let Taken { record, due, deadline_ns, burn_ns } = {
+        let state::Taken { record, due, deadline_ns, burn_ns } = {
             let mut state = self.state.lock().expect("no thread panics with the lock");
             state.take(op, offset, length, issued_ns, inflight, &self.lead)
         };
@@ -288,9 +290,10 @@ impl<A: Answer> Engine<A> {
         state.latest_ns
     }
 
-    /// How many requests were taken so far; asks nobody to wait.
-    pub fn taken(&self) -> u64 {
-        self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum()
+    /// What was taken so far; nobody waits for that.
+    pub fn taken(&self) -> Taken {
+        let requests = self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum();
+        Taken { requests, inflight: self.counters.met.load(Ordering::Relaxed) }
     }
 
     pub fn status(&self) -> Status {

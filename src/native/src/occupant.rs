@@ -4,7 +4,8 @@
 //! for a moment it is put there, and stays: to the scheduler the core has no load, because real-time threads are none. So it waits
 //! whenever these work or spin, and with it up to half of the requests, for about as long as a request takes. No thread is put on a
 //! core that has one already if another core would have it sooner: this one needs the core for nothing, and lets everybody else go
-//! first. Only one core can be kept so, and another must be there.
+//! first. Only one core can be kept so, and another must be there. Few requests in flight are better off without: nobody spins for
+//! long, and whoever takes the next is woken in no time on a core that only idles.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +17,19 @@ use crate::realtime;
 
 /// A core that serves fewer is there for others, too: a game server's disk never comes near.
 const BUSY_PER_S: u64 = 20_000;
+/// So many in flight are few.
+const FEW: u64 = 4;
 const LOOK_NS: u64 = 10_000_000;
 /// A tenth of an ordinary thread's share: with the least, of a hundredth, workers are put there all the same now and then.
 const NICE: libc::c_int = 10;
+
+/// What a device has taken so far.
+#[derive(Clone, Copy)]
+pub struct Taken {
+    pub requests: u64,
+    /// Summed over them: how many were in flight, itself included, when each was taken.
+    pub inflight: u64,
+}
 
 #[derive(Default)]
 pub struct Occupant {
@@ -27,9 +38,9 @@ pub struct Occupant {
 }
 
 impl Occupant {
-    /// Occupies the calling thread's core whenever what has been `taken` grew fast of late, until `stop`; returns at once where that
-    /// is of no use.
-    pub fn run(&self, taken: impl Fn() -> u64) {
+    /// Occupies the calling thread's core whenever many requests were `taken` of late, and not one after another, until `stop`;
+    /// returns at once where that is of no use.
+    pub fn run(&self, taken: impl Fn() -> Taken) {
         if realtime::is_taken() && has_one_of_several_cores() {
             realtime::give_up();
             // SAFETY: takes numbers only; 0 is the calling thread.
@@ -38,7 +49,7 @@ impl Occupant {
         }
     }
 
-    fn watch(&self, taken: impl Fn() -> u64) {
+    fn watch(&self, taken: impl Fn() -> Taken) {
         self.thread.get_or_init(thread::current);
         let (mut before_ns, mut before, mut is_busy) = (now_ns(), taken(), false);
         while !self.is_stopped() {
@@ -47,9 +58,11 @@ impl Occupant {
             } else {
                 thread::park_timeout(Duration::from_nanos(LOOK_NS));
             }
-            let (at_ns, count) = (now_ns(), taken());
-            is_busy = (count - before) * 1_000_000_000 >= BUSY_PER_S * (at_ns - before_ns);
-            (before_ns, before) = (at_ns, count);
+            let (at_ns, now) = (now_ns(), taken());
+            let requests = now.requests - before.requests;
+            let is_fast = requests * 1_000_000_000 >= BUSY_PER_S * (at_ns - before_ns);
+            is_busy = is_fast && now.inflight - before.inflight > FEW * requests;
+            (before_ns, before) = (at_ns, now);
         }
     }
 
@@ -87,12 +100,15 @@ mod tests {
 
     const WATCHED_NS: u64 = 400_000_000;
 
-    /// CPU time of an occupant while so many requests a second are taken.
-    fn cpu_ns_at(per_s: u64) -> u64 {
+    /// CPU time of an occupant while so many requests a second are taken, so many in flight.
+    fn cpu_ns_at(per_s: u64, inflight: u64) -> u64 {
         let (occupant, taken) = (Arc::new(Occupant::default()), Arc::new(AtomicU64::new(7)));
         let (watching, counted) = (Arc::clone(&occupant), Arc::clone(&taken));
         let thread = thread::spawn(move || {
-            watching.watch(|| counted.load(Ordering::Relaxed));
+            watching.watch(|| {
+                let requests = counted.load(Ordering::Relaxed);
+                Taken { requests, inflight: inflight * requests }
+            });
             thread_cpu_ns()
         });
         let start_ns = now_ns();
@@ -106,8 +122,11 @@ mod tests {
 
     #[test]
     fn it_is_there_while_many_requests_are_taken_and_only_then() {
-        let (rare_ns, many_ns) = (cpu_ns_at(BUSY_PER_S / 4), cpu_ns_at(BUSY_PER_S * 4));
-        assert!(many_ns > 4 * rare_ns && rare_ns < WATCHED_NS / 10, "{rare_ns} and {many_ns} ns");
+        let many_ns = cpu_ns_at(BUSY_PER_S * 4, FEW + 1);
+        for (per_s, inflight) in [(BUSY_PER_S / 4, FEW + 1), (BUSY_PER_S * 4, FEW)] {
+            let calm_ns = cpu_ns_at(per_s, inflight);
+            assert!(many_ns > 4 * calm_ns && calm_ns < WATCHED_NS / 10, "{calm_ns} and {many_ns} ns");
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub struct Counters {
     pub bytes: [AtomicU64; 4],
     pub inflight: AtomicU32,
     pub max_inflight: AtomicU32,
+    /// Summed over requests: how many were in flight, itself included, when each was taken.
+    pub met: AtomicU64,
     pub stamped: AtomicU64,
     pub failed: AtomicU64,
 }
