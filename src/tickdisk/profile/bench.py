@@ -1,8 +1,9 @@
 """Whether a profile behaves elsewhere as its disk does: `python -m tickdisk.profile.bench [PATH ...]`.
 
 Profiles what is at each PATH, emulates the profile with the floors that a calibration finds for it, and measures that at the
-depths that were held out; then the disk once more, because no emulation can be closer to it than it is to itself. Without a PATH
-it makes two disks: an emulated network volume, whose latencies are known, and a loop device on a file of this machine's own disk.
+depths that were held out; then the disk once more, because no emulation can be closer to it than it is to itself. What drifts is
+so measured before and after, and the emulation held to all rounds of both. Without a PATH it makes two disks: an emulated network
+volume, whose latencies are known, and a loop device on a file of this machine's own disk.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from tickdisk import device, memory
@@ -69,20 +71,20 @@ def _compare(path: Path, output: Path, seconds: float) -> int:
     print(screen(profiled.model))
     emulated, ceiling_per_s = _emulated(device.load_device(output), seconds)
     again = _held_out(path, seconds, _TEST_FILE_BYTES)
-    print(f"{'depth':>6}{'':>5}{'disk us':>10}{'elsewhere us':>14}{'off':>8}{'disk again us':>15}{'off':>8}{'of ceiling':>12}")
+    print(f"{'depth':>6}{'':>5}{'disk us':>10}{'again us':>10}{'moved':>8}{'both us':>10}{'elsewhere us':>14}{'off':>8}{'of ceiling':>12}")
     far = 0
-    for sample in (sample for sample in profiled.measured.samples if sample.queue_depth in HELD_OUT_DEPTHS):
+    for depth in HELD_OUT_DEPTHS:
+        before, other, after = (
+            next(sample for sample in each.samples if (sample.op, sample.queue_depth) == ("read", depth))
+            for each in (profiled.measured, emulated, again)
+        )
+        both = replace(before, rounds=(*before.rounds, *after.rounds))
         for share, limit in ((0.5, P50_LIMIT), (0.99, P99_LIMIT)):
-            first, other, later = (
-                float(one.quantiles(share)[0]) / 1000
-                for each in (profiled.measured, emulated, again)
-                for one in each.samples
-                if one.queue_depth == sample.queue_depth
-            )
-            far += abs(other / first - 1) > limit
+            first, later, wanted, found = (float(one.quantiles(share)[0]) / 1000 for one in (before, after, both, other))
+            far += abs(found / wanted - 1) > limit
             print(
-                f"{sample.queue_depth:6}{f'p{share * 100:g}':>5}{first:10.1f}{other:14.1f}{other / first - 1:8.1%}"
-                f"{later:15.1f}{later / first - 1:8.1%}{sample.requests_per_s / ceiling_per_s:12.0%}"
+                f"{depth:6}{f'p{share * 100:g}':>5}{first:10.1f}{later:10.1f}{later / first - 1:8.1%}{wanted:10.1f}"
+                f"{found:14.1f}{found / wanted - 1:8.1%}{both.requests_per_s / ceiling_per_s:12.0%}"
             )
     print(f"ceiling: {ceiling_per_s:,.0f} requests/s that wait for nothing; above half of it they wait for the emulator's cores")
     print(f"{far} of {2 * len(HELD_OUT_DEPTHS)} further off elsewhere than {P50_LIMIT:.0%} at p50 or {P99_LIMIT:.0%} at p99")
