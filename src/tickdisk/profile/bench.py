@@ -71,7 +71,8 @@ def _compare(path: Path, output: Path, seconds: float) -> int:
     print(screen(profiled.model))
     emulated, ceiling_per_s = _emulated(device.load_device(output), seconds)
     again = _held_out(path, seconds, _TEST_FILE_BYTES)
-    print(f"{'depth':>6}{'':>5}{'disk us':>10}{'again us':>10}{'moved':>8}{'both us':>10}{'elsewhere us':>14}{'off':>8}{'of ceiling':>12}")
+    disk = f"{'disk us':>10}{'again us':>10}{'moved':>8}{'both us':>10}"
+    print(f"{'depth':>6}{'':>5}{disk}{'elsewhere us':>14}{'off':>8}{'of ceiling':>12}")
     far = 0
     for depth in HELD_OUT_DEPTHS:
         before, other, after = (
