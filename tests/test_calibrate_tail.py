@@ -9,6 +9,7 @@ from tickdisk import calibrate, device, host
 from tickdisk.calibrate import Job
 from tickdisk.calibrate.bench import Measured
 from tickdisk.calibrate.fio import Requests
+from tickdisk.calibrate.tail import Thinned
 
 _QUIET = host.Load(1, 0, 0, 0, 0, 0)
 _REQUESTS = 10_000
@@ -113,6 +114,41 @@ def _latencies(model: device.DeviceModel, tails: list[device.Tail]) -> Any:
     machine = _Machine(0, 0, requests=200_000)
     machine.set(model, floor_ns=0, deep_floors=[], tails=tails)
     return machine.run(Job("read_write", "random", 4096, 4, 1.0)).requests.latency_ns
+
+
+_RARE = {"quantiles": [[0, 350_000], [0.99, 400_000], [0.9901, 10_000_000], [1, 12_000_000]]}
+"""One in a hundred takes far longer, and nothing is between."""
+
+
+@pytest.mark.parametrize("rare", [_RARE["quantiles"], [[0, 1_000_000], [0.99, 1_000_000], [0.9901, 10_000_000], [1, 10_000_000]]])
+def test_where_all_are_drawn_nothing_is_taken_whatever_is_between(rare: list[list[float]]) -> None:
+    latency_ns = _latencies(_model(**{f"{op}_latency_ns": {"quantiles": rare} for op in ("read", "write")}), []).astype(np.int64)
+    asked: list[Any] = []
+
+    def look(points: list[tuple[int, int]]) -> Any:
+        asked.append(points)
+        return latency_ns.astype(float)
+
+    Thinned.of(latency_ns).settle(look)
+    assert all(taken_ns == 0 for _, taken_ns in asked[0])
+    assert len(asked[0]) > 5
+
+
+def test_a_mode_that_the_machine_does_not_make_stays() -> None:
+    model = _model(read_latency_ns=_RARE, write_latency_ns=_RARE)
+    tails = _settled(_Machine(0.01, 5_000_000), model, (2,))  # as many, but between the two
+    plain, found = (_quantiles(model, 2, each, 0, 0) for each in ([], tails))
+    machine = _Machine(0, 0, requests=200_000)
+    machine.set(model, floor_ns=0, deep_floors=[], tails=tails)
+    latency_ns = machine.run(Job("read_write", "random", 4096, 2, 1.0)).requests.latency_ns
+    assert (latency_ns > 9_000_000).mean() == pytest.approx(0.01, rel=0.25)
+    assert found[0] == pytest.approx(plain[0], rel=0.01)
+
+
+def test_of_looks_that_do_not_count_nothing_is_made() -> None:
+    latency_ns = _latencies(_model(), []).astype(np.int64)
+    looks = iter([None] * 5 + [latency_ns.astype(float)])
+    assert Thinned.of(latency_ns).settle(lambda _: next(looks)) == []
 
 
 def test_never_more_than_is_above_the_median() -> None:

@@ -13,9 +13,10 @@ use crate::model::Request;
 use crate::realtime;
 
 pub const RECORD_BYTES: usize = 64;
-/// The writer is an ordinary thread, and may wait for the emulator's real-time ones for most of a second.
+/// The writer is an ordinary thread, and may wait for the emulator's real-time ones for most of a second, in which a
+/// fast machine takes 200,000 requests. The records have their memory, some 40 MB, from the start.
 const CAPACITY: usize = 1 << 19;
-/// The sender only wakes a receiver that waits, so the writer looks instead of waiting: 6 million records a second fit.
+/// The sender only wakes a receiver that waits, so the writer looks instead of waiting: 26 million records a second fit.
 const PERIOD: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug)]

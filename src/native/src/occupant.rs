@@ -3,24 +3,28 @@
 //! A loop device hands its requests on by a worker of the kernel, an ordinary thread. Woken while the emulator's core has nothing to do
 //! for a moment it is put there, and stays: to the scheduler the core has no load, because real-time threads are none. So it waits
 //! whenever these work or spin, and with it up to half of the requests, for about as long as a request takes. No thread is put on a
-//! core that has one already if another core would have it sooner: this one needs the core for nothing, and lets everybody else go
-//! first. Only one core can be kept so, and another must be there. Few requests in flight are better off without: nobody spins for
+//! core that has an ordinary one already if another core would have it sooner: this one needs the core for nothing, and takes a small
+//! share of it from others. Only one core can be kept so, and another must be there. Few requests in flight are better off without: nobody spins for
 //! long, and whoever takes the next is woken in no time on a core that only idles.
 
+use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use crate::clock::now_ns;
+use crate::clock::{now_ns, thread_cpu_ns};
 use crate::realtime;
 
 /// A core that serves fewer is there for others, too: a game server's disk never comes near.
 const BUSY_PER_S: u64 = 20_000;
 /// So many in flight are few.
 const FEW: u64 = 4;
+/// Who gets less of the core is in the way: newer kernels stop real-time threads for up to 50 ms in a second for ordinary ones that wait.
+const LEAST_PART: u64 = 50;
 const LOOK_NS: u64 = 10_000_000;
-/// A tenth of an ordinary thread's share: with the least, of a hundredth, workers are put there all the same now and then.
+/// A tenth of the share of an ordinary thread of the same session: with the least, of a hundredth, workers are put there all the same now
+/// and then.
 const NICE: libc::c_int = 10;
 
 /// What a device has taken so far.
@@ -41,8 +45,11 @@ impl Occupant {
     /// Occupies the calling thread's core whenever many requests were `taken` of late, and not one after another, until `stop`;
     /// returns at once where that is of no use.
     pub fn run(&self, taken: impl Fn() -> Taken) {
-        if realtime::is_taken() && has_one_of_several_cores() {
-            realtime::give_up();
+        if !realtime::is_taken() || !has_one_of_several_cores() {
+            return;
+        }
+        realtime::give_up();
+        if !realtime::is_taken() {
             // SAFETY: takes numbers only; 0 is the calling thread.
             unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
             self.watch(taken);
@@ -51,12 +58,16 @@ impl Occupant {
 
     fn watch(&self, taken: impl Fn() -> Taken) {
         self.thread.get_or_init(thread::current);
-        let (mut before_ns, mut before, mut is_busy) = (now_ns(), taken(), false);
+        let (mut before_ns, mut before) = (now_ns(), taken());
+        let (mut is_busy, mut is_crowded) = (false, false);
         while !self.is_stopped() {
-            if is_busy {
-                self.occupy(before_ns + LOOK_NS);
+            if is_busy && !is_crowded {
+                let (from_ns, used_ns) = (now_ns(), thread_cpu_ns());
+                self.occupy(from_ns + LOOK_NS);
+                is_crowded = LEAST_PART * (thread_cpu_ns() - used_ns) < now_ns() - from_ns;
             } else {
                 thread::park_timeout(Duration::from_nanos(LOOK_NS));
+                is_crowded = false;
             }
             let (at_ns, now) = (now_ns(), taken());
             let requests = now.requests - before.requests;
@@ -84,10 +95,19 @@ impl Occupant {
     }
 }
 
+/// Whether the calling thread has one core, and who started the process has more.
 fn has_one_of_several_cores() -> bool {
     // SAFETY: asks for a number.
-    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    online > 1 && thread::available_parallelism().is_ok_and(|own| own.get() == 1)
+    cores_of(0) == Some(1) && cores_of(unsafe { libc::getppid() }) > Some(1)
+}
+
+/// How many cores a thread may run on; 0 is the calling one.
+fn cores_of(thread: libc::pid_t) -> Option<libc::c_int> {
+    // SAFETY: a set of bits that may have any value, which the kernel fills, and which is read if it has.
+    unsafe {
+        let mut cores: libc::cpu_set_t = mem::zeroed();
+        (libc::sched_getaffinity(thread, size_of_val(&cores), &raw mut cores) == 0).then(|| libc::CPU_COUNT(&cores))
+    }
 }
 
 #[cfg(test)]
@@ -96,7 +116,6 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
-    use crate::clock::thread_cpu_ns;
 
     const WATCHED_NS: u64 = 400_000_000;
 
@@ -131,8 +150,17 @@ mod tests {
 
     #[test]
     fn without_real_time_it_returns_at_once() {
-        if !realtime::is_taken() {
+        let of_one_core = thread::spawn(|| {
+            // SAFETY: a set of bits with the one of the core that this thread is on; it changes this thread only.
+            unsafe {
+                let mut own: libc::cpu_set_t = mem::zeroed();
+                libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap(), &mut own);
+                assert_eq!(libc::sched_setaffinity(0, size_of_val(&own), &raw const own), 0);
+            }
+            realtime::give_up();
+            assert_eq!(cores_of(0), Some(1));
             Occupant::default().run(|| panic!("nobody asks"));
-        }
+        });
+        of_one_core.join().unwrap();
     }
 }

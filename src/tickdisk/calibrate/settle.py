@@ -24,6 +24,8 @@ _LIVELY_IOPS = 20_000
 _LEAST_GAIN = 0.25
 """By so much of what a floor is longer p50 must fall: where it does not the machine is busy, and only others come early."""
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
+_LOOK_PART = 1 / 8
+"""Of a job, if that is longer: who measures for long wants to know better; medians of a quarter of a second move by a percent."""
 _SIMULATED = 20_000
 """Requests; many for each place in a queue."""
 
@@ -127,7 +129,7 @@ class _Look:
 
     def at(self, depth: int, model: DeviceModel) -> Measured:
         self.before()
-        length_s = max(_LOOK_S, _LOOK_REQUESTS * _nominal_ns(model) / 1e9)
+        length_s = max(_LOOK_S, _LOOK_PART * self.seconds, _LOOK_REQUESTS * _nominal_ns(model) / 1e9)
         return self.bench.run(Job("read_write", "random", _BLOCK, depth, ramp_s(self.seconds) + length_s))
 
     def missed_ns(self, model: DeviceModel, measured: Measured) -> int:

@@ -26,14 +26,17 @@ Points = list[tuple[int, int]]
 _BLOCK = 4 << 10
 _SHARES: Floats = np.array([*(n / 40 for n in range(20, 40)), 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 1])
 """From the median up."""
-_STEP = 1.08
-"""Where two are further apart, as at the edge of a rare mode, there are more between: a line over latencies is not true there."""
+_STEP, _LEVEL = 1.08, 0.98
+"""Where two are further apart, as at the edge of a rare mode, there are more between, as a line over latencies is not true there.
+Of those that as many requests exceed only the last tells more: how many of the next mode the machine makes."""
 _TRUST = (1.0, 0.7, 0.5, 0.35, 0.25)
 """What part of what a look misses is corrected: all of it at first; then less, as a look sees only some of the stalls."""
 _LOOK_REQUESTS = 10_000
 """At least: 100 beyond the 99th percentile."""
 _LOOK_S, _LONGEST_LOOK_S = 1.5, 6.0
 """A device that makes too few requests for that is so slow that what the machine adds is little beside it."""
+_FINEST = 1e-12
+"""Shares that are told apart."""
 _ROOM = 2
 """Channels for each request in flight, and of the bandwidth: a request takes them until the model completes it, however early is
 its answer."""
@@ -81,15 +84,21 @@ class Thinned:
 
     latency_ns: Floats
     exceeding: Floats
+    standing_for: Floats
+    """How many points of a level each stands for."""
+    sample_ns: Floats
+    """Of the device, ascending."""
 
     @classmethod
     def of(cls, latency_ns: npt.NDArray[np.int64]) -> "Thinned":
         """Returns those of a sample."""
-        points = np.unique(np.quantile(latency_ns, _SHARES))
+        ordered = np.sort(latency_ns.astype(float))
+        points = np.unique(np.quantile(ordered, _SHARES))
         # Beyond what many requests take: how many exceed just that a microsecond decides.
         points += [latency_tolerance_ns(round(point)) for point in points.tolist()]
         points = _refined(points)
-        return cls(points, _exceeding(latency_ns.astype(float), points))
+        told = _told(_exceeding(ordered, points))
+        return cls(points[told], _exceeding(ordered, points[told]), np.diff(told, prepend=-1).astype(float), ordered)
 
     @property
     def is_constant(self) -> bool:
@@ -101,21 +110,23 @@ class Thinned:
 
         No points if that is further from it than nothing taken back.
         """
-        drawn, missed_before = self.exceeding, math.inf
-        for trust in _TRUST:
+        drawn, trust, missed_before = self.exceeding, iter(_TRUST), None
+        for _ in _TRUST:
             missed = self._missed(look(self._points(drawn)))
             if missed is None:
                 continue
-            if drawn is self.exceeding:
+            if missed_before is None:
                 missed_before = self._distance(missed)
-            thinned = np.clip(drawn + trust * missed, 0, self.exceeding)
-            drawn = isotonic_regression(thinned, weights=self._certainty, increasing=False).x
+            thinned = np.clip(drawn + next(trust) * missed, 0, self.exceeding)
+            drawn = isotonic_regression(thinned, weights=self._certainty * self.standing_for, increasing=False).x
         points = self._points(drawn)
         missed = self._missed(look(points))
-        return points if missed is not None and self._distance(missed) < missed_before else []
+        if missed is None or missed_before is None:
+            return []
+        return points if self._distance(missed) < missed_before else []
 
     def _missed(self, realised_ns: Floats | None) -> Floats | None:
-        return None if realised_ns is None else self.exceeding - _exceeding(realised_ns, self.latency_ns)
+        return None if realised_ns is None else self.exceeding - _exceeding(np.sort(realised_ns), self.latency_ns)
 
     @property
     def _certainty(self) -> Floats:
@@ -128,10 +139,20 @@ class Thinned:
 
     def _points(self, drawn: Floats) -> Points:
         """What is taken from each latency so that only `drawn` exceed it."""
-        # Where the shares are level the shortest latency has it: none is drawn beyond. Less than one of the sample is none.
-        shares, first = np.unique(np.where(drawn * _SIMULATED < 1, 0, drawn), return_index=True)
-        taken = np.maximum(self.latency_ns - np.interp(self.exceeding, shares, self.latency_ns[first]), 0)
-        return [(round(at), round(ns)) for at, ns in zip(self.latency_ns.tolist(), taken.tolist(), strict=True)]
+        # Less than one of the sample is none.
+        drawn = np.where(drawn * _SIMULATED < 1, 0, drawn)
+        is_all = drawn >= _LEVEL * self.exceeding
+        is_all[-1] = is_all[-2]  # where none exceed it
+        # A latency that the share e exceeds becomes the one that e of those exceed that are drawn. Where that is level it jumps.
+        reached = slice(0, int(np.argmax(drawn == 0)) + 1 if (drawn == 0).any() else len(drawn))
+        shares = drawn[reached][::-1] + _FINEST * np.arange(len(drawn[reached]))
+        knots = np.quantile(self.sample_ns, 1 - drawn)
+        after = np.minimum(np.searchsorted(self.sample_ns, self.latency_ns, side="right"), len(self.sample_ns) - 1)
+        at = np.unique(np.concatenate([self.latency_ns, self.sample_ns[after], knots, knots + 1]))
+        at = at[at >= self.latency_ns[0]]
+        taken = np.maximum(at - np.interp(_exceeding(self.sample_ns, at), shares, self.latency_ns[reached][::-1]), 0)
+        taken[is_all[np.searchsorted(self.latency_ns, at, side="right") - 1]] = 0
+        return [(round(at_ns), round(ns)) for at_ns, ns in zip(at.tolist(), taken.tolist(), strict=True)]
 
 
 def _waits_for_nothing(model: DeviceModel, depth: int, iops: float) -> bool:
@@ -146,8 +167,21 @@ def _refined(points: Floats) -> Floats:
     return np.concatenate([points[:1], *between])
 
 
-def _exceeding(latency_ns: Floats, points: Floats) -> Floats:
-    return 1 - np.searchsorted(np.sort(latency_ns), points, side="right") / len(latency_ns)
+def _told(exceeding: Floats) -> list[int]:
+    """The places of the first, and of the last of each level: of those that almost as many requests exceed."""
+    last = [0]
+    level = exceeding[0]
+    for place in range(1, len(exceeding)):
+        if exceeding[place] < _LEVEL * level:
+            level = exceeding[place]
+            last.append(place)
+        else:
+            last[-1] = place
+    return sorted({0, *last})
+
+
+def _exceeding(ordered: Floats, points: Floats) -> Floats:
+    return 1 - np.searchsorted(ordered, points, side="right") / len(ordered)
 
 
 def _closed_ns(model: DeviceModel, depth: int, kinds: Sequence[Op]) -> npt.NDArray[np.int64]:
