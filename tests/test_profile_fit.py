@@ -14,6 +14,7 @@ from tickdisk import device
 from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.profile import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, Sample, evidence, fit, screen, simulated_ns, text, verdict
+from tickdisk.profile.evidence import SIMULATED
 from tickdisk.profile.measure import Op
 
 REQUESTS = 24_000
@@ -52,7 +53,7 @@ def held_out(model: DeviceModel, measurements: Measurements) -> list[tuple[float
     found = []
     for one in measurements.samples:
         if one.queue_depth in HELD_OUT_DEPTHS:
-            made = simulated_ns(model, one.op, one.queue_depth)
+            made = simulated_ns(model, one.op, one.queue_depth, SIMULATED)
             wanted = [np.median([np.quantile(latency_ns, share) for latency_ns in one.rounds]) for share in (0.5, 0.99)]
             found.append(tuple(np.quantile(made, [0.5, 0.99]) / wanted - 1))
     return found
@@ -113,7 +114,7 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
         assert line.p50_error == pytest.approx(p50, abs=2e-3)
         assert line.p99_error == pytest.approx(p99, abs=5e-3)
         one = next(one for one in measurements.samples if one.queue_depth == line.queue_depth)
-        made = simulated_ns(model, "read", line.queue_depth)
+        made = simulated_ns(model, "read", line.queue_depth, SIMULATED)
         assert line.ks_distance == pytest.approx(stats.ks_2samp(made, one.latency_ns, method="asymp").statistic, abs=1e-4)
         rounds = [np.quantile(latency_ns, 0.5) for latency_ns in one.rounds]
         assert line.p50_ns == round(np.median(rounds))

@@ -10,7 +10,7 @@ from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT, simulated_ns
 from tickdisk.profile.measure import BEYOND, Latencies, Measurements, Sample
 
 _DIGITS = 4
-_SIMULATED = 200_000
+SIMULATED = 200_000
 """Requests: of 20,000 those beyond the 99th percentile are told to 7 %, and all depths have the same draws."""
 _BUSY = 0.8
 """From here on requests queue for who makes them."""
@@ -22,7 +22,7 @@ def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[in
 
 
 def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) -> FitLine:
-    wanted, found = sample.latency_ns, simulated_ns(model, sample.op, sample.queue_depth, _SIMULATED)
+    wanted, found = sample.latency_ns, simulated_ns(model, sample.op, sample.queue_depth, SIMULATED)
     p50_ns, p99 = (round(ns) for ns in sample.quantiles([0.5, 0.99]))
     p99_ns = p99 if len(wanted) * (1 - 0.99) >= BEYOND else None
     load: dict[str, Any] = {
