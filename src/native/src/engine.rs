@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
 use self::due::{Answered, Due};
-use self::state::State;
+use self::state::{State, Taken};
 use self::status::Counters;
 pub use self::status::Status;
 use crate::arrivals::Told;
@@ -22,7 +22,7 @@ use crate::lead::Lead;
 use crate::log::{Log, Record};
 use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters};
-use crate::occupant::Taken;
+use crate::occupant::Served;
 use crate::realtime;
 use crate::softirq::Softirqs;
 use crate::timer::Timer;
@@ -192,7 +192,7 @@ impl<A: Answer> Engine<A> {
         let issued_ns =
             self.told.read().expect("no thread panics with the lock").as_ref().and_then(|told| told.issued_ns(op, offset));
         self.counters.stamped.fetch_add(u64::from(issued_ns.is_some()), Ordering::Relaxed);
-        let state::Taken { record, due, deadline_ns, burn_ns } = {
+        let Taken { record, due, deadline_ns, burn_ns } = {
             let mut state = self.state.lock().expect("no thread panics with the lock");
             state.take(op, offset, length, issued_ns, inflight, &self.lead)
         };
@@ -291,9 +291,9 @@ impl<A: Answer> Engine<A> {
     }
 
     /// What was taken so far; nobody waits for that.
-    pub fn taken(&self) -> Taken {
+    pub fn served(&self) -> Served {
         let requests = self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum();
-        Taken { requests, inflight: self.counters.met.load(Ordering::Relaxed) }
+        Served { requests, inflight: self.counters.met.load(Ordering::Relaxed) }
     }
 
     pub fn status(&self) -> Status {

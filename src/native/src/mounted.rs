@@ -32,8 +32,8 @@ impl Mounted {
         in_real_time(|is_real_time| {
             let (engine, mut threads) = Engine::start(size, log, volatile)?;
             let occupant = Arc::new(Occupant::default());
-            let (occupying, served) = (Arc::clone(&occupant), Arc::clone(&engine));
-            let occupy = move || occupying.run(|| served.taken());
+            let (occupying, serving) = (Arc::clone(&occupant), Arc::clone(&engine));
+            let occupy = move || occupying.run(|| serving.served());
             threads.push(thread::Builder::new().name("device-occupant".into()).spawn(occupy)?);
             let session = mount(Disk(Arc::clone(&engine)), mount_point, source)?;
             Ok(Self { engine, is_real_time, occupant, threads, session: Some(session), known: None })

@@ -4,8 +4,8 @@
 //! for a moment it is put there, and stays: to the scheduler the core has no load, because real-time threads are none. So it waits
 //! whenever these work or spin, and with it up to half of the requests, for about as long as a request takes. No thread is put on a
 //! core that has an ordinary one already if another core would have it sooner: this one needs the core for nothing, and takes a small
-//! share of it from others. Only one core can be kept so, and another must be there. Few requests in flight are better off without: nobody spins for
-//! long, and whoever takes the next is woken in no time on a core that only idles.
+//! share of it from others. Only one core can be kept so, and another must be there. Few requests in flight are better off without:
+//! nobody spins for long, and whoever takes the next is woken in no time on a core that only idles.
 
 use std::mem;
 use std::sync::OnceLock;
@@ -29,7 +29,7 @@ const NICE: libc::c_int = 10;
 
 /// What a device has taken so far.
 #[derive(Clone, Copy)]
-pub struct Taken {
+pub struct Served {
     pub requests: u64,
     /// Summed over them: how many were in flight, itself included, when each was taken.
     pub inflight: u64,
@@ -44,7 +44,7 @@ pub struct Occupant {
 impl Occupant {
     /// Occupies the calling thread's core whenever many requests were `taken` of late, and not one after another, until `stop`;
     /// returns at once where that is of no use.
-    pub fn run(&self, taken: impl Fn() -> Taken) {
+    pub fn run(&self, taken: impl Fn() -> Served) {
         if !realtime::is_taken() || !has_one_of_several_cores() {
             return;
         }
@@ -56,7 +56,7 @@ impl Occupant {
         }
     }
 
-    fn watch(&self, taken: impl Fn() -> Taken) {
+    fn watch(&self, taken: impl Fn() -> Served) {
         self.thread.get_or_init(thread::current);
         let (mut before_ns, mut before) = (now_ns(), taken());
         let (mut is_busy, mut is_crowded) = (false, false);
@@ -126,7 +126,7 @@ mod tests {
         let thread = thread::spawn(move || {
             watching.watch(|| {
                 let requests = counted.load(Ordering::Relaxed);
-                Taken { requests, inflight: inflight * requests }
+                Served { requests, inflight: inflight * requests }
             });
             thread_cpu_ns()
         });
