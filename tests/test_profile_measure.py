@@ -8,7 +8,7 @@ import pytest
 from tickdisk import host
 from tickdisk.calibrate import Job, Target
 from tickdisk.calibrate.fio import Requests
-from tickdisk.profile.measure import ROUNDS, measure
+from tickdisk.profile.measure import ROUNDS, measure, rounds
 
 _QUIET = host.Load(1, 0, 0, 0, 0, 0)
 
@@ -43,3 +43,17 @@ def test_a_slow_queue_turns_over_before_it_counts(
     assert len({job.seconds for job in asked}) == 1 + len(longer)  # a run may be repeated, as this machine is loaded in fact
     assert len(asked) >= ROUNDS + len(longer)
     assert len({job.seed for job in disk.jobs}) == len(disk.jobs), "each has places of its own"
+
+
+def test_more_seconds_are_more_rounds_not_longer_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [rounds(seconds) for seconds in (0.3, 12, 24, 48)] == [ROUNDS, ROUNDS, 2 * ROUNDS, 4 * ROUNDS]
+    disk = _Disk(1000)
+    monkeypatch.setitem(measure.__globals__, "run_job", disk.run)
+    lengths = []
+    for seconds in (12, 24):
+        (found,) = measure(
+            Target(tmp_path, 0, 1), write=False, seconds=seconds, folder=tmp_path, depths=(1,), say=lambda _: None
+        ).samples
+        assert len(found.rounds) == rounds(seconds)
+        lengths.append(disk.jobs[-1].seconds)
+    assert lengths[0] == lengths[1]

@@ -144,7 +144,7 @@ def profile(
     write: Annotated[
         bool, typer.Option(help="Measure writes and flushes, too: what is on a block device is overwritten.")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job.")] = 12,
+    seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job; over 12: more rounds.")] = 12,
     size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G.")] = "1G",
 ) -> None:
     """Measures a real disk and writes it down as a device that `up`, `set` and arms of experiments take, here or elsewhere."""

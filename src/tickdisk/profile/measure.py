@@ -20,6 +20,8 @@ Say = Callable[[str], None]
 BLOCK_BYTES = 4 << 10
 FIT_DEPTHS, HELD_OUT_DEPTHS = (1, 3, 6, 12, 24, 40, 64, 96), (2, 8, 32)
 ROUNDS = 9
+"""At least; a disk that drifts is better known by more of them than by longer ones."""
+_ROUND_S = 4 / 3
 BEYOND = 10
 """Requests that must lie beyond a percentile for it to be estimable."""
 _PIPE_BYTES, _PIPE_DEPTH = 1 << 20, 16
@@ -76,6 +78,11 @@ class Measurements:
     """Of sequential reads."""
 
 
+def rounds(seconds: float) -> int:
+    """Returns how many rounds a measurement with `seconds` for each job has."""
+    return max(ROUNDS, round(seconds / _ROUND_S))
+
+
 def measure(
     target: Target,
     *,
@@ -91,7 +98,8 @@ def measure(
     A round of a job is run again while the machine is too loaded, as in a calibration. No two runs read the same places, which a
     cache could know by then. A queue that has turned over a few times only is measured for longer. TickdiskError when fio fails.
     """
-    length = seconds / ROUNDS + ramp_s(seconds / ROUNDS)
+    count = rounds(seconds)
+    length = seconds / count + ramp_s(seconds / count)
     jobs: dict[tuple[Op, int], Job] = {}
     for depth in sorted(depths):
         jobs["read", depth] = Job("read", "random", BLOCK_BYTES, depth, length)
@@ -102,8 +110,8 @@ def measure(
     pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
     kept: dict[tuple[Op, int], list[_Run]] = {key: [] for key in jobs}
     pipes, seeds = [], itertools.count(1)
-    for number in range(ROUNDS):
-        say(f"round {number + 1} of {ROUNDS}: {len(jobs) + 1} jobs, about {(len(jobs) + 1) * length:.0f} s")
+    for number in range(count):
+        say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, about {(len(jobs) + 1) * length:.0f} s")
         # There and back, so that no depth is always the first.
         for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
             run = _run(jobs[key], target, folder, seeds)

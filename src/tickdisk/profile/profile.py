@@ -17,7 +17,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import write_text
 from tickdisk.profile.evidence import evidence, verdict
 from tickdisk.profile.fit import fit
-from tickdisk.profile.measure import FIT_DEPTHS, ROUNDS, Measurements, Say, measure
+from tickdisk.profile.measure import FIT_DEPTHS, Measurements, Say, measure, rounds
 from tickdisk.profile.target import source
 
 _HEAD = """\
@@ -61,7 +61,7 @@ def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes
             "description": f"profiled {kind}: {writes}",
             "source": (
                 f"tickdisk device profile, {when:%Y-%m-%d %H:%M} UTC, Linux {platform.release()}, {calibrate.fio_version()}, "
-                f"{ROUNDS} rounds of {seconds / ROUNDS:.2g} s a job; {verdict(model)}"
+                f"{rounds(seconds)} rounds of {seconds / rounds(seconds):.2g} s a job; {verdict(model)}"
             ),
         }
     )
