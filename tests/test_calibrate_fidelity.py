@@ -9,6 +9,7 @@ import pytest
 from tickdisk import calibrate, device
 from tickdisk.calibrate.chains import CHAINS
 from tickdisk.calibrate.settle import crowded
+from tickdisk.calibrate.summary import percentile_of_runs_ns
 from tickdisk.report.calibration import verdict_of_points
 
 POINT: dict[str, Any] = {
@@ -17,9 +18,11 @@ POINT: dict[str, Any] = {
     "latency_ns": 1_000_000,
     "op": "read",
     "queue_depth": 4,
+    "runs": 1,
     "n": 1000,
     "p50_ns": 1_000_000,
     "p99_ns": 1_000_000,
+    "p99_runs_ns": [1_000_000],
     "p999_ns": None,
     "nominal_p50_ns": 1_000_000,
     "nominal_p99_ns": 1_000_000,
@@ -39,7 +42,7 @@ def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
     bare = POINT | {"device": "no_delay", "latency_ns": 0, "p50_ns": 20_000, "nominal_p50_ns": 0, "iops": 100_000}
     return calibrate.Fidelity.model_validate(
         {
-            "schema_version": 3,
+            "schema_version": 4,
             "machine": {},
             "fio": "fio-3",
             "seconds_per_point": 1,
@@ -85,6 +88,8 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
     assert [line for line in said if "p50 DOES NOT HOLD" in line] == [said[2]]
     assert [line for line in said if "p99 DOES NOT HOLD" in line] == [said[3]]
     assert said[-1] == "p50 holds at 1 of 2 points, p99 at 1 of 2; 0 without a quiet moment, 0 of which are near all the same"
+    said = list(calibrate.describe(_fidelity({"p99_runs_ns": [980_000, None, 1_020_000]})))
+    assert said[2].endswith("holds, p99 of its runs -20.0 to +20.0")
     said = list(calibrate.describe(_fidelity({}, {"late_share": 0.013})))
     assert said[3].endswith("p50 holds, p99 not judged: the machine alone makes 1.3% late")
     assert said[-1] == "p50 holds at 2 of 2 points, p99 at 1 of 1; 1 without a quiet moment, 1 of which are near all the same"
@@ -93,6 +98,15 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
 def test_a_point_lasts_longer_where_that_tells_p99() -> None:
     points = [(4, 6_000_000, 1), (4, 6_000_000, 2), (2, 6_000_000, 1), (4, 0, 1)]
     assert [calibrate.fidelity.lasting_s(*point) for point in points] == [6.6, 4, 2, 4]
+
+
+def test_a_point_is_the_median_of_its_runs() -> None:
+    quiet, worse, disturbed, short = (np.full(count, ns) for count, ns in ((1000, 100), (1000, 200), (1000, 9000), (10, 300)))
+    assert percentile_of_runs_ns([disturbed, quiet, worse], 0.99) == 200
+    assert percentile_of_runs_ns([disturbed, quiet], 0.99) == 4550
+    assert percentile_of_runs_ns([quiet, worse, short], 0.99) == 200, "where one does not tell it that of all requests"
+    assert percentile_of_runs_ns([quiet, np.full(30, 300)], 0.99) == 300
+    assert percentile_of_runs_ns([short, short], 0.99) is None
 
 
 @pytest.mark.parametrize(
@@ -141,11 +155,13 @@ def test_what_the_model_said_is_told_of_the_same_requests(tmp_path: Path, monkey
     }
     model = device.DeviceModel.model_validate({"name": "two", **ops, "flush_latency_ns": 0, "channels": 4})
     out = tmp_path / "fidelity.json"
-    found = calibrate.measure_fidelity([model], seconds=0.4, depths=(1, 8), out_path=out, limits={})
+    found = calibrate.measure_fidelity([model], seconds=0.6, runs=2, depths=(1, 8), out_path=out, limits={})
     assert calibrate.load_fidelity(out) == found
     shallow, deep = (point for point in found.points if point.device == "two" and point.op == "read")
     # One at a time half of the requests take 2 ms and half 4 ms; with 8 in flight on 4 channels each waits for one before.
-    assert shallow.nominal_p99_ns is None, "some 130 requests do not tell it"
+    assert shallow.nominal_p99_ns is None, "some 200 requests do not tell it"
+    assert {(point.runs, len(point.p99_runs_ns)) for point in found.points if point.chain == "tickdisk"} == {(2, 2)}
+    assert shallow.n == pytest.approx(0.6 * 1000 / 3, rel=0.3), "of both runs"
     assert shallow.nominal_iops == pytest.approx(1000 / 3, rel=0.2)
     assert deep.nominal_iops == pytest.approx(4000 / 3, rel=0.2)
     assert deep.nominal_p50_ns == pytest.approx(6_000_000, rel=0.1)

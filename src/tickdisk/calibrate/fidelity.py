@@ -20,12 +20,12 @@ from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, ru
 from tickdisk.calibrate.chains import CHAINS, Chain, OtherChain
 from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, settle
-from tickdisk.calibrate.summary import nominal_latency_ns, percentile_ns
+from tickdisk.calibrate.summary import nominal_latency_ns, percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
 
-SCHEMA_VERSION: Literal[3] = 3
+SCHEMA_VERSION: Literal[4] = 4
 ChainName = Literal["tickdisk"] | OtherChain
 OURS: ChainName = "tickdisk"
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -47,7 +47,7 @@ class _Strict(BaseModel):
 
 
 class Point(_Strict):
-    """4 KiB random requests of one kind at one queue depth."""
+    """4 KiB random requests of one kind at one queue depth: medians of its runs, and the highest of their loads."""
 
     chain: ChainName
     device: str
@@ -55,9 +55,13 @@ class Point(_Strict):
     """Of a request on the idle device, the median."""
     op: Literal["read", "write"]
     queue_depth: int
+    runs: int
     n: int
+    """Requests of all runs."""
     p50_ns: int
     p99_ns: int | None
+    p99_runs_ns: tuple[int | None, ...]
+    """Run by run."""
     p999_ns: int | None
     nominal_p50_ns: int
     nominal_p99_ns: int | None
@@ -125,7 +129,7 @@ class Pipe(_Strict):
 class Fidelity(_Strict):
     """`fidelity.json`: the points of one run, and what this machine can serve at all."""
 
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     machine: Mapping[str, Any]
     fio: str
     seconds_per_point: float
@@ -172,6 +176,9 @@ def describe(found: Fidelity) -> Iterator[str]:
         holds = {(True, True): "holds", (True, None): "p50 holds", (True, False): "p99 DOES NOT HOLD"}
         verdict = holds.get((point.p50_holds, point.p99_holds), "p50 DOES NOT HOLD") if found.counts(point) else ""
         loaded = ", too much load" if point.too_loaded else ""
+        if verdict and point.nominal_p99_ns is not None and len(told := [ns for ns in point.p99_runs_ns if ns is not None]) > 1:
+            least, most = ((ns - point.nominal_p99_ns) / 1000 for ns in (min(told), max(told)))
+            loaded += f", p99 of its runs {least:+.1f} to {most:+.1f}"
         if verdict and point.is_restless:
             loaded += f", p99 not judged: the machine alone makes {point.late_share:.1%} late"
         head = f"{point.chain:9}{point.device:22}{point.op:6}{point.queue_depth:6}"
@@ -195,6 +202,7 @@ def measure_fidelity(
     *,
     seconds: float,
     out_path: Path,
+    runs: int = 1,
     depths: Sequence[int] = DEPTHS,
     limits: Mapping[str, float] = LIMITS,
     repeats: int = REPEATS,
@@ -202,7 +210,8 @@ def measure_fidelity(
 ) -> Fidelity:
     """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote.
 
-    A point lasts up to twice as long where that makes p99 estimable.
+    A point lasts up to twice as long where that makes p99 estimable. It has so many `runs`, which share its time; all points are
+    measured before one has its next, with floors that are found anew, so that no minute of the machine decides a point.
 
     A job is run again while the machine's load is above `limits`, at most `repeats` times, and while the machine stands still too
     much to tell p99, at most `quiet_repeats` times; the last is kept.
@@ -215,15 +224,16 @@ def measure_fidelity(
             if lack is None:
                 crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats)
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
-            run = _Run(table, seconds, quiet_repeats)
-            bare = settle(table, NO_DELAY, seconds, before=_look)
-            for depth in depths:
-                run.point(NO_DELAY, bare, "read", depth)
-            for model in models:
-                settled = settle(table, model, seconds, depths, before=_look)
+            run = _Run(table, seconds, runs, quiet_repeats)
+            for _ in range(runs):
+                bare = settle(table, NO_DELAY, seconds, before=_look)
                 for depth in depths:
-                    for op in ("read", "write"):
-                        run.point(model, settled, op, depth)
+                    run.point(NO_DELAY, bare, "read", depth)
+                for model in models:
+                    settled = settle(table, model, seconds, depths, before=_look)
+                    for depth in depths:
+                        for op in ("read", "write"):
+                            run.point(model, settled, op, depth)
             if table.disk.status()["log_overflow"]:
                 raise TickdiskError("the device's log could not keep up with its requests; run it again on a quieter machine")
             pipes = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in ("read", "write")]
@@ -255,7 +265,7 @@ def _look() -> standstill.Standstills:
 
 @dataclass(frozen=True)
 class _Made:
-    """A point that was measured."""
+    """A run of a point."""
 
     model: DeviceModel
     floor_ns: int
@@ -266,18 +276,23 @@ class _Made:
     """Because the machine was restless."""
 
 
+_Said = tuple[_Made, npt.NDArray[np.int64]]
+"""And what the model said of its requests, in ns."""
+
+
 class _Run:
     """Jobs on one bench, each under a setting of its own, so that the device's log tells them apart."""
 
-    def __init__(self, table: Bench, seconds: float, quiet_repeats: int) -> None:
-        self._bench, self._seconds, self._quiet_repeats = table, seconds, quiet_repeats
+    def __init__(self, table: Bench, seconds: float, runs: int, quiet_repeats: int) -> None:
+        self._bench, self._seconds, self._runs, self._quiet_repeats = table, seconds, runs, quiet_repeats
         self._made: list[_Made] = []
 
     def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
-        """Measures a point; repeats of it have the setting in common, and the last one counts."""
+        """Runs a point; repeats of the run have the setting in common, and the last one counts."""
         number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
         nominal_ns = nominal_latency_ns(model, op, _BLOCK)
-        job = Job(op, "random", _BLOCK, depth, lasting_s(self._seconds, nominal_ns, depth) + ramp_s(self._seconds))
+        length = lasting_s(self._seconds, nominal_ns, depth) / self._runs + self._ramp_s
+        job = Job(op, "random", _BLOCK, depth, length)
         floor_ns, repeats = dict(settled.deep_floors).get(depth, settled.floor_ns), 0
         while True:
             measured, late_share = self._watched(job, nominal_ns)
@@ -286,6 +301,10 @@ class _Run:
                 break
             repeats += 1
         self._made.append(_Made(model, floor_ns, number, measured, late_share, repeats))
+
+    @property
+    def _ramp_s(self) -> float:
+        return ramp_s(self._seconds / self._runs)
 
     def _watched(self, job: Job, nominal_ns: int) -> tuple[Measured, float | None]:
         """Runs a job after a look at how still the machine stands, and before one, where there is a model to hold it to."""
@@ -314,46 +333,56 @@ class _Run:
         """Returns the points, with what the log says that the model said of the same requests."""
         log = log[log["length"] == _BLOCK]
         by_setting = dict(tuple(log.groupby(["setting", "op"])))
-        points = []
+        said: dict[tuple[str, str, int], list[_Said]] = {}
         for made in self._made:
-            own = by_setting[made.setting, made.measured.job.op].tail(len(made.measured.requests))
+            job = made.measured.job
+            own = by_setting[made.setting, job.op].tail(len(made.measured.requests))
             if len(own) < len(made.measured.requests):
-                raise TickdiskError(
-                    f"{made.measured.job.name} on {made.model.name}: the device's log lacks requests; run it again"
-                )
-            begun_ns = int(own["arrival_ns"].iloc[0]) + int(ramp_s(self._seconds) * 1e9)
+                raise TickdiskError(f"{job.name} on {made.model.name}: the device's log lacks requests; run it again")
+            begun_ns = int(own["arrival_ns"].iloc[0]) + int(self._ramp_s * 1e9)
             kept = own[own["arrival_ns"] >= begun_ns]
-            points.append(_point(OURS, made, self._seconds, (kept["nominal_ns"] - kept["arrival_ns"]).to_numpy()))
-        return points
+            said_ns = (kept["nominal_ns"] - kept["arrival_ns"]).to_numpy()
+            said.setdefault((made.model.name, job.op, job.queue_depth), []).append((made, said_ns))
+        return [_point(OURS, runs, self._ramp_s) for runs in said.values()]
 
 
-def _point(chain: ChainName, made: _Made, seconds: float, said_ns: npt.NDArray[np.int64]) -> Point:
-    model, measured = made.model, made.measured
-    job, kept = measured.job, measured.requests.after(ramp_s(seconds) * 1000)
-    if len(kept) == 0 or len(said_ns) == 0:
-        raise TickdiskError(f"{job.name} on {model.name}: no request after the ramp; measure for longer than {seconds:g} s")
+def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
+    (made, _), *_ = runs
+    jobs, loads = [each.measured for each, _ in runs], [each.measured.load for each, _ in runs]
+    realised = [measured.requests.after(ramp_s * 1000).latency_ns for measured in jobs]
+    nominal = [said_ns for _, said_ns in runs]
+    job = made.measured.job
+    if min(map(len, (*realised, *nominal))) == 0:
+        raise TickdiskError(f"{job.name} on {made.model.name}: no request after the ramp of {ramp_s:g} s; measure for longer")
+    late_shares = [each.late_share for each, _ in runs if each.late_share is not None]
     return Point(
         chain=chain,
-        device=model.name,
-        latency_ns=model.latency_ns[0],
+        device=made.model.name,
+        latency_ns=made.model.latency_ns[0],
         op="read" if job.op == "read" else "write",
         queue_depth=job.queue_depth,
-        n=len(kept),
-        p50_ns=int(np.median(kept.latency_ns)),
-        p99_ns=percentile_ns(kept.latency_ns, 0.99),
-        p999_ns=percentile_ns(kept.latency_ns, 0.999),
-        nominal_p50_ns=int(np.median(said_ns)),
-        nominal_p99_ns=percentile_ns(said_ns, 0.99),
-        nominal_p999_ns=percentile_ns(said_ns, 0.999),
-        iops=measured.requests.requests_per_s or 0.0,
-        nominal_iops=job.queue_depth * 1e9 / max(float(said_ns.mean()), 1.0),
-        floor_ns=made.floor_ns,
-        steal_share=measured.load.steal_share,
-        pressure_cpu_share=measured.load.pressure_cpu_share,
-        late_share=made.late_share,
-        repeats=measured.repeats + made.repeats,
-        too_loaded=measured.too_loaded,
+        runs=len(runs),
+        n=sum(map(len, realised)),
+        p50_ns=_median([np.median(latency_ns) for latency_ns in realised]),
+        p99_ns=percentile_of_runs_ns(realised, 0.99),
+        p99_runs_ns=tuple(percentile_ns(latency_ns, 0.99) for latency_ns in realised),
+        p999_ns=percentile_of_runs_ns(realised, 0.999),
+        nominal_p50_ns=_median([np.median(said_ns) for said_ns in nominal]),
+        nominal_p99_ns=percentile_of_runs_ns(nominal, 0.99),
+        nominal_p999_ns=percentile_of_runs_ns(nominal, 0.999),
+        iops=float(np.median([measured.requests.requests_per_s or 0.0 for measured in jobs])),
+        nominal_iops=float(np.median([job.queue_depth * 1e9 / max(float(said_ns.mean()), 1.0) for said_ns in nominal])),
+        floor_ns=_median([each.floor_ns for each, _ in runs]),
+        steal_share=max(load.steal_share for load in loads),
+        pressure_cpu_share=max(load.pressure_cpu_share for load in loads),
+        late_share=float(np.median(late_shares)) if late_shares else None,
+        repeats=sum(each.measured.repeats + each.repeats for each, _ in runs),
+        too_loaded=any(measured.too_loaded for measured in jobs),
     )
+
+
+def _median(each: Sequence[float]) -> int:
+    return int(np.median(each))
 
 
 def _cross_check(chain: Chain, folder: Path, seconds: float, limits: Mapping[str, float], repeats: int) -> list[Point]:
@@ -365,5 +394,5 @@ def _cross_check(chain: Chain, folder: Path, seconds: float, limits: Mapping[str
             job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
             measured = run_unloaded(job, target, folder, limits=limits, repeats=repeats)
             said_ns = np.array([CROSS_NS] * len(measured.requests))
-            points.append(_point(chain.name, _Made(model, 0, 0, measured), seconds, said_ns))
+            points.append(_point(chain.name, [(_Made(model, 0, 0, measured), said_ns)], ramp_s(seconds)))
     return points

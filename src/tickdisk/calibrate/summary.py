@@ -1,5 +1,6 @@
 """From raw latencies and the model to figures: percentiles, nominal counterparts, tolerances, acceptance."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -27,6 +28,16 @@ def percentile_ns(latency_ns: npt.NDArray[np.int64], share: float) -> int | None
     if n * (1 - share) < BEYOND - 1e-9:
         return None
     return int(np.quantile(latency_ns, share, method="inverted_cdf"))
+
+
+def percentile_of_runs_ns(runs: Sequence[npt.NDArray[np.int64]], share: float) -> int | None:
+    """Returns the median of the runs' percentiles, so that a disturbance in a minority of them changes nothing.
+
+    Where a run does not tell it, that of all their requests together; None where these do not either.
+    """
+    each = [percentile_ns(latency_ns, share) for latency_ns in runs]
+    told = [ns for ns in each if ns is not None]
+    return percentile_ns(np.concatenate(runs), share) if len(told) < len(each) else round(float(np.median(told)))
 
 
 @dataclass(frozen=True)

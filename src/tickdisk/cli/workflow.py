@@ -81,6 +81,7 @@ def fidelity(plan: _Plan = PLAN_PATH, output: _Output = Path("results/fidelity.j
     found = room.measure_fidelity(
         [model for model in project.devices.values() if model.tier and model.latency_ns[0] > 0],
         seconds=chosen.fidelity_seconds,
+        runs=chosen.fidelity_runs,
         depths=chosen.fidelity_depths,
         quiet_repeats=chosen.fidelity_repeats,
         out_path=output,

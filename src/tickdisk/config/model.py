@@ -36,6 +36,8 @@ class Calibration(_Strict):
     """Measured time of one fio job."""
     fidelity_seconds: Seconds
     """Measured time of one point when devices are held to their models over queue depths."""
+    fidelity_runs: Annotated[int, Field(ge=1, le=20)]
+    """Into so many runs, far from each other, it is divided; a point is their median."""
     fidelity_depths: Annotated[list[Annotated[int, Field(ge=1, le=1024)]], Field(min_length=1)]
     """Queue depths of these points."""
     fidelity_repeats: Annotated[int, Field(ge=0, le=20)]
