@@ -1,19 +1,11 @@
 """What an emulated device really does on this machine: fio's figures beside the model's, the emulator's own latency and CPU."""
 
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
-from tickdisk.calibrate.fidelity import (
-    CROSS_NS,
-    OURS,
-    Fidelity,
-    Pipe,
-    Point,
-    describe,
-    load_fidelity,
-    measure_fidelity,
-)
+from tickdisk.calibrate.fidelity import CROSS_NS, measure_fidelity
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
 from tickdisk.calibrate.measure import calibrate
+from tickdisk.calibrate.points import OURS, Fidelity, Pipe, Point, describe, load_fidelity
 from tickdisk.calibrate.record import (
     Calibration,
     DeviceResult,
