@@ -30,7 +30,7 @@ from tickdisk.profile.target import source
 _SIZE_BYTES = 256 << 20
 _TEST_FILE_BYTES = 4 * _SIZE_BYTES
 _CEILING_DEPTH = 32
-_EMULATED_S, _RESAMPLES = 12.0, 2000
+_KNOWN_S, _SETTLE_S, _RESAMPLES = 12.0, 12.0, 2000
 _KNOWN, _DEVICES = "network_volume", Path("data/devices.yaml")
 
 
@@ -39,13 +39,13 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("paths", type=Path, nargs="*", help="Disks; none: two that are made for it.")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="Where the profiles go.")
-    parser.add_argument("--seconds", type=float, default=48, help="For each job on a disk that is not ours; on ours: 12.")
+    parser.add_argument("--seconds", type=float, default=36, help="For each job on a disk that is not ours; on ours: 12.")
     arguments = parser.parse_args()
     far = 0
     for path in arguments.paths:
         far += _compare(path, arguments.folder / "profile.yaml", arguments.seconds)
     if not arguments.paths:
-        for name, target, seconds in (("known", _known_disk, _EMULATED_S), ("own", _own_disk, arguments.seconds)):
+        for name, target, seconds in (("known", _known_disk, _KNOWN_S), ("own", _own_disk, arguments.seconds)):
             with target() as (path, what):
                 print(f"{path}: {what}")
                 far += _compare(path, arguments.folder / f"{name}.yaml", seconds)
@@ -74,7 +74,7 @@ def _compare(path: Path, output: Path, seconds: float) -> int:
     """Prints the tables of one disk; returns how many percentiles are not as close as promised."""
     profiled = profile(path, output, write=False, seconds=seconds, size_bytes=_TEST_FILE_BYTES)
     print(screen(profiled.model))
-    emulated, ceiling_per_s = _emulated(device.load_device(output))
+    emulated, ceiling_per_s = _emulated(device.load_device(output), seconds)
     print(f"{'depth':>6}{'':>5}{'disk us':>10}{'elsewhere us':>14}{'off':>8}{'95 % of rounds':>20}{'of ceiling':>12}")
     far = 0
     for depth in HELD_OUT_DEPTHS:
@@ -108,19 +108,19 @@ def _interval(disk: Sample, other: Sample, share: float) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def _emulated(model: device.DeviceModel) -> tuple[Measurements, float]:
+def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, float]:
     """What is measured on an emulated device, and how many requests a second one without delay serves here."""
     with memory.folder() as folder, bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS) as table:
-        without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _EMULATED_S / ROUNDS))
+        without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS))
         ceiling_per_s = without_delay.requests.requests_per_s
         assert ceiling_per_s is not None, "fio makes requests or fails"
-        settled = settle(table, model, _EMULATED_S, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), most_iops=ceiling_per_s)
+        settled = settle(table, model, _SETTLE_S, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), most_iops=ceiling_per_s)
         floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
         print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
-        tails = settle_tails(table, model, _EMULATED_S, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), settled, most_iops=ceiling_per_s)
+        tails = settle_tails(table, model, _SETTLE_S, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), settled, most_iops=ceiling_per_s)
         table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=tails)
         with source(table.disk.block_device, write=False, size_bytes=0) as found:
-            again = measure(found.target, write=False, seconds=_EMULATED_S, folder=folder, depths=HELD_OUT_DEPTHS)
+            again = measure(found.target, write=False, seconds=seconds, folder=folder, depths=HELD_OUT_DEPTHS)
     return again, ceiling_per_s
 
 
