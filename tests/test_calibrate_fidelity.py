@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tickdisk import calibrate, device
+from tickdisk import calibrate, device, host
 from tickdisk.calibrate.chains import CHAINS
+from tickdisk.calibrate.fidelity import _Made, _point
 from tickdisk.calibrate.settle import crowded
 from tickdisk.calibrate.summary import percentile_of_runs_ns
 from tickdisk.report.calibration import verdict_of_points
@@ -107,6 +108,31 @@ def test_a_point_is_the_median_of_its_runs() -> None:
     assert percentile_of_runs_ns([quiet, worse, short], 0.99) == 200, "where one does not tell it that of all requests"
     assert percentile_of_runs_ns([quiet, np.full(30, 300)], 0.99) == 300
     assert percentile_of_runs_ns([short, short], 0.99) is None
+
+
+def _run(count: int, ns: int, late_share: float) -> tuple[_Made, Any]:
+    """A run of which one request in twenty takes 2 ms more, if it is late, and all wait for nothing else."""
+    latency_ns = np.full(count, ns)
+    latency_ns[: count // 20 if late_share else 0] += 2_000_000
+    requests = calibrate.Requests(np.arange(count) + 1000, latency_ns, np.zeros(count, bool), np.full(count, 4096))
+    job = calibrate.Job("read", "random", 4096, 1, 1)
+    measured = calibrate.Measured(job, requests, {}, 0, host.Load(1, late_share, 0, 0, 0, 0), 1, too_loaded=False)
+    model = device.NO_DELAY.model_copy(update={"name": "slow", "read_latency_ns": ns})
+    return _Made(model, ns // 100, 1, measured, late_share, 1), np.full(count, ns)
+
+
+def test_a_run_in_a_restless_minute_does_not_decide_a_point() -> None:
+    runs = [_run(2000, ns, late) for ns, late in ((1_000_000, 0), (1_020_000, 0.05), (1_010_000, 0))]
+    point = _point("tickdisk", runs, 0.1)
+    assert (point.runs, point.n, point.repeats, point.steal_share) == (3, 6000, 6, 0.05)
+    assert (point.p50_ns, point.nominal_p50_ns, point.floor_ns) == (1_010_000, 1_010_000, 10_100)
+    assert (point.p99_ns, point.p99_runs_ns) == (1_010_000, (1_000_000, 3_020_000, 1_010_000))
+    assert (point.late_share, point.p99_holds) == (0, True)
+    # 500 requests do not tell p99, 1500 do: then one run decides it, and how late the machine made it counts.
+    point = _point("tickdisk", [_run(500, 1_000_000, late) for late in (0, 0.05, 0)], 0.1)
+    assert (point.p99_ns, point.p99_runs_ns) == (3_000_000, (None, None, None))
+    assert point.late_share == pytest.approx(0.05 / 3)
+    assert (point.p99_is_near, point.p99_holds) == (False, None)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from conftest import BIN
 
 from tickdisk.errors import TickdiskError
 from tickdisk.profile import empty, profile, source
-from tickdisk.profile.measure import ROUNDS
+from tickdisk.profile.measure import rounds
 
 SIZE = 32 << 20
 Attach = Callable[[Path], Path]
@@ -163,7 +163,7 @@ def test_who_is_interrupted_leaves_nothing(tmp_path: Path, number: signal.Signal
     command = [BIN / "tickdisk", "device", "profile", folder, "-o", output, "--seconds", "30", "--size", "32M"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith(f"round 1 of {ROUNDS}: 12 jobs, about")
+        assert process.stdout.readline().startswith(f"round 1 of {rounds(30)}: 12 jobs, about")
         deadline = time.monotonic() + 10
         while not (children := Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()):
             assert time.monotonic() < deadline

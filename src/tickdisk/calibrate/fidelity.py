@@ -48,7 +48,8 @@ def measure_fidelity(
     """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote.
 
     A point lasts up to twice as long where that makes p99 estimable. It has so many `runs`, which share its time; all points are
-    measured before one has its next, with floors that are found anew, so that no minute of the machine decides a point.
+    measured before one has its next, with floors that are found anew, so that no minute of the machine decides a point, unless
+    it is so slow that its runs tell p99 together only.
 
     A job is run again while the machine's load is above `limits`, at most `repeats` times, and while the machine stands still too
     much to tell p99, at most `quiet_repeats` times; the last is kept.
@@ -188,10 +189,12 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
     jobs, loads = [each.measured for each, _ in runs], [each.measured.load for each, _ in runs]
     realised = [measured.requests.after(ramp_s * 1000).latency_ns for measured in jobs]
     nominal = [said_ns for _, said_ns in runs]
-    job = made.measured.job
+    job, p99_runs_ns = made.measured.job, tuple(percentile_ns(latency_ns, 0.99) for latency_ns in realised)
     if min(map(len, (*realised, *nominal))) == 0:
         raise TickdiskError(f"{job.name} on {made.model.name}: no request after the ramp of {ramp_s:g} s; measure for longer")
     late_shares = [each.late_share for each, _ in runs if each.late_share is not None]
+    # Of all requests together one run can decide p99.
+    of_runs = np.mean if None in p99_runs_ns else np.median
     return Point(
         chain=chain,
         device=made.model.name,
@@ -202,7 +205,7 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
         n=sum(map(len, realised)),
         p50_ns=_median([np.median(latency_ns) for latency_ns in realised]),
         p99_ns=percentile_of_runs_ns(realised, 0.99),
-        p99_runs_ns=tuple(percentile_ns(latency_ns, 0.99) for latency_ns in realised),
+        p99_runs_ns=p99_runs_ns,
         p999_ns=percentile_of_runs_ns(realised, 0.999),
         nominal_p50_ns=_median([np.median(said_ns) for said_ns in nominal]),
         nominal_p99_ns=percentile_of_runs_ns(nominal, 0.99),
@@ -212,7 +215,7 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
         floor_ns=_median([each.floor_ns for each, _ in runs]),
         steal_share=max(load.steal_share for load in loads),
         pressure_cpu_share=max(load.pressure_cpu_share for load in loads),
-        late_share=float(np.median(late_shares)) if late_shares else None,
+        late_share=float(of_runs(late_shares)) if late_shares else None,
         repeats=sum(each.measured.repeats + each.repeats for each, _ in runs),
         too_loaded=any(measured.too_loaded for measured in jobs),
     )

@@ -23,7 +23,7 @@ from tickdisk import device, memory
 from tickdisk.calibrate import LIMITS, Job, bench, settle, settle_tails
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
-from tickdisk.profile.measure import BLOCK_BYTES, FIT_DEPTHS, HELD_OUT_DEPTHS, ROUNDS, Measurements, Sample, measure
+from tickdisk.profile.measure import BEYOND, BLOCK_BYTES, FIT_DEPTHS, HELD_OUT_DEPTHS, ROUNDS, Measurements, Sample, measure
 from tickdisk.profile.profile import profile
 from tickdisk.profile.target import source
 
@@ -39,7 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("paths", type=Path, nargs="*", help="Disks; none: two that are made for it.")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="Where the profiles go.")
-    parser.add_argument("--seconds", type=float, default=36, help="For each job on a disk that is not ours; on ours: 12.")
+    parser.add_argument("--seconds", type=float, default=36, help="For each job; 12 on the emulated disk.")
     arguments = parser.parse_args()
     far = 0
     for path in arguments.paths:
@@ -84,12 +84,13 @@ def _compare(path: Path, output: Path, seconds: float) -> int:
         )
         for share, limit in ((0.5, P50_LIMIT), (0.99, P99_LIMIT)):
             wanted, found = (float(one.quantiles(share)[0]) / 1000 for one in (disk, other))
-            low, high = _interval(disk, other, share)
+            interval = _interval(disk, other, share)
             is_far = abs(found / wanted - 1) > limit
             far += is_far
-            told = "" if max(-low, high) <= limit or low > limit or high < -limit else ", the rounds do not tell"
+            between = "-" if interval is None else f"{interval[0]:.1%} to {interval[1]:.1%}"
+            told = "" if _tells(interval, limit) else ", the rounds do not tell"
             print(
-                f"{depth:6}{f'p{share * 100:g}':>5}{wanted:10.1f}{found:14.1f}{found / wanted - 1:8.1%}{low:10.1%}{high:10.1%}"
+                f"{depth:6}{f'p{share * 100:g}':>5}{wanted:10.1f}{found:14.1f}{found / wanted - 1:8.1%}{between:>20}"
                 f"{disk.requests_per_s / ceiling_per_s:12.0%}  {'FURTHER OFF' if is_far else 'holds'}{told}"
             )
     print(f"ceiling: {ceiling_per_s:,.0f} requests/s that wait for nothing; above half of it they wait for the emulator's cores")
@@ -97,8 +98,15 @@ def _compare(path: Path, output: Path, seconds: float) -> int:
     return far
 
 
-def _interval(disk: Sample, other: Sample, share: float) -> tuple[float, float]:
-    """In which 95 of 100 measurements with other rounds of the same kind would have found the two to be apart."""
+def _tells(interval: tuple[float, float] | None, limit: float) -> bool:
+    """Whether all of it is within the limit, or all beyond it on one side."""
+    return interval is not None and (max(-interval[0], interval[1]) <= limit or interval[0] > limit or interval[1] < -limit)
+
+
+def _interval(disk: Sample, other: Sample, share: float) -> tuple[float, float] | None:
+    """How far they are apart: a 95 % confidence interval by a bootstrap over rounds; None where a round does not tell `share`."""
+    if min(len(latency_ns) for latency_ns in (*disk.rounds, *other.rounds)) * (1 - share) < BEYOND:
+        return None
     of_rounds = [[np.quantile(latency_ns, share) for latency_ns in sample.rounds] for sample in (other, disk)]
 
     def off(other_ns: npt.NDArray[np.float64], disk_ns: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
