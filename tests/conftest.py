@@ -26,13 +26,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def left() -> tuple[list[str], list[str], list[str]]:
-    """Mounts and loop devices of emulated devices, and folders in memory, that are there now."""
+    """Mounts and loop devices of emulated devices, and folders in memory, that are there now and were not before the tests."""
+    mounts, loops, folders = ([one for one in now if one not in before] for now, before in zip(_present(), _BEFORE, strict=True))
+    return mounts, loops, folders
+
+
+def _present() -> tuple[list[str], list[str], list[str]]:
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "/run/tickdisk/" in line]
     loops = subprocess.run(
         ["losetup", "--list", "--noheadings", "--output", "BACK-FILE"], capture_output=True, text=True, check=True
     )
     own = [line for line in loops.stdout.splitlines() if "/run/tickdisk/" in line]
     return mounts, own, [str(path) for path in Path("/dev/shm").glob("tickdisk-*")]
+
+
+_BEFORE = _present()
+"""Whoever has a device up may run the tests."""
 
 
 def small(values: dict[str, Any]) -> dict[str, Any]:
