@@ -9,7 +9,7 @@ from tickdisk import calibrate, device, host
 from tickdisk.calibrate import Job
 from tickdisk.calibrate.bench import Measured
 from tickdisk.calibrate.fio import Requests
-from tickdisk.calibrate.tail import Thinned
+from tickdisk.calibrate.tail import Search, Thinned
 
 _QUIET = host.Load(1, 0, 0, 0, 0, 0)
 _REQUESTS = 10_000
@@ -67,7 +67,7 @@ def _model(**parts: Any) -> device.DeviceModel:
 
 
 def _settled(machine: _Machine, model: device.DeviceModel, depths: tuple[int, ...], most: float = 1e9) -> list[device.Tail]:
-    return calibrate.settle_tails(cast("calibrate.Bench", machine), model, 1, depths, _SETTLED, most)
+    return calibrate.settle_tails(cast("calibrate.Bench", machine), model, depths, _SETTLED, most)
 
 
 def _quantiles(model: device.DeviceModel, depth: int, tails: list[device.Tail], share: float, longer_ns: int) -> Any:
@@ -104,7 +104,7 @@ def test_with_what_the_machine_adds_latencies_are_distributed_as_they_should_be(
 )
 def test_a_machine_that_adds_some_us_takes_nothing_back(quantiles: list[list[float]]) -> None:
     model = _model(**{f"{op}_latency_ns": {"quantiles": quantiles} for op in ("read", "write")})
-    tails = _settled(_Machine(0, 0), model, (4,))
+    tails = _settled(_Machine(0, 0, requests=50_000), model, (4,))
     shares = [0.5, 0.9, 0.95, 0.98, 0.995]
     plain, found = (np.quantile(_latencies(model, each), shares) for each in ([], tails))
     assert found == pytest.approx(plain, rel=0.06)
@@ -123,20 +123,18 @@ _RARE = {"quantiles": [[0, 350_000], [0.99, 400_000], [0.9901, 10_000_000], [1, 
 @pytest.mark.parametrize("rare", [_RARE["quantiles"], [[0, 1_000_000], [0.99, 1_000_000], [0.9901, 10_000_000], [1, 10_000_000]]])
 def test_where_all_are_drawn_nothing_is_taken_whatever_is_between(rare: list[list[float]]) -> None:
     latency_ns = _latencies(_model(**{f"{op}_latency_ns": {"quantiles": rare} for op in ("read", "write")}), []).astype(np.int64)
-    asked: list[Any] = []
+    points = _search(latency_ns).points
+    assert all(taken_ns == 0 for _, taken_ns in points)
+    assert len(points) > 5
 
-    def look(points: list[tuple[int, int]]) -> Any:
-        asked.append(points)
-        return latency_ns.astype(float)
 
-    Thinned.of(latency_ns).settle(look)
-    assert all(taken_ns == 0 for _, taken_ns in asked[0])
-    assert len(asked[0]) > 5
+def _search(latency_ns: Any) -> Search:
+    return Search(Thinned.of(latency_ns), "read", ("read",), 4, 1.5, is_told=True)
 
 
 def test_a_mode_that_the_machine_does_not_make_stays() -> None:
     model = _model(read_latency_ns=_RARE, write_latency_ns=_RARE)
-    tails = _settled(_Machine(0.01, 5_000_000), model, (2,))  # as many, but between the two
+    tails = _settled(_Machine(0.01, 5_000_000, requests=50_000), model, (2,))  # as many, but between the two
     plain, found = (_quantiles(model, 2, each, 0, 0) for each in ([], tails))
     machine = _Machine(0, 0, requests=200_000)
     machine.set(model, floor_ns=0, deep_floors=[], tails=tails)
@@ -145,10 +143,44 @@ def test_a_mode_that_the_machine_does_not_make_stays() -> None:
     assert found[0] == pytest.approx(plain[0], rel=0.01)
 
 
-def test_of_looks_that_do_not_count_nothing_is_made() -> None:
+@pytest.mark.parametrize("looks", [0, 1])
+def test_of_hardly_any_looks_nothing_is_made(looks: int) -> None:
     latency_ns = _latencies(_model(), []).astype(np.int64)
-    looks = iter([None] * 5 + [latency_ns.astype(float)])
-    assert Thinned.of(latency_ns).settle(lambda _: next(looks)) == []
+    search = _search(latency_ns)
+    for _ in range(looks):
+        search.learn(latency_ns + 500_000 * (np.arange(len(latency_ns)) % 100 == 0))
+    search.end()
+    assert search.points == []
+
+
+def test_where_later_looks_are_no_nearer_nothing_is_taken_back() -> None:
+    latency_ns = _latencies(_model(), []).astype(np.int64)
+    search = _search(latency_ns)
+    for share in (300, *[50] * 8):
+        search.learn(latency_ns + 500_000 * (np.arange(len(latency_ns)) % share == 0))
+    assert any(taken_ns > 0 for _, taken_ns in search.points)
+    search.end()
+    assert search.points == []
+
+
+def test_bursts_that_a_minority_of_the_looks_saw_take_nothing_back() -> None:
+    model = _model()
+    machine, search = _Machine(0.004, 700_000, requests=50_000), _search(_latencies(model, []).astype(np.int64))
+    for number in range(9):
+        bursts = 0.05 if number in (1, 4, 5) else 0
+        machine.set(model, floor_ns=0, deep_floors=[], tails=[("read", 4, search.points)])
+        latency_ns = machine.run(Job("read", "random", 4096, 4, 1.0)).requests.latency_ns
+        search.learn(latency_ns + 2_000_000 * (np.random.default_rng(number).random(len(latency_ns)) < bursts))
+    search.end()
+    plain = _quantiles(model, 4, [], 0, 0)
+    found = _quantiles(model, 4, [(op, 4, search.points) for op in ("read", "write")], 0.004, 700_000)
+    assert found[:3] == pytest.approx(plain[:3], rel=0.04)
+
+
+def test_depths_are_looked_at_in_turn() -> None:
+    machine = _Machine(0.02, 700_000)
+    _settled(machine, _model(), (2, 8))
+    assert [depth for depth, _ in machine.looks][:6] == [2, 8, 8, 2, 2, 8]
 
 
 def test_never_more_than_is_above_the_median() -> None:

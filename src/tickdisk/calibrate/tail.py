@@ -3,13 +3,14 @@
 While a core stands still, or is behind, some requests take longer than the device says. A disk that is slow for one request in
 a hundred is then slow for two: for the one that the model draws, and for the one that the machine adds. So fewer are drawn: at a
 latency x that the share e(x) of requests exceeds on the device and that the machine makes n(x) exceed, e(x) - n(x), or what comes
-nearest to that and rises nowhere, as shares that exceed something cannot. Medians are the floors' (`settle`).
+nearest to that and rises nowhere, as shares that exceed something cannot. What the machine makes is the median of several looks.
+Medians of latencies are the floors' (`settle`).
 """
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,8 @@ _SHARES: Floats = np.array([*(n / 40 for n in range(20, 40)), 0.98, 0.985, 0.99,
 _STEP, _LEVEL = 1.08, 0.98
 """Where two are further apart, as at the edge of a rare mode, there are more between, as a line over latencies is not true there.
 Of those that as many requests exceed only the last tells more: how many of the next mode the machine makes."""
-_TRUST = (1.0, 0.7, 0.5, 0.35, 0.25)
-"""What part of what a look misses is corrected: all of it at first; then less, as a look sees only some of the stalls."""
+_LOOKS = 9
+"""At each depth, spread out: one alone sees some of the stalls, or a burst of them. A minority decides nothing."""
 _LOOK_REQUESTS = 10_000
 """At least: 100 beyond the 99th percentile."""
 _LOOK_S, _LONGEST_LOOK_S = 1.5, 6.0
@@ -46,36 +47,46 @@ _APART: dict[Op, Sequence[Op]] = {"read": ("read",), "write": ("write",)}
 
 
 def settle_tails(
-    bench: Bench, model: DeviceModel, seconds: float, depths: Sequence[int], settled: Settled, most_iops: float = MOST_IOPS
+    bench: Bench, model: DeviceModel, depths: Sequence[int], settled: Settled, most_iops: float = MOST_IOPS
 ) -> list[Tail]:
     """Returns what is to be taken back from long latencies at each of `depths` where the device varies; with the floors in force.
 
-    Each depth is looked at six times, reads and writes together where they are alike. Nothing is taken back where that brings
-    less than leaving it, where requests may wait for channels or the bandwidth, which early replies do not free, and where more
-    than `most_iops` are asked of this machine. A look at a machine that was too loaded corrects nothing.
+    All depths are looked at in turn, nine times, reads and writes together where they are alike. Nothing is taken back where that
+    brings less than leaving it, where requests may wait for channels or the bandwidth, which early replies do not free, and where
+    more than `most_iops` are asked of this machine. A look at a machine that was too loaded corrects nothing.
     """
     varying = without_history(model)
-    found: list[Tail] = []
+    searches = _searches(varying, depths, most_iops)
+    told = [search for search in searches if search.is_told]
+    for number in range(_LOOKS):
+        # There and back, so that no depth is always the first.
+        for search in told[:: 1 if number % 2 == 0 else -1]:
+            bench.set(varying, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=_tails(searches))
+            cut_s = ramp_s(search.length_s)
+            measured = bench.run(Job(search.asked, "random", _BLOCK, search.depth, cut_s + search.length_s))
+            if not measured.too_loaded:
+                search.learn(measured.requests.after(cut_s * 1000).latency_ns)
+    for search in searches:
+        search.end()
+    return _tails(searches)
+
+
+def _searches(varying: DeviceModel, depths: Sequence[int], most_iops: float) -> list["Search"]:
     are_alike = varying.read_latency_ns == varying.write_latency_ns
+    searches = []
     for (asked, ops), depth in itertools.product((_TOGETHER if are_alike else _APART).items(), sorted(set(depths))):
         latency_ns = _closed_ns(varying, depth, ops)
         iops = depth / float(latency_ns.mean()) * 1e9 if latency_ns.any() else math.inf
         length_s = max(_LOOK_S, _LOOK_REQUESTS / iops)
-        thinned = Thinned.of(latency_ns)
-        if thinned.is_constant:
-            continue
-        job = Job(asked, "random", _BLOCK, depth, ramp_s(seconds) + length_s)
-
-        def look(points: Points, job: Job = job, ops: Sequence[Op] = ops) -> Floats | None:
-            tails = [*found, *((op, job.queue_depth, points) for op in ops)]  # noqa: B023 - as it is now
-            bench.set(varying, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=tails)
-            measured = bench.run(job)
-            return None if measured.too_loaded else measured.requests.after(ramp_s(seconds) * 1000).latency_ns.astype(float)
-
         is_told = _waits_for_nothing(varying, depth, iops) and iops <= most_iops and length_s <= _LONGEST_LOOK_S
-        points = thinned.settle(look) if is_told else []
-        found += [(op, depth, points) for op in ops]
-    return found
+        thinned = Thinned.of(latency_ns)
+        if not thinned.is_constant:
+            searches.append(Search(thinned, asked, ops, depth, length_s, is_told))
+    return searches
+
+
+def _tails(searches: Sequence["Search"]) -> list[Tail]:
+    return [(op, search.depth, search.points) for search in searches for op in search.ops]
 
 
 @dataclass(frozen=True)
@@ -105,54 +116,78 @@ class Thinned:
         """Whether nothing is longer than the median."""
         return len(self.latency_ns) == 1
 
-    def settle(self, look: Callable[[Points], Floats | None]) -> Points:
-        """Returns the points of a tail with which a `look` at realised latencies in ns sees as many long ones as there are.
+    def without(self, added: Floats) -> tuple[Floats, Points]:
+        """Returns the shares that are drawn to leave room for those that are `added` at each latency, and that tail's points."""
+        thinned = np.clip(self.exceeding - added, 0, self.exceeding)
+        drawn = isotonic_regression(thinned, weights=self._certainty * self.standing_for, increasing=False).x
+        # Less than one of the sample is none.
+        drawn = np.where(drawn * _SIMULATED < 1, 0, drawn)
+        is_all = drawn >= _LEVEL * self.exceeding
+        is_all[-1] = is_all[-2]  # where none exceed it
+        return np.where(is_all, self.exceeding, drawn), self._points(drawn, is_all)
 
-        No points if that is further from it than nothing taken back.
-        """
-        drawn, trust, missed_before = self.exceeding, iter(_TRUST), None
-        for _ in _TRUST:
-            missed = self._missed(look(self._points(drawn)))
-            if missed is None:
-                continue
-            if missed_before is None:
-                missed_before = self._distance(missed)
-            thinned = np.clip(drawn + next(trust) * missed, 0, self.exceeding)
-            drawn = isotonic_regression(thinned, weights=self._certainty * self.standing_for, increasing=False).x
-        points = self._points(drawn)
-        missed = self._missed(look(points))
-        if missed is None or missed_before is None:
-            return []
-        return points if self._distance(missed) < missed_before else []
+    def realised(self, latency_ns: npt.NDArray[np.int64]) -> Floats:
+        """Returns the shares of requests that exceeded each latency."""
+        return _exceeding(np.sort(latency_ns.astype(float)), self.latency_ns)
 
-    def _missed(self, realised_ns: Floats | None) -> Floats | None:
-        return None if realised_ns is None else self.exceeding - _exceeding(np.sort(realised_ns), self.latency_ns)
+    def distance(self, missed: Floats) -> float:
+        """Returns how much is missed at all latencies, in what counting so many requests leaves open at each."""
+        return float((np.abs(missed) * np.sqrt(self._certainty)).sum())
 
     @property
     def _certainty(self) -> Floats:
         """Of counting, at each latency: what is rare is told to a smaller share of all requests."""
         return 1 / np.maximum(self.exceeding, 1 / _LOOK_REQUESTS)
 
-    def _distance(self, missed: Floats) -> float:
-        """In what counting so many requests leaves open at each latency."""
-        return float((np.abs(missed) * np.sqrt(self._certainty)).sum())
-
-    def _points(self, drawn: Floats) -> Points:
+    def _points(self, drawn: Floats, is_all: npt.NDArray[np.bool_]) -> Points:
         """What is taken from each latency so that only `drawn` exceed it."""
-        # Less than one of the sample is none.
-        drawn = np.where(drawn * _SIMULATED < 1, 0, drawn)
-        is_all = drawn >= _LEVEL * self.exceeding
-        is_all[-1] = is_all[-2]  # where none exceed it
         # A latency that the share e exceeds becomes the one that e of those exceed that are drawn. Where that is level it jumps.
         reached = slice(0, int(np.argmax(drawn == 0)) + 1 if (drawn == 0).any() else len(drawn))
         shares = drawn[reached][::-1] + _FINEST * np.arange(len(drawn[reached]))
-        knots = np.quantile(self.sample_ns, 1 - drawn)
-        after = np.minimum(np.searchsorted(self.sample_ns, self.latency_ns, side="right"), len(self.sample_ns) - 1)
-        at = np.unique(np.concatenate([self.latency_ns, self.sample_ns[after], knots, knots + 1]))
+        edges = np.concatenate([self.latency_ns, np.quantile(self.sample_ns, 1 - drawn)])
+        # As many exceed what is between two of the sample: only the next one is certain to be beyond an edge.
+        after = np.minimum(np.searchsorted(self.sample_ns, edges, side="right"), len(self.sample_ns) - 1)
+        at = np.unique(np.concatenate([edges, self.sample_ns[after]]))
         at = at[at >= self.latency_ns[0]]
         taken = np.maximum(at - np.interp(_exceeding(self.sample_ns, at), shares, self.latency_ns[reached][::-1]), 0)
         taken[is_all[np.searchsorted(self.latency_ns, at, side="right") - 1]] = 0
         return [(round(at_ns), round(ns)) for at_ns, ns in zip(at.tolist(), taken.tolist(), strict=True)]
+
+
+@dataclass
+class Search:
+    """Looks for what is to be taken back at one depth; `points` is what is in force at the next look."""
+
+    thinned: Thinned
+    asked: Op
+    ops: Sequence[Op]
+    depth: int
+    length_s: float
+    """Of a look."""
+    is_told: bool
+    """Whether looks tell what is to be taken back; nothing is where they do not."""
+    points: Points = field(init=False)
+    _drawn: Floats = field(init=False)
+    _added: list[Floats] = field(default_factory=list, init=False)
+    _missed: list[Floats] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self._drawn, self.points = self.thinned.without(np.zeros_like(self.thinned.exceeding))
+
+    def learn(self, latency_ns: npt.NDArray[np.int64]) -> None:
+        """Corrects the points by a look at realised latencies in ns: by what was added in all so far."""
+        realised = self.thinned.realised(latency_ns)
+        self._added.append(realised - self._drawn)
+        self._missed.append(self.thinned.exceeding - realised)
+        self._drawn, self.points = self.thinned.without(np.median(self._added, axis=0))
+
+    def end(self) -> None:
+        """Leaves no points if the later looks were no nearer to the device than the first, with nothing taken back."""
+        later = self._missed[1:]
+        late = later[len(later) // 2 :]
+        distance = self.thinned.distance
+        if not late or distance(np.median(late, axis=0)) >= distance(self._missed[0]):
+            self.points = []
 
 
 def _waits_for_nothing(model: DeviceModel, depth: int, iops: float) -> bool:

@@ -125,7 +125,7 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
         settled = settle(table, model, _SETTLE_S, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), most_iops=ceiling_per_s)
         floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
         print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
-        tails = settle_tails(table, model, _SETTLE_S, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), settled, most_iops=ceiling_per_s)
+        tails = settle_tails(table, model, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), settled, most_iops=ceiling_per_s)
         table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=tails)
         with source(table.disk.block_device, write=False, size_bytes=0) as found:
             again = measure(found.target, write=False, seconds=seconds, folder=folder, depths=HELD_OUT_DEPTHS)
