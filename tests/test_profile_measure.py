@@ -10,7 +10,8 @@ from tickdisk.calibrate import Job, Target
 from tickdisk.calibrate.fio import Requests
 from tickdisk.profile.measure import ROUNDS, measure, rounds
 
-_QUIET = host.Load(1, 0, 0, 0, 0, 0)
+_QUIET_SHARE = 0.005
+"""Of steal: below what counts as too much."""
 
 
 class _Disk:
@@ -57,3 +58,30 @@ def test_more_seconds_are_more_rounds_not_longer_ones(tmp_path: Path, monkeypatc
         assert len(found.rounds) == rounds(seconds)
         lengths.append(next(job.seconds for job in disk.jobs[::-1] if job.queue_depth == 1))
     assert lengths[0] == lengths[1]
+
+
+@pytest.mark.parametrize(
+    ("stolen", "repeats", "too_loaded", "most"),
+    [
+        (0, 0, False, _QUIET_SHARE),
+        (4, 4, False, _QUIET_SHARE),
+        (ROUNDS + 2, ROUNDS, True, 0.03),  # two of these are among the nine, those with the least
+        (100, ROUNDS, True, 0.10),
+    ],
+)
+def test_for_rounds_that_were_stolen_there_are_others(
+    stolen: int, repeats: int, too_loaded: bool, most: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = iter([(number + 2) / 100 for number in range(stolen)] + [_QUIET_SHARE] * 100)
+    disk = _Disk(1000)
+
+    class Meter:
+        def read(self) -> host.Load:
+            return host.Load(1, next(shares) if disk.jobs[-1].pattern == "random" else 0.5, 0, 0, 0, 0)
+
+    monkeypatch.setitem(measure.__globals__, "run_job", disk.run)
+    monkeypatch.setattr(host, "LoadMeter", Meter)
+    (found,) = measure(Target(tmp_path, 0, 1), write=False, seconds=12, folder=tmp_path, depths=(1,), say=lambda _: None).samples
+    assert len(found.rounds) == ROUNDS
+    assert (found.repeats, found.too_loaded) == (repeats, too_loaded)
+    assert max(load.steal_share for load in found.loads) == most

@@ -211,6 +211,6 @@ class FitLine(Part):
     client_cpu_share: float = 0.0
     """For how much of a round fio itself was on its core, at most: near 1 it was waited for as much as the disk."""
     repeats: Annotated[int, Field(ge=0)]
-    """Rounds that were run again because the machine was too loaded."""
+    """Rounds beside those that were kept, because the machine was too loaded in some."""
     too_loaded: bool
     """Whether a round that was kept still was."""

@@ -20,10 +20,20 @@ import numpy.typing as npt
 from scipy.stats import bootstrap
 
 from tickdisk import device, memory
-from tickdisk.calibrate import LIMITS, Job, bench, settle, settle_tails
+from tickdisk.calibrate import Job, bench, settle, settle_tails
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
-from tickdisk.profile.measure import BEYOND, BLOCK_BYTES, FIT_DEPTHS, HELD_OUT_DEPTHS, ROUNDS, Measurements, Sample, measure
+from tickdisk.profile.measure import (
+    BEYOND,
+    BLOCK_BYTES,
+    FIT_DEPTHS,
+    HELD_OUT_DEPTHS,
+    LIMITS_OF_ROUNDS,
+    ROUNDS,
+    Measurements,
+    Sample,
+    measure,
+)
 from tickdisk.profile.profile import profile
 from tickdisk.profile.target import source
 
@@ -118,7 +128,10 @@ def _interval(disk: Sample, other: Sample, share: float) -> tuple[float, float] 
 
 def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, float]:
     """What is measured on an emulated device, and how many requests a second one without delay serves here."""
-    with memory.folder() as folder, bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS) as table:
+    with (
+        memory.folder() as folder,
+        bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS_OF_ROUNDS) as table,
+    ):
         without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS))
         ceiling_per_s = without_delay.requests.requests_per_s
         assert ceiling_per_s is not None, "fio makes requests or fails"
