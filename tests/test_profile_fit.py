@@ -107,7 +107,7 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
     measurements, model = known
     lines = evidence(model, measurements, FIT_DEPTHS)
     assert [(line.queue_depth, line.used) for line in lines] == [
-        (depth, "fit" if depth in FIT_DEPTHS else "held_out") for depth in (1, 2, 3, 6, 8, 12, 24, 32, 40, 64, 96)
+        (depth, "fit" if depth in FIT_DEPTHS else "held_out") for depth in (1, 2, 3, 6, 8, 12, 20, 28, 32, 36, 48, 64, 96)
     ]
     kept = [line for line in lines if line.used == "held_out"]
     for line, (p50, p99) in zip(kept, held_out(model, measurements), strict=True):
@@ -123,7 +123,7 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
     off = tuple(line.model_copy(update={"p50_error": 0.06}) for line in lines)
     assert "p50 within 6.0%" in verdict(model.model_copy(update={"fit": off}))
     assert "not as close as" in verdict(model.model_copy(update={"fit": off}))
-    assert len(screen(model.model_copy(update={"fit": lines})).splitlines()) == 15
+    assert len(screen(model.model_copy(update={"fit": lines})).splitlines()) == 4 + len(lines)
     busy = tuple(line.model_copy(update={"client_cpu_share": line.queue_depth / 100}) for line in lines)
     assert "for up to 96% of the time (read, depth 96): there it was waited for" in screen(model.model_copy(update={"fit": busy}))
     assert "waited for as much" not in screen(model.model_copy(update={"fit": lines}))
