@@ -12,7 +12,10 @@ from conftest import BIN
 
 from tickdisk.errors import TickdiskError
 from tickdisk.profile import empty, profile, source
-from tickdisk.profile.measure import rounds
+from tickdisk.profile.measure import FIT_DEPTHS, HELD_OUT_DEPTHS, rounds
+
+_JOBS = len((*FIT_DEPTHS, *HELD_OUT_DEPTHS)) + 1
+"""A round of a profile: each depth, and sequential reads."""
 
 SIZE = 32 << 20
 Attach = Callable[[Path], Path]
@@ -163,7 +166,7 @@ def test_who_is_interrupted_leaves_nothing(tmp_path: Path, number: signal.Signal
     command = [BIN / "tickdisk", "device", "profile", folder, "-o", output, "--seconds", "30", "--size", "32M"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith(f"round 1 of {rounds(30)}: 12 jobs, about")
+        assert process.stdout.readline().startswith(f"round 1 of {rounds(30)}: {_JOBS} jobs, about")
         deadline = time.monotonic() + 10
         while not (children := Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()):
             assert time.monotonic() < deadline
