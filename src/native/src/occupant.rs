@@ -3,9 +3,10 @@
 //! A loop device hands its requests on by a worker of the kernel, an ordinary thread. Woken while the emulator's core has nothing to do
 //! for a moment it is put there, and stays: to the scheduler the core has no load, because real-time threads are none. So it waits
 //! whenever these work or spin, and with it up to half of the requests, for about as long as a request takes. No thread is put on a
-//! core that has an ordinary one already if another core would have it sooner: this one needs the core for nothing, and takes a small
-//! share of it from others. Only one core can be kept so, and another must be there. Few requests in flight are better off without:
-//! nobody spins for long, and whoever takes the next is woken in no time on a core that only idles.
+//! core that has an ordinary one already if another core would have it sooner: this one needs the core for nothing, and lets any other
+//! that waits have it at once, which a worker that was put there all the same would else wait for until the next tick. Only one core
+//! can be kept so, and another must be there. Few requests in flight are better off without: nobody spins for long, and whoever takes
+//! the next is woken in no time on a core that only idles.
 
 use std::mem;
 use std::sync::OnceLock;
@@ -79,7 +80,7 @@ impl Occupant {
 
     fn occupy(&self, until_ns: u64) {
         while now_ns() < until_ns && !self.is_stopped() {
-            std::hint::spin_loop();
+            thread::yield_now();
         }
     }
 
