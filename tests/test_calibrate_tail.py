@@ -1,5 +1,6 @@
 """Long latencies, taken back on a bench that adds to some requests what is known: nothing else of a machine."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -30,19 +31,24 @@ _SETTLED = calibrate.Settled(15_000, [(2, 12_000)], 1, cast("Measured", None))
 
 
 class _Machine:
-    """Answers as the model does, less what is taken back from long ones, and some us more or less; some requests take longer."""
+    """Answers as the model does, less what is taken back from long ones, later by what the floor lacks, and some us more or less.
+
+    Some requests take longer.
+    """
 
     def __init__(self, share: float, longer_ns: int, *, requests: int = _REQUESTS, too_loaded: bool = False) -> None:
         self._share, self._longer_ns, self._requests, self._too_loaded = share, longer_ns, requests, too_loaded
         self.looks: list[tuple[int, device.DeviceModel]] = []
-        self.floors: set[tuple[int, int]] = set()
+        self.floors: list[dict[int, int]] = []
+        self.late_ns = [(1, 15_000), (2, 12_000)]
         self.seed = 0
 
     def set(
         self, model: device.DeviceModel, *, floor_ns: int, deep_floors: list[tuple[int, int]], tails: list[device.Tail]
     ) -> None:
         self.model, self.tails = model, {(op, depth): points for op, depth, points in tails}
-        self.floors |= {(1, floor_ns), *deep_floors}
+        self._floors = [(1, floor_ns), *deep_floors]
+        self.floors.append(dict(self._floors))
 
     def run(self, job: Job) -> Measured:
         self.looks.append((job.queue_depth, self.model))
@@ -55,6 +61,8 @@ class _Machine:
         for number, op in enumerate(kinds):
             at_ns, taken_ns = np.array(self.tails.get((op, job.queue_depth), []) or [(0, 0)]).T
             latency_ns = latency_ns - np.where(ops == number, np.interp(latency_ns, at_ns, taken_ns).astype(np.int64), 0)
+        late_ns, floor_ns = (round(np.interp(job.queue_depth, *np.transpose(each))) for each in (self.late_ns, self._floors))
+        latency_ns += late_ns - floor_ns
         latency_ns += random.normal(0, 1000, count).astype(np.int64)
         latency_ns += np.where(random.random(count) < self._share, self._longer_ns, 0)
         requests = Requests(np.full(count, 10_000), latency_ns, ops == 1, np.full(count, 4096))
@@ -67,12 +75,12 @@ def _model(**parts: Any) -> device.DeviceModel:
 
 
 def _settled(machine: _Machine, model: device.DeviceModel, depths: tuple[int, ...], most: float = 1e9) -> list[device.Tail]:
-    return calibrate.settle_tails(cast("calibrate.Bench", machine), model, depths, _SETTLED, most)
+    return list(calibrate.settle_tails(cast("calibrate.Bench", machine), model, depths, _SETTLED, most).tails)
 
 
 def _quantiles(model: device.DeviceModel, depth: int, tails: list[device.Tail], share: float, longer_ns: int) -> Any:
     machine = _Machine(share, longer_ns, requests=200_000)
-    machine.set(model, floor_ns=0, deep_floors=[], tails=tails)
+    machine.set(model, floor_ns=_SETTLED.floor_ns, deep_floors=_SETTLED.deep_floors, tails=tails)
     latency_ns = machine.run(Job("read_write", "random", 4096, depth, 1.0)).requests.latency_ns
     return np.quantile(latency_ns, [0.5, 0.95, 0.99, 0.999])
 
@@ -84,7 +92,7 @@ def test_with_what_the_machine_adds_latencies_are_distributed_as_they_should_be(
     machine.seed = 100 * seed
     tails = _settled(machine, model, (depth,))
     assert [tail[:2] for tail in tails] == [("read", depth), ("write", depth)]
-    assert machine.floors == {(1, 15_000), (2, 12_000)}, "the floors are in force meanwhile"
+    assert machine.floors[0] == {1: 15_000, 2: 12_000}, "the floors are in force meanwhile"
     wanted = _quantiles(model, depth, [], 0, 0)
     without, found = (_quantiles(model, depth, each, 0.005, 700_000) for each in ([], tails))
     assert without[2] > 1.15 * wanted[2], "what is added comes to what is drawn"
@@ -112,7 +120,7 @@ def test_a_machine_that_adds_some_us_takes_nothing_back(quantiles: list[list[flo
 
 def _latencies(model: device.DeviceModel, tails: list[device.Tail]) -> Any:
     machine = _Machine(0, 0, requests=200_000)
-    machine.set(model, floor_ns=0, deep_floors=[], tails=tails)
+    machine.set(model, floor_ns=_SETTLED.floor_ns, deep_floors=_SETTLED.deep_floors, tails=tails)
     return machine.run(Job("read_write", "random", 4096, 4, 1.0)).requests.latency_ns
 
 
@@ -137,7 +145,7 @@ def test_a_mode_that_the_machine_does_not_make_stays() -> None:
     tails = _settled(_Machine(0.01, 5_000_000, requests=50_000), model, (2,))  # as many, but between the two
     plain, found = (_quantiles(model, 2, each, 0, 0) for each in ([], tails))
     machine = _Machine(0, 0, requests=200_000)
-    machine.set(model, floor_ns=0, deep_floors=[], tails=tails)
+    machine.set(model, floor_ns=_SETTLED.floor_ns, deep_floors=_SETTLED.deep_floors, tails=tails)
     latency_ns = machine.run(Job("read_write", "random", 4096, 2, 1.0)).requests.latency_ns
     assert (latency_ns > 9_000_000).mean() == pytest.approx(0.01, rel=0.25)
     assert found[0] == pytest.approx(plain[0], rel=0.01)
@@ -168,7 +176,7 @@ def test_bursts_that_a_minority_of_the_looks_saw_take_nothing_back() -> None:
     machine, search = _Machine(0.004, 700_000, requests=50_000), _search(_latencies(model, []).astype(np.int64))
     for number in range(9):
         bursts = 0.05 if number in (1, 4, 5) else 0
-        machine.set(model, floor_ns=0, deep_floors=[], tails=[("read", 4, search.points)])
+        machine.set(model, floor_ns=_SETTLED.floor_ns, deep_floors=_SETTLED.deep_floors, tails=[("read", 4, search.points)])
         latency_ns = machine.run(Job("read", "random", 4096, 4, 1.0)).requests.latency_ns
         search.learn(latency_ns + 2_000_000 * (np.random.default_rng(number).random(len(latency_ns)) < bursts))
     search.end()
@@ -181,6 +189,15 @@ def test_depths_are_looked_at_in_turn() -> None:
     machine = _Machine(0.02, 700_000)
     _settled(machine, _model(), (2, 8))
     assert [depth for depth, _ in machine.looks][:6] == [2, 8, 8, 2, 2, 8]
+
+
+def test_floors_are_mended_where_they_were_found_in_another_minute() -> None:
+    machine, found = _Machine(0.005, 700_000), replace(_SETTLED, deep_floors=[(2, 12_000), (8, 57_000), (32, 20_000)])
+    machine.late_ns = [(1, 15_000), (2, 12_000), (8, 26_000), (32, 50_000)]
+    settled = calibrate.settle_tails(cast("calibrate.Bench", machine), _model(), (1, 2, 8), found)
+    assert (settled.floor_ns, [depth for depth, _ in settled.deep_floors]) == (15_000, [2, 8, 32])
+    assert [floor_ns for _, floor_ns in settled.deep_floors] == pytest.approx([12_000, 26_000, 20_000], abs=1_500)
+    assert machine.floors[0][8] == 57_000 and machine.floors[-1][8] == pytest.approx(26_000, abs=1_500), "in force meanwhile"
 
 
 def test_never_more_than_is_above_the_median() -> None:

@@ -3,7 +3,6 @@
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,7 +150,7 @@ class _Session:
 
     def _settled(self, model: DeviceModel) -> Settled:
         settled = settle(self._bench, model, self._seconds, self._depths)
-        return replace(settled, tails=settle_tails(self._bench, model, (1, *self._depths), settled))
+        return settle_tails(self._bench, model, (1, *self._depths), settled)
 
     def _device(self, model: DeviceModel, settled: Settled, shallow: list[Measured]) -> DeviceResult:
         p50_ns = summary.nominal_latency_ns(model, "read_write", _4K) + np.mean(off_ns(model, shallow, self._ramp_ms))

@@ -21,7 +21,7 @@ MOST_IOPS = 75_000
 """Above half of what two cores can serve requests wait for the emulator, which no floor can take back."""
 _LIVELY_IOPS = 20_000
 """With more a second it matters how they are spread, because they compete for cores."""
-_LEAST_GAIN = 0.25
+LEAST_GAIN = 0.25
 """By so much of what a floor is longer p50 must fall: where it does not the machine is busy, and only others come early."""
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
 _LOOK_PART = 1 / 8
@@ -105,7 +105,7 @@ def _together(
         if tried:
             nearest_ns, least_ns = _nearest(tried)
             longer_ns = next_ns - nearest_ns
-            if longer_ns > 0 and least_ns - missed_ns < _LEAST_GAIN * longer_ns:
+            if longer_ns > 0 and least_ns - missed_ns < LEAST_GAIN * longer_ns:
                 break
         tried.append((next_ns, missed_ns))
         next_ns = _corrected_ns(held, next_ns + missed_ns)

@@ -4,13 +4,13 @@ While a core stands still, or is behind, some requests take longer than the devi
 a hundred is then slow for two: for the one that the model draws, and for the one that the machine adds. So fewer are drawn: at a
 latency x that the share e(x) of requests exceeds on the device and that the machine makes n(x) exceed, e(x) - n(x), or what comes
 nearest to that and rises nowhere, as shares that exceed something cannot. What the machine makes is the median of several looks.
-Medians of latencies are the floors' (`settle`).
+Medians of latencies are the floors' (`settle`), which the same looks mend.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from scipy.optimize import isotonic_regression
 
 from tickdisk.calibrate.bench import Bench
 from tickdisk.calibrate.fio import Job, Op
+from tickdisk.calibrate.floors import Floors
 from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, without_history
 from tickdisk.calibrate.summary import latency_tolerance_ns
 from tickdisk.device import OPS, DeviceModel, Tail, simulate_closed
@@ -48,27 +49,31 @@ _APART: dict[Op, Sequence[Op]] = {"read": ("read",), "write": ("write",)}
 
 def settle_tails(
     bench: Bench, model: DeviceModel, depths: Sequence[int], settled: Settled, most_iops: float = MOST_IOPS
-) -> list[Tail]:
-    """Returns what is to be taken back from long latencies at each of `depths` where the device varies; with the floors in force.
+) -> Settled:
+    """Returns the floors with what is to be taken back from long latencies at each of `depths` where the device varies.
 
     All depths are looked at in turn, nine times, reads and writes together where they are alike. Nothing is taken back where that
     brings less than leaving it, where requests may wait for channels or the bandwidth, which early replies do not free, and where
-    more than `most_iops` are asked of this machine. A look at a machine that was too loaded corrects nothing.
+    more than `most_iops` are asked of this machine. A look at a machine that was too loaded corrects nothing. The floors are in
+    force meanwhile; those of the greater depths are mended by the medians of the looks.
     """
     varying = without_history(model)
     searches = _searches(varying, depths, most_iops)
-    told = [search for search in searches if search.is_told]
+    told, floors = [search for search in searches if search.is_told], Floors.of(settled)
     for number in range(_LOOKS):
         # There and back, so that no depth is always the first.
         for search in told[:: 1 if number % 2 == 0 else -1]:
-            bench.set(varying, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=_tails(searches))
+            bench.set(varying, floor_ns=settled.floor_ns, deep_floors=floors.in_force, tails=_tails(searches))
             cut_s = ramp_s(search.length_s)
             measured = bench.run(Job(search.asked, "random", _BLOCK, search.depth, cut_s + search.length_s))
             if not measured.too_loaded:
-                search.learn(measured.requests.after(cut_s * 1000).latency_ns)
+                latency_ns, median_ns = measured.requests.after(cut_s * 1000).latency_ns, search.thinned.median_ns
+                late_ns = floors.learn(search.depth, float(np.median(latency_ns)) - median_ns, median_ns)
+                search.learn(latency_ns - round(late_ns))
+    floors.end()
     for search in searches:
         search.end()
-    return _tails(searches)
+    return replace(settled, deep_floors=floors.in_force, tails=_tails(searches))
 
 
 def _searches(varying: DeviceModel, depths: Sequence[int], most_iops: float) -> list["Search"]:
@@ -110,6 +115,11 @@ class Thinned:
         points = _refined(points)
         told = _told(_exceeding(ordered, points))
         return cls(points[told], _exceeding(ordered, points[told]), np.diff(told, prepend=-1).astype(float), ordered)
+
+    @property
+    def median_ns(self) -> float:
+        """Of the sample."""
+        return float(np.median(self.sample_ns))
 
     @property
     def is_constant(self) -> bool:

@@ -135,11 +135,12 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
         without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS))
         ceiling_per_s = without_delay.requests.requests_per_s
         assert ceiling_per_s is not None, "fio makes requests or fails"
-        settled = settle(table, model, _SETTLE_S, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), most_iops=ceiling_per_s)
+        depths = (*FIT_DEPTHS, *HELD_OUT_DEPTHS)
+        settled = settle(table, model, _SETTLE_S, depths, most_iops=ceiling_per_s)
+        settled = settle_tails(table, model, depths, settled, most_iops=ceiling_per_s)
         floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
         print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
-        tails = settle_tails(table, model, (*FIT_DEPTHS, *HELD_OUT_DEPTHS), settled, most_iops=ceiling_per_s)
-        table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=tails)
+        table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=settled.tails)
         with source(table.disk.block_device, write=False, size_bytes=0) as found:
             again = measure(found.target, write=False, seconds=seconds, folder=folder, depths=HELD_OUT_DEPTHS)
     return again, ceiling_per_s
