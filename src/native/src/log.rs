@@ -16,8 +16,6 @@ pub const RECORD_BYTES: usize = 64;
 /// The writer is an ordinary thread, and may wait for the emulator's real-time ones for most of a second, in which a
 /// fast machine takes 200,000 requests. The records have their memory, some 40 MB, from the start.
 const CAPACITY: usize = 1 << 19;
-/// Written at once, one page: meanwhile the kernel may let no other thread have the core, and 1400 records take it 280 us.
-const PIECE: usize = 4096 / RECORD_BYTES;
 /// The sender only wakes a receiver that waits, so the writer looks instead of waiting: 26 million records a second fit.
 const PERIOD: Duration = Duration::from_millis(20);
 
@@ -96,18 +94,20 @@ impl Log {
 
 fn write_all(mut file: impl Write, receiver: &Receiver<Record>, counts: &Counts) {
     realtime::give_up();
-    let mut bytes = Vec::with_capacity(PIECE * RECORD_BYTES);
+    let mut bytes = Vec::with_capacity(CAPACITY * RECORD_BYTES);
     loop {
         let closing = counts.closing.load(Ordering::SeqCst);
-        receiver.try_iter().take(PIECE).for_each(|record| record.append_to(&mut bytes));
-        let records = bytes.len() / RECORD_BYTES;
-        let counter = if file.write_all(&bytes).is_ok() { &counts.written } else { &counts.lost };
-        counter.fetch_add(records as u64, Ordering::Relaxed);
-        bytes.clear();
+        receiver.try_iter().take(CAPACITY).for_each(|record| record.append_to(&mut bytes));
+        let records = (bytes.len() / RECORD_BYTES) as u64;
+        match file.write_all(&bytes) {
+            Ok(()) => counts.written.fetch_add(records, Ordering::Relaxed),
+            Err(_) => counts.lost.fetch_add(records, Ordering::Relaxed),
+        };
         if closing && records == 0 {
             return;
         }
-        if !closing && records < PIECE {
+        bytes.clear();
+        if !closing {
             thread::sleep(PERIOD);
         }
     }
