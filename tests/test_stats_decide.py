@@ -56,7 +56,7 @@ def test_smoke_decides_on_the_positive_control_only():
     assert controls.reasons == ()
     dose = verdict(effect(0.9, n=4), Plan(n=4, minimum_n=6, margin=0.2), controls=controls)
     assert dose.word == "not valid"
-    assert "4 pairs, fewer than the 6" in dose.reason
+    assert "n = 4, fewer than the 6 pairs" in dose.reason
     assert dose.needed_n == 6
 
 

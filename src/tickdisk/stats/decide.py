@@ -105,11 +105,11 @@ def verdict(
 
     obstacles = list(invalid)
     if effect.n < plan.minimum_n:
-        obstacles.append(f"{effect.n} pairs, fewer than the {plan.minimum_n} that a verdict needs")
+        obstacles.append(f"n = {effect.n}, fewer than the {plan.minimum_n} pairs that a verdict needs")
     elif effect.n < plan.n:
         obstacles.append(f"{effect.n} of {plan.n} planned pairs")
     elif not isfinite(p):
-        obstacles.append(f"{effect.n} pairs have no interval")
+        obstacles.append(f"n = {effect.n}, which gives no interval")
     obstacles += controls.reasons if controls is not None else ()
     if obstacles:
         return say("not valid", "; ".join(obstacles), plan.minimum_n if effect.n < plan.minimum_n else None)
