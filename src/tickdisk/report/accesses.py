@@ -215,7 +215,7 @@ class AccessStudy(Study):
             self.fact(name, row["per_event"], "requests", interval=interval, n=lives, source="captures", note=note)
             found = "different" if row["p_adjusted"] < self.plan.alpha else "inconclusive"
             size = _with_interval(row["per_event"], row["low"], row["high"])
-            few = f"{lives} lives, fewer than the {self.plan.minimum_n} that a verdict needs"
+            few = f"n = {lives}, fewer than the {self.plan.minimum_n} lives that a verdict needs"
             obstacles = [*self.invalid, *([few] if lives < self.plan.minimum_n else [])]
             self.claim(
                 name,
