@@ -13,6 +13,7 @@ WARNING = "2026-11-21 02:43:33: WARNING[Main]: system-wide fonts will be used"
 SIGNAL = "2026-11-21 03:17:08: [Main]: INFO: signal_handler(): got SIGTERM, shutting down."
 ERROR = "2026-11-21 02:35:59: ERROR[Main]: ServerError: AsyncErr: Lua: Runtime error from mod 'tickdisk_probe'"
 INDENTED = "2026-11-21 02:35:59: ERROR[Main]: \t[C]: in function 'error'"
+LEFT = "2026-11-23 19:05:11: ERROR[ConnectionSend]: con(4/1) dropped packet for non existent peer_id: 3"
 
 
 def test_errors_and_nothing_else(tmp_path: Path) -> None:
@@ -27,6 +28,11 @@ def test_errors_and_nothing_else(tmp_path: Path) -> None:
 def test_a_clean_log(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(f"{ACTION}\n{WARNING}\nno time stamp: ERROR\n")
     assert check_log(tmp_path / "log") == []
+
+
+def test_a_packet_to_a_player_who_has_left_is_no_error_and_what_follows_is(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(f"{LEFT}\nof the same\n{ERROR}\n")
+    assert check_log(tmp_path / "log") == ["Main: ServerError: AsyncErr: Lua: Runtime error from mod 'tickdisk_probe'"]
 
 
 def test_lines_that_continue_an_error_belong_to_it(tmp_path: Path) -> None:

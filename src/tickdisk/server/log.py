@@ -7,7 +7,11 @@ from tickdisk.errors import TickdiskError
 
 _LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: (?P<level>[A-Z]*)\[(?P<thread>[^\]]*)\]: (?P<text>.*)$")
 
-HARMLESS: dict[str, str] = {}
+HARMLESS = {
+    r"^con\(\d+/\d+\) dropped packet for non existent peer_id: \d+$": (
+        "the server was still sending to a player who had just left; a player who is lost instead fails its own actions"
+    ),
+}
 """Patterns of errors that do not count, each with its reason."""
 
 
