@@ -1,6 +1,7 @@
 """The emulated device against its model: what holds and what does not is told apart, on paper and on a real device."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import pytest
 
 from tickdisk import calibrate, device, host
 from tickdisk.calibrate.chains import CHAINS
-from tickdisk.calibrate.fidelity import _Made, _point
-from tickdisk.calibrate.settle import crowded
+from tickdisk.calibrate.fidelity import _Made, _point, _Run
+from tickdisk.calibrate.settle import Settled, crowded
 from tickdisk.calibrate.summary import percentile_of_runs_ns
 from tickdisk.report.calibration import verdict_of_points
 
@@ -133,6 +134,30 @@ def test_a_run_in_a_restless_minute_does_not_decide_a_point() -> None:
     assert (point.p99_ns, point.p99_runs_ns) == (3_000_000, (None, None, None))
     assert point.late_share == pytest.approx(0.05 / 3)
     assert (point.p99_is_near, point.p99_holds) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("late_shares", "depth", "tries", "counts"),
+    [
+        ([0.001], 1, 1, 1),
+        ([0.3, 0.0021, 0.002], 1, 3, 3),
+        ([0.3, 0.1, 0.2], 1, 3, 2),
+        ([0.3], 128, 1, 1),  # more than two cores serve
+    ],
+)
+def test_of_the_repeats_of_a_run_the_calmest_counts(
+    late_shares: list[float], depth: int, tries: int, counts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = device.NO_DELAY.model_copy(update={"name": "disk", "read_latency_ns": 100_000})
+    numbers, watched = iter(range(1, 9)), iter(late_shares)
+    table: Any = SimpleNamespace(set=lambda *_, **__: SimpleNamespace(number=next(numbers)))
+    run = _Run(table, seconds=1, runs=1, quiet_repeats=2)
+    measured = _run(10, 100_000, 0)[0].measured
+    monkeypatch.setattr(run, "_watched", lambda *_: (measured, next(watched)))
+    run.point(model, Settled(10_000, [], 1, measured), "read", depth)
+    (made,) = run._made
+    assert (made.repeats, made.setting, made.late_share) == (tries - 1, counts, late_shares[counts - 1])
+    assert next(watched, None) is None
 
 
 @pytest.mark.parametrize(

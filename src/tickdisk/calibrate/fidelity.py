@@ -5,7 +5,7 @@ arrival, before the floor is subtracted. The device's own times of replying deci
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +18,7 @@ from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fio import Job
-from tickdisk.calibrate.points import OURS, QUIET_LATE_SHARE, SCHEMA_VERSION, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
+from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, STILL_LATE_SHARE, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
 from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, settle
 from tickdisk.calibrate.summary import nominal_latency_ns, percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
@@ -51,8 +51,8 @@ def measure_fidelity(
     measured before one has its next, with floors that are found anew, so that no minute of the machine decides a point, unless
     it is so slow that its runs tell p99 together only.
 
-    A job is run again while the machine's load is above `limits`, at most `repeats` times, and while the machine stands still too
-    much to tell p99, at most `quiet_repeats` times; the last is kept.
+    A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept. A run is repeated
+    while the machine stands still so much that p99 shows it, at most `quiet_repeats` times; the one it disturbed least is kept.
     """
     with memory.folder() as fast:
         log, others, crossed = fast / "device.log", dict[str, str](), list[Point]()
@@ -126,19 +126,21 @@ class _Run:
         self._made: list[_Made] = []
 
     def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
-        """Runs a point; repeats of the run have the setting in common, and the last one counts."""
-        number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
+        """Runs a point; of the repeats of the run the one counts that the machine disturbed least, as seen before and after."""
         nominal_ns = nominal_latency_ns(model, op, _BLOCK)
         length = lasting_s(self._seconds, nominal_ns, depth) / self._runs + self._ramp_s
         job = Job(op, "random", _BLOCK, depth, length)
-        floor_ns, repeats = dict(settled.deep_floors).get(depth, settled.floor_ns), 0
+        floor_ns = dict(settled.deep_floors).get(depth, settled.floor_ns)
+        is_beyond = depth * 1e9 > MOST_IOPS * nominal_ns  # it is most likely not held to its model
+        tries: list[_Made] = []
         while True:
+            number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
             measured, late_share = self._watched(job, nominal_ns)
-            is_beyond = depth * 1e9 > MOST_IOPS * nominal_ns  # it is most likely not held to its model
-            if (late_share or 0) <= QUIET_LATE_SHARE or is_beyond or repeats == self._quiet_repeats:
+            tries.append(_Made(model, floor_ns, number, measured, late_share))
+            if (late_share or 0) <= STILL_LATE_SHARE or is_beyond or len(tries) > self._quiet_repeats:
                 break
-            repeats += 1
-        self._made.append(_Made(model, floor_ns, number, measured, late_share, repeats))
+        calmest = min(tries, key=lambda made: made.late_share or 0)
+        self._made.append(replace(calmest, repeats=len(tries) - 1))
 
     @property
     def _ramp_s(self) -> float:

@@ -65,9 +65,10 @@ def dose_response(
             alt.Chart(curve).mark_line(color=PALETTE[0], clip=True).encode(x, at("fit")),
         ]
         slope = fit.per_ms
+        blocks = "one block" if fit.blocks == 1 else f"{fit.blocks} blocks"
         words.append(
             f"Line: {slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms of latency, 95 % band, fitted to "
-            f"{fit.n} of them in {fit.blocks} blocks, R² within = {fit.r_squared:.2f}"
+            f"{fit.n} of them in {blocks}, R² within = {fit.r_squared:.2f}"
         )
     layers.append(alt.Chart(points).mark_circle(size=42, color=INK, opacity=0.65).encode(x, at("value")))
     return finish(alt.layer(*layers).properties(title=headed(heading or f"{_capital(title)} over storage latency", words)))
