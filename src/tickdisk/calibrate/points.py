@@ -17,8 +17,8 @@ SHARE_OF_CEILING = 0.5
 QUIET_LATE_SHARE = 0.005
 """Half of what p99 leaves: where the machine alone makes more of the requests late than this, it says nothing of the device."""
 STILL_LATE_SHARE = 0.002
-"""A fifth of what p99 leaves: a run is repeated where it is more, as p99 is the longer the more it is. With 0.1 ms p99 was 37 us
-too long in looks that said 0.25 %, 60 us in those that said 1.6 %."""
+"""A fifth of what p99 leaves: a run is repeated where it is more, as p99 is the longer the more it is. With 0.1 ms p99 lay 37 us
+above the median where looks said 0.25 %, 60 us where they said 1.6 %."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 3_000, 0.02, 50_000, 0.10, 0.02
 
 
