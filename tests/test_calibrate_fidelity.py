@@ -1,13 +1,15 @@
 """The emulated device against its model: what holds and what does not is told apart, on paper and on a real device."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tickdisk import calibrate, device, host
+from tickdisk import calibrate, device, host, standstill
 from tickdisk.calibrate.chains import CHAINS
 from tickdisk.calibrate.fidelity import _Made, _point, _Run
 from tickdisk.calibrate.settle import Settled, crowded
@@ -35,6 +37,7 @@ POINT: dict[str, Any] = {
     "steal_share": 0,
     "pressure_cpu_share": 0,
     "late_share": 0.001,
+    "taken_share": 0.005,
     "repeats": 0,
     "too_loaded": False,
 }
@@ -44,7 +47,7 @@ def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
     bare = POINT | {"device": "no_delay", "latency_ns": 0, "p50_ns": 20_000, "nominal_p50_ns": 0, "iops": 100_000}
     return calibrate.Fidelity.model_validate(
         {
-            "schema_version": 4,
+            "schema_version": 5,
             "machine": {},
             "fio": "fio-3",
             "seconds_per_point": 1,
@@ -119,16 +122,16 @@ def _run(count: int, ns: int, late_share: float) -> tuple[_Made, Any]:
     job = calibrate.Job("read", "random", 4096, 1, 1)
     measured = calibrate.Measured(job, requests, {}, 0, host.Load(1, late_share, 0, 0, 0, 0), 1, too_loaded=False)
     model = device.NO_DELAY.model_copy(update={"name": "slow", "read_latency_ns": ns})
-    return _Made(model, ns // 100, 1, measured, late_share, 1), np.full(count, ns)
+    return _Made(model, ns // 100, 1, measured, late_share, late_share / 2), np.full(count, ns)
 
 
 def test_a_run_in_a_restless_minute_does_not_decide_a_point() -> None:
     runs = [_run(2000, ns, late) for ns, late in ((1_000_000, 0), (1_020_000, 0.05), (1_010_000, 0))]
-    point = _point("tickdisk", runs, 0.1)
+    point = _point("tickdisk", runs, 0.1, repeats=3)
     assert (point.runs, point.n, point.repeats, point.steal_share) == (3, 6000, 6, 0.05)
     assert (point.p50_ns, point.nominal_p50_ns, point.floor_ns) == (1_010_000, 1_010_000, 10_100)
     assert (point.p99_ns, point.p99_runs_ns) == (1_010_000, (1_000_000, 3_020_000, 1_010_000))
-    assert (point.late_share, point.p99_holds) == (0, True)
+    assert (point.late_share, point.taken_share, point.p99_holds) == (0, 0, True)
     # 500 requests do not tell p99, 1500 do: then one run decides it, and how late the machine made it counts.
     point = _point("tickdisk", [_run(500, 1_000_000, late) for late in (0, 0.05, 0)], 0.1)
     assert (point.p99_ns, point.p99_runs_ns) == (3_000_000, (None, None, None))
@@ -137,27 +140,57 @@ def test_a_run_in_a_restless_minute_does_not_decide_a_point() -> None:
 
 
 @pytest.mark.parametrize(
-    ("late_shares", "depth", "tries", "counts"),
+    ("taken_shares", "depth", "tries", "kept"),
     [
-        ([0.001], 1, 1, 1),
-        ([0.3, 0.0021, 0.002], 1, 3, 3),
-        ([0.3, 0.1, 0.2], 1, 3, 2),
-        ([0.3], 128, 1, 1),  # more than two cores serve
+        ([0.001, 0.01], 1, (1, 1), [1, 2]),
+        ([0.3, 0.011, 0.01, 0.001], 1, (3, 1), [3, 4]),
+        ([0.3, 0.2, 0.1, 0.001, 0.01], 1, (3, 2), [4, 5]),  # a quiet minute makes up for the one before
+        ([0.3, 0.1, 0.4, 0.04, 0.2, 0.3], 1, (3, 3), [2, 4]),
+        ([0.3, 0.1], 128, (1, 1), [1, 2]),  # more than two cores serve
     ],
 )
-def test_of_the_repeats_of_a_run_the_calmest_counts(
-    late_shares: list[float], depth: int, tries: int, counts: int, monkeypatch: pytest.MonkeyPatch
+def test_of_all_runs_of_a_point_the_calmest_count(
+    taken_shares: list[float], depth: int, tries: tuple[int, int], kept: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = device.NO_DELAY.model_copy(update={"name": "disk", "read_latency_ns": 100_000})
-    numbers, watched = iter(range(1, 9)), iter(late_shares)
+    numbers, watched = iter(range(1, 9)), iter(taken_shares)
     table: Any = SimpleNamespace(set=lambda *_, **__: SimpleNamespace(number=next(numbers)))
-    run = _Run(table, seconds=1, runs=1, quiet_repeats=2)
-    measured = _run(10, 100_000, 0)[0].measured
-    monkeypatch.setattr(run, "_watched", lambda *_: (measured, next(watched)))
-    run.point(model, Settled(10_000, [], 1, measured), "read", depth)
-    (made,) = run._made
-    assert (made.repeats, made.setting, made.late_share) == (tries - 1, counts, late_shares[counts - 1])
+    run = _Run(table, seconds=1, runs=2, quiet_repeats=2)
+    measured = _run(2000, 100_000, 0)[0].measured
+    monkeypatch.setattr(run, "_watched", lambda *_, **__: (replace(measured, job=job), 0.0, next(watched)))
+    job = calibrate.Job("read", "random", 4096, depth, 1)
+    made = []
+    for number in (1, 2):
+        run.point(number, model, Settled(10_000, [], 1, measured), "read", depth)
+        made.append(len(run._made["disk", "read", depth]))
+    assert (made[0], made[1] - made[0]) == tries
     assert next(watched, None) is None
+    rows = [
+        {"setting": each + 1, "op": "read", "length": 4096, "arrival_ns": at, "nominal_ns": at + 100_000 + each}
+        for each in range(len(taken_shares))
+        for at in range(0, 2_000_000_000, 1_000_000)
+    ]
+    (point,) = run.points(pd.DataFrame(rows))
+    assert (point.runs, point.repeats) == (2, sum(tries) - 2 + 2)
+    assert point.nominal_p50_ns == 100_000 + int(np.mean(kept)) - 1
+    assert point.taken_share == np.median([taken_shares[number - 1] for number in kept])
+
+
+def test_a_run_begins_in_a_quiet_moment_if_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = _run(10, 100_000, 0)[0].measured
+    table: Any = SimpleNamespace(run=lambda _: measured)
+
+    def watched(gaps_ns: list[int], *, wait: bool = True, repeats: int = 1) -> tuple[Any, float | None, float | None]:
+        looks = iter(gaps_ns)
+        monkeypatch.setattr(calibrate.fidelity, "_look", lambda: standstill.Standstills(1.0, [next(looks)], 1))
+        told = _Run(table, seconds=1, runs=1, quiet_repeats=repeats)._watched(measured.job, 100_000, wait=wait)
+        assert next(looks, None) is None
+        return told
+
+    assert watched([30_000_000, 10_000_000, 20_000_000])[2] == pytest.approx(0.015), "a look at the end, and the last before"
+    assert watched([10_000_000, 20_000_000])[2] == pytest.approx(0.015)
+    assert watched([30_000_000] * 7)[2] == pytest.approx(0.03), "none came"
+    assert watched([30_000_000] * 2, wait=False)[2] == watched([30_000_000] * 2, repeats=0)[2] == pytest.approx(0.03)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,11 @@ class Standstills:
     gaps_ns: Sequence[int]
     cores: int
 
+    @property
+    def taken_share(self) -> float:
+        """Which share of the cores' time was taken."""
+        return sum(self.gaps_ns) / (self.seconds * 1e9 * self.cores)
+
     def late_share(self, allowed_ns: int, latency_ns: int) -> float:
         """Returns which share of requests of a latency the machine alone makes late by more than is allowed, one after another.
 

@@ -5,7 +5,7 @@ arrival, before the floor is subtracted. The device's own times of replying deci
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +18,7 @@ from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fio import Job
-from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, STILL_LATE_SHARE, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
+from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, STILL_TAKEN_SHARE, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
 from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, settle
 from tickdisk.calibrate.summary import nominal_latency_ns, percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
@@ -31,6 +31,8 @@ PIPES_BYTES_PER_S = (150e6, 550e6, 1e9, 2e9)
 _P99_REQUESTS = 1_100
 """Ten beyond, and some for what is late."""
 _LOOK_S = 0.2
+_WAITS = 5
+"""Looks that wait for a moment in which the machine is still: it changes within seconds."""
 _BLOCK, _PIPE_BLOCK, _PIPE_DEPTH, _SIZE_BYTES = 4 << 10, 1 << 20, 16, 1 << 30
 
 
@@ -51,8 +53,10 @@ def measure_fidelity(
     measured before one has its next, with floors that are found anew, so that no minute of the machine decides a point, unless
     it is so slow that its runs tell p99 together only.
 
-    A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept. A run is repeated
-    while the machine stands still so much that p99 shows it, at most `quiet_repeats` times; the one it disturbed least is kept.
+    A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept. A run begins, where
+    there may be `quiet_repeats`, in a quiet moment if one comes. While the machine takes so much of the cores that p99 shows it,
+    the run is repeated, at most so many times, and in a quiet minute those of before are made up for: of all runs of a point
+    `runs` are kept, those that the machine disturbed least. What they measured has no part in it.
     """
     with memory.folder() as fast:
         log, others, crossed = fast / "device.log", dict[str, str](), list[Point]()
@@ -63,15 +67,15 @@ def measure_fidelity(
                 crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats)
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
             run = _Run(table, seconds, runs, quiet_repeats)
-            for _ in range(runs):
+            for number in range(1, runs + 1):
                 bare = settle(table, NO_DELAY, seconds, before=_look)
                 for depth in depths:
-                    run.point(NO_DELAY, bare, "read", depth)
+                    run.point(number, NO_DELAY, bare, "read", depth)
                 for model in models:
                     settled = settle(table, model, seconds, depths, before=_look)
                     for depth in depths:
                         for op in ("read", "write"):
-                            run.point(model, settled, op, depth)
+                            run.point(number, model, settled, op, depth)
             if table.disk.status()["log_overflow"]:
                 raise TickdiskError("the device's log could not keep up with its requests; run it again on a quieter machine")
             pipes = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in ("read", "write")]
@@ -103,15 +107,23 @@ def _look() -> standstill.Standstills:
 
 @dataclass(frozen=True)
 class _Made:
-    """A run of a point."""
+    """A run of a point, and what the machine alone did before and after it, where somebody looked."""
 
     model: DeviceModel
     floor_ns: int
     setting: int
     measured: Measured
     late_share: float | None = None
-    repeats: int = 0
-    """Because the machine was restless."""
+    taken_share: float | None = None
+
+    @property
+    def disturbed(self) -> tuple[bool, float]:
+        """What is least for the run that the machine disturbed least."""
+        return self.measured.too_loaded, self.taken_share or 0.0
+
+    @property
+    def is_still(self) -> bool:
+        return self.disturbed <= (False, STILL_TAKEN_SHARE)
 
 
 _Said = tuple[_Made, npt.NDArray[np.int64]]
@@ -123,37 +135,41 @@ class _Run:
 
     def __init__(self, table: Bench, seconds: float, runs: int, quiet_repeats: int) -> None:
         self._bench, self._seconds, self._runs, self._quiet_repeats = table, seconds, runs, quiet_repeats
-        self._made: list[_Made] = []
+        self._made: dict[tuple[str, str, int], list[_Made]] = {}
 
-    def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
-        """Runs a point; of the repeats of the run the one counts that the machine disturbed least, as seen before and after."""
+    def point(self, number: int, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
+        """Runs a point for the `number`th time, until so many of its runs, counted from 1, saw a machine that was still."""
+        made = self._made.setdefault((model.name, op, depth), [])
         nominal_ns = nominal_latency_ns(model, op, _BLOCK)
         length = lasting_s(self._seconds, nominal_ns, depth) / self._runs + self._ramp_s
         job = Job(op, "random", _BLOCK, depth, length)
         floor_ns = dict(settled.deep_floors).get(depth, settled.floor_ns)
-        is_beyond = depth * 1e9 > MOST_IOPS * nominal_ns  # it is most likely not held to its model
-        tries: list[_Made] = []
-        while True:
-            number = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
-            measured, late_share = self._watched(job, nominal_ns)
-            tries.append(_Made(model, floor_ns, number, measured, late_share))
-            if (late_share or 0) <= STILL_LATE_SHARE or is_beyond or len(tries) > self._quiet_repeats:
+        is_held = depth * 1e9 <= MOST_IOPS * nominal_ns  # most likely; what is beyond is not worth the time
+        for _ in range(1 + (self._quiet_repeats if is_held else 0)):
+            setting = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
+            made.append(_Made(model, floor_ns, setting, *self._watched(job, nominal_ns, wait=is_held)))
+            if sum(each.is_still for each in made) >= number:
                 break
-        calmest = min(tries, key=lambda made: made.late_share or 0)
-        self._made.append(replace(calmest, repeats=len(tries) - 1))
 
     @property
     def _ramp_s(self) -> float:
         return ramp_s(self._seconds / self._runs)
 
-    def _watched(self, job: Job, nominal_ns: int) -> tuple[Measured, float | None]:
-        """Runs a job after a look at how still the machine stands, and before one, where there is a model to hold it to."""
+    def _watched(self, job: Job, nominal_ns: int, *, wait: bool) -> tuple[Measured, float | None, float | None]:
+        """Runs a job between two looks at how still the machine stands; one, where there is no model to hold it to.
+
+        Returns, beside it, which share of its requests the machine alone makes late, and of the cores' time it takes.
+        """
         before = _look()
+        for _ in range(_WAITS if wait and self._quiet_repeats else 0):
+            if before.taken_share <= STILL_TAKEN_SHARE:
+                break
+            before = _look()
         measured = self._bench.run(job)
         if nominal_ns == 0:
-            return measured, None
+            return measured, None, None
         seen = standstill.both(before, _look())
-        return measured, seen.late_share(allowed_p99_ns(nominal_ns), nominal_ns)
+        return measured, seen.late_share(allowed_p99_ns(nominal_ns), nominal_ns), seen.taken_share
 
     def pipe(self, op: Literal["read", "write"], bytes_per_s: int) -> Pipe:
         """Measures a bandwidth."""
@@ -173,20 +189,25 @@ class _Run:
         """Returns the points, with what the log says that the model said of the same requests."""
         log = log[log["length"] == _BLOCK]
         by_setting = dict(tuple(log.groupby(["setting", "op"])))
-        said: dict[tuple[str, str, int], list[_Said]] = {}
-        for made in self._made:
-            job = made.measured.job
-            own = by_setting[made.setting, job.op].tail(len(made.measured.requests))
-            if len(own) < len(made.measured.requests):
-                raise TickdiskError(f"{job.name} on {made.model.name}: the device's log lacks requests; run it again")
-            begun_ns = int(own["arrival_ns"].iloc[0]) + int(self._ramp_s * 1e9)
-            kept = own[own["arrival_ns"] >= begun_ns]
-            said_ns = (kept["nominal_ns"] - kept["arrival_ns"]).to_numpy()
-            said.setdefault((made.model.name, job.op, job.queue_depth), []).append((made, said_ns))
-        return [_point(OURS, runs, self._ramp_s) for runs in said.values()]
+        return [self._told(made, by_setting) for made in self._made.values()]
+
+    def _told(self, made: Sequence[_Made], by_setting: Mapping[tuple[int, str], pd.DataFrame]) -> Point:
+        kept = sorted(made, key=lambda each: each.disturbed)[: self._runs]
+        runs = [(each, self._said_ns(each, by_setting)) for each in sorted(kept, key=lambda each: each.setting)]
+        return _point(OURS, runs, self._ramp_s, repeats=len(made) - len(kept))
+
+    def _said_ns(self, made: _Made, by_setting: Mapping[tuple[int, str], pd.DataFrame]) -> npt.NDArray[np.int64]:
+        """Returns what the model said of the requests of a run after its ramp."""
+        job = made.measured.job
+        own = by_setting[made.setting, job.op].tail(len(made.measured.requests))
+        if len(own) < len(made.measured.requests):
+            raise TickdiskError(f"{job.name} on {made.model.name}: the device's log lacks requests; run it again")
+        begun_ns = int(own["arrival_ns"].iloc[0]) + int(self._ramp_s * 1e9)
+        counted = own[own["arrival_ns"] >= begun_ns]
+        return (counted["nominal_ns"] - counted["arrival_ns"]).to_numpy()
 
 
-def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
+def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int = 0) -> Point:
     (made, _), *_ = runs
     jobs, loads = [each.measured for each, _ in runs], [each.measured.load for each, _ in runs]
     realised = [measured.requests.after(ramp_s * 1000).latency_ns for measured in jobs]
@@ -194,6 +215,7 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
     job, p99_runs_ns = made.measured.job, tuple(percentile_ns(latency_ns, 0.99) for latency_ns in realised)
     if min(map(len, (*realised, *nominal))) == 0:
         raise TickdiskError(f"{job.name} on {made.model.name}: no request after the ramp of {ramp_s:g} s; measure for longer")
+    taken_shares = [each.taken_share for each, _ in runs if each.taken_share is not None]
     late_shares = [each.late_share for each, _ in runs if each.late_share is not None]
     # Of all requests together one run can decide p99.
     of_runs = np.mean if None in p99_runs_ns else np.median
@@ -218,7 +240,8 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
         steal_share=max(load.steal_share for load in loads),
         pressure_cpu_share=max(load.pressure_cpu_share for load in loads),
         late_share=float(of_runs(late_shares)) if late_shares else None,
-        repeats=sum(each.measured.repeats + each.repeats for each, _ in runs),
+        taken_share=float(np.median(taken_shares)) if taken_shares else None,
+        repeats=repeats + sum(measured.repeats for measured in jobs),
         too_loaded=any(measured.too_loaded for measured in jobs),
     )
 
