@@ -1,6 +1,5 @@
 """The emulated device against its model: what holds and what does not is told apart, on paper and on a real device."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from tickdisk import calibrate, device, host, standstill
 from tickdisk.calibrate.chains import CHAINS
 from tickdisk.calibrate.fidelity import _Made, _point, _Run
+from tickdisk.calibrate.quiet import Watched
 from tickdisk.calibrate.settle import Settled, crowded
 from tickdisk.calibrate.summary import percentile_of_runs_ns
 from tickdisk.report.calibration import verdict_of_points
@@ -114,28 +114,34 @@ def test_a_point_is_the_median_of_its_runs() -> None:
     assert percentile_of_runs_ns([short, short], 0.99) is None
 
 
-def _run(count: int, ns: int, late_share: float) -> tuple[_Made, Any]:
-    """A run of which one request in twenty takes 2 ms more, if it is late, and all wait for nothing else."""
+def _run(count: int, ns: int, taken_share: float, depth: int = 1) -> _Made:
+    """A run of which one request in twenty takes 2 ms more if the machine takes something, which is 5 ms at a time."""
     latency_ns = np.full(count, ns)
-    latency_ns[: count // 20 if late_share else 0] += 2_000_000
+    latency_ns[: count // 20 if taken_share else 0] += 2_000_000
     requests = calibrate.Requests(np.arange(count) + 1000, latency_ns, np.zeros(count, bool), np.full(count, 4096))
-    job = calibrate.Job("read", "random", 4096, 1, 1)
-    measured = calibrate.Measured(job, requests, {}, 0, host.Load(1, late_share, 0, 0, 0, 0), 1, too_loaded=False)
+    job = calibrate.Job("read", "random", 4096, depth, 1)
+    measured = calibrate.Measured(job, requests, {}, 0, host.Load(1, taken_share, 0, 0, 0, 0), 1, too_loaded=False)
     model = device.NO_DELAY.model_copy(update={"name": "slow", "read_latency_ns": ns})
-    return _Made(model, ns // 100, 1, measured, late_share, late_share / 2), np.full(count, ns)
+    return _Made(model, ns // 100, 1, Watched(measured, _taken(taken_share)))
+
+
+def _taken(share: float) -> standstill.Standstills:
+    """What a look sees that lasts 10 s on one core."""
+    return standstill.Standstills(10.0, [5_000_000] * round(2000 * share), 1)
 
 
 def test_a_run_in_a_restless_minute_does_not_decide_a_point() -> None:
-    runs = [_run(2000, ns, late) for ns, late in ((1_000_000, 0), (1_020_000, 0.05), (1_010_000, 0))]
+    runs = [(_run(2000, ns, taken), np.full(2000, ns)) for ns, taken in ((1_000_000, 0), (1_020_000, 0.05), (1_010_000, 0))]
     point = _point("tickdisk", runs, 0.1, repeats=3)
     assert (point.runs, point.n, point.repeats, point.steal_share) == (3, 6000, 6, 0.05)
     assert (point.p50_ns, point.nominal_p50_ns, point.floor_ns) == (1_010_000, 1_010_000, 10_100)
     assert (point.p99_ns, point.p99_runs_ns) == (1_010_000, (1_000_000, 3_020_000, 1_010_000))
     assert (point.late_share, point.taken_share, point.p99_holds) == (0, 0, True)
-    # 500 requests do not tell p99, 1500 do: then one run decides it, and how late the machine made it counts.
-    point = _point("tickdisk", [_run(500, 1_000_000, late) for late in (0, 0.05, 0)], 0.1)
+    # 500 requests do not tell p99, 1500 do: then one run decides it, and how late the machine made it counts: each standstill
+    # delays a request of 1 ms by all that it needs.
+    point = _point("tickdisk", [(_run(500, 1_000_000, taken), np.full(500, 1_000_000)) for taken in (0, 0.2, 0)], 0.1)
     assert (point.p99_ns, point.p99_runs_ns) == (3_000_000, (None, None, None))
-    assert point.late_share == pytest.approx(0.05 / 3)
+    assert point.late_share == pytest.approx(0.2 / 5 / 3)
     assert (point.p99_is_near, point.p99_holds) == (False, None)
 
 
@@ -153,16 +159,13 @@ def test_of_all_runs_of_a_point_the_calmest_count(
     taken_shares: list[float], depth: int, tries: tuple[int, int], kept: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = device.NO_DELAY.model_copy(update={"name": "disk", "read_latency_ns": 100_000})
-    numbers, watched = iter(range(1, 9)), iter(taken_shares)
-    table: Any = SimpleNamespace(set=lambda *_, **__: SimpleNamespace(number=next(numbers)))
-    run = _Run(table, seconds=1, runs=2, quiet_repeats=2)
-    measured = _run(2000, 100_000, 0)[0].measured
-    monkeypatch.setattr(run, "_watched", lambda *_, **__: (replace(measured, job=job), 0.0, next(watched)))
-    job = calibrate.Job("read", "random", 4096, depth, 1)
-    made = []
+    numbers, watched = iter(range(1, 9)), (_run(2000, 100_000, share, depth).watched for share in taken_shares)
+    table: Any = SimpleNamespace(set=lambda *_, **__: SimpleNamespace(number=next(numbers)), run=lambda _: None)
+    monkeypatch.setattr(calibrate.fidelity, "watch", lambda *_, **__: next(watched))
+    run, made = _Run(table, seconds=1, runs=2, quiet_repeats=2), []
     for number in (1, 2):
-        run.point(number, model, Settled(10_000, [], 1, measured), "read", depth)
-        made.append(len(run._made["disk", "read", depth]))
+        run.point(number, model, Settled(10_000, [], 1, _run(1, 1, 0).watched.measured), "read", depth)
+        made.append(run.count)
     assert (made[0], made[1] - made[0]) == tries
     assert next(watched, None) is None
     rows = [
@@ -173,24 +176,7 @@ def test_of_all_runs_of_a_point_the_calmest_count(
     (point,) = run.points(pd.DataFrame(rows))
     assert (point.runs, point.repeats) == (2, sum(tries) - 2 + 2)
     assert point.nominal_p50_ns == 100_000 + int(np.mean(kept)) - 1
-    assert point.taken_share == np.median([taken_shares[number - 1] for number in kept])
-
-
-def test_a_run_begins_in_a_quiet_moment_if_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = _run(10, 100_000, 0)[0].measured
-    table: Any = SimpleNamespace(run=lambda _: measured)
-
-    def watched(gaps_ns: list[int], *, wait: bool = True, repeats: int = 1) -> tuple[Any, float | None, float | None]:
-        looks = iter(gaps_ns)
-        monkeypatch.setattr(calibrate.fidelity, "_look", lambda: standstill.Standstills(1.0, [next(looks)], 1))
-        told = _Run(table, seconds=1, runs=1, quiet_repeats=repeats)._watched(measured.job, 100_000, wait=wait)
-        assert next(looks, None) is None
-        return told
-
-    assert watched([30_000_000, 10_000_000, 20_000_000])[2] == pytest.approx(0.015), "a look at the end, and the last before"
-    assert watched([10_000_000, 20_000_000])[2] == pytest.approx(0.015)
-    assert watched([30_000_000] * 7)[2] == pytest.approx(0.03), "none came"
-    assert watched([30_000_000] * 2, wait=False)[2] == watched([30_000_000] * 2, repeats=0)[2] == pytest.approx(0.03)
+    assert point.taken_share == pytest.approx(np.median([taken_shares[number - 1] for number in kept]))
 
 
 @pytest.mark.parametrize(

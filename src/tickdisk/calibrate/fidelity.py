@@ -4,8 +4,9 @@ Realised latencies are fio's, of every request; what the model says is the devic
 arrival, before the floor is subtracted. The device's own times of replying decide nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tickdisk import host, memory, standstill
+from tickdisk import host, memory
 from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fio import Job
-from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, STILL_TAKEN_SHARE, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
+from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
+from tickdisk.calibrate.quiet import Watched, calmest, watch
 from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, settle
 from tickdisk.calibrate.summary import nominal_latency_ns, percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
@@ -30,9 +32,8 @@ CROSS_DEPTHS, CROSS_NS = (1, 32), 1_000_000
 PIPES_BYTES_PER_S = (150e6, 550e6, 1e9, 2e9)
 _P99_REQUESTS = 1_100
 """Ten beyond, and some for what is late."""
-_LOOK_S = 0.2
-_WAITS = 5
-"""Looks that wait for a moment in which the machine is still: it changes within seconds."""
+_RUNS_FOR_A_LOOK = 4
+"""So often a run may be repeated for each time that a look for a floor may."""
 _BLOCK, _PIPE_BLOCK, _PIPE_DEPTH, _SIZE_BYTES = 4 << 10, 1 << 20, 16, 1 << 30
 
 
@@ -46,6 +47,7 @@ def measure_fidelity(
     limits: Mapping[str, float] = LIMITS,
     repeats: int = REPEATS,
     quiet_repeats: int = 0,
+    say: Callable[[str], None] = print,
 ) -> Fidelity:
     """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote.
 
@@ -53,8 +55,8 @@ def measure_fidelity(
     measured before one has its next, with floors that are found anew, so that no minute of the machine decides a point, unless
     it is so slow that its runs tell p99 together only.
 
-    A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept. A run begins, where
-    there may be `quiet_repeats`, in a quiet moment if one comes. While the machine takes so much of the cores that p99 shows it,
+    A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept. Where there may be
+    `quiet_repeats` a run begins in a quiet moment if one comes. While the machine takes so much of the cores that p99 shows it,
     the run is repeated, at most so many times, and in a quiet minute those of before are made up for: of all runs of a point
     `runs` are kept, those that the machine disturbed least. What they measured has no part in it.
     """
@@ -68,14 +70,15 @@ def measure_fidelity(
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
             run = _Run(table, seconds, runs, quiet_repeats)
             for number in range(1, runs + 1):
-                bare = settle(table, NO_DELAY, seconds, before=_look)
+                bare = settle(table, NO_DELAY, seconds, around=run.floor_look)
                 for depth in depths:
                     run.point(number, NO_DELAY, bare, "read", depth)
                 for model in models:
-                    settled = settle(table, model, seconds, depths, before=_look)
+                    settled, before = settle(table, model, seconds, depths, around=run.floor_look), run.count
                     for depth in depths:
                         for op in ("read", "write"):
                             run.point(number, model, settled, op, depth)
+                    say(f"round {number} of {runs}: {model.name}, {run.count - before} jobs")
             if table.disk.status()["log_overflow"]:
                 raise TickdiskError("the device's log could not keep up with its requests; run it again on a quieter machine")
             pipes = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in ("read", "write")]
@@ -100,30 +103,20 @@ def lasting_s(seconds: float, nominal_ns: int, depth: int) -> float:
     return told_s if seconds < told_s <= 2 * seconds else seconds
 
 
-def _look() -> standstill.Standstills:
-    """Looks before every job, as cores that have been busy are faster for a while."""
-    return standstill.look(_LOOK_S)
-
-
 @dataclass(frozen=True)
 class _Made:
-    """A run of a point, and what the machine alone did before and after it, where somebody looked."""
+    """A run of a point."""
 
     model: DeviceModel
     floor_ns: int
     setting: int
-    measured: Measured
-    late_share: float | None = None
-    taken_share: float | None = None
+    watched: Watched
 
     @property
-    def disturbed(self) -> tuple[bool, float]:
-        """What is least for the run that the machine disturbed least."""
-        return self.measured.too_loaded, self.taken_share or 0.0
-
-    @property
-    def is_still(self) -> bool:
-        return self.disturbed <= (False, STILL_TAKEN_SHARE)
+    def late_share(self) -> float | None:
+        """Which share of its requests the machine alone makes late; None where nothing says when they are due."""
+        nominal_ns = nominal_latency_ns(self.model, self.watched.measured.job.op, _BLOCK)
+        return self.watched.seen.late_share(allowed_p99_ns(nominal_ns), nominal_ns) if nominal_ns else None
 
 
 _Said = tuple[_Made, npt.NDArray[np.int64]]
@@ -147,29 +140,23 @@ class _Run:
         is_held = depth * 1e9 <= MOST_IOPS * nominal_ns  # most likely; what is beyond is not worth the time
         for _ in range(1 + (self._quiet_repeats if is_held else 0)):
             setting = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
-            made.append(_Made(model, floor_ns, setting, *self._watched(job, nominal_ns, wait=is_held)))
-            if sum(each.is_still for each in made) >= number:
+            watched = watch(partial(self._bench.run, job), waits=is_held and self._quiet_repeats > 0)
+            made.append(_Made(model, floor_ns, setting, watched))
+            if sum(each.watched.is_still for each in made) >= number:
                 break
+
+    def floor_look(self, run: Callable[[], Measured]) -> Measured:
+        """Makes a look for a floor, of which there are more than runs."""
+        return calmest(run, self._quiet_repeats // _RUNS_FOR_A_LOOK)
+
+    @property
+    def count(self) -> int:
+        """How many runs were made."""
+        return sum(map(len, self._made.values()))
 
     @property
     def _ramp_s(self) -> float:
         return ramp_s(self._seconds / self._runs)
-
-    def _watched(self, job: Job, nominal_ns: int, *, wait: bool) -> tuple[Measured, float | None, float | None]:
-        """Runs a job between two looks at how still the machine stands; one, where there is no model to hold it to.
-
-        Returns, beside it, which share of its requests the machine alone makes late, and of the cores' time it takes.
-        """
-        before = _look()
-        for _ in range(_WAITS if wait and self._quiet_repeats else 0):
-            if before.taken_share <= STILL_TAKEN_SHARE:
-                break
-            before = _look()
-        measured = self._bench.run(job)
-        if nominal_ns == 0:
-            return measured, None, None
-        seen = standstill.both(before, _look())
-        return measured, seen.late_share(allowed_p99_ns(nominal_ns), nominal_ns), seen.taken_share
 
     def pipe(self, op: Literal["read", "write"], bytes_per_s: int) -> Pipe:
         """Measures a bandwidth."""
@@ -191,16 +178,16 @@ class _Run:
         by_setting = dict(tuple(log.groupby(["setting", "op"])))
         return [self._told(made, by_setting) for made in self._made.values()]
 
-    def _told(self, made: Sequence[_Made], by_setting: Mapping[tuple[int, str], pd.DataFrame]) -> Point:
-        kept = sorted(made, key=lambda each: each.disturbed)[: self._runs]
+    def _told(self, made: Sequence[_Made], by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> Point:
+        kept = sorted(made, key=lambda each: each.watched.disturbed)[: self._runs]
         runs = [(each, self._said_ns(each, by_setting)) for each in sorted(kept, key=lambda each: each.setting)]
         return _point(OURS, runs, self._ramp_s, repeats=len(made) - len(kept))
 
-    def _said_ns(self, made: _Made, by_setting: Mapping[tuple[int, str], pd.DataFrame]) -> npt.NDArray[np.int64]:
+    def _said_ns(self, made: _Made, by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> npt.NDArray[np.int64]:
         """Returns what the model said of the requests of a run after its ramp."""
-        job = made.measured.job
-        own = by_setting[made.setting, job.op].tail(len(made.measured.requests))
-        if len(own) < len(made.measured.requests):
+        job, count = made.watched.measured.job, len(made.watched.measured.requests)
+        own = by_setting[made.setting, job.op].tail(count)
+        if len(own) < count:
             raise TickdiskError(f"{job.name} on {made.model.name}: the device's log lacks requests; run it again")
         begun_ns = int(own["arrival_ns"].iloc[0]) + int(self._ramp_s * 1e9)
         counted = own[own["arrival_ns"] >= begun_ns]
@@ -209,13 +196,13 @@ class _Run:
 
 def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int = 0) -> Point:
     (made, _), *_ = runs
-    jobs, loads = [each.measured for each, _ in runs], [each.measured.load for each, _ in runs]
+    jobs = [each.watched.measured for each, _ in runs]
+    loads = [measured.load for measured in jobs]
     realised = [measured.requests.after(ramp_s * 1000).latency_ns for measured in jobs]
     nominal = [said_ns for _, said_ns in runs]
-    job, p99_runs_ns = made.measured.job, tuple(percentile_ns(latency_ns, 0.99) for latency_ns in realised)
+    job, p99_runs_ns = jobs[0].job, tuple(percentile_ns(latency_ns, 0.99) for latency_ns in realised)
     if min(map(len, (*realised, *nominal))) == 0:
         raise TickdiskError(f"{job.name} on {made.model.name}: no request after the ramp of {ramp_s:g} s; measure for longer")
-    taken_shares = [each.taken_share for each, _ in runs if each.taken_share is not None]
     late_shares = [each.late_share for each, _ in runs if each.late_share is not None]
     # Of all requests together one run can decide p99.
     of_runs = np.mean if None in p99_runs_ns else np.median
@@ -240,7 +227,7 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int 
         steal_share=max(load.steal_share for load in loads),
         pressure_cpu_share=max(load.pressure_cpu_share for load in loads),
         late_share=float(of_runs(late_shares)) if late_shares else None,
-        taken_share=float(np.median(taken_shares)) if taken_shares else None,
+        taken_share=float(np.median([each.watched.seen.taken_share for each, _ in runs])),
         repeats=repeats + sum(measured.repeats for measured in jobs),
         too_loaded=any(measured.too_loaded for measured in jobs),
     )
@@ -257,7 +244,7 @@ def _cross_check(chain: Chain, folder: Path, seconds: float, limits: Mapping[str
     with chain.up(model, folder, _SIZE_BYTES // 4) as target:
         for depth in CROSS_DEPTHS:
             job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
-            measured = run_unloaded(job, target, folder, limits=limits, repeats=repeats)
-            said_ns = np.array([CROSS_NS] * len(measured.requests))
-            points.append(_point(chain.name, [(_Made(model, 0, 0, measured), said_ns)], ramp_s(seconds)))
+            watched = watch(partial(run_unloaded, job, target, folder, limits=limits, repeats=repeats), waits=False)
+            said_ns = np.array([CROSS_NS] * len(watched.measured.requests))
+            points.append(_point(chain.name, [(_Made(model, 0, 0, watched), said_ns)], ramp_s(seconds)))
     return points

@@ -16,9 +16,6 @@ SHARE_OF_CEILING = 0.5
 """Up to this share of the requests that the machine can serve a device is held to its model."""
 QUIET_LATE_SHARE = 0.005
 """Half of what p99 leaves: where the machine alone makes more of the requests late than this, it says nothing of the device."""
-STILL_TAKEN_SHARE = 0.01
-"""Of the cores' time: a run is repeated while the machine takes more in pieces over 20 us, as p99 is the longer the more it is.
-With 0.1 ms, 4 in flight, p99 lay 38 us above the median with less and 57 us with more; with 1 ms, 32 in flight, 59 and 88 us."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 3_000, 0.02, 50_000, 0.10, 0.02
 
 
@@ -54,8 +51,8 @@ class Point(_Strict):
     pressure_cpu_share: float
     late_share: float | None
     """Which share of the requests the machine alone makes late by more than p99 may be, as seen before and after (`standstill`);
-    None where nobody looked."""
-    taken_share: float | None
+    None where nothing says when they are due."""
+    taken_share: float
     """Which share of the cores' time the machine took in pieces over 20 us, as seen then."""
     repeats: int
     """Runs that are not kept."""

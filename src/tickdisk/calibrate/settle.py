@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +54,7 @@ def settle(
     model: DeviceModel,
     seconds: float,
     depths: Sequence[int] = (),
-    before: Callable[[], object] = lambda: None,
+    around: Callable[[Callable[[], Measured]], Measured] = lambda run: run(),
     most_iops: float = MOST_IOPS,
 ) -> Settled:
     """Leaves the floor in force: what p50 exceeds nominal by with hardly any, corrected by what then lacks, at most three times.
@@ -63,10 +64,10 @@ def settle(
 
     The same, but at most five times, at those of the greater `depths` where the device's own limits do not make requests wait and
     no more than `most_iops` are asked of this machine; where many are, the latency is left to vary. The floor that came nearest
-    is taken, and none that took nothing back. `before` is called before each look: what comes before the jobs that it is for.
+    is taken, and none that took nothing back. `around` makes each look, as the jobs that it is for are made.
     """
     steady = model.steady()
-    look = _Look(bench, seconds, before)
+    look = _Look(bench, seconds, around)
     floor_ns, looks, last = _alone(look, steady)
     deep_floors: list[tuple[int, int]] = []
     for depth in sorted(depth for depth in depths if depth > 1):
@@ -125,12 +126,12 @@ class _Look:
 
     bench: Bench
     seconds: float
-    before: Callable[[], object]
+    around: Callable[[Callable[[], Measured]], Measured]
 
     def at(self, depth: int, model: DeviceModel) -> Measured:
-        self.before()
         length_s = max(_LOOK_S, _LOOK_PART * self.seconds, _LOOK_REQUESTS * _nominal_ns(model) / 1e9)
-        return self.bench.run(Job("read_write", "random", _BLOCK, depth, ramp_s(self.seconds) + length_s))
+        job = Job("read_write", "random", _BLOCK, depth, ramp_s(self.seconds) + length_s)
+        return self.around(partial(self.bench.run, job))
 
     def missed_ns(self, model: DeviceModel, measured: Measured) -> int:
         return round(float(np.mean(off_ns(model, [measured], ramp_s(self.seconds) * 1000))))

@@ -85,6 +85,7 @@ def fidelity(plan: _Plan = PLAN_PATH, output: _Output = Path("results/fidelity.j
         depths=chosen.fidelity_depths,
         quiet_repeats=chosen.fidelity_repeats,
         out_path=output,
+        say=_say,
         limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
     )
     for line in room.describe(found):

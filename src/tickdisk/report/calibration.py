@@ -231,7 +231,7 @@ class CalibrationStudy(Study):
                     "p99 holds": point.p99_holds,
                     "steal": round(point.steal_share, 3),
                     "late by the machine": None if point.late_share is None else round(point.late_share, 4),
-                    "taken by the machine": None if point.taken_share is None else round(point.taken_share, 4),
+                    "taken by the machine": round(point.taken_share, 4),
                     "repeats": point.repeats,
                 }
                 for point in found.points
