@@ -41,9 +41,13 @@ class Standstills:
         return sum(late_ns) * min(1.0, _PASSED / self.cores) / (self.seconds * 1e9)
 
 
-def look(seconds: float) -> Standstills:
-    """Returns the standstills of all cores that this process may use, which are busy meanwhile."""
-    seen = _native.standstills(sorted(os.sched_getaffinity(0)), round(seconds * 1e9), _LEAST_NS)
+NOTHING = Standstills(1.0, (), 1)
+"""What somebody sees who does not look."""
+
+
+def look(seconds: float, cores: Sequence[int] = ()) -> Standstills:
+    """Returns the standstills of `cores`, or all that this process may use, which are busy meanwhile."""
+    seen = _native.standstills(sorted(cores or os.sched_getaffinity(0)), round(seconds * 1e9), _LEAST_NS)
     return Standstills(seconds, [gap_ns for gaps_ns in seen for gap_ns in gaps_ns], len(seen))
 
 

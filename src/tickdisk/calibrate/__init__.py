@@ -6,6 +6,7 @@ from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
 from tickdisk.calibrate.measure import calibrate
 from tickdisk.calibrate.points import OURS, Fidelity, Pipe, Point, describe, load_fidelity
+from tickdisk.calibrate.quiet import Watched, calmest, watch
 from tickdisk.calibrate.record import (
     Calibration,
     DeviceResult,
@@ -39,10 +40,12 @@ __all__ = [
     "Requests",
     "Settled",
     "Target",
+    "Watched",
     "acceptance",
     "bench",
     "burn_ns",
     "calibrate",
+    "calmest",
     "deep_floors",
     "describe",
     "fio_version",
@@ -59,4 +62,5 @@ __all__ = [
     "settle",
     "settle_tails",
     "tails",
+    "watch",
 ]

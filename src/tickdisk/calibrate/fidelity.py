@@ -110,7 +110,7 @@ class _Made:
     model: DeviceModel
     floor_ns: int
     setting: int
-    watched: Watched
+    watched: Watched[Measured]
 
     @property
     def late_share(self) -> float | None:

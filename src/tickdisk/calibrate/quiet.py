@@ -6,9 +6,9 @@ restless moment makes completions early in a quiet one.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from tickdisk import standstill
-from tickdisk.calibrate.bench import Measured
+from tickdisk import host, standstill
 
 STILL_TAKEN_SHARE = 0.01
 """Of the cores' time: a job is repeated while the machine takes more in pieces over 20 us, as p99 is the longer the more it is.
@@ -16,17 +16,32 @@ With 0.1 ms, 4 in flight, p99 lay 38 us above the median with less and 57 us wit
 _LOOK_S, _WAITS = 0.2, 5
 
 
+class Run(Protocol):
+    """What is told of a job that was run."""
+
+    @property
+    def load(self) -> host.Load:
+        """The machine's, meanwhile."""
+
+    @property
+    def too_loaded(self) -> bool:
+        """Whether that is above a limit."""
+
+
+Ran = TypeVar("Ran", bound=Run)
+
+
 @dataclass(frozen=True)
-class Watched:
+class Watched(Generic[Ran]):
     """A job that was run, and what the machine alone did before and after it."""
 
-    measured: Measured
+    measured: Ran
     seen: standstill.Standstills
 
     @property
     def disturbed(self) -> tuple[bool, float]:
         """What is least for the job that the machine disturbed least."""
-        return self.measured.too_loaded, self.seen.taken_share
+        return self.measured.too_loaded, max(self.seen.taken_share, self.measured.load.steal_share)
 
     @property
     def is_still(self) -> bool:
@@ -34,7 +49,7 @@ class Watched:
         return self.disturbed <= (False, STILL_TAKEN_SHARE)
 
 
-def watch(run: Callable[[], Measured], *, waits: bool) -> Watched:
+def watch(run: Callable[[], Ran], *, waits: bool) -> Watched[Ran]:
     """Runs between two looks, which leave cores as fast as busy ones are; it `waits` for at most a second for a quiet moment."""
     before = look()
     for _ in range(_WAITS if waits else 0):
@@ -45,7 +60,7 @@ def watch(run: Callable[[], Measured], *, waits: bool) -> Watched:
     return Watched(measured, standstill.both(before, look()))
 
 
-def calmest(run: Callable[[], Measured], repeats: int) -> Measured:
+def calmest(run: Callable[[], Ran], repeats: int) -> Ran:
     """Returns of at most 1 + `repeats` runs the first that saw a still machine, or the one that it disturbed least.
 
     Where there may be repeats each waits for a quiet moment.
@@ -53,12 +68,13 @@ def calmest(run: Callable[[], Measured], repeats: int) -> Measured:
     if repeats == 0:
         look()
         return run()
-    tries: list[Watched] = []
+    tries: list[Watched[Ran]] = []
     while len(tries) <= repeats and not (tries and tries[-1].is_still):
         tries.append(watch(run, waits=True))
     return min(tries, key=lambda each: each.disturbed).measured
 
 
 def look() -> standstill.Standstills:
-    """Returns how still all cores stand now."""
-    return standstill.look(_LOOK_S)
+    """Returns how still the machine stands now, on one core of who asks and two of who answers."""
+    cores = host.split_cores()
+    return standstill.look(_LOOK_S, sorted({*cores.server[:1], *cores.others[:2]}))

@@ -27,6 +27,8 @@ LEAST_GAIN = 0.25
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
 _LOOK_PART = 1 / 8
 """Of a job, if that is longer: who measures for long wants to know better; medians of a quarter of a second move by a percent."""
+Around = Callable[[Callable[[], Measured]], Measured]
+"""Makes a look, maybe more than once."""
 _SIMULATED = 20_000
 """Requests; many for each place in a queue."""
 
@@ -54,7 +56,7 @@ def settle(
     model: DeviceModel,
     seconds: float,
     depths: Sequence[int] = (),
-    around: Callable[[Callable[[], Measured]], Measured] = lambda run: run(),
+    around: Around = lambda run: run(),
     most_iops: float = MOST_IOPS,
 ) -> Settled:
     """Leaves the floor in force: what p50 exceeds nominal by with hardly any, corrected by what then lacks, at most three times.
@@ -126,7 +128,7 @@ class _Look:
 
     bench: Bench
     seconds: float
-    around: Callable[[Callable[[], Measured]], Measured]
+    around: Around
 
     def at(self, depth: int, model: DeviceModel) -> Measured:
         length_s = max(_LOOK_S, _LOOK_PART * self.seconds, _LOOK_REQUESTS * _nominal_ns(model) / 1e9)

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from scipy.optimize import isotonic_regression
 from tickdisk.calibrate.bench import Bench
 from tickdisk.calibrate.fio import Job, Op
 from tickdisk.calibrate.floors import Floors
-from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, without_history
+from tickdisk.calibrate.settle import MOST_IOPS, Around, Settled, ramp_s, without_history
 from tickdisk.calibrate.summary import latency_tolerance_ns
 from tickdisk.device import OPS, DeviceModel, Tail, simulate_closed
 
@@ -48,14 +49,19 @@ _APART: dict[Op, Sequence[Op]] = {"read": ("read",), "write": ("write",)}
 
 
 def settle_tails(
-    bench: Bench, model: DeviceModel, depths: Sequence[int], settled: Settled, most_iops: float = MOST_IOPS
+    bench: Bench,
+    model: DeviceModel,
+    depths: Sequence[int],
+    settled: Settled,
+    most_iops: float = MOST_IOPS,
+    around: Around = lambda run: run(),
 ) -> Settled:
     """Returns the floors with what is to be taken back from long latencies at each of `depths` where the device varies.
 
     All depths are looked at in turn, nine times, reads and writes together where they are alike. Nothing is taken back where that
     brings less than leaving it, where requests may wait for channels or the bandwidth, which early replies do not free, and where
     more than `most_iops` are asked of this machine. A look at a machine that was too loaded corrects nothing. The floors are in
-    force meanwhile; those of the greater depths are mended by the medians of the looks.
+    force meanwhile; those of the greater depths are mended by the medians of the looks. `around` makes each look, as for them.
     """
     varying = without_history(model)
     searches = _searches(varying, depths, most_iops)
@@ -65,7 +71,7 @@ def settle_tails(
         for search in told[:: 1 if number % 2 == 0 else -1]:
             bench.set(varying, floor_ns=settled.floor_ns, deep_floors=floors.in_force, tails=_tails(searches))
             cut_s = ramp_s(search.length_s)
-            measured = bench.run(Job(search.asked, "random", _BLOCK, search.depth, cut_s + search.length_s))
+            measured = around(partial(bench.run, Job(search.asked, "random", _BLOCK, search.depth, cut_s + search.length_s)))
             if not measured.too_loaded:
                 latency_ns, median_ns = measured.requests.after(cut_s * 1000).latency_ns, search.thinned.median_ns
                 late_ns = floors.learn(search.depth, float(np.median(latency_ns)) - median_ns, median_ns)

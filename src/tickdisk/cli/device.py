@@ -146,11 +146,14 @@ def profile(
     ] = False,
     seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job; over 12: more rounds.")] = 12,
     size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G.")] = "1G",
+    patient: Annotated[
+        bool, typer.Option(help="Wait for quiet moments of the machine: up to three cores are busy for 0.2 s at a time.")
+    ] = True,
 ) -> None:
     """Measures a real disk and writes it down as a device that `up`, `set` and arms of experiments take, here or elsewhere."""
     from tickdisk import profile as room
 
-    profiled = room.profile(path, output, write=write, seconds=seconds, size_bytes=_bytes(size), say=_say)
+    profiled = room.profile(path, output, write=write, seconds=seconds, size_bytes=_bytes(size), say=_say, patient=patient)
     print(room.screen(profiled.model))
     print(f"{output}: {profiled.model.description}; `tickdisk device up {output}` brings it up")
 

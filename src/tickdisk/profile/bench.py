@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.stats import bootstrap
 
 from tickdisk import device, memory
-from tickdisk.calibrate import Job, bench, settle, settle_tails
+from tickdisk.calibrate import Job, Measured, bench, calmest, settle, settle_tails
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
 from tickdisk.profile.measure import (
@@ -136,14 +136,19 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
         ceiling_per_s = without_delay.requests.requests_per_s
         assert ceiling_per_s is not None, "fio makes requests or fails"
         depths = (*FIT_DEPTHS, *HELD_OUT_DEPTHS)
-        settled = settle(table, model, _SETTLE_S, depths, most_iops=ceiling_per_s)
-        settled = settle_tails(table, model, depths, settled, most_iops=ceiling_per_s)
+        settled = settle(table, model, _SETTLE_S, depths, most_iops=ceiling_per_s, around=_look)
+        settled = settle_tails(table, model, depths, settled, most_iops=ceiling_per_s, around=_look)
         floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
         print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
         table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=settled.tails)
         with source(table.disk.block_device, write=False, size_bytes=0) as found:
             again = measure(found.target, write=False, seconds=seconds, folder=folder, depths=HELD_OUT_DEPTHS)
     return again, ceiling_per_s
+
+
+def _look(run: Callable[[], Measured]) -> Measured:
+    """In quiet moments, as the rounds that it is for."""
+    return calmest(run, 1)
 
 
 if __name__ == "__main__":

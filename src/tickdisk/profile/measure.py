@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -10,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tickdisk import host
-from tickdisk.calibrate import LIMITS, Job, Target, ramp_s, run_job
+from tickdisk.calibrate import LIMITS, Job, Target, Watched, ramp_s, run_job, watch
 from tickdisk.errors import TickdiskError
+from tickdisk.standstill import NOTHING
 
 Op = Literal["read", "write", "write_flush"]
 Latencies = npt.NDArray[np.int64]
@@ -45,7 +47,7 @@ class Sample:
     client_cpu_share: float = 0.0
     """For how much of a round fio itself was on its core, at most."""
     repeats: int = 0
-    """Rounds beside these, for those in which the machine was too loaded."""
+    """Rounds beside these, for those in which the machine was too loaded or not still."""
     too_loaded: bool = False
     """Whether it still was in one of these."""
 
@@ -96,16 +98,48 @@ def measure(
     folder: Path,
     depths: Sequence[int] = (*FIT_DEPTHS, *HELD_OUT_DEPTHS),
     say: Say = print,
+    patient: bool = True,
 ) -> Measurements:
     """Returns what fio measures on `target`, `seconds` for each job in all rounds; fio's files go to `folder`.
 
     Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
     For rounds of a job in which the machine was too loaded there are others at the end, at most as many as were asked for; those
-    with the least steal are kept. No two runs read the same places, which a cache could know by then. A queue that has turned
-    over a few times only is measured for longer. TickdiskError when fio fails.
+    that it disturbed least are kept. Who is `patient` waits for a quiet moment before each, at most a second, and makes those
+    again, too, in which the machine was not still. No two runs read the same places, which a cache could know by then. A queue
+    that has turned over a few times only is measured for longer. TickdiskError when fio fails.
     """
     count = rounds(seconds)
     length = seconds / count + ramp_s(seconds / count)
+    jobs = _jobs(depths, write=write, length=length)
+    pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
+    kept: dict[tuple[Op, int], list[Watched[_Run]]] = {key: [] for key in jobs}
+    pipes, seeds = [], itertools.count(1)
+
+    def made(job: Job) -> Watched[_Run]:
+        run = partial(_run, job, target, folder, seeds)
+        return watch(run, waits=True) if patient else Watched(run(), NOTHING)
+
+    for number in range(count):
+        say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, about {(len(jobs) + 1) * length:.0f} s")
+        # There and back, so that no depth is always the first.
+        for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
+            run = made(jobs[key])
+            if (turns := run.measured.turns) < _TURNS and number == 0:
+                jobs[key] = replace(jobs[key], seconds=length * _TURNS / max(turns, 1))
+                run = made(jobs[key])
+            kept[key].append(run)
+        pipes.append(_run(pipe, target, folder, seeds).bytes_per_s)
+    for number in range(count):
+        lacking = [key for key, runs in kept.items() if sum(run.is_still for run in runs) < count]
+        if not lacking:
+            break
+        say(f"the machine was not still, again ({number + 1} of at most {count}): {len(lacking)} jobs")
+        for key in lacking:
+            kept[key].append(made(jobs[key]))
+    return Measurements(tuple(_sample(op, depth, runs, count) for (op, depth), runs in kept.items()), float(np.median(pipes)))
+
+
+def _jobs(depths: Sequence[int], *, write: bool, length: float) -> dict[tuple[Op, int], Job]:
     jobs: dict[tuple[Op, int], Job] = {}
     for depth in sorted(depths):
         jobs["read", depth] = Job("read", "random", BLOCK_BYTES, depth, length)
@@ -113,27 +147,7 @@ def measure(
             jobs["write", depth] = Job("write", "random", BLOCK_BYTES, depth, length)
     if write:
         jobs["write_flush", 1] = Job("pwrite_fdatasync", "random", BLOCK_BYTES, 1, length)
-    pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
-    kept: dict[tuple[Op, int], list[_Run]] = {key: [] for key in jobs}
-    pipes, seeds = [], itertools.count(1)
-    for number in range(count):
-        say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, about {(len(jobs) + 1) * length:.0f} s")
-        # There and back, so that no depth is always the first.
-        for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
-            run = _run(jobs[key], target, folder, seeds)
-            if run.turns < _TURNS and number == 0:
-                jobs[key] = replace(jobs[key], seconds=length * _TURNS / max(run.turns, 1))
-                run = _run(jobs[key], target, folder, seeds)
-            kept[key].append(run)
-        pipes.append(_run(pipe, target, folder, seeds).bytes_per_s)
-    for number in range(count):
-        lacking = [key for key, runs in kept.items() if sum(not run.too_loaded for run in runs) < count]
-        if not lacking:
-            break
-        say(f"the machine was too loaded, again ({number + 1} of at most {count}): {len(lacking)} jobs")
-        for key in lacking:
-            kept[key].append(_run(jobs[key], target, folder, seeds))
-    return Measurements(tuple(_sample(op, depth, runs, count) for (op, depth), runs in kept.items()), float(np.median(pipes)))
+    return jobs
 
 
 @dataclass(frozen=True)
@@ -161,8 +175,8 @@ def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
     return _Run(kept.latency_ns, turns, bytes_per_s, requests.cpu_share, load)
 
 
-def _sample(op: Op, depth: int, runs: Sequence[_Run], count: int) -> Sample:
-    kept = sorted(runs, key=lambda run: (run.too_loaded, run.load.steal_share))[:count]
+def _sample(op: Op, depth: int, runs: Sequence[Watched[_Run]], count: int) -> Sample:
+    kept = [run.measured for run in sorted(runs, key=lambda run: run.disturbed)[:count]]
     made = sum(len(run.latency_ns) for run in kept)
     if made < _LEAST_REQUESTS:
         raise TickdiskError(f"only {made} requests ({op}, queue depth {depth}) were made; give --seconds more")

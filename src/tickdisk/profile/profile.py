@@ -35,7 +35,9 @@ class Profile:
     measured: Measurements
 
 
-def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes: int, say: Say = print) -> Profile:
+def profile(
+    path: Path, output: Path, *, write: bool, seconds: float, size_bytes: int, say: Say = print, patient: bool = True
+) -> Profile:
     """Measures the disk at `path` and returns what it wrote to `output`, which `load_device` reads.
 
     See `source` for what a path can be and what is refused, `measure` for the jobs, `fit` for the model. Only what was measured
@@ -49,7 +51,7 @@ def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes
     name = re.sub(r"[^a-z0-9_-]+", "_", output.stem.lower()).strip("_") or "profiled"
     when = dt.datetime.now(dt.UTC)
     with source(path, write=write, size_bytes=size_bytes) as found, memory.folder() as folder:
-        measured = measure(found.target, write=write, seconds=seconds, folder=folder, say=say)
+        measured = measure(found.target, write=write, seconds=seconds, folder=folder, say=say, patient=patient)
         kind = found.kind
     model = fit(measured, name)
     writes = (
