@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,8 @@ from tickdisk.calibrate.fidelity import _Made, _point, _Run
 from tickdisk.calibrate.quiet import Watched
 from tickdisk.calibrate.settle import Settled, crowded
 from tickdisk.calibrate.summary import percentile_of_runs_ns
+from tickdisk.errors import TickdiskError
+from tickdisk.files import write_json
 from tickdisk.report.calibration import verdict_of_points
 
 POINT: dict[str, Any] = {
@@ -95,6 +97,8 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
     assert said[-1] == "p50 holds at 1 of 2 points, p99 at 1 of 2; 0 without a quiet moment, 0 of which are near all the same"
     said = list(calibrate.describe(_fidelity({"p99_runs_ns": [980_000, None, 1_020_000]})))
     assert said[2].endswith("holds, p99 of its runs -20.0 to +20.0")
+    said = list(calibrate.describe(_fidelity({"taken_share": 0.02}, {})))
+    assert said[-2] == "at 1 of 2 points the machine took more than 1% of the cores' time in pieces over 20 us"
     said = list(calibrate.describe(_fidelity({}, {"late_share": 0.013})))
     assert said[3].endswith("p50 holds, p99 not judged: the machine alone makes 1.3% late")
     assert said[-1] == "p50 holds at 2 of 2 points, p99 at 1 of 1; 1 without a quiet moment, 1 of which are near all the same"
@@ -133,13 +137,13 @@ def _taken(share: float) -> standstill.Standstills:
 def test_a_run_in_a_restless_minute_does_not_decide_a_point() -> None:
     runs = [(_run(2000, ns, taken), np.full(2000, ns)) for ns, taken in ((1_000_000, 0), (1_020_000, 0.05), (1_010_000, 0))]
     point = _point("tickdisk", runs, 0.1, repeats=3)
-    assert (point.runs, point.n, point.repeats, point.steal_share) == (3, 6000, 6, 0.05)
+    assert (point.runs, point.n, point.repeats, point.steal_share) == (3, 6000, 3, 0.05)
     assert (point.p50_ns, point.nominal_p50_ns, point.floor_ns) == (1_010_000, 1_010_000, 10_100)
     assert (point.p99_ns, point.p99_runs_ns) == (1_010_000, (1_000_000, 3_020_000, 1_010_000))
     assert (point.late_share, point.taken_share, point.p99_holds) == (0, 0, True)
     # 500 requests do not tell p99, 1500 do: then one run decides it, and how late the machine made it counts: each standstill
     # delays a request of 1 ms by all that it needs.
-    point = _point("tickdisk", [(_run(500, 1_000_000, taken), np.full(500, 1_000_000)) for taken in (0, 0.2, 0)], 0.1)
+    point = _point("tickdisk", [(_run(500, 1_000_000, taken), np.full(500, 1_000_000)) for taken in (0, 0.2, 0)], 0.1, 0)
     assert (point.p99_ns, point.p99_runs_ns) == (3_000_000, (None, None, None))
     assert point.late_share == pytest.approx(0.2 / 5 / 3)
     assert (point.p99_is_near, point.p99_holds) == (False, None)
@@ -174,9 +178,30 @@ def test_of_all_runs_of_a_point_the_calmest_count(
         for at in range(0, 2_000_000_000, 1_000_000)
     ]
     (point,) = run.points(pd.DataFrame(rows))
-    assert (point.runs, point.repeats) == (2, sum(tries) - 2 + 2)
+    assert (point.runs, point.repeats) == (2, sum(tries) - 2 + sum(tries)), "each of the runs was made twice by itself"
     assert point.nominal_p50_ns == 100_000 + int(np.mean(kept)) - 1
     assert point.taken_share == pytest.approx(np.median([taken_shares[number - 1] for number in kept]))
+
+
+@pytest.mark.parametrize(("quiet_repeats", "looks"), [(0, 0), (1, 1), (4, 1), (5, 2)])
+def test_who_waits_with_runs_waits_with_looks_for_floors(quiet_repeats: int, looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, table = [], cast("calibrate.Bench", None)
+    watched = _run(1, 1, 0).watched
+
+    def calmest(_: object, repeats: int) -> Watched[calibrate.Measured]:
+        asked.append(repeats)
+        return watched
+
+    monkeypatch.setattr(calibrate.fidelity, "calmest", calmest)
+    assert _Run(table, seconds=1, runs=1, quiet_repeats=quiet_repeats).floor_look(lambda: watched.measured) is watched.measured
+    assert asked == [looks]
+
+
+def test_a_file_of_another_version_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "fidelity.json"
+    write_json(path, _fidelity({}).model_dump(mode="json") | {"schema_version": 4})
+    with pytest.raises(TickdiskError, match=r"fidelity.json: schema_version: Input should be 5; remove the file"):
+        calibrate.load_fidelity(path)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_of_a_few_looks_the_calmest_counts(
     seen += shares
     made = [_measured() for _ in range(runs)]
     left = list(made)
-    assert quiet.calmest(lambda: left.pop(0), repeats) is made[counts - 1]
+    assert quiet.calmest(lambda: left.pop(0), repeats).measured is made[counts - 1]
     assert (seen, left) == ([], [])
 
 
@@ -65,4 +65,45 @@ def test_what_ran_on_a_loaded_machine_is_not_preferred(seen: list[float]) -> Non
     seen += [0, 0, 0, 0.2]
     made: list[Any] = [_measured(too_loaded=True), _measured()]
     left = list(made)
-    assert quiet.calmest(lambda: left.pop(0), 1) is made[1]
+    assert quiet.calmest(lambda: left.pop(0), 1).measured is made[1]
+
+
+def test_a_job_is_made_between_two_looks_and_who_waits_rests_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares, order = iter([0.3, 0.2, 0.0, 0.1]), []
+
+    def look() -> Standstills:
+        order.append("look")
+        return Standstills(1.0, [round(next(shares) * 1e9)], 1)
+
+    monkeypatch.setattr(quiet, "look", look)
+    monkeypatch.setattr(quiet.time, "sleep", lambda _: order.append("rest"))
+
+    def run() -> calibrate.Measured:
+        order.append("job")
+        return _measured()
+
+    quiet.watch(run, waits=True)
+    assert order == ["look", "rest", "look", "rest", "look", "job", "look"]
+    order.clear()
+    shares = iter([0.3])
+    assert quiet.calmest(run, 0).seen.taken_share == pytest.approx(0.3)
+    assert order == ["look", "job"]
+
+
+@pytest.mark.parametrize(
+    ("server", "others", "cores"),
+    [((0,), (1,), [0, 1]), ((0,), (0,), [0]), ((0, 1, 2, 3), (4, 5, 6, 7), [0, 4, 5]), ((9, 10), (2, 3), [2, 3, 9])],
+)
+def test_a_look_is_at_the_cores_of_a_request(
+    server: tuple[int, ...], others: tuple[int, ...], cores: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[Sequence[int]] = []
+
+    def look(seconds: float, cores: Sequence[int]) -> Standstills:
+        looked_at.append(cores)
+        return Standstills(seconds, [], len(cores))
+
+    monkeypatch.setattr(quiet.standstill, "look", look)
+    monkeypatch.setattr(quiet.host, "split_cores", lambda: host.Cores(server, others))
+    assert quiet.look().cores == len(cores)
+    assert looked_at == [cores]

@@ -86,3 +86,17 @@ def test_no_more_is_asked_of_the_machine_than_it_serves() -> None:
     depths = (2, 16, 32, 64)  # 5,000 to 160,000 requests a second
     asked = [dict(_settled(_Machine(lambda *_: 1000), {}, depths, most).deep_floors) for most in (75e3, 150e3)]
     assert [list(each) for each in asked] == [[2, 16], [2, 16, 32]]
+
+
+def test_every_look_for_a_floor_is_made_as_the_jobs_are_that_it_is_for() -> None:
+    machine, around = _Machine(lambda depth, _: 10_000 + 1000 * depth), []
+
+    def twice(run: Callable[[], Measured]) -> Measured:
+        run()
+        around.append(run())
+        return around[-1]
+
+    model = device.DeviceModel.model_validate({"name": "one", **_STEADY})
+    found = calibrate.settle(cast("calibrate.Bench", machine), model, 1, (8,), around=twice)
+    assert len(machine.looks) == 2 * len(around) > 2
+    assert found.last is around[found.looks - 1]

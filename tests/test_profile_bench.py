@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tickdisk.profile.bench import _interval, _tells
+from tickdisk import device
+from tickdisk.profile.bench import _interval, _tells, stretched
 from tickdisk.profile.measure import Sample
 
 _ROUNDS, _REQUESTS = 36, 2000
@@ -37,3 +38,15 @@ def test_rounds_that_do_not_tell_a_percentile_give_no_interval() -> None:
 )
 def test_an_interval_tells_when_it_is_on_one_side_of_the_limit(interval: tuple[float, float] | None, tells: bool) -> None:
     assert _tells(interval, 0.1) == tells
+
+
+def test_a_stretched_volume_is_slower_by_all_its_latencies() -> None:
+    table = {"quantiles": [[0, 100], [0.5, 333], [1, 1000]]}
+    model = device.DeviceModel.model_validate(
+        {"name": "one", "read_latency_ns": table, "write_latency_ns": table, "flush_latency_ns": 7, "bandwidth_bytes_per_s": 4096}
+    )
+    longer = stretched(model, 1.5)
+    assert longer.read_latency_ns == device.Quantiles(quantiles=((0, 150), (0.5, 500), (1, 1500))) == longer.write_latency_ns
+    tables = {f"{op}_latency_ns": getattr(model, f"{op}_latency_ns") for op in ("read", "write")}
+    assert longer.model_copy(update=tables) == model, "all else is as it was"
+    assert stretched(model, 1) == model

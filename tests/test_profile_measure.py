@@ -91,7 +91,7 @@ def test_for_rounds_that_were_stolen_there_are_others(
         Target(tmp_path, 0, 1), write=False, seconds=12, folder=tmp_path, depths=(1,), say=lambda _: None, patient=False
     ).samples
     assert len(found.rounds) == ROUNDS
-    assert (found.repeats, found.too_loaded) == (repeats, too_loaded)
+    assert (found.repeats, found.too_loaded, found.taken_share) == (repeats, too_loaded, None)
     assert max(load.steal_share for load in found.loads) == most
 
 
@@ -111,6 +111,6 @@ def test_who_is_patient_keeps_the_rounds_in_which_the_machine_was_still(tmp_path
     monkeypatch.setitem(measure.__globals__, "run_job", run)
     (found,) = measure(Target(tmp_path, 0, 1), write=False, seconds=12, folder=tmp_path, depths=(1,), say=lambda _: None).samples
     assert next(looks, None) is None
-    assert (found.repeats, found.too_loaded) == (3, False)
+    assert (found.repeats, found.too_loaded, found.taken_share) == (3, False, 0)
     numbers = sorted(int(latency_ns.min()) - 1_000_000 - 1 for latency_ns in found.rounds)
     assert numbers == [number for number in range(ROUNDS + 3) if number not in restless]

@@ -61,8 +61,6 @@ def test_what_a_standstill_makes_late(gaps_ns: list[int], allowed_ns: int, laten
     seen = Standstills(1.0, gaps_ns, 2)
     assert seen.late_share(allowed_ns, latency_ns) == pytest.approx(share)
     assert both(seen, Standstills(3.0, gaps_ns, 2)).late_share(allowed_ns, latency_ns) == pytest.approx(share / 2)
-    of_many = Standstills(1.0, gaps_ns * 32, 64)
-    assert of_many.late_share(allowed_ns, latency_ns) == pytest.approx(1.5 * share), "a request meets three of the 64"
 
 
 def test_what_was_taken_is_a_share_of_the_time_of_all_cores() -> None:

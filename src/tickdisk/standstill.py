@@ -4,7 +4,6 @@ What a hypervisor takes in pieces of microseconds is no steal in /proc/stat, and
 100 us it is what is late.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,8 +13,6 @@ _LEAST_NS = 20_000
 """A thread that looks at the clock is interrupted by the kernel's own for some microseconds, hundreds of times a second."""
 _PATH_NS = 20_000
 """What a request passes of the machine: it is late by all of a standstill that begins there."""
-_PASSED = 3
-"""Cores that a request meets at most: of who asks, of the loop device's worker, of the emulator."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +32,19 @@ class Standstills:
         """Returns which share of requests of a latency the machine alone makes late by more than is allowed, one after another.
 
         Of a standstill, those that are due in it and more than `allowed_ns` before its end, and those that are on their way when
-        it begins; a closed loop waits at most once. Of more cores than a request meets each counts for its part.
+        it begins; a closed loop waits at most once, on any of the cores.
         """
         late_ns = (min(gap_ns - allowed_ns + _PATH_NS, latency_ns) for gap_ns in self.gaps_ns if gap_ns > allowed_ns)
-        return sum(late_ns) * min(1.0, _PASSED / self.cores) / (self.seconds * 1e9)
+        return sum(late_ns) / (self.seconds * 1e9)
 
 
 NOTHING = Standstills(1.0, (), 1)
 """What somebody sees who does not look."""
 
 
-def look(seconds: float, cores: Sequence[int] = ()) -> Standstills:
-    """Returns the standstills of `cores`, or all that this process may use, which are busy meanwhile."""
-    seen = _native.standstills(sorted(cores or os.sched_getaffinity(0)), round(seconds * 1e9), _LEAST_NS)
+def look(seconds: float, cores: Sequence[int]) -> Standstills:
+    """Returns the standstills of `cores`, which are busy meanwhile."""
+    seen = _native.standstills(cores, round(seconds * 1e9), _LEAST_NS)
     return Standstills(seconds, [gap_ns for gaps_ns in seen for gap_ns in gaps_ns], len(seen))
 
 

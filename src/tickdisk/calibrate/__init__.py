@@ -5,8 +5,8 @@ from tickdisk.calibrate.fidelity import CROSS_NS, measure_fidelity
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
 from tickdisk.calibrate.measure import calibrate
-from tickdisk.calibrate.points import OURS, Fidelity, Pipe, Point, describe, load_fidelity
-from tickdisk.calibrate.quiet import Watched, calmest, watch
+from tickdisk.calibrate.points import OURS, SHARE_OF_CEILING, Fidelity, Pipe, Point, describe, load_fidelity
+from tickdisk.calibrate.quiet import STILL_TAKEN_SHARE, Watched, calmest, watch
 from tickdisk.calibrate.record import (
     Calibration,
     DeviceResult,
@@ -27,6 +27,8 @@ __all__ = [
     "LIMITS",
     "OURS",
     "REPEATS",
+    "SHARE_OF_CEILING",
+    "STILL_TAKEN_SHARE",
     "Bench",
     "Calibration",
     "DeviceResult",

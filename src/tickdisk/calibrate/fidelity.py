@@ -4,6 +4,7 @@ Realised latencies are fio's, of every request; what the model says is the devic
 arrival, before the floor is subtracted. The device's own times of replying decide nothing.
 """
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -52,13 +53,13 @@ def measure_fidelity(
     """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote.
 
     A point lasts up to twice as long where that makes p99 estimable. It has so many `runs`, which share its time; all points are
-    measured before one has its next, with floors that are found anew, so that no minute of the machine decides a point, unless
-    it is so slow that its runs tell p99 together only.
+    measured before one has its next, with floors that are found anew.
 
     A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept. Where there may be
-    `quiet_repeats` a run begins in a quiet moment if one comes. While the machine takes so much of the cores that p99 shows it,
-    the run is repeated, at most so many times, and in a quiet minute those of before are made up for: of all runs of a point
-    `runs` are kept, those that the machine disturbed least. What they measured has no part in it.
+    `quiet_repeats` a run begins in a quiet moment if one comes, and so do looks for floors and the other chains' runs. While the
+    machine takes so much of the cores that p99 shows it the run is repeated, at most so many times, and in a quiet minute those
+    of before are made up for: of all runs of a point `runs` are kept, those that the machine disturbed least, be they all of that
+    minute. What they measured has no part in it. A point that asks for more than a machine is likely to serve is not repeated.
     """
     with memory.folder() as fast:
         log, others, crossed = fast / "device.log", dict[str, str](), list[Point]()
@@ -66,7 +67,7 @@ def measure_fidelity(
             lack = chain.lacks()
             others[chain.name] = chain.parts if lack is None else f"not measured: {lack}"
             if lack is None:
-                crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats)
+                crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats, quiet_repeats)
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
             run = _Run(table, seconds, runs, quiet_repeats)
             for number in range(1, runs + 1):
@@ -147,7 +148,7 @@ class _Run:
 
     def floor_look(self, run: Callable[[], Measured]) -> Measured:
         """Makes a look for a floor, of which there are more than runs."""
-        return calmest(run, self._quiet_repeats // _RUNS_FOR_A_LOOK)
+        return calmest(run, math.ceil(self._quiet_repeats / _RUNS_FOR_A_LOOK)).measured
 
     @property
     def count(self) -> int:
@@ -181,7 +182,8 @@ class _Run:
     def _told(self, made: Sequence[_Made], by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> Point:
         kept = sorted(made, key=lambda each: each.watched.disturbed)[: self._runs]
         runs = [(each, self._said_ns(each, by_setting)) for each in sorted(kept, key=lambda each: each.setting)]
-        return _point(OURS, runs, self._ramp_s, repeats=len(made) - len(kept))
+        within = sum(each.watched.measured.repeats for each in made)
+        return _point(OURS, runs, self._ramp_s, repeats=within + len(made) - len(kept))
 
     def _said_ns(self, made: _Made, by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> npt.NDArray[np.int64]:
         """Returns what the model said of the requests of a run after its ramp."""
@@ -194,7 +196,7 @@ class _Run:
         return (counted["nominal_ns"] - counted["arrival_ns"]).to_numpy()
 
 
-def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int = 0) -> Point:
+def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int) -> Point:
     (made, _), *_ = runs
     jobs = [each.watched.measured for each, _ in runs]
     loads = [measured.load for measured in jobs]
@@ -228,7 +230,7 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int 
         pressure_cpu_share=max(load.pressure_cpu_share for load in loads),
         late_share=float(of_runs(late_shares)) if late_shares else None,
         taken_share=float(np.median([each.watched.seen.taken_share for each, _ in runs])),
-        repeats=repeats + sum(measured.repeats for measured in jobs),
+        repeats=repeats,
         too_loaded=any(measured.too_loaded for measured in jobs),
     )
 
@@ -237,14 +239,17 @@ def _median(each: Sequence[float]) -> int:
     return int(np.median(each))
 
 
-def _cross_check(chain: Chain, folder: Path, seconds: float, limits: Mapping[str, float], repeats: int) -> list[Point]:
+def _cross_check(
+    chain: Chain, folder: Path, seconds: float, limits: Mapping[str, float], repeats: int, quiet_repeats: int
+) -> list[Point]:
     ops = {f"{op}_latency_ns": CROSS_NS for op in ("read", "write", "flush")}
     model = DeviceModel.model_validate({"name": "latency_1ms", **ops})
     points = []
     with chain.up(model, folder, _SIZE_BYTES // 4) as target:
         for depth in CROSS_DEPTHS:
             job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
-            watched = watch(partial(run_unloaded, job, target, folder, limits=limits, repeats=repeats), waits=False)
+            watched = calmest(partial(run_unloaded, job, target, folder, limits=limits, repeats=repeats), quiet_repeats)
             said_ns = np.array([CROSS_NS] * len(watched.measured.requests))
-            points.append(_point(chain.name, [(_Made(model, 0, 0, watched), said_ns)], ramp_s(seconds)))
+            made = _Made(model, 0, 0, watched)
+            points.append(_point(chain.name, [(made, said_ns)], ramp_s(seconds), repeats=watched.measured.repeats))
     return points

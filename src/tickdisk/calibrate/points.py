@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk.calibrate.chains import OtherChain
+from tickdisk.calibrate.quiet import STILL_TAKEN_SHARE
+from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 
 SCHEMA_VERSION: Literal[5] = 5
@@ -72,6 +74,11 @@ class Point(_Strict):
     def is_restless(self) -> bool:
         """Whether the machine stood still too much to tell p99 from it."""
         return (self.late_share or 0) > QUIET_LATE_SHARE
+
+    @property
+    def is_still(self) -> bool:
+        """Whether it stood still no more than in a quiet moment, as p99 needs that is the device's own."""
+        return self.taken_share <= STILL_TAKEN_SHARE
 
     @property
     def p99_is_near(self) -> bool | None:
@@ -140,8 +147,13 @@ class Fidelity(_Strict):
 
 
 def load_fidelity(path: Path) -> Fidelity:
-    """Returns what `measure_fidelity` wrote to `path`."""
-    return Fidelity.model_validate(read_json(path))
+    """Returns what `measure_fidelity` wrote to `path`; TickdiskError names the file and the key that is wrong."""
+    try:
+        return Fidelity.model_validate(read_json(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise TickdiskError(f"{path}: {key}: {first['msg']}; remove the file and run `tickdisk fidelity`") from error
 
 
 def describe(found: Fidelity) -> Iterator[str]:
@@ -173,6 +185,9 @@ def describe(found: Fidelity) -> Iterator[str]:
     held = [point for point in found.points if found.counts(point)]
     judged = [point.p99_holds for point in held if point.p99_holds is not None]
     restless = [point.p99_is_near for point in held if point.is_restless and point.p99_is_near is not None]
+    moving = sum(not point.is_still for point in held)
+    limit = f"{STILL_TAKEN_SHARE:.0%} of the cores' time in pieces over 20 us"
+    yield f"at {moving} of {len(held)} points the machine took more than {limit}"
     p50, p99 = sum(point.p50_holds for point in held), f"{sum(judged)} of {len(judged)}"
     others = f"{len(restless)} without a quiet moment, {sum(restless)} of which are near all the same"
     yield f"p50 holds at {p50} of {len(held)} points, p99 at {p99}; {others}"

@@ -4,6 +4,7 @@ What other guests of a machine take changes within seconds, and p50 and p99 of a
 restless moment makes completions early in a quiet one.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -13,7 +14,8 @@ from tickdisk import host, standstill
 STILL_TAKEN_SHARE = 0.01
 """Of the cores' time: a job is repeated while the machine takes more in pieces over 20 us, as p99 is the longer the more it is.
 With 0.1 ms, 4 in flight, p99 lay 38 us above the median with less and 57 us with more; with 1 ms, 32 in flight, 59 and 88 us."""
-_LOOK_S, _WAITS = 0.2, 5
+_LOOK_S, _WAITS, _REST_S = 0.2, 5, 0.05
+"""Whoever looks takes its core before all ordinary threads: without a rest the kernel stops it for them: no standstill."""
 
 
 class Run(Protocol):
@@ -45,33 +47,34 @@ class Watched(Generic[Ran]):
 
     @property
     def is_still(self) -> bool:
-        """Whether the machine was."""
+        """Whether the machine was, before and after it on average."""
         return self.disturbed <= (False, STILL_TAKEN_SHARE)
 
 
 def watch(run: Callable[[], Ran], *, waits: bool) -> Watched[Ran]:
-    """Runs between two looks, which leave cores as fast as busy ones are; it `waits` for at most a second for a quiet moment."""
+    """Runs between two looks, which leave cores as fast as busy ones are; it may wait for a quiet moment, for about 1 s."""
     before = look()
     for _ in range(_WAITS if waits else 0):
         if before.taken_share <= STILL_TAKEN_SHARE:
             break
+        time.sleep(_REST_S)
         before = look()
     measured = run()
     return Watched(measured, standstill.both(before, look()))
 
 
-def calmest(run: Callable[[], Ran], repeats: int) -> Ran:
+def calmest(run: Callable[[], Ran], repeats: int) -> Watched[Ran]:
     """Returns of at most 1 + `repeats` runs the first that saw a still machine, or the one that it disturbed least.
 
-    Where there may be repeats each waits for a quiet moment.
+    Where there may be repeats each waits for a quiet moment; where there may be none nobody looks after the run.
     """
     if repeats == 0:
-        look()
-        return run()
+        before = look()
+        return Watched(run(), before)
     tries: list[Watched[Ran]] = []
     while len(tries) <= repeats and not (tries and tries[-1].is_still):
         tries.append(watch(run, waits=True))
-    return min(tries, key=lambda each: each.disturbed).measured
+    return min(tries, key=lambda each: each.disturbed)
 
 
 def look() -> standstill.Standstills:

@@ -144,10 +144,11 @@ def profile(
     write: Annotated[
         bool, typer.Option(help="Measure writes and flushes, too: what is on a block device is overwritten.")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job; over 12: more rounds.")] = 12,
+    seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job in all rounds; over 12: more rounds.")] = 12,
     size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G.")] = "1G",
     patient: Annotated[
-        bool, typer.Option(help="Wait for quiet moments of the machine: up to three cores are busy for 0.2 s at a time.")
+        bool,
+        typer.Option(help="Wait for quiet moments; up to three cores are busy meanwhile."),
     ] = True,
 ) -> None:
     """Measures a real disk and writes it down as a device that `up`, `set` and arms of experiments take, here or elsewhere."""

@@ -188,7 +188,8 @@ def paired_dots(
         .encode(x, y)
     )
     lost = len(rows) - len(points)
-    words = f"n = {points['life'].nunique()} {within}s; lines join the {what} of a {within}; stroke: geometric mean"
+    count = points["life"].nunique()
+    words = f"n = {count} {within}{'' if count == 1 else 's'}; lines join the {what} of a {within}; stroke: geometric mean"
     return finish(
         alt.layer(lines, dots, strokes).properties(
             width=max(320, 110 * len(arms)),

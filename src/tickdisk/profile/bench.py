@@ -3,8 +3,8 @@
 Profiles what is at each PATH, emulates the profile with the floors that a calibration finds for it, and measures that at the
 depths that were held out. It is held to what was measured of the disk at these depths in the rounds that the profile is of: a
 disk that drifts is another one a minute later, to itself as well. How well its rounds tell the difference is said by an interval.
-Without a PATH it makes two disks: an emulated network volume, whose latencies are known, and a loop device on a file of this
-machine's own disk.
+Without a PATH it makes two disks: an emulated network volume, slow enough for this machine, so that its latencies are known,
+and a loop device on a file of this machine's own disk.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.stats import bootstrap
 
 from tickdisk import device, memory
-from tickdisk.calibrate import Job, Measured, bench, calmest, settle, settle_tails
+from tickdisk.calibrate import SHARE_OF_CEILING, Bench, Job, Measured, bench, calmest, settle, settle_tails
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
 from tickdisk.profile.measure import (
@@ -64,9 +64,26 @@ def main() -> int:
 
 @contextmanager
 def _known_disk() -> Iterator[tuple[Path, str]]:
+    """A volume that is as slow as it says: where it asks for more than half of what the machine serves it would be slower."""
     model = device.named(_KNOWN, _DEVICES)
-    with device.up(model, size_bytes=_TEST_FILE_BYTES, file_system=None) as disk:
-        yield disk.block_device, f"{model.description}, emulated"
+    with (
+        memory.folder() as folder,
+        bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS_OF_ROUNDS) as table,
+    ):
+        most_iops = SHARE_OF_CEILING * _ceiling_per_s(table)
+    times = max(1.0, max(HELD_OUT_DEPTHS) * 1e9 / most_iops / model.latency_ns[0])
+    with device.up(stretched(model, times), size_bytes=_TEST_FILE_BYTES, file_system=None) as disk:
+        yield disk.block_device, f"{model.description}, emulated, {times:.2f} times as slow, as this machine serves it"
+
+
+def stretched(model: device.DeviceModel, times: float) -> device.DeviceModel:
+    """Returns a device of latency tables `times` as slow; all else is as it is."""
+    tables = {}
+    for name in ("read_latency_ns", "write_latency_ns"):
+        table = getattr(model, name)
+        assert isinstance(table, device.Quantiles), f"{model.name} has a table"
+        tables[name] = device.Quantiles(quantiles=tuple((share, round(ns * times)) for share, ns in table.quantiles))
+    return model.model_copy(update=tables)
 
 
 @contextmanager
@@ -132,9 +149,7 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
         memory.folder() as folder,
         bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS_OF_ROUNDS) as table,
     ):
-        without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS))
-        ceiling_per_s = without_delay.requests.requests_per_s
-        assert ceiling_per_s is not None, "fio makes requests or fails"
+        ceiling_per_s = _ceiling_per_s(table)
         depths = (*FIT_DEPTHS, *HELD_OUT_DEPTHS)
         settled = settle(table, model, _SETTLE_S, depths, most_iops=ceiling_per_s, around=_look)
         settled = settle_tails(table, model, depths, settled, most_iops=ceiling_per_s, around=_look)
@@ -146,9 +161,16 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
     return again, ceiling_per_s
 
 
+def _ceiling_per_s(table: Bench) -> float:
+    """How many requests a second a device without delay serves, which is in force on `table`."""
+    without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS))
+    assert without_delay.requests.requests_per_s is not None, "fio makes requests or fails"
+    return without_delay.requests.requests_per_s
+
+
 def _look(run: Callable[[], Measured]) -> Measured:
     """In quiet moments, as the rounds that it is for."""
-    return calmest(run, 1)
+    return calmest(run, 1).measured
 
 
 if __name__ == "__main__":

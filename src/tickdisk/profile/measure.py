@@ -50,6 +50,9 @@ class Sample:
     """Rounds beside these, for those in which the machine was too loaded or not still."""
     too_loaded: bool = False
     """Whether it still was in one of these."""
+    taken_share: float | None = None
+    """Which share of the cores' time the machine took in pieces over 20 us before and after a round, the median; None where
+    nobody looked."""
 
     @property
     def latency_ns(self) -> Latencies:
@@ -104,9 +107,10 @@ def measure(
 
     Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
     For rounds of a job in which the machine was too loaded there are others at the end, at most as many as were asked for; those
-    that it disturbed least are kept. Who is `patient` waits for a quiet moment before each, at most a second, and makes those
-    again, too, in which the machine was not still. No two runs read the same places, which a cache could know by then. A queue
-    that has turned over a few times only is measured for longer. TickdiskError when fio fails.
+    that it disturbed least are kept. Who is `patient` waits for a quiet moment before each, about a second at most, and makes
+    those again, too, around which the machine was not still: the disk is described as it is in such moments. No two runs read the
+    same places, which a cache could know by then. A queue that has turned over a few times only is measured for longer.
+    TickdiskError when fio fails.
     """
     count = rounds(seconds)
     length = seconds / count + ramp_s(seconds / count)
@@ -120,7 +124,7 @@ def measure(
         return watch(run, waits=True) if patient else Watched(run(), NOTHING)
 
     for number in range(count):
-        say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, about {(len(jobs) + 1) * length:.0f} s")
+        say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, at least {(len(jobs) + 1) * length:.0f} s")
         # There and back, so that no depth is always the first.
         for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
             run = made(jobs[key])
@@ -133,7 +137,8 @@ def measure(
         lacking = [key for key, runs in kept.items() if sum(run.is_still for run in runs) < count]
         if not lacking:
             break
-        say(f"the machine was not still, again ({number + 1} of at most {count}): {len(lacking)} jobs")
+        why = "not still" if patient else "too loaded"
+        say(f"the machine was {why}, again ({number + 1} of at most {count}): {len(lacking)} jobs")
         for key in lacking:
             kept[key].append(made(jobs[key]))
     return Measurements(tuple(_sample(op, depth, runs, count) for (op, depth), runs in kept.items()), float(np.median(pipes)))
@@ -176,7 +181,8 @@ def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
 
 
 def _sample(op: Op, depth: int, runs: Sequence[Watched[_Run]], count: int) -> Sample:
-    kept = [run.measured for run in sorted(runs, key=lambda run: run.disturbed)[:count]]
+    calm = sorted(runs, key=lambda run: run.disturbed)[:count]
+    kept = [run.measured for run in calm]
     made = sum(len(run.latency_ns) for run in kept)
     if made < _LEAST_REQUESTS:
         raise TickdiskError(f"only {made} requests ({op}, queue depth {depth}) were made; give --seconds more")
@@ -188,4 +194,5 @@ def _sample(op: Op, depth: int, runs: Sequence[Watched[_Run]], count: int) -> Sa
         max(run.client_cpu_share for run in kept),
         len(runs) - len(kept),
         any(run.too_loaded for run in kept),
+        None if any(run.seen is NOTHING for run in calm) else float(np.median([run.seen.taken_share for run in calm])),
     )

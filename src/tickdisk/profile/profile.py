@@ -63,7 +63,8 @@ def profile(
             "description": f"profiled {kind}: {writes}",
             "source": (
                 f"tickdisk device profile, {when:%Y-%m-%d %H:%M} UTC, Linux {platform.release()}, {calibrate.fio_version()}, "
-                f"{rounds(seconds)} rounds of {seconds / rounds(seconds):.2g} s a job; {verdict(model)}"
+                f"{rounds(seconds)} rounds of {seconds / rounds(seconds):.2g} s a job"
+                f"{', in quiet moments where they came' if patient else ''}; {verdict(model)}"
             ),
         }
     )
