@@ -1,5 +1,6 @@
 """The emulated device against its model: what holds and what does not is told apart, on paper and on a real device."""
 
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,7 +10,8 @@ import pandas as pd
 import pytest
 
 from tickdisk import calibrate, device, host, standstill
-from tickdisk.calibrate.chains import CHAINS
+from tickdisk.calibrate import quiet
+from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fidelity import _Made, _point, _Run
 from tickdisk.calibrate.quiet import Watched
 from tickdisk.calibrate.settle import Settled, crowded
@@ -183,18 +185,32 @@ def test_of_all_runs_of_a_point_the_calmest_count(
     assert point.taken_share == pytest.approx(np.median([taken_shares[number - 1] for number in kept]))
 
 
-@pytest.mark.parametrize(("quiet_repeats", "looks"), [(0, 0), (1, 1), (4, 1), (5, 2)])
-def test_who_waits_with_runs_waits_with_looks_for_floors(quiet_repeats: int, looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("quiet_repeats", "asked_for"), [(0, (0, False)), (1, (0, True)), (4, (1, True)), (8, (2, True))])
+def test_who_waits_with_runs_waits_with_looks_for_floors(
+    quiet_repeats: int, asked_for: tuple[int, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked, table = [], cast("calibrate.Bench", None)
     watched = _run(1, 1, 0).watched
 
-    def calmest(_: object, repeats: int) -> Watched[calibrate.Measured]:
-        asked.append(repeats)
+    def calmest(_: object, repeats: int, *, waits: bool) -> Watched[calibrate.Measured]:
+        asked.append((repeats, waits))
         return watched
 
     monkeypatch.setattr(calibrate.fidelity, "calmest", calmest)
     assert _Run(table, seconds=1, runs=1, quiet_repeats=quiet_repeats).floor_look(lambda: watched.measured) is watched.measured
-    assert asked == [looks]
+    assert asked == [asked_for]
+
+
+def test_other_chains_are_repeated_as_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [_run(2000, 1_000_000, share) for share in (0.3, 0.02, 0.1)]
+    left, looks = [made.watched.measured for made in runs] * 2, iter([0.3, 0.02, 0.1] * 2)
+    chain = SimpleNamespace(name="nbdkit", up=lambda *_: contextlib.nullcontext(None))
+    monkeypatch.setattr(calibrate.fidelity, "run_unloaded", lambda *_, **__: left.pop(0))
+    monkeypatch.setattr(quiet, "watch", lambda run, waits: Watched(run(), _taken(next(looks) if waits else 0)))
+    points = calibrate.fidelity._cross_check(cast("Chain", chain), tmp_path, 1, {}, repeats=1, quiet_repeats=2)
+    assert [(point.runs, point.taken_share) for point in points] == [(1, pytest.approx(0.02))] * 2
+    assert [point.repeats for point in points] == [5, 5], "three runs, each of which was made twice by itself"
+    assert left == []
 
 
 def test_a_file_of_another_version_is_told_as_such(tmp_path: Path) -> None:

@@ -127,11 +127,15 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
     busy = tuple(line.model_copy(update={"client_cpu_share": line.queue_depth / 100}) for line in lines)
     assert "for up to 96% of the time (read, depth 96): there it was waited for" in screen(model.model_copy(update={"fit": busy}))
     assert "waited for as much" not in screen(model.model_copy(update={"fit": lines}))
+    still = replace(measurements.samples[0], taken_share=0.00123)
+    (line,) = evidence(model, Measurements((still,), 2e9), FIT_DEPTHS)
+    assert (line.taken_share, lines[0].taken_share) == (0.0012, None)
     assert "taken" not in screen(model.model_copy(update={"fit": lines})), "nobody looked"
     for taken_share, words in ((0.01, "as 5% and 10%"), (0.012, "as 5% and 10%, on a machine that was not still")):
         looked = tuple(line.model_copy(update={"taken_share": taken_share}) for line in lines)
         assert verdict(model.model_copy(update={"fit": looked})).endswith(words)
-        assert f"beside the rounds up to {taken_share:.1%} was taken" in screen(model.model_copy(update={"fit": looked}))
+        told = screen(model.model_copy(update={"fit": looked}))
+        assert f"beside the median round of a depth up to {taken_share:.1%} was taken" in told
 
 
 def test_a_round_that_was_disturbed_does_not_count(known: tuple[Measurements, DeviceModel]) -> None:

@@ -99,7 +99,7 @@ def test_who_is_patient_keeps_the_rounds_in_which_the_machine_was_still(tmp_path
     disk, quiet_load = _Disk(1000), host.Load(1, 0, 0, 0, 0, 0)
     # Two rounds begin quiet and end restless, and so does one of those that are for them.
     restless = {1, 4, 9}
-    looks = iter([share for number in range(ROUNDS + 3) for share in (0.0, 0.5 if number in restless else 0.0)])
+    looks = iter([share for number in range(ROUNDS + 3) for share in (0.0, 0.5 if number in restless else number / 2000)])
     monkeypatch.setattr(quiet, "look", lambda: Standstills(1.0, [round(next(looks) * 1e9)], 1))
     monkeypatch.setattr(host, "LoadMeter", lambda: SimpleNamespace(read=lambda: quiet_load))
     lengths = itertools.count(1)
@@ -111,6 +111,6 @@ def test_who_is_patient_keeps_the_rounds_in_which_the_machine_was_still(tmp_path
     monkeypatch.setitem(measure.__globals__, "run_job", run)
     (found,) = measure(Target(tmp_path, 0, 1), write=False, seconds=12, folder=tmp_path, depths=(1,), say=lambda _: None).samples
     assert next(looks, None) is None
-    assert (found.repeats, found.too_loaded, found.taken_share) == (3, False, 0)
+    assert (found.repeats, found.too_loaded, found.taken_share) == (3, False, pytest.approx(6 / 4000))
     numbers = sorted(int(latency_ns.min()) - 1_000_000 - 1 for latency_ns in found.rounds)
     assert numbers == [number for number in range(ROUNDS + 3) if number not in restless]

@@ -166,7 +166,7 @@ def test_who_is_interrupted_leaves_nothing(tmp_path: Path, number: signal.Signal
     command = [BIN / "tickdisk", "device", "profile", folder, "-o", output, "--seconds", "30", "--size", "32M"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith(f"round 1 of {rounds(30)}: {_JOBS} jobs, about")
+        assert process.stdout.readline().startswith(f"round 1 of {rounds(30)}: {_JOBS} jobs, at least")
         deadline = time.monotonic() + 10
         while not (children := Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()):
             assert time.monotonic() < deadline

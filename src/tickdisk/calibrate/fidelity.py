@@ -4,7 +4,6 @@ Realised latencies are fio's, of every request; what the model says is the devic
 arrival, before the floor is subtracted. The device's own times of replying decide nothing.
 """
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -59,7 +58,8 @@ def measure_fidelity(
     `quiet_repeats` a run begins in a quiet moment if one comes, and so do looks for floors and the other chains' runs. While the
     machine takes so much of the cores that p99 shows it the run is repeated, at most so many times, and in a quiet minute those
     of before are made up for: of all runs of a point `runs` are kept, those that the machine disturbed least, be they all of that
-    minute. What they measured has no part in it. A point that asks for more than a machine is likely to serve is not repeated.
+    minute. What they measured has no part in it. Nobody waits for points that ask for more than a machine is likely to serve, the
+    ceiling among them, or repeats these.
     """
     with memory.folder() as fast:
         log, others, crossed = fast / "device.log", dict[str, str](), list[Point]()
@@ -147,8 +147,8 @@ class _Run:
                 break
 
     def floor_look(self, run: Callable[[], Measured]) -> Measured:
-        """Makes a look for a floor, of which there are more than runs."""
-        return calmest(run, math.ceil(self._quiet_repeats / _RUNS_FOR_A_LOOK)).measured
+        """Makes a look for a floor, of which there are more than runs: where these are repeated less often it only waits."""
+        return calmest(run, self._quiet_repeats // _RUNS_FOR_A_LOOK, waits=self._quiet_repeats > 0).measured
 
     @property
     def count(self) -> int:
@@ -239,6 +239,19 @@ def _median(each: Sequence[float]) -> int:
     return int(np.median(each))
 
 
+@dataclass
+class _Counted:
+    """Runs something, and counts how often it was run for that."""
+
+    run: Callable[[], Measured]
+    count: int = 0
+
+    def __call__(self) -> Measured:
+        measured = self.run()
+        self.count += 1 + measured.repeats
+        return measured
+
+
 def _cross_check(
     chain: Chain, folder: Path, seconds: float, limits: Mapping[str, float], repeats: int, quiet_repeats: int
 ) -> list[Point]:
@@ -248,8 +261,8 @@ def _cross_check(
     with chain.up(model, folder, _SIZE_BYTES // 4) as target:
         for depth in CROSS_DEPTHS:
             job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
-            watched = calmest(partial(run_unloaded, job, target, folder, limits=limits, repeats=repeats), quiet_repeats)
+            run = _Counted(partial(run_unloaded, job, target, folder, limits=limits, repeats=repeats))
+            watched = calmest(run, quiet_repeats, waits=quiet_repeats > 0)
             said_ns = np.array([CROSS_NS] * len(watched.measured.requests))
-            made = _Made(model, 0, 0, watched)
-            points.append(_point(chain.name, [(made, said_ns)], ramp_s(seconds), repeats=watched.measured.repeats))
+            points.append(_point(chain.name, [(_Made(model, 0, 0, watched), said_ns)], ramp_s(seconds), repeats=run.count - 1))
     return points

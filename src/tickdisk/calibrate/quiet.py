@@ -15,7 +15,7 @@ STILL_TAKEN_SHARE = 0.01
 """Of the cores' time: a job is repeated while the machine takes more in pieces over 20 us, as p99 is the longer the more it is.
 With 0.1 ms, 4 in flight, p99 lay 38 us above the median with less and 57 us with more; with 1 ms, 32 in flight, 59 and 88 us."""
 _LOOK_S, _WAITS, _REST_S = 0.2, 5, 0.05
-"""Whoever looks takes its core before all ordinary threads: without a rest the kernel stops it for them: no standstill."""
+"""Whoever looks has its core to itself: without a rest the kernel lets other threads have it, which would seem a standstill."""
 
 
 class Run(Protocol):
@@ -52,7 +52,7 @@ class Watched(Generic[Ran]):
 
 
 def watch(run: Callable[[], Ran], *, waits: bool) -> Watched[Ran]:
-    """Runs between two looks, which leave cores as fast as busy ones are; it may wait for a quiet moment, for about 1 s."""
+    """Runs between two looks, which leave cores as fast as busy ones are; who `waits` does for a quiet moment, 1.5 s at most."""
     before = look()
     for _ in range(_WAITS if waits else 0):
         if before.taken_share <= STILL_TAKEN_SHARE:
@@ -63,17 +63,11 @@ def watch(run: Callable[[], Ran], *, waits: bool) -> Watched[Ran]:
     return Watched(measured, standstill.both(before, look()))
 
 
-def calmest(run: Callable[[], Ran], repeats: int) -> Watched[Ran]:
-    """Returns of at most 1 + `repeats` runs the first that saw a still machine, or the one that it disturbed least.
-
-    Where there may be repeats each waits for a quiet moment; where there may be none nobody looks after the run.
-    """
-    if repeats == 0:
-        before = look()
-        return Watched(run(), before)
-    tries: list[Watched[Ran]] = []
-    while len(tries) <= repeats and not (tries and tries[-1].is_still):
-        tries.append(watch(run, waits=True))
+def calmest(run: Callable[[], Ran], repeats: int, *, waits: bool = True) -> Watched[Ran]:
+    """Returns of at most 1 + `repeats` runs the first that saw a still machine, or the one that it disturbed least."""
+    tries = [watch(run, waits=waits)]
+    while len(tries) <= repeats and not tries[-1].is_still:
+        tries.append(watch(run, waits=waits))
     return min(tries, key=lambda each: each.disturbed)
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def main() -> int:
 
 @contextmanager
 def _known_disk() -> Iterator[tuple[Path, str]]:
-    """A volume that is as slow as it says: where it asks for more than half of what the machine serves it would be slower."""
+    """A volume that is as slow as it says: were it to ask for much more than half of what the machine serves it would wait."""
     model = device.named(_KNOWN, _DEVICES)
     with (
         memory.folder() as folder,
@@ -163,7 +164,7 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
 
 def _ceiling_per_s(table: Bench) -> float:
     """How many requests a second a device without delay serves, which is in force on `table`."""
-    without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS))
+    without_delay = _look(partial(table.run, Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS)))
     assert without_delay.requests.requests_per_s is not None, "fio makes requests or fails"
     return without_delay.requests.requests_per_s
 

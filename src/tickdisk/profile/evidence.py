@@ -81,7 +81,7 @@ def screen(model: DeviceModel) -> str:
     load = f"meanwhile up to {steal:.1%} of the cores' time was stolen, up to {cpu:.1%} of the time something waited for a core"
     taken = [line.taken_share for line in model.fit if line.taken_share is not None]
     if taken:
-        load += f", and beside the rounds up to {max(taken):.1%} was taken in pieces over 20 us"
+        load += f", and beside the median round of a depth up to {max(taken):.1%} was taken in pieces over 20 us"
     return "\n".join([head, *rows, load, _client(model.fit), verdict(model)])
 
 

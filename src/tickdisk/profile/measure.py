@@ -107,7 +107,7 @@ def measure(
 
     Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
     For rounds of a job in which the machine was too loaded there are others at the end, at most as many as were asked for; those
-    that it disturbed least are kept. Who is `patient` waits for a quiet moment before each, about a second at most, and makes
+    that it disturbed least are kept. Who is `patient` waits for a quiet moment before each, 1.5 s at most, and makes
     those again, too, around which the machine was not still: the disk is described as it is in such moments. No two runs read the
     same places, which a cache could know by then. A queue that has turned over a few times only is measured for longer.
     TickdiskError when fio fails.
