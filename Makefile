@@ -7,7 +7,7 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay soak lock clean
+.PHONY: help paper test test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay soak release-check lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -46,6 +46,9 @@ bench-profile: setup ## whether a profile behaves elsewhere as its disk does: of
 
 soak: setup ## a device under random load that is verified, 128 requests in flight; MINUTES=15
 	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)
+
+release-check: soak ## before a release, on a machine that does nothing else: the soak, 100 power cuts, a damaged store, crashed games
+	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
 
 bench-checkpoint: setup ## checkpoint recovery: updates a second in the simulator, and what each algorithm costs for real
 	@$(WITH_PATH) sh -ec 'python -m tickdisk.checkpoint.bench; python -m tickdisk.store.bench'
