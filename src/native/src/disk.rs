@@ -11,6 +11,8 @@ use fuser::{
     Request, TimeOrNow, WriteFlags,
 };
 
+use crate::attention::Attention;
+use crate::clock::now_ns;
 use crate::engine::{Answer, Engine, MAX_TRANSFER};
 use crate::memory::Memory;
 use crate::model::Op;
@@ -63,12 +65,25 @@ pub fn set_transfers(kernel: &mut KernelConfig) -> io::Result<()> {
     Ok(())
 }
 
-pub struct Disk(pub Arc<Engine<Pending>>);
+pub struct Disk {
+    pub engine: Arc<Engine<Pending>>,
+    /// Of the one reader.
+    pub attention: Arc<Attention>,
+}
 
 impl Disk {
+    /// Takes a request, and looks for the next while nothing else is to be done.
+    fn take(&self, submit: impl FnOnce(&Engine<Pending>)) {
+        let came_ns = now_ns();
+        submit(&self.engine);
+        if self.engine.is_at_rest() {
+            self.attention.wait(came_ns);
+        }
+    }
+
     fn attributes(&self, inode: INodeNo) -> FileAttr {
         let is_disk = inode == DISK;
-        let size = if is_disk { self.0.memory.size() as u64 } else { 0 };
+        let size = if is_disk { self.engine.memory.size() as u64 } else { 0 };
         FileAttr {
             ino: inode,
             size,
@@ -141,13 +156,13 @@ impl Filesystem for Disk {
 
     /// The loop device takes the block size for its discards from here.
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let blocks = self.0.memory.size() as u64 / u64::from(BLOCK);
+        let blocks = self.engine.memory.size() as u64 / u64::from(BLOCK);
         reply.statfs(blocks, 0, 0, 2, 0, BLOCK, 255, BLOCK);
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES | FopenFlags::FOPEN_NOFLUSH;
-        reply.opened(FileHandle(self.0.open()), flags);
+        reply.opened(FileHandle(self.engine.open()), flags);
     }
 
     fn read(
@@ -161,8 +176,8 @@ impl Filesystem for Disk {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let (_, length) = self.0.memory.clip(offset, size.into());
-        self.0.submit(handle.0, Op::Read, offset, length as u64, Pending::Read(reply, offset, length as u64));
+        let (_, length) = self.engine.memory.clip(offset, size.into());
+        self.take(|engine| engine.submit(handle.0, Op::Read, offset, length as u64, Pending::Read(reply, offset, length as u64)));
     }
 
     fn write(
@@ -177,21 +192,21 @@ impl Filesystem for Disk {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        if self.0.memory.clip(offset, data.len() as u64).1 < data.len() {
+        if self.engine.memory.clip(offset, data.len() as u64).1 < data.len() {
             return reply.error(Errno::ENOSPC);
         }
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-        self.0.write(handle.0, offset, data, Pending::Written(reply, length));
+        self.take(|engine| engine.write(handle.0, offset, data, Pending::Written(reply, length)));
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.0.submit(handle.0, Op::Flush, 0, 0, Pending::Done(reply));
+        self.take(|engine| engine.submit(handle.0, Op::Flush, 0, 0, Pending::Done(reply)));
     }
 
     fn fallocate(&self, _: &Request, _: INodeNo, handle: FileHandle, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
         if mode & (MODE_PUNCH_HOLE | MODE_ZERO_RANGE) & !libc::FALLOC_FL_KEEP_SIZE == 0 {
             return reply.error(Errno::EOPNOTSUPP);
         }
-        self.0.discard(handle.0, offset, length, Pending::Done(reply));
+        self.take(|engine| engine.discard(handle.0, offset, length, Pending::Done(reply)));
     }
 }

@@ -290,6 +290,11 @@ impl<A: Answer> Engine<A> {
         state.latest_ns
     }
 
+    /// Whether all that was taken is answered.
+    pub fn is_at_rest(&self) -> bool {
+        self.counters.inflight.load(Ordering::Relaxed) == 0
+    }
+
     /// What was taken so far; nobody waits for that.
     pub fn served(&self) -> Served {
         let requests = self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum();

@@ -4,9 +4,11 @@
 #![cfg_attr(not(feature = "python"), allow(dead_code, reason = "only Python mounts a disk"))]
 
 mod arrivals;
+mod attention;
 mod burner;
 mod checkpoint;
 mod clock;
+mod cores;
 mod disk;
 mod engine;
 mod floor;

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use fuser::{BackgroundSession, Config, Filesystem, MountOption, SessionACL};
+use fuser::{BackgroundSession, Config, Filesystem, MountOption, Session, SessionACL};
 
+use crate::attention::Attention;
 use crate::disk::{Disk, Pending};
 use crate::engine::Engine;
 use crate::occupant::Occupant;
@@ -35,8 +36,11 @@ impl Mounted {
             let (occupying, serving) = (Arc::clone(&occupant), Arc::clone(&engine));
             let occupy = move || occupying.run(|| serving.served());
             threads.push(thread::Builder::new().name("device-occupant".into()).spawn(occupy)?);
-            let session = mount(Disk(Arc::clone(&engine)), mount_point, source)?;
-            Ok(Self { engine, is_real_time, occupant, threads, session: Some(session), known: None })
+            let attention = Arc::new(Attention::default());
+            let disk = Disk { engine: Arc::clone(&engine), attention: Arc::clone(&attention) };
+            let session = mount(disk, mount_point, source)?;
+            attention.pay_to(&session)?;
+            Ok(Self { engine, is_real_time, occupant, threads, session: Some(session.spawn()?), known: None })
         })
     }
 
@@ -47,7 +51,7 @@ impl Mounted {
             let tree = Tree::new(Arc::clone(&engine), folder)?;
             let known = Some(tree.known());
             let session = mount(tree, mount_point, source)?;
-            Ok(Self { engine, is_real_time, occupant: Arc::default(), threads, session: Some(session), known })
+            Ok(Self { engine, is_real_time, occupant: Arc::default(), threads, session: Some(session.spawn()?), known })
         })
     }
 
@@ -92,7 +96,7 @@ fn in_real_time<T>(start: impl FnOnce(bool) -> io::Result<T>) -> io::Result<T> {
 }
 
 /// Only root may open its mounts to others.
-fn mount(file_system: impl Filesystem + 'static, mount_point: &Path, source: &str) -> io::Result<BackgroundSession> {
+fn mount<F: Filesystem + 'static>(file_system: F, mount_point: &Path, source: &str) -> io::Result<Session<F>> {
     let mut config = Config::default();
     // SAFETY: asks for a number.
     config.acl = if unsafe { libc::geteuid() } == 0 { SessionACL::All } else { SessionACL::Owner };
@@ -100,5 +104,5 @@ fn mount(file_system: impl Filesystem + 'static, mount_point: &Path, source: &st
         vec![MountOption::FSName(source.into()), MountOption::Subtype("tickdisk".into()), MountOption::DefaultPermissions];
     // One reader keeps the order of arrivals that the model is promised.
     config.n_threads = Some(1);
-    fuser::spawn_mount(file_system, mount_point, &config)
+    Session::new(file_system, mount_point, &config)
 }

@@ -8,13 +8,13 @@
 //! can be kept so, and another must be there. Few requests in flight are better off without: nobody spins for long, and whoever takes
 //! the next is woken in no time on a core that only idles.
 
-use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use crate::clock::{now_ns, thread_cpu_ns};
+use crate::cores;
 use crate::realtime;
 
 /// A core that serves fewer is there for others, too. Far below what makes it busy: where it comes and goes, as with bunches that are
@@ -47,7 +47,7 @@ impl Occupant {
     /// Occupies the calling thread's core whenever many requests were `taken` of late, and not one after another, until `stop`;
     /// returns at once where that is of no use.
     pub fn run(&self, taken: impl Fn() -> Served) {
-        if !realtime::is_taken() || !has_one_of_several_cores() {
+        if !realtime::is_taken() || !cores::has_one_of_several() {
             return;
         }
         realtime::give_up();
@@ -97,21 +97,6 @@ impl Occupant {
     }
 }
 
-/// Whether the calling thread has one core, and who started the process has more.
-fn has_one_of_several_cores() -> bool {
-    // SAFETY: asks for a number.
-    cores_of(0) == Some(1) && cores_of(unsafe { libc::getppid() }) > Some(1)
-}
-
-/// How many cores a thread may run on; 0 is the calling one.
-fn cores_of(thread: libc::pid_t) -> Option<libc::c_int> {
-    // SAFETY: a set of bits that may have any value, which the kernel fills, and which is read if it has.
-    unsafe {
-        let mut cores: libc::cpu_set_t = mem::zeroed();
-        (libc::sched_getaffinity(thread, size_of_val(&cores), &raw mut cores) == 0).then(|| libc::CPU_COUNT(&cores))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -152,17 +137,10 @@ mod tests {
 
     #[test]
     fn without_real_time_it_returns_at_once() {
-        let of_one_core = thread::spawn(|| {
-            // SAFETY: a set of bits with the one of the core that this thread is on; it changes this thread only.
-            unsafe {
-                let mut own: libc::cpu_set_t = mem::zeroed();
-                libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap(), &mut own);
-                assert_eq!(libc::sched_setaffinity(0, size_of_val(&own), &raw const own), 0);
-            }
+        let ordinary = thread::spawn(|| {
             realtime::give_up();
-            assert_eq!(cores_of(0), Some(1));
             Occupant::default().run(|| panic!("nobody asks"));
         });
-        of_one_core.join().unwrap();
+        ordinary.join().unwrap();
     }
 }
