@@ -1,9 +1,10 @@
 //! Stays awake for the next request where requests come one after another.
 //!
 //! Who reads a device's requests sleeps until there is one. To be woken, on another core than the waker's, takes a fifth of what a
-//! request takes that is answered at once: as long as each comes soon after the last, and nothing is in flight, this looks for the next
-//! instead. It also keeps the loop device's worker, which wakes the reader, from the reader's core (see the occupant): that is never idle
-//! then, and the worker runs where the request was submitted.
+//! request takes that is answered at once: where all are, as long as each comes soon after the last, this looks for the next instead. It
+//! also keeps the loop device's worker, which wakes the reader, from the reader's core (see the occupant): that is never idle then, and
+//! the worker runs where the request was submitted. A device that lets requests wait has its core to itself at times, so that the worker
+//! may be there: it would wait for who looks for the next.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -76,7 +76,7 @@ impl Disk {
     fn take(&self, submit: impl FnOnce(&Engine<Pending>)) {
         let came_ns = now_ns();
         submit(&self.engine);
-        if self.engine.is_at_rest() {
+        if self.engine.answers_at_once() {
             self.attention.wait(came_ns);
         }
     }

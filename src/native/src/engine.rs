@@ -30,6 +30,8 @@ use crate::undo::{Undo, Versions};
 
 /// The most that FUSE asks for at once, in bytes: what is larger comes in parts, of which the kernel knows when the first was issued.
 pub const MAX_TRANSFER: u64 = 1 << 20;
+/// No machine completes a request sooner: one with a shorter latency is answered at once, whenever it is taken.
+const AT_ONCE_NS: u64 = 10_000;
 
 /// What is in force, beside the model, from one `set` to the next.
 #[derive(Clone, Debug, Default)]
@@ -87,6 +89,8 @@ pub struct Engine<A> {
     burner: Burner,
     log: Log,
     counters: Counters,
+    /// Of the request that was taken last, by the model.
+    latency_ns: AtomicU64,
 }
 
 impl<A: Answer> Engine<A> {
@@ -106,6 +110,7 @@ impl<A: Answer> Engine<A> {
             burner: Burner::default(),
             log: Log::create(log)?,
             counters: Counters::default(),
+            latency_ns: AtomicU64::new(u64::MAX),
         });
         let (timed, burning) = (Arc::clone(&engine), Arc::clone(&engine));
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| thread::Builder::new().name(name.into()).spawn(run);
@@ -196,6 +201,7 @@ impl<A: Answer> Engine<A> {
             let mut state = self.state.lock().expect("no thread panics with the lock");
             state.take(op, offset, length, issued_ns, inflight, &self.lead)
         };
+        self.latency_ns.store(due.latency_ns, Ordering::Relaxed);
         let pending = Pending { record, due, burn_ns, power, closed, answer };
         if pending.due.waits {
             self.timer.schedule(deadline_ns, pending.record.seq, pending);
@@ -290,9 +296,9 @@ impl<A: Answer> Engine<A> {
         state.latest_ns
     }
 
-    /// Whether all that was taken is answered.
-    pub fn is_at_rest(&self) -> bool {
-        self.counters.inflight.load(Ordering::Relaxed) == 0
+    /// Whether all that was taken is answered, and the last as soon as it could be, as a device so fast has it.
+    pub fn answers_at_once(&self) -> bool {
+        self.counters.inflight.load(Ordering::Relaxed) == 0 && self.latency_ns.load(Ordering::Relaxed) < AT_ONCE_NS
     }
 
     /// What was taken so far; nobody waits for that.

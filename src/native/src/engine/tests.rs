@@ -36,7 +36,9 @@ fn a_setting_is_for_requests_that_arrive_after_it() {
     let answered_after = |latency_ns, floor_ns| {
         let (number, effective_ns) = engine.set(latency(latency_ns), Setting { floor: Floor::new(floor_ns, &[]), burn_ns: 0 });
         engine.submit(0, Op::Read, 0, 4096, Tell(sender.clone()));
-        (number, receiver.recv_timeout(SOON).unwrap() - effective_ns)
+        let answered_ns = receiver.recv_timeout(SOON).unwrap();
+        assert_eq!(engine.answers_at_once(), latency_ns < AT_ONCE_NS);
+        (number, answered_ns - effective_ns)
     };
     let (first, slow_ns) = answered_after(2_000_000_000, 0);
     let (second, early_ns) = answered_after(2_000_000_000, 1_500_000_000);
