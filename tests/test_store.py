@@ -51,19 +51,24 @@ def test_a_world_is_played_by_the_rule() -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_life_leaves_the_world_that_updates_make(algorithm: str, tmp_path: Path) -> None:
     setting = Setting(algorithm, tmp_path / "store", SMALL, ticks=60, tick_hz=400, full_every=4)
-    life = live(setting)
-    assert (life.found, life.last, len(life.ticks)) == (0, 60, 60)
-    assert len(life.checkpoints) >= 3
-    found = recover(setting.folder, setting.cells)
-    assert (found.tick, found.was_stopped, found.findings) == (60, True, [])
-    assert found.image_tick == life.checkpoints["tick"].iloc[-1]
-    assert found.digest == expected(setting, 60).digest()
-    assert verify(setting.folder, setting.cells) == []
+    world = World(setting.cells)
+    checkpoints: list[int] = []
+    # A slow disk ends one or two checkpoints in a life: lives follow until partial ones follow a full one.
+    while len(checkpoints) < 3:
+        life = live(setting)
+        assert (life.found, life.last, len(life.ticks)) == (world.tick, world.tick + 60, 60)
+        world.play(setting.updates.open(), 60)
+        checkpoints += life.checkpoints["number"].tolist()
+        found = recover(setting.folder, setting.cells)
+        assert (found.tick, found.was_stopped, found.findings) == (world.tick, True, [])
+        assert found.image_tick == life.checkpoints["tick"].iloc[-1]
+        assert found.digest == world.digest()
+        assert verify(setting.folder, setting.cells) == []
     # The next life goes on from there, and takes the updates one by one.
     again = live(replace(setting, one_by_one=True))
-    assert (again.found, again.last) == (60, 120)
-    assert again.checkpoints["number"].iloc[0] == life.checkpoints["number"].iloc[-1] + 1
-    world = expected(setting, 60)
+    assert (again.found, again.last) == (world.tick, world.tick + 60)
+    checkpoints += again.checkpoints["number"].tolist()
+    assert checkpoints == list(range(1, len(checkpoints) + 1))
     world.play(setting.updates.open(), 60)
     assert recover(setting.folder, setting.cells).digest == world.digest()
     assert verify(setting.folder, setting.cells) == []
