@@ -1,6 +1,7 @@
 """The emulated device against its model: what holds and what does not is told apart, on paper and on a real device."""
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -183,6 +184,22 @@ def test_of_all_runs_of_a_point_the_calmest_count(
     assert (point.runs, point.repeats) == (2, sum(tries) - 2 + sum(tries)), "each of the runs was made twice by itself"
     assert point.nominal_p50_ns == 100_000 + int(np.mean(kept)) - 1
     assert point.taken_share == pytest.approx(np.median([taken_shares[number - 1] for number in kept]))
+
+
+def test_half_of_what_the_bare_device_serves_is_held() -> None:
+    def served(name: str, iops: int) -> _Made:
+        made, of_a_second = _run(iops, 1, 0), np.arange(iops) * 1000 // iops + 1
+        requests = replace(made.watched.measured.requests, completed_ms=of_a_second)
+        watched = replace(made.watched, measured=replace(made.watched.measured, requests=requests))
+        return replace(made, model=made.model.model_copy(update={"name": name}), watched=watched)
+
+    run = _Run(cast("calibrate.Bench", None), seconds=1, runs=1, quiet_repeats=0)
+    assert run.held_iops == 75_000, "nobody knows yet"
+    for depth, iops, held_iops in ((1, 90_000, 75_000), (8, 200_000, 100_000), (32, 180_000, 100_000)):
+        run._made["no_delay", "read", depth] = [served("no_delay", iops)]
+        assert run.held_iops == held_iops
+    run._made["disk", "read", 1] = [served("disk", 300_000)]
+    assert run.held_iops == 100_000, "which others do not know"
 
 
 @pytest.mark.parametrize(("quiet_repeats", "asked_for"), [(0, (0, False)), (1, (0, True)), (4, (1, True)), (8, (2, True))])

@@ -19,7 +19,7 @@ from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fio import Job
-from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
+from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, SHARE_OF_CEILING, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
 from tickdisk.calibrate.quiet import Watched, calmest, watch
 from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, settle
 from tickdisk.calibrate.summary import nominal_latency_ns, percentile_ns, percentile_of_runs_ns
@@ -75,7 +75,7 @@ def measure_fidelity(
                 for depth in depths:
                     run.point(number, NO_DELAY, bare, "read", depth)
                 for model in models:
-                    settled, before = settle(table, model, seconds, depths, around=run.floor_look), run.count
+                    settled, before = settle(table, model, seconds, depths, run.floor_look, run.held_iops), run.count
                     for depth in depths:
                         for op in ("read", "write"):
                             run.point(number, model, settled, op, depth)
@@ -138,7 +138,7 @@ class _Run:
         length = lasting_s(self._seconds, nominal_ns, depth) / self._runs + self._ramp_s
         job = Job(op, "random", _BLOCK, depth, length)
         floor_ns = dict(settled.deep_floors).get(depth, settled.floor_ns)
-        is_held = depth * 1e9 <= MOST_IOPS * nominal_ns  # most likely; what is beyond is not worth the time
+        is_held = depth * 1e9 <= self.held_iops * nominal_ns  # most likely; what is beyond is not worth the time
         for _ in range(1 + (self._quiet_repeats if is_held else 0)):
             setting = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
             watched = watch(partial(self._bench.run, job), waits=is_held and self._quiet_repeats > 0)
@@ -149,6 +149,13 @@ class _Run:
     def floor_look(self, run: Callable[[], Measured]) -> Measured:
         """Makes a look for a floor, of which there are more than runs: where these are repeated less often it only waits."""
         return calmest(run, self._quiet_repeats // _RUNS_FOR_A_LOOK, waits=self._quiet_repeats > 0).measured
+
+    @property
+    def held_iops(self) -> float:
+        """Up to how many requests a second a device is likely to be held to its model, by what the bare one has served so far."""
+        bare = (each for (name, _, _), made in self._made.items() if name == NO_DELAY.name for each in made)
+        served_iops = max((each.watched.measured.requests.requests_per_s or 0 for each in bare), default=0)
+        return max(MOST_IOPS, SHARE_OF_CEILING * served_iops)
 
     @property
     def count(self) -> int:
