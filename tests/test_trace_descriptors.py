@@ -100,6 +100,15 @@ def test_a_number_that_was_a_sockets_is_a_file_again() -> None:
     assert capture.summary["not_files"] == 2
 
 
+@pytest.mark.parametrize("tool", ["bpftrace", "strace"])
+@pytest.mark.parametrize("call", ["dup2", "dup3"])
+def test_a_number_that_a_socket_took_from_a_file_is_a_files_no_more(call: str, tool: str) -> None:
+    steps = [("read", 1, 5), ("flag", 0, F_SETFD, 1), ("read", 1, 6), ("dup", 0, call, 1), ("read", 1, 7), ("dup", 2, "dup2", 1)]
+    capture = captured(play([(0, step) for step in [*steps, ("read", 1, 8)]]), tool)
+    lengths = [(row.call, row.file, row.length) for row in seen(capture.requests)]
+    assert lengths == [("read", "/log", 5), ("read", "/log", 6), ("dup2", "/data", None), ("read", "/data", 8)]
+
+
 def test_exec_closes_what_it_is_to_close() -> None:
     """Descriptor 2 was opened with O_CLOEXEC before the capture began."""
     capture = captured(play([(0, ("read", 2, 10)), (0, ("execute",)), (0, ("read", 2, 10))]), "bpftrace")

@@ -188,6 +188,8 @@ class _Follower:
             state.cwd = self._folder(state, row.x)
         elif row.result >= 0 and row.x in state.table:
             self._duplicate(row, state, name)
+        elif row.result >= 0 and name in ("dup", "dup2", "dup3"):
+            self._close(row.process, state, row.result, row.end_ns)  # the number is from now on what is no file, a socket
 
     def _by_path(self, row: Any, state: _Process, call: Call, name: str) -> None:
         base = state.cwd if call.fd is None or row.x == AT_FDCWD else self._folder(state, row.x)
