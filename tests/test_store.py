@@ -53,7 +53,7 @@ def test_a_life_leaves_the_world_that_updates_make(algorithm: str, tmp_path: Pat
     setting = Setting(algorithm, tmp_path / "store", SMALL, ticks=60, tick_hz=400, full_every=4)
     world = World(setting.cells)
     checkpoints: list[int] = []
-    # A slow disk ends one or two checkpoints in a life: lives follow until partial ones follow a full one.
+    # A slow disk may end only one checkpoint in a life: lives follow until there are three.
     while len(checkpoints) < 3:
         life = live(setting)
         assert (life.found, life.last, len(life.ticks)) == (world.tick, world.tick + 60, 60)
