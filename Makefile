@@ -25,7 +25,7 @@ doctor: setup ## what this machine can do, and what to install for the rest
 	@$(WITH_PATH) tickdisk doctor
 
 bench-device: setup ## how faithful the emulated device is, over queue depths, beside nbdkit, in one run (20 minutes, 40 on a restless machine)
-	@$(WITH_PATH) sh -ec 'mkdir -p build/bench; tickdisk plan --scale full --output build/bench/plan.json >/dev/null; tickdisk fidelity --plan build/bench/plan.json --output build/bench/fidelity.json'
+	@$(WITH_PATH) sh -ec 'mkdir -p build/bench; tickdisk plan --scale full --output build/bench/plan.json >/dev/null; tickdisk fidelity --strict --plan build/bench/plan.json --output build/bench/fidelity.json'
 
 bench-model: setup ## requests a second that the device model completes in simulated time
 	@$(WITH_PATH) python -m tickdisk.device.bench

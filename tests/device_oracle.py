@@ -204,13 +204,27 @@ class Oracle:
         stalls = self.model.stalls
         if stalls is None:
             return start_ns
-        start_ns = max([start_ns, *(end for _, end in self.stalls)])
+        start_ns = self.after_collections(start_ns)
         if self.first_ns is None:
             self.first_ns = start_ns
+        while (start_ns := self.after_collections(end_ns := self.after_periods(start_ns))) > end_ns:
+            pass
+        return start_ns
+
+    def after_collections(self, start_ns: int) -> int:
+        for begin, end in self.stalls:
+            if begin <= start_ns < end:
+                start_ns = end
+        return start_ns
+
+    def after_periods(self, start_ns: int) -> int:
+        stalls, first_ns = self.model.stalls, self.first_ns
+        assert stalls is not None
+        assert first_ns is not None
         if stalls.period_ns is None:
             return start_ns
-        number = max(0, (start_ns - self.first_ns) // stalls.period_ns - 2)
-        while (period_begin := self.first_ns + number * stalls.period_ns) <= start_ns:
+        number = max(0, (start_ns - first_ns) // stalls.period_ns - 2)
+        while (period_begin := first_ns + number * stalls.period_ns) <= start_ns:
             length = min(drawn(stalls.length_ns, share(self.model.seed, 2, number)), stalls.period_ns)
             latest = stalls.period_ns - length
             place = nearest(latest * share(self.model.seed, 3, number)) if stalls.at_random else latest

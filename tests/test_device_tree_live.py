@@ -68,7 +68,7 @@ with device.up(model.unlimited(), floor_ns=0) as disk:
     reads = disk.status()["requests"]["read"]
     where = disk.mount_point
 left = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(where) in line]
-made = [*Path("/dev/shm").glob(f"tickdisk-{disk.name}*"), *where.parents[1].glob("*")]
+made = [*Path("/dev/shm").glob(f"tickdisk_{disk.name}*"), *where.parents[1].glob("*")]
 print(disk.backend.name, reads > 0, left, where.exists(), made)
 """
 
@@ -83,7 +83,7 @@ def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def nothing_left(name: str) -> bool:
     mounts = Path("/proc/self/mountinfo").read_text()
-    there = [*records.STATE.glob(f"{name}*"), *memory.MEMORY.glob(f"tickdisk-{name}-*")]
+    there = [*records.STATE.glob(f"{name}*"), *memory.MEMORY.glob(f"tickdisk_{name}_*")]
     return f"tickdisk:{name}" not in mounts and not there
 
 
@@ -389,7 +389,7 @@ def test_the_emulator_hangs() -> None:
 
 def test_the_owner_is_killed_and_the_next_start_removes_that_alone(tmp_path: Path) -> None:
     name = f"owner-{os.getpid()}"
-    bystander = Path(tempfile.mkdtemp(prefix="tickdisk-unrelated-", dir=memory.MEMORY))
+    bystander = Path(tempfile.mkdtemp(prefix="tickdisk_unrelated_", dir=memory.MEMORY))
     try:
         with device.up(FAST, backend="tree", floor_ns=0) as living:
             with subprocess.Popen([sys.executable, "-c", OWNER, name, tmp_path], stdout=subprocess.PIPE, text=True) as owner:
@@ -402,7 +402,7 @@ def test_the_owner_is_killed_and_the_next_start_removes_that_alone(tmp_path: Pat
                 time.sleep(0.05)
             removed = device.recover()
             assert f"{name}: FUSE mount at {records.STATE / name / 'fs'}" in removed
-            assert any(line.startswith(f"{name}: files in {memory.MEMORY}/tickdisk-{name}-") for line in removed)
+            assert any(line.startswith(f"{name}: files in {memory.MEMORY}/tickdisk_{name}_") for line in removed)
             assert nothing_left(name)
             (living.mount_point / "file").write_text("alive")
         assert bystander.is_dir()

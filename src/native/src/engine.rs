@@ -268,9 +268,9 @@ impl<A: Answer> Engine<A> {
         // What was answered before this time is durable if it promised to be.
         let at_ns = now_ns();
         *power += 1;
-        let pending = self.timer.take_all();
-        let requests_failed = pending.len() as u64;
-        for pending in pending {
+        // With those that the timer has just let go: they have no answer yet, and get none but an error.
+        let requests_failed = u64::from(self.counters.inflight.load(Ordering::Relaxed));
+        for pending in self.timer.take_all() {
             self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
             self.fail(pending.answer);
         }
@@ -288,7 +288,8 @@ impl<A: Answer> Engine<A> {
         state.begin()
     }
 
-    /// Lets the next request begin a stall: the device starts nothing until `duration_ns` later. `set` ends it. Returns the time.
+    /// Lets the next request begin a stall: the device starts neither it nor what comes after it until `duration_ns` later; what it
+    /// has taken before goes on, queued or not. `set` ends it. Returns the time.
     pub fn stall_next(&self, duration_ns: u64) -> u64 {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.model.stall_next(duration_ns);

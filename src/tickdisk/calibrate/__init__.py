@@ -1,11 +1,22 @@
 """What an emulated device really does on this machine: fio's figures beside the model's, the emulator's own latency and CPU."""
 
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
-from tickdisk.calibrate.fidelity import CROSS_NS, measure_fidelity
+from tickdisk.calibrate.fidelity import CROSS_NS, PIPES_BYTES_PER_S, measure_fidelity
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
 from tickdisk.calibrate.measure import calibrate
-from tickdisk.calibrate.points import OURS, SHARE_OF_CEILING, Fidelity, Pipe, Point, describe, load_fidelity
+from tickdisk.calibrate.points import (
+    BANDWIDTH_SHARE,
+    OURS,
+    P50_LIMIT,
+    P99_LIMIT,
+    SHARE_OF_CEILING,
+    Fidelity,
+    Pipe,
+    Point,
+    describe,
+    load_fidelity,
+)
 from tickdisk.calibrate.quiet import STILL_TAKEN_SHARE, Watched, calmest, watch
 from tickdisk.calibrate.record import (
     Calibration,
@@ -23,9 +34,13 @@ from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, per
 from tickdisk.calibrate.tail import settle_tails
 
 __all__ = [
+    "BANDWIDTH_SHARE",
     "CROSS_NS",
     "LIMITS",
     "OURS",
+    "P50_LIMIT",
+    "P99_LIMIT",
+    "PIPES_BYTES_PER_S",
     "REPEATS",
     "SHARE_OF_CEILING",
     "STILL_TAKEN_SHARE",

@@ -19,6 +19,8 @@ SHARE_OF_CEILING = 0.5
 QUIET_LATE_SHARE = 0.005
 """Half of what p99 leaves: where the machine alone makes more of the requests late than this, it says nothing of the device."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 3_000, 0.02, 50_000, 0.10, 0.02
+P50_LIMIT, P99_LIMIT = f"max({P50_NS / 1000:g} us, {100 * P50_SHARE:g} %)", f"max({P99_NS / 1000:g} us, {100 * P99_SHARE:g} %)"
+"""In words."""
 
 
 class _Strict(BaseModel):
@@ -110,7 +112,7 @@ class Pipe(_Strict):
 
     @property
     def holds(self) -> bool:
-        """Within 2 %."""
+        """Within `BANDWIDTH_SHARE`."""
         return abs(self.bytes_per_s / self.nominal_bytes_per_s - 1) <= BANDWIDTH_SHARE
 
 
@@ -144,6 +146,12 @@ class Fidelity(_Strict):
             and point.nominal_p50_ns > self.least_latency_ns
             and point.nominal_iops < SHARE_OF_CEILING * self.ceiling_iops
         )
+
+    @property
+    def holds(self) -> bool:
+        """Whether the device is as its models are, everywhere where it is held to them; p99 where that is judged."""
+        held = [point for point in self.points if self.counts(point)]
+        return all(point.p50_holds and point.p99_holds is not False for point in held) and all(pipe.holds for pipe in self.pipes)
 
 
 def load_fidelity(path: Path) -> Fidelity:

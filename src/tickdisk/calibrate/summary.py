@@ -16,6 +16,7 @@ from tickdisk.errors import TickdiskError
 BEYOND = 10
 """Requests that must lie beyond a percentile for it to be estimable."""
 LATENCY_TOLERANCE_NS, LATENCY_TOLERANCE = 5_000, 0.03
+_P50_LIMIT = f"max({LATENCY_TOLERANCE_NS / 1000:g} us, {100 * LATENCY_TOLERANCE:g} %)"
 BANDWIDTH_TOLERANCE = 0.03
 SLOW_NS = 6_000_000
 EMULATED_NS, DEEP_NS, DEEP, SLOW_PIPE_BYTES_PER_S = 100_000, 1_000_000, 32, 1e9
@@ -169,7 +170,7 @@ def _line(device: DeviceResult, job: JobResult) -> Line | None:
     if job.compared == "p50_ns" and job.nominal_p50_ns is not None and device.latency_ns >= EMULATED_NS:
         off_us, limit_us = abs(job.p50_ns - job.nominal_p50_ns) / 1000, latency_tolerance_ns(job.nominal_p50_ns) / 1000
         return Line(
-            statement=f"{what}: p50 is at most max(5 us, 3 %) from nominal, us",
+            statement=f"{what}: p50 is at most {_P50_LIMIT} from nominal, us",
             value=off_us,
             limit=limit_us,
             holds=off_us <= limit_us,

@@ -32,7 +32,9 @@ def up(
     name: Annotated[str | None, typer.Option(help="Name to call the device by; empty: the tier's.")] = None,
     file_system: Annotated[str, typer.Option(help=f"One of {', '.join(device.MKFS)}.")] = "ext4",
     log: Annotated[Path | None, typer.Option(help="File for a record of every request; put it on tmpfs.")] = None,
-    volatile: Annotated[bool, typer.Option("--volatile", help="What was not flushed can be lost, see `cut`.")] = False,
+    volatile: Annotated[
+        bool, typer.Option("--volatile", help="What was not flushed can be lost, see `cut`; whatever cache it has.")
+    ] = False,
     backend: Annotated[str | None, typer.Option(help=_BACKENDS_HELP)] = None,
     backing: Annotated[Path | None, typer.Option(help="Folder with a tree's files, which stay there; empty: in memory.")] = None,
     devices: _Devices = _DEVICES_PATH,

@@ -71,7 +71,11 @@ def calibrate(
     )
 
 
-def fidelity(plan: _Plan = PLAN_PATH, output: _Output = Path("results/fidelity.json")) -> None:
+def fidelity(
+    plan: _Plan = PLAN_PATH,
+    output: _Output = Path("results/fidelity.json"),
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a point does not hold.")] = False,
+) -> None:
     """Holds the tiers to their models over queue depths, from fio's own latencies, beside nbdkit and null_blk where they are."""
     from tickdisk import calibrate as room
 
@@ -90,6 +94,8 @@ def fidelity(plan: _Plan = PLAN_PATH, output: _Output = Path("results/fidelity.j
     )
     for line in room.describe(found):
         _say(line)
+    if strict and not found.holds:
+        raise typer.Exit(1)
 
 
 def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro.parquet")) -> None:

@@ -31,4 +31,5 @@ def made_backing(record: Record) -> Path | None:
 
 
 def _prefix(record: Record) -> str:
-    return f"tickdisk-{record.name}-"
+    # Not as folders in memory are called (`memory.folder`): a `.lock` among a tree's files would make it one that is left over.
+    return f"tickdisk_{record.name}_"

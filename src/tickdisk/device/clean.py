@@ -55,8 +55,9 @@ def clean(record: Record) -> list[str]:
         if record.pid_namespace == pid_namespace():
             removed += [f"process {user.pid}, which used it" for user in record.users if end(user)]
         users.update(users_of(record))
-        for what, gone in _take_down(record):
-            (removed if gone else left).append(what)
+    # Of what was there before the machine was started again only a tree's files may be left, in a folder that is on a disk.
+    for what, gone in _take_down(record) if record.boot_id == boot_id() else _remove_backing(record):
+        (removed if gone else left).append(what)
     if left:
         users.update(user.pid for user in record.cut_off if user.alive())
         who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
@@ -134,6 +135,10 @@ def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
         yield f"file system at {record.mount_point}", unmount(record.mount_point, _UNMOUNT_S, lazily=True)
     if record.backend in kernel_block.KINDS and kernel_block.is_there(record):
         yield f"block device {record.backend}", kernel_block.remove(record, _DETACH_S)
+    yield from _remove_backing(record)
+
+
+def _remove_backing(record: Record) -> Iterator[tuple[str, bool]]:
     if (backing := made_backing(record)) is not None:
         shutil.rmtree(backing, ignore_errors=True)
         yield f"files in {backing}", not backing.exists()

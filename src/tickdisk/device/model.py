@@ -91,7 +91,10 @@ class DeviceModel(Part):
         return {"latency_ns": [values.pop(f"{op}_latency_ns") for op in ("read", "write", "flush", "discard")], **values}
 
     def with_latency(self, latency_ns: int) -> Self:
-        """Returns this device with another, constant latency of reads, writes and flushes, named after it."""
+        """Returns this device with another, constant latency of reads, writes and flushes, named after it.
+
+        That is all it takes to reach a place, whatever the load; limits, stalls and the size of a cache stay.
+        """
         cache = None if self.cache is None else self.cache.model_copy(update={"latency_ns": latency_ns})
         return self.model_copy(
             update={
@@ -99,6 +102,8 @@ class DeviceModel(Part):
                 "read_latency_ns": latency_ns,
                 "write_latency_ns": latency_ns,
                 "flush_latency_ns": latency_ns,
+                "load": (),
+                "seek": None,
                 "cache": cache,
             }
         )

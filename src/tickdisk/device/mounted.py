@@ -164,9 +164,10 @@ class MountedDevice:
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
 
     def stall(self, duration_ns: int) -> int:
-        """Lets the next request begin a stall: for `duration_ns` the device starts nothing. Returns when it was armed.
+        """Lets the next request begin a stall: for `duration_ns` neither it nor a later one starts. Returns when it was armed.
 
-        What it was, begin and end, is then in `status()["stalls"]`; a `set` meanwhile ends it.
+        What the device has taken before goes on, queued or not. What the stall was, begin and end, is then in
+        `status()["stalls"]`; a `set` meanwhile ends it.
         """
         return int(ask(self._record.socket, "stall", duration_ns=duration_ns)["armed_ns"])
 
@@ -189,7 +190,8 @@ class MountedDevice:
 
         Each unflushed version of a 4 KiB page survives with probability `keep_share`, drawn with `seed`. Files that were open
         give only errors from now on, and so does the old block device: `block_device` is a new one. TickdiskError when the device
-        is not `volatile`, and when the file system does not recover.
+        is not `volatile`, and when the file system does not recover. The model's cache has no part in this: all that was not
+        flushed can be lost, the worst that a device may do.
         """
         record = self._record
         if not record.volatile:
@@ -202,21 +204,28 @@ class MountedDevice:
             record.old_loops.append(record.loop)
         record.cut_off += [user for user in map(Identity.of, users) if user is not None]
         record.save()
-        if record.file_system is not None:
-            force_down(record.mount_point)
-            if not unmount(record.mount_point, 0 if users else _CUT_STEP_S, lazily=True):
-                raise TickdiskError(f"the old file system stays at {record.mount_point}; `tickdisk device down` takes all away")
-        if self._loop is not None:
-            self._loop.close()
-        patience_s = 0 if users else _CUT_STEP_S
-        record.old_loops = [number for number in record.old_loops if not detach(number, record.mark, patience_s)]
-        self._attach()
-        number = ask(record.socket, "power_on")["number"]
+        try:
+            self._attach_anew(0 if users else _CUT_STEP_S)
+        finally:
+            # Also where that failed: who mounts it by hand has the device that it is, not one without delays.
+            number = ask(record.socket, "power_on")["number"]
         if record.file_system is not None:
             # The old xfs may still be there, with the same UUID, for those who have its files open.
             options = "nouuid" if record.file_system == "xfs" else ""
             mount(str(self.block_device), record.mount_point, record.file_system, options)
         return Cut(**reply, number=number, users=tuple(users))
+
+    def _attach_anew(self, patience_s: float) -> None:
+        """Lets go of the file system and the loop device of before a power cut, and has a new one."""
+        record = self._record
+        if record.file_system is not None:
+            force_down(record.mount_point)
+            if not unmount(record.mount_point, patience_s, lazily=True):
+                raise TickdiskError(f"the old file system stays at {record.mount_point}; `tickdisk device down` takes all away")
+        if self._loop is not None:
+            self._loop.close()
+        record.old_loops = [number for number in record.old_loops if not detach(number, record.mark, patience_s)]
+        self._attach()
 
     def add_user(self, pid: int) -> None:
         """Says that a process uses the device and is to be ended before the device goes."""

@@ -138,15 +138,16 @@ class CalibrationStudy(Study):
             source=source,
             note="median of a read of a device without delay, one at a time",
         )
+        share = 100 * calibrate.SHARE_OF_CEILING
         held = [point for point in found.points if found.counts(point)]
         kept = [point for point in held if not point.too_loaded]
         loaded = f"{len(held) - len(kept)} more were measured under too much load"
         restless = f"{sum(point.is_restless for point in kept)} had no moment in which the machine stood still little enough"
         for name, limit, holds, told, others in (
-            ("p50", "max(3 us, 2 %)", [point.p50_holds for point in kept], len(held), loaded),
+            ("p50", calibrate.P50_LIMIT, [point.p50_holds for point in kept], len(held), loaded),
             (
                 "p99",
-                "max(50 us, 10 %)",
+                calibrate.P99_LIMIT,
                 [point.p99_holds for point in kept if point.p99_holds is not None],
                 sum(point.p99_is_near is not None for point in held),
                 f"{restless}, {loaded}",
@@ -156,7 +157,7 @@ class CalibrationStudy(Study):
             self.claim(
                 f"faithful_{name}",
                 source=OURS,
-                statement=f"{name} is within {limit} of the model's while that asks for under half of what the machine serves",
+                statement=f"{name} is within {limit} of the model's, up to {share:g} % of the requests the machine can serve",
                 verdict=verdict_of_points(holds, told),
                 evidence=f"{sum(holds)} of {len(holds)} points; {others}",
                 facts=[f"faithful.{name}"],
@@ -166,7 +167,8 @@ class CalibrationStudy(Study):
         self.claim(
             "faithful_bandwidth",
             source=OURS,
-            statement="bandwidths of up to 2 GB/s are within 2 % of the model's",
+            statement=f"bandwidths of up to {max(calibrate.PIPES_BYTES_PER_S) / 1e9:g} GB/s are within "
+            f"{100 * calibrate.BANDWIDTH_SHARE:g} % of the model's",
             verdict=("equivalent" if all(pipe.holds for pipe in pipes) else "different") if pipes else "not valid",
             evidence=", ".join(
                 f"{pipe.op} {pipe.bytes_per_s / 1e6:,.0f} of {pipe.nominal_bytes_per_s / 1e6:,.0f} MB/s" for pipe in pipes

@@ -133,7 +133,7 @@ impl Model {
         self.drawn_ns
     }
 
-    /// Lets the next request begin a stall of `duration_ns`.
+    /// Lets the next request begin a stall of `duration_ns`. What was given before has its completion.
     pub fn stall_next(&mut self, duration_ns: u64) {
         self.armed_stall_ns = Some(duration_ns);
     }
@@ -171,7 +171,7 @@ impl Model {
             if op == Op::Write {
                 stalls.write(start_ns, length);
             }
-            start_ns = stalls.over_ns(start_ns);
+            start_ns = stalls.over_ns(arrival_ns, start_ns);
         }
 
         let latency = match &self.cache {
@@ -298,6 +298,15 @@ mod tests {
         let completions = [10_000, 200_000, 509_999, 510_000, 600_000].map(|at| model.completion_ns(&read(at, 4096)));
         assert_eq!(completions, [511_000, 511_000, 511_000, 511_000, 601_000]);
         assert_eq!(model.stalled_until_ns(), 510_000);
+    }
+
+    #[test]
+    fn what_was_taken_before_a_stall_goes_on() {
+        let mut model =
+            Model::new(Parameters { latency_ns: constant(1000), channels: NonZeroU32::new(1), ..Parameters::default() });
+        assert_eq!([0, 0, 0].map(|at| model.completion_ns(&read(at, 4096))), [1000, 2000, 3000]);
+        model.stall_next(500_000);
+        assert_eq!(model.completion_ns(&read(500, 4096)), 501_500);
     }
 
     #[test]

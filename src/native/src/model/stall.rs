@@ -1,5 +1,6 @@
 //! Stalls that the device makes by itself, such as the garbage collection of flash: until one is over nothing starts.
 
+use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
 use super::draw::Draws;
@@ -26,6 +27,8 @@ pub struct Stalls {
     period: (u64, u64, u64),
     written_bytes: u64,
     collections: u64,
+    /// Begin and end of those that writes bring, in order; not those that no request can meet any more.
+    collecting: VecDeque<(u64, u64)>,
     collected_ns: u64,
     collection_lengths: Draws,
     period_lengths: Draws,
@@ -41,6 +44,7 @@ impl Stalls {
             period: (u64::MAX, 0, 0),
             written_bytes: 0,
             collections: 0,
+            collecting: VecDeque::new(),
             collected_ns: 0,
             collection_lengths,
             period_lengths,
@@ -55,15 +59,43 @@ impl Stalls {
         while self.written_bytes >= every_bytes.get() {
             self.written_bytes -= every_bytes.get();
             let length_ns = self.parameters.length_ns.ns(1.0, || self.collection_lengths.share(self.collections));
-            self.collected_ns = start_ns.max(self.collected_ns).saturating_add(length_ns);
+            let begin_ns = start_ns.max(self.collected_ns);
+            self.collected_ns = begin_ns.saturating_add(length_ns);
+            self.collecting.push_back((begin_ns, self.collected_ns));
             self.collections += 1;
         }
     }
 
-    /// When what could start at `start_ns` starts.
-    pub fn over_ns(&mut self, start_ns: u64) -> u64 {
-        let start_ns = start_ns.max(self.collected_ns);
+    /// When what arrives at `arrival_ns`, not before the last, and could start at `start_ns` starts. The stall that a waiting write
+    /// brings is still to come: what needs not wait may start before it.
+    pub fn over_ns(&mut self, arrival_ns: u64, start_ns: u64) -> u64 {
+        while self.collecting.front().is_some_and(|(_, end_ns)| *end_ns <= arrival_ns) {
+            self.collecting.pop_front();
+        }
+        let mut start_ns = self.over_collections_ns(start_ns);
         let first_ns = *self.first_ns.get_or_insert(start_ns);
+        loop {
+            let end_ns = self.over_period_ns(first_ns, start_ns);
+            // Where one ends that is periodic there may be one that a write brings, and so on.
+            start_ns = self.over_collections_ns(end_ns);
+            if start_ns == end_ns {
+                return end_ns;
+            }
+        }
+    }
+
+    fn over_collections_ns(&self, mut start_ns: u64) -> u64 {
+        let over = self.collecting.partition_point(|(_, end_ns)| *end_ns <= start_ns);
+        for (begin_ns, end_ns) in self.collecting.range(over..) {
+            if *begin_ns > start_ns {
+                break;
+            }
+            start_ns = *end_ns;
+        }
+        start_ns
+    }
+
+    fn over_period_ns(&mut self, first_ns: u64, start_ns: u64) -> u64 {
         let Some(period_ns) = self.parameters.period_ns else { return start_ns };
         let number = (start_ns - first_ns) / period_ns;
         if number != self.period.0 {
@@ -92,15 +124,38 @@ mod tests {
         let mut stalls = stalls(10_000, 0, false);
         let started = [(0, 4096), (10, 4096), (20, 4096), (50, 4096), (200, 4096), (230, 20_000)].map(|(at, length)| {
             stalls.write(at, length);
-            stalls.over_ns(at)
+            stalls.over_ns(at, at)
         });
         assert_eq!(started, [0, 10, 120, 120, 300, 500], "the last write brings two, after the one under way");
     }
 
     #[test]
+    fn where_one_stall_ends_another_may_hold() {
+        let mut stalls = stalls(4096, 1000, false);
+        assert_eq!(stalls.over_ns(0, 0), 0);
+        stalls.write(950, 4096);
+        assert_eq!([940, 950, 1049].map(|start| stalls.over_ns(0, start)), [1050, 1050, 1050], "the period's ends at 1000");
+    }
+
+    #[test]
+    fn who_always_stalls_starts_once_a_period() {
+        let mut stalls = stalls(0, 100, false);
+        assert_eq!([0, 99, 100].map(|start| stalls.over_ns(0, start)), [100, 100, 200]);
+    }
+
+    #[test]
+    fn what_needs_not_wait_starts_before_a_stall_that_a_waiting_write_brings() {
+        let mut stalls = stalls(4096, 0, false);
+        stalls.write(1000, 8192);
+        assert_eq!([999, 1000, 1150, 1200].map(|start| stalls.over_ns(0, start)), [999, 1200, 1200, 1200]);
+        assert_eq!((stalls.over_ns(1150, 1150), stalls.collecting.len()), (1200, 1));
+        assert_eq!((stalls.over_ns(1200, 1200), stalls.collecting.len()), (1200, 0));
+    }
+
+    #[test]
     fn a_period_ends_with_its_stall() {
         let mut stalls = stalls(0, 1000, false);
-        let started = [5000, 5899, 5900, 5999, 6000, 6950].map(|at| stalls.over_ns(at));
+        let started = [5000, 5899, 5900, 5999, 6000, 6950].map(|at| stalls.over_ns(at, at));
         assert_eq!(started, [5000, 5899, 6000, 6000, 6000, 7000]);
     }
 
@@ -109,7 +164,12 @@ mod tests {
         let mut stalls = stalls(0, 1000, true);
         let mut begins = Vec::new();
         for period in 0..50 {
-            let held: Vec<u64> = (0..1000).filter(|at| stalls.over_ns(period * 1000 + at) > period * 1000 + at).collect();
+            let held: Vec<u64> = (0..1000)
+                .filter(|at| {
+                    let at = period * 1000 + at;
+                    stalls.over_ns(at, at) > at
+                })
+                .collect();
             assert_eq!(held.len(), 100);
             assert_eq!(held[99] - held[0], 99);
             begins.push(held[0]);
