@@ -257,6 +257,24 @@ def test_a_process_with_a_file_open_gets_errors_and_hinders_nobody(
     assert nothing_left(disk.name)
 
 
+def test_a_cut_that_fails_leaves_the_device_its_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: MountedDevice) -> None:
+        raise TickdiskError("no loop device is free")
+
+    with device.up(FAST, size_bytes=SIZE, floor_ns=0, volatile=True) as disk:
+        disk.set(FAST.with_latency(200_000_000), floor_ns=0)
+        number = disk.status()["setting"]
+        with monkeypatch.context() as broken, pytest.raises(TickdiskError, match="no loop device"):
+            broken.setattr(MountedDevice, "_attach", refuse)
+            disk.cut()
+        assert disk.status()["setting"] == number + 2, "off, and on again"
+        started = time.monotonic()
+        with (records.STATE / disk.name / "fuse/disk").open("rb", buffering=0) as file:
+            file.read(BLOCK)
+        assert time.monotonic() - started >= 0.2
+    assert nothing_left(disk.name)
+
+
 def test_what_is_not_volatile_cannot_be_cut() -> None:
     with device.up(FAST, size_bytes=SIZE, floor_ns=0) as disk:
         assert disk.status()["unflushed_pages"] is None

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from tickdisk import device, memory
-from tickdisk.device import DeviceModel
+from tickdisk.device import DeviceModel, backing
 from tickdisk.device import record as records
-from tickdisk.device.record import Identity
+from tickdisk.device.record import Identity, Record
 from tickdisk.errors import TickdiskError
 
 pytestmark = pytest.mark.live
@@ -404,11 +404,23 @@ def test_the_owner_is_killed_and_the_next_start_removes_that_alone(tmp_path: Pat
             assert f"{name}: FUSE mount at {records.STATE / name / 'fs'}" in removed
             assert any(line.startswith(f"{name}: files in {memory.MEMORY}/tickdisk_{name}_") for line in removed)
             assert nothing_left(name)
-            (living.mount_point / "file").write_text("alive")
+            (living.mount_point / ".lock").write_text("free")  # what folders in memory have, too
+            with memory.folder():
+                (living.mount_point / "file").write_text("alive")
         assert bystander.is_dir()
     finally:
         bystander.rmdir()
     assert nothing_left(living.name)
+
+
+def test_of_another_boot_only_a_tree_s_own_files_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backing, "MEMORY", Path("/nowhere"))  # so that they are in a folder that outlives a boot
+    record = Record.new("left", 0, "tree", None, "tree")
+    record.boot_id, record.backing, record.made_backing = "before", backing.make_backing(record), True
+    record.save()
+    assert record.backing.parent == records.STATE
+    assert device.recover() == [f"left: files in {record.backing}"]
+    assert not list(records.STATE.iterdir())
 
 
 def test_a_folder_of_the_user_stays_and_a_measurement_leaves_nothing_in_it(tmp_path: Path) -> None:

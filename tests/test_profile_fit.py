@@ -45,7 +45,7 @@ def measured(channels: int | None, median_ns: float, sigma: float, *, growth: fl
     rng = np.random.default_rng(seed)
     depths = sorted((*FIT_DEPTHS, *HELD_OUT_DEPTHS))
     reads = {depth: loop(lognormal(rng, median_ns, sigma) * (1 + growth * (depth - 1)), channels, depth) for depth in depths}
-    return Measurements(tuple(sample("read", depth, latency_ns) for depth, latency_ns in reads.items()), 2e9)
+    return Measurements(tuple(sample("read", depth, latency_ns) for depth, latency_ns in reads.items()), 2e9, 1, 1)
 
 
 def held_out(model: DeviceModel, measurements: Measurements) -> list[tuple[float, float]]:
@@ -100,7 +100,7 @@ def test_depths_that_are_held_out_are_not_looked_at(known: tuple[Measurements, D
         sample("read", one.queue_depth, one.latency_ns * 7) if one.queue_depth in HELD_OUT_DEPTHS else one
         for one in measurements.samples
     )
-    assert fit(Measurements(spoilt, 2e9), "known") == model
+    assert fit(Measurements(spoilt, 2e9, 1, 1), "known") == model
 
 
 def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, DeviceModel]) -> None:
@@ -128,7 +128,7 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
     assert "for up to 96% of the time (read, depth 96): there it was waited for" in screen(model.model_copy(update={"fit": busy}))
     assert "waited for as much" not in screen(model.model_copy(update={"fit": lines}))
     still = replace(measurements.samples[0], taken_share=0.00123)
-    (line,) = evidence(model, Measurements((still,), 2e9), FIT_DEPTHS)
+    (line,) = evidence(model, Measurements((still,), 2e9, 1, 1), FIT_DEPTHS)
     assert (line.taken_share, lines[0].taken_share) == (0.0012, None)
     assert "taken" not in screen(model.model_copy(update={"fit": lines})), "nobody looked"
     for taken_share, words in ((0.01, "as 5% and 10%"), (0.012, "as 5% and 10%, on a machine that was not still")):
@@ -145,9 +145,9 @@ def test_a_round_that_was_disturbed_does_not_count(known: tuple[Measurements, De
         replace(one, rounds=(*one.rounds[:2], np.where(rng.random(len(one.rounds[2])) < 0.05, 10**8, one.rounds[2])))
         for one in measurements.samples
     )
-    again = fit(Measurements(disturbed, 2e9), "known")
+    again = fit(Measurements(disturbed, 2e9, 1, 1), "known")
     assert again.channels == model.channels
-    assert evidence(again, Measurements(disturbed, 2e9), FIT_DEPTHS)[0].p99_repeat > 1
+    assert evidence(again, Measurements(disturbed, 2e9, 1, 1), FIT_DEPTHS)[0].p99_repeat > 1
     for p50, p99 in held_out(again, measurements):
         assert abs(p50) <= 0.06
         assert abs(p99) <= 0.12
@@ -165,10 +165,10 @@ def test_writes_and_flushes_have_their_own() -> None:
         sample("write", depth, loop(lognormal(rng, 90_000, 0.2), 4, depth)) for depth in sorted((*FIT_DEPTHS, *HELD_OUT_DEPTHS))
     ]
     flushed = sample("write_flush", 1, (lognormal(rng, 90_000, 0.2) + 1_500_000).astype(np.int64))
-    model = fit(Measurements((*reads.samples, *writes, flushed), 2e9), "both")
+    model = fit(Measurements((*reads.samples, *writes, flushed), 2e9, 1, 1), "both")
     assert model.channels == 4
     assert model.latency_ns[:3] == pytest.approx((200_000, 90_000, 1_500_000), rel=0.02)
-    lines = evidence(model, Measurements((*reads.samples, *writes, flushed), 2e9), FIT_DEPTHS)
+    lines = evidence(model, Measurements((*reads.samples, *writes, flushed), 2e9, 1, 1), FIT_DEPTHS)
     assert {line.op for line in lines} == {"read", "write", "write_flush"}
     assert max(abs(line.p50_error) for line in lines) <= 0.05
     only_reads = fit(reads, "reads", fit_depths=(1, 96))
@@ -180,7 +180,7 @@ def test_the_pipe_is_as_wide_as_what_passed() -> None:
     narrow = measured(None, 100_000, 0.1)
     model = fit(narrow, "wide", fit_depths=(1, 96))
     assert model.bandwidth_bytes_per_s == pytest.approx(96 * 4096 / 100e-6 * 1.25, rel=0.02)
-    assert fit(Measurements(narrow.samples, 9e9), "wide", fit_depths=(1, 96)).bandwidth_bytes_per_s == 9_000_000_000
+    assert fit(Measurements(narrow.samples, 9e9, 1, 1), "wide", fit_depths=(1, 96)).bandwidth_bytes_per_s == 9_000_000_000
 
 
 def test_the_file_is_the_device(tmp_path: Path, known: tuple[Measurements, DeviceModel]) -> None:
@@ -211,4 +211,4 @@ def test_a_tail_that_is_long_is_no_reason_to_fail(tail: float) -> None:
         return np.where(rng.random(REQUESTS) < (0.002 if depth < 8 else tail), 20_000_000, lognormal(rng, 100_000, 0.1))
 
     reads = tuple(sample("read", depth, loop(service_ns(depth), None, depth)) for depth in (*FIT_DEPTHS, *HELD_OUT_DEPTHS))
-    assert isinstance(fit(Measurements(reads, 2e9), "long").read_latency_ns, device.QuantilesByInflight)
+    assert isinstance(fit(Measurements(reads, 2e9, 1, 1), "long").read_latency_ns, device.QuantilesByInflight)

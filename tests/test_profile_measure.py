@@ -22,14 +22,16 @@ class _Disk:
     """Serves `iops` requests a second, one at a time; the first of a full queue waits for itself alone."""
 
     def __init__(self, iops: float) -> None:
-        self._each_ns, self.jobs = round(1e9 / iops), list[Job]()
+        self._each_ns, self.jobs, self.targets, self.asked_bytes = round(1e9 / iops), list[Job](), list[Target](), 0
 
-    def run(self, job: Job, *_: object, **__: object) -> Requests:
+    def run(self, job: Job, target: Target, *_: object, **__: object) -> Requests:
         self.jobs.append(job)
+        self.targets.append(target)
         assert job.seconds is not None
         completed_ns = np.arange(1, int(job.seconds * 1e9 / self._each_ns)) * self._each_ns
         latency_ns = np.minimum(completed_ns, job.queue_depth * self._each_ns)
         count = len(latency_ns)
+        self.asked_bytes += count * job.block_bytes
         return Requests(completed_ns // 1_000_000, latency_ns, np.zeros(count, bool), np.full(count, job.block_bytes))
 
 
@@ -49,7 +51,24 @@ def test_a_slow_queue_turns_over_before_it_counts(
     asked = [job for job in disk.jobs if job.queue_depth == 96]
     assert len({job.seconds for job in asked}) == 1 + len(longer)  # a run may be repeated, as this machine is loaded in fact
     assert len(asked) >= ROUNDS + len(longer)
-    assert len({job.seed for job in disk.jobs}) == len(disk.jobs), "each has places of its own"
+    places = [job.seed for job in disk.jobs if job.pattern == "random"]
+    assert len(set(places)) == len(places), "each has places of its own"
+    assert found.asked_bytes == disk.asked_bytes
+
+
+@pytest.mark.parametrize(("iops", "begins"), [(100.0, 9), (500.0, 2), (5000.0, 1)])
+def test_what_is_read_in_sequence_is_not_what_a_cache_knows(
+    iops: float, begins: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, size_bytes = _Disk(iops), (2 << 30) + 5
+    monkeypatch.setitem(measure.__globals__, "run_job", disk.run)
+    target = Target(tmp_path, 1 << 20, size_bytes)
+    measure(target, write=False, seconds=12, folder=tmp_path, depths=(1,), say=lambda _: None, patient=False)
+    piped = [target for job, target in zip(disk.jobs, disk.targets, strict=True) if job.pattern == "sequential"]
+    assert len({target.offset for target in piped}) == begins
+    assert {target.offset + target.size_bytes for target in piped} == {(1 << 20) + size_bytes}
+    made = round(iops * (disk.jobs[-1].seconds or 0)) - 1 << 20
+    assert all(target.size_bytes >= made for target in piped) or begins == 1
 
 
 def test_more_seconds_are_more_rounds_not_longer_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,8 +123,8 @@ def test_who_is_patient_keeps_the_rounds_in_which_the_machine_was_still(tmp_path
     monkeypatch.setattr(host, "LoadMeter", lambda: SimpleNamespace(read=lambda: quiet_load))
     lengths = itertools.count(1)
 
-    def run(job: Job, *others: object, **options: object) -> Requests:
-        served = disk.run(job, *others, **options)
+    def run(job: Job, target: Target, *others: object, **options: object) -> Requests:
+        served = disk.run(job, target, *others, **options)
         return served if job.pattern == "sequential" else replace(served, latency_ns=served.latency_ns + next(lengths))
 
     monkeypatch.setitem(measure.__globals__, "run_job", run)

@@ -158,6 +158,7 @@ def profile(
 
     profiled = room.profile(path, output, write=write, seconds=seconds, size_bytes=_bytes(size), say=_say, patient=patient)
     print(room.screen(profiled.model))
+    print(f"{room.again(profiled.measured)}; `--size` makes the file of a folder larger")
     print(f"{output}: {profiled.model.description}; `tickdisk device up {output}` brings it up")
 
 

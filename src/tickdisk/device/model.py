@@ -112,6 +112,10 @@ class DeviceModel(Part):
         """Returns this device, under the same name, burning `burn_ns` of CPU time for each request."""
         return self.model_copy(update={"burn_ns": burn_ns})
 
+    def with_seed(self, seed: int) -> Self:
+        """Returns this device, under the same name, with the draws of another seed."""
+        return self.model_copy(update={"seed": seed})
+
     def steady(self) -> Self:
         """Returns a device that always answers as this one does at the median while it is idle."""
         ops = dict(zip(("read", "write", "flush", "discard"), self.latency_ns, strict=True))

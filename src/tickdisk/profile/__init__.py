@@ -1,6 +1,6 @@
 """A real disk, measured by fio and written down as a device model that behaves like it."""
 
-from tickdisk.profile.evidence import evidence, screen, verdict
+from tickdisk.profile.evidence import again, evidence, screen, verdict
 from tickdisk.profile.fit import fit, simulated_ns
 from tickdisk.profile.measure import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, Sample, measure
 from tickdisk.profile.profile import Profile, profile, text
@@ -13,6 +13,7 @@ __all__ = [
     "Profile",
     "Sample",
     "Source",
+    "again",
     "evidence",
     "fit",
     "measure",

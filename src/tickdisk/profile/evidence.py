@@ -67,6 +67,13 @@ def _repeat(rounds: Sequence[Latencies], share: float, all_ns: float) -> float:
     )
 
 
+def again(measured: Measurements) -> str:
+    """Returns a sentence on how often each place was asked for, and what that means."""
+    times = measured.asked_bytes / measured.size_bytes
+    said = f"each place of the {measured.size_bytes >> 20:,} MiB was asked for {times:.2g} times on the average"
+    return f"{said}: what a cache of that size keeps is answered by it" if times > 1 else said
+
+
 def screen(model: DeviceModel) -> str:
     """Returns the table of a profiled device's fit, and whether it is as close as promised at the depths that were held out."""
     figures = "".join(f"{f'{name} us':>10}{'off':>8}{'repeats':>9}" for name in ("p50", "p99"))

@@ -86,6 +86,10 @@ class Measurements:
     samples: tuple[Sample, ...]
     bandwidth_bytes_per_s: float
     """Of sequential reads."""
+    size_bytes: int
+    """Of the part of the disk that was asked for."""
+    asked_bytes: int
+    """Of all requests. More than `size_bytes`: the same places again, which a cache may have known by then."""
 
 
 def rounds(seconds: float) -> int:
@@ -108,8 +112,9 @@ def measure(
     Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
     For rounds of a job in which the machine was too loaded there are others at the end, at most as many as were asked for; those
     that it disturbed least are kept. Who is `patient` waits for a quiet moment before each, 1.5 s at most, and makes
-    those again, too, around which the machine was not still: the disk is described as it is in such moments. No two runs read the
-    same places, which a cache could know by then. A queue that has turned over a few times only is measured for longer.
+    those again, too, around which the machine was not still: the disk is described as it is in such moments. Every run has random
+    places of its own, and sequential reads go on where they ended, as a cache knows what it was asked for before. A queue that
+    has turned over a few times only is measured for longer.
     TickdiskError when fio fails.
     """
     count = rounds(seconds)
@@ -117,11 +122,14 @@ def measure(
     jobs = _jobs(depths, write=write, length=length)
     pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
     kept: dict[tuple[Op, int], list[Watched[_Run]]] = {key: [] for key in jobs}
-    pipes, seeds = [], itertools.count(1)
+    pipes, begin, asked, seeds = [], 0, 0, itertools.count(1)
 
     def made(job: Job) -> Watched[_Run]:
+        nonlocal asked
         run = partial(_run, job, target, folder, seeds)
-        return watch(run, waits=True) if patient else Watched(run(), NOTHING)
+        watched = watch(run, waits=True) if patient else Watched(run(), NOTHING)
+        asked += watched.measured.bytes
+        return watched
 
     for number in range(count):
         say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, at least {(len(jobs) + 1) * length:.0f} s")
@@ -132,7 +140,13 @@ def measure(
                 jobs[key] = replace(jobs[key], seconds=length * _TURNS / max(turns, 1))
                 run = made(jobs[key])
             kept[key].append(run)
-        pipes.append(_run(pipe, target, folder, seeds).bytes_per_s)
+        rest = Target(target.path, target.offset + begin, target.size_bytes - begin)
+        piped = _run(pipe, rest, folder, seeds)
+        pipes.append(piped.bytes_per_s)
+        asked += piped.bytes
+        begin += piped.bytes
+        if target.size_bytes - begin < piped.bytes:
+            begin = 0
     for number in range(count):
         lacking = [key for key, runs in kept.items() if sum(run.is_still for run in runs) < count]
         if not lacking:
@@ -141,7 +155,8 @@ def measure(
         say(f"the machine was {why}, again ({number + 1} of at most {count}): {len(lacking)} jobs")
         for key in lacking:
             kept[key].append(made(jobs[key]))
-    return Measurements(tuple(_sample(op, depth, runs, count) for (op, depth), runs in kept.items()), float(np.median(pipes)))
+    samples = tuple(_sample(op, depth, runs, count) for (op, depth), runs in kept.items())
+    return Measurements(samples, float(np.median(pipes)), target.size_bytes, asked)
 
 
 def _jobs(depths: Sequence[int], *, write: bool, length: float) -> dict[tuple[Op, int], Job]:
@@ -160,6 +175,7 @@ class _Run:
     latency_ns: Latencies
     turns: float
     """How often each place in the queue was taken."""
+    bytes: int
     bytes_per_s: float
     client_cpu_share: float
     load: host.Load
@@ -177,7 +193,7 @@ def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
     kept = requests.after(ramp_s(job.seconds) * 1000, _CUT_TURNS * job.queue_depth)
     bytes_per_s = (requests.requests_per_s or 0) * job.block_bytes
     turns = len(requests) / job.queue_depth
-    return _Run(kept.latency_ns, turns, bytes_per_s, requests.cpu_share, load)
+    return _Run(kept.latency_ns, turns, len(requests) * job.block_bytes, bytes_per_s, requests.cpu_share, load)
 
 
 def _sample(op: Op, depth: int, runs: Sequence[Watched[_Run]], count: int) -> Sample:

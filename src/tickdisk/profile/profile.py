@@ -15,7 +15,7 @@ from tickdisk import calibrate, memory
 from tickdisk.device import FILE, DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_text
-from tickdisk.profile.evidence import evidence, verdict
+from tickdisk.profile.evidence import again, evidence, verdict
 from tickdisk.profile.fit import fit
 from tickdisk.profile.measure import FIT_DEPTHS, Measurements, Say, measure, rounds
 from tickdisk.profile.target import source
@@ -64,7 +64,7 @@ def profile(
             "source": (
                 f"tickdisk device profile, {when:%Y-%m-%d %H:%M} UTC, Linux {platform.release()}, {calibrate.fio_version()}, "
                 f"{rounds(seconds)} rounds of {seconds / rounds(seconds):.2g} s a job"
-                f"{', in quiet moments where they came' if patient else ''}; {verdict(model)}"
+                f"{', in quiet moments where they came' if patient else ''}; {again(measured)}; {verdict(model)}"
             ),
         }
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tickdisk import calibrate, clock, device, host, memory, player, process, server, table
@@ -25,6 +26,8 @@ _LEAD_S = 1.0
 _DRAIN_S = 30.0
 """After the last due time, for actions that are still under way."""
 _STOP_S = 60.0
+_BEFORE = 1 << 32
+"""Instead of an epoch's number: before the first."""
 _LOOK_S = 0.5
 
 
@@ -43,11 +46,12 @@ class Stage:
         """What is added to the arm's latency, and subtracted."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
-    def set(self, disk: device.MountedDevice, arm: str) -> device.Setting:
-        """Turns the device into that of an arm."""
+    def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.Setting:
+        """Turns the device into that of an arm, with the draws of that epoch."""
         model, floor_ns = self.models[arm], self.floor_ns(arm)
         deep, tails = calibrate.deep_floors(self.calibration, model), calibrate.tails(self.calibration, model)
-        return disk.set(model, floor_ns=floor_ns, deep_floors=deep, tails=tails)
+        seed = device_seed(model, self.life, epoch)
+        return disk.set(model.with_seed(seed), floor_ns=floor_ns, deep_floors=deep, tails=tails)
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -65,6 +69,11 @@ class Stage:
         """Settings of the server that the experiment asks for."""
         threads = self.cell.resolved["design"].get("emerge_threads")
         return {} if threads is None else {"num_emerge_threads": str(threads)}
+
+
+def device_seed(model: device.DeviceModel, life: Life, epoch: int) -> int:
+    """Returns the seed of a device's draws in an epoch: others than in any other epoch or block, which are to be independent."""
+    return int(np.random.SeedSequence([model.seed, life.trace_seed, epoch]).generate_state(1, np.uint64)[0])
 
 
 def run_life(stage: Stage) -> dict[str, Any]:
@@ -183,7 +192,7 @@ def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
             f"cannot copy the world to the device ({first}); if it is full, raise device_size_mib in workflow/config/config.yaml"
         ) from error
     disk.remount()
-    stage.set(disk, arm)
+    stage.set(disk, arm, _BEFORE)
     return target
 
 
@@ -192,7 +201,7 @@ def _switch(stage: Stage, actors: "_Actors", lookout: Lookout, started_ns: int) 
     stalls = [injection for injection in stage.life.injections if injection.kind == "device_stall"]
     for number, epoch in enumerate(stage.life.epochs):
         actors.wait_until(started_ns + round(epoch.start_s * 1e9))
-        setting = stage.set(actors.disk, epoch.arm)
+        setting = stage.set(actors.disk, epoch.arm, number)
         lookout.look(epoch.arm)
         yield _epoch_row(number, epoch, stage, setting, started_ns)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):
