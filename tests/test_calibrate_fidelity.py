@@ -107,6 +107,25 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
     assert said[-1] == "p50 holds at 2 of 2 points, p99 at 1 of 1; 1 without a quiet moment, 1 of which are near all the same"
 
 
+@pytest.mark.parametrize(
+    ("changes", "holds"),
+    [
+        (
+            [{}, {"late_share": 0.013}, {"nominal_iops": 50_000, "p50_ns": 2_000_000}, {"chain": "nbdkit", "p50_ns": 2_000_000}],
+            True,
+        ),
+        ([{}, {"p50_ns": 2_000_000}], False),
+        ([{}, {"p99_ns": 2_000_000}], False),
+        ([{"chain": "nbdkit"}], False),
+    ],
+)
+def test_a_device_holds_where_it_is_held_to_its_model(changes: list[dict[str, Any]], holds: bool) -> None:
+    found = _fidelity(*changes)
+    assert found.holds == holds
+    pipe = {"op": "read", "nominal_bytes_per_s": 1e9, "bytes_per_s": 0.9e9, "n": 1, "steal_share": 0, "too_loaded": False}
+    assert not found.model_copy(update={"pipes": (calibrate.Pipe.model_validate(pipe),)}).holds
+
+
 def test_a_point_lasts_longer_where_that_tells_p99() -> None:
     points = [(4, 6_000_000, 1), (4, 6_000_000, 2), (2, 6_000_000, 1), (4, 0, 1)]
     assert [calibrate.fidelity.lasting_s(*point) for point in points] == [6.6, 4, 2, 4]

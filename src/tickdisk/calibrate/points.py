@@ -149,9 +149,10 @@ class Fidelity(_Strict):
 
     @property
     def holds(self) -> bool:
-        """Whether the device is as its models are, everywhere where it is held to them; p99 where that is judged."""
+        """Whether all points that are held to the model hold, p99 where that is judged, and all pipes; not without points."""
         held = [point for point in self.points if self.counts(point)]
-        return all(point.p50_holds and point.p99_holds is not False for point in held) and all(pipe.holds for pipe in self.pipes)
+        holds = [point.p50_holds and point.p99_holds is not False for point in held]
+        return bool(holds) and all(holds) and all(pipe.holds for pipe in self.pipes)
 
 
 def load_fidelity(path: Path) -> Fidelity:
