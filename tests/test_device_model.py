@@ -229,6 +229,8 @@ def test_variants_of_a_device_that_varies() -> None:
             bandwidth_bytes_per_s=138_000_000,
         ).as_dict()
     )
+    alone_ns, places = np.arange(100) * 10**9, np.arange(100) * 10**10
+    assert set(device.simulate(disk.with_latency(7_000), alone_ns, 0, places, 512) - alone_ns) == {7_000}, "no arm has to move"
     assert disk.with_latency(7_000).cache == device.Cache(bytes=64 << 20, latency_ns=7_000, destage_bytes_per_s=138_000_000)
     assert disk.unlimited().parameters() == DeviceModel(name="x", **ALL_ZERO).parameters()
     assert DeviceModel(**disk.as_dict()).as_dict() == disk.as_dict()

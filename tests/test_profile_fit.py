@@ -14,7 +14,7 @@ from tickdisk import device
 from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.profile import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, Sample, evidence, fit, screen, simulated_ns, text, verdict
-from tickdisk.profile.evidence import SIMULATED
+from tickdisk.profile.evidence import SIMULATED, again
 from tickdisk.profile.measure import Op
 
 REQUESTS = 24_000
@@ -138,6 +138,14 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
         assert f"beside the median round of a depth up to {taken_share:.1%} was taken" in told
 
 
+def test_how_often_a_place_was_asked_for_is_said(known: tuple[Measurements, DeviceModel]) -> None:
+    often, seldom = (replace(known[0], size_bytes=1 << 30, asked_bytes=times << 27) for times in (20, 4))
+    assert again(often).startswith(
+        "each place of the 1,024 MiB was asked for 2.5 times on the average: what a cache of that size"
+    )
+    assert again(seldom) == "each place of the 1,024 MiB was asked for 0.5 times on the average"
+
+
 def test_a_round_that_was_disturbed_does_not_count(known: tuple[Measurements, DeviceModel]) -> None:
     measurements, model = known
     rng = np.random.default_rng(9)
@@ -145,10 +153,10 @@ def test_a_round_that_was_disturbed_does_not_count(known: tuple[Measurements, De
         replace(one, rounds=(*one.rounds[:2], np.where(rng.random(len(one.rounds[2])) < 0.05, 10**8, one.rounds[2])))
         for one in measurements.samples
     )
-    again = fit(Measurements(disturbed, 2e9, 1, 1), "known")
-    assert again.channels == model.channels
-    assert evidence(again, Measurements(disturbed, 2e9, 1, 1), FIT_DEPTHS)[0].p99_repeat > 1
-    for p50, p99 in held_out(again, measurements):
+    refitted = fit(Measurements(disturbed, 2e9, 1, 1), "known")
+    assert refitted.channels == model.channels
+    assert evidence(refitted, Measurements(disturbed, 2e9, 1, 1), FIT_DEPTHS)[0].p99_repeat > 1
+    for p50, p99 in held_out(refitted, measurements):
         assert abs(p50) <= 0.06
         assert abs(p99) <= 0.12
 

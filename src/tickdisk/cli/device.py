@@ -147,7 +147,7 @@ def profile(
         bool, typer.Option(help="Measure writes and flushes, too: what is on a block device is overwritten.")
     ] = False,
     seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job in all rounds; over 12: more rounds.")] = 12,
-    size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G.")] = "1G",
+    size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G; best more than caches hold.")] = "1G",
     patient: Annotated[
         bool,
         typer.Option(help="Wait for quiet moments; up to three cores are busy meanwhile."),
@@ -158,7 +158,7 @@ def profile(
 
     profiled = room.profile(path, output, write=write, seconds=seconds, size_bytes=_bytes(size), say=_say, patient=patient)
     print(room.screen(profiled.model))
-    print(f"{room.again(profiled.measured)}; `--size` makes the file of a folder larger")
+    print(room.again(profiled.measured))
     print(f"{output}: {profiled.model.description}; `tickdisk device up {output}` brings it up")
 
 

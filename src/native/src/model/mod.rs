@@ -154,7 +154,7 @@ impl Model {
     pub fn completion_ns(&mut self, request: &Request) -> u64 {
         let Request { arrival_ns, op, offset, length } = *request;
         if let Some(duration_ns) = self.armed_stall_ns.take() {
-            self.stalled_until_ns = arrival_ns + duration_ns;
+            self.stalled_until_ns = self.stalled_until_ns.max(arrival_ns + duration_ns);
         }
         let is_transferred = op.is_transferred();
         let is_cached = op == Op::Write && self.cache.is_some();
@@ -298,6 +298,15 @@ mod tests {
         let completions = [10_000, 200_000, 509_999, 510_000, 600_000].map(|at| model.completion_ns(&read(at, 4096)));
         assert_eq!(completions, [511_000, 511_000, 511_000, 511_000, 601_000]);
         assert_eq!(model.stalled_until_ns(), 510_000);
+    }
+
+    #[test]
+    fn a_short_stall_does_not_end_a_long_one() {
+        let mut model = Model::new(Parameters { latency_ns: constant(1000), ..Parameters::default() });
+        model.stall_next(500_000);
+        assert_eq!(model.completion_ns(&read(0, 4096)), 501_000);
+        model.stall_next(10_000);
+        assert_eq!([1000, 20_000].map(|at| model.completion_ns(&read(at, 4096))), [501_000, 501_000]);
     }
 
     #[test]
