@@ -320,3 +320,17 @@ def test_the_program_asks_for_every_call_and_for_what_the_kernel_has() -> None:
     assert programs.missing(old) == ["syscalls:sys_exit_openat2"]
     assert programs.missing(points) == []
     assert programs.missing(set(points) - set(programs.FAULT_POINTS)) == [programs.FAULT_POINTS[0]]
+
+
+def test_a_call_ends_after_what_strace_told_of_while_it_ran() -> None:
+    stamps = [f"{(REALTIME_NS + T + ms * 1_000_000) // 10**9}.{(REALTIME_NS + T + ms * 1_000_000) % 10**9:09}" for ms in range(5)]
+    raw = [
+        # Strace was kept from its core for 3 ms between the stamp and the call, which took 0.5 ms.
+        f'7  {stamps[0]} openat(AT_FDCWD, "/new", O_RDONLY <unfinished ...>',
+        f"8  {stamps[3]} close(5) = 0 <0.000000100>",
+        f"7  {stamps[4]} <... openat resumed>) = 5 <0.000500000>",
+        "",
+    ]
+    calls = read_strace("\n".join(raw).encode(), []).calls.set_index("thread")
+    assert calls.loc[7, "end_ns"] > calls.loc[8, "end_ns"] > calls.loc[8, "start_ns"] > REALTIME_NS + T
+    assert calls.loc[7, "end_ns"] - calls.loc[7, "start_ns"] == 500_000

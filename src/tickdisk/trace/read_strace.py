@@ -54,6 +54,7 @@ class _Reader:
         self._process = {thread: process for process, thread, _ in running}
         self._name = {thread: name for _, thread, name in running}
         self._pending: dict[int, tuple[int, bytes, bytes]] = {}
+        self._told_ns = 0
         self._rows: list[tuple[int, ...]] = []
         self._paths: list[tuple[str | None, str | None]] = []
         self._events = [Event("thread", process, thread, 0, text=name) for process, thread, name in running]
@@ -86,7 +87,8 @@ class _Reader:
         if match is None:
             return _OTHER.fullmatch(line) is not None
         thread, start_ns = int(match[1]), int(match[2]) * 1_000_000_000 + int(match[3])
-        name, rest = match[4], match[6]
+        name, rest, before_ns = match[4], match[6], self._told_ns
+        self._told_ns = start_ns
         if match[5] == b"(":
             if rest.endswith(_UNFINISHED):
                 self._pending[thread] = (start_ns, name, rest.removesuffix(_UNFINISHED))
@@ -97,16 +99,22 @@ class _Reader:
                 return True  # it began before the capture did
             start_ns, rest = begun[0], begun[2] + rest
         end = _END.fullmatch(rest)
-        if end is not None:
-            self._calls.append((start_ns, thread, name.decode(), end, line))
-        return end is not None
+        if end is None:
+            return False
+        # The stamp is older than the call by what strace did between the two. It goes with what it sees one by one: what it told
+        # of before this end was before this end. Else a descriptor would be opened again before it was closed.
+        if match[5] != b"(":
+            start_ns += max(0, before_ns + 1 - (start_ns + _took_ns(end)))
+        self._told_ns = max(self._told_ns, start_ns + _took_ns(end))
+        self._calls.append((start_ns, thread, name.decode(), end, line))
+        return True
 
     def _call(self, thread: int, start_ns: int, name: str, end: re.Match[bytes]) -> bool:
         if end[2] == b"?":
             self._unfinished += name in CALLS
             return True
         result = -_ERRNO.get(end[3], 1) if end[3] else int(end[2], 0)
-        end_ns = start_ns + int(end[4]) * 1_000_000_000 + int(end[5])
+        end_ns = start_ns + _took_ns(end)
         arguments = _ARGUMENT.findall(end[1])
         process = self._process.setdefault(thread, thread if self._only is None else self._only)
         if name in CALLS:
@@ -150,6 +158,10 @@ class _Reader:
         except (IndexError, ValueError):
             return False
         return True
+
+
+def _took_ns(end: re.Match[bytes]) -> int:
+    return int(end[4]) * 1_000_000_000 + int(end[5])
 
 
 def _number(word: bytes) -> int:
