@@ -103,9 +103,10 @@ class _Reader:
             return False
         # The stamp is older than the call by what strace did between the two. It goes with what it sees one by one: what it told
         # of before this end was before this end. Else a descriptor would be opened again before it was closed.
+        took_ns = _took_ns(end)
         if match[5] != b"(":
-            start_ns += max(0, before_ns + 1 - (start_ns + _took_ns(end)))
-        self._told_ns = max(self._told_ns, start_ns + _took_ns(end))
+            start_ns = max(start_ns, before_ns + 1 - took_ns)
+        self._told_ns = max(self._told_ns, start_ns + took_ns)
         self._calls.append((start_ns, thread, name.decode(), end, line))
         return True
 
