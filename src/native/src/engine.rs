@@ -299,13 +299,18 @@ impl<A: Answer> Engine<A> {
 
     /// Whether all that was taken is answered, and the last as soon as it could be, as a device so fast has it.
     pub fn answers_at_once(&self) -> bool {
-        self.counters.inflight.load(Ordering::Relaxed) == 0 && self.latency_ns.load(Ordering::Relaxed) < AT_ONCE_NS
+        self.counters.inflight.load(Ordering::Relaxed) == 0 && self.is_instant()
+    }
+
+    /// Whether the last request that was taken was answered as soon as it could be.
+    fn is_instant(&self) -> bool {
+        self.latency_ns.load(Ordering::Relaxed) < AT_ONCE_NS
     }
 
     /// What was taken so far; nobody waits for that.
     pub fn served(&self) -> Served {
         let requests = self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum();
-        Served { requests, inflight: self.counters.met.load(Ordering::Relaxed) }
+        Served { requests, inflight: self.counters.met.load(Ordering::Relaxed), at_once: self.is_instant() }
     }
 
     pub fn status(&self) -> Status {

@@ -5,8 +5,11 @@
 //! whenever these work or spin, and with it up to half of the requests, for about as long as a request takes. No thread is put on a
 //! core that has an ordinary one already if another core would have it sooner: this one needs the core for nothing, and lets any other
 //! that waits have it at once, which a worker that was put there all the same would else wait for until the next tick. Only one core
-//! can be kept so, and another must be there. Few requests in flight are better off without: nobody spins for long, and whoever takes
-//! the next is woken in no time on a core that only idles.
+//! can be kept so, and another must be there.
+//!
+//! How many are in flight cannot be asked for: of two the worker holds back the second until the first is answered, so that each is
+//! taken alone. Only where requests are answered at once are few better off without: whoever takes them looks for the next, and is
+//! woken in no time on a core that only idles.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +23,7 @@ use crate::realtime;
 /// A core that serves fewer is there for others, too. Far below what makes it busy: where it comes and goes, as with bunches that are
 /// now within a look and now not, the worker is on either core, and p99 of 6 ms with 128 in flight twice as long.
 const BUSY_PER_S: u64 = 5_000;
-/// So many in flight are few.
+/// So many in flight are few, of requests that are answered at once.
 const FEW: u64 = 4;
 /// Who gets less of the core is in the way: newer kernels stop real-time threads for up to 50 ms in a second for ordinary ones that wait.
 const LEAST_PART: u64 = 50;
@@ -35,6 +38,8 @@ pub struct Served {
     pub requests: u64,
     /// Summed over them: how many were in flight, itself included, when each was taken.
     pub inflight: u64,
+    /// Whether the last one was answered at once.
+    pub at_once: bool,
 }
 
 #[derive(Default)]
@@ -44,8 +49,8 @@ pub struct Occupant {
 }
 
 impl Occupant {
-    /// Occupies the calling thread's core whenever many requests were `taken` of late, and not one after another, until `stop`;
-    /// returns at once where that is of no use.
+    /// Occupies the calling thread's core whenever many requests were `taken` of late, until `stop`, unless few that are answered at
+    /// once; returns at once where that is of no use.
     pub fn run(&self, taken: impl Fn() -> Served) {
         if !realtime::is_taken() || !cores::has_one_of_several() {
             return;
@@ -74,7 +79,7 @@ impl Occupant {
             let (at_ns, now) = (now_ns(), taken());
             let requests = now.requests - before.requests;
             let is_fast = requests * 1_000_000_000 >= BUSY_PER_S * (at_ns - before_ns);
-            is_busy = is_fast && now.inflight - before.inflight > FEW * requests;
+            is_busy = is_fast && (!now.at_once || now.inflight - before.inflight > FEW * requests);
             (before_ns, before) = (at_ns, now);
         }
     }
@@ -106,14 +111,14 @@ mod tests {
 
     const WATCHED_NS: u64 = 400_000_000;
 
-    /// CPU time of an occupant while so many requests a second are taken, so many in flight.
-    fn cpu_ns_at(per_s: u64, inflight: u64) -> u64 {
+    /// CPU time of an occupant while so many requests a second are taken, so many in flight, and answered at once or later.
+    fn cpu_ns_at(per_s: u64, inflight: u64, at_once: bool) -> u64 {
         let (occupant, taken) = (Arc::new(Occupant::default()), Arc::new(AtomicU64::new(7)));
         let (watching, counted) = (Arc::clone(&occupant), Arc::clone(&taken));
         let thread = thread::spawn(move || {
             watching.watch(|| {
                 let requests = counted.load(Ordering::Relaxed);
-                Served { requests, inflight: inflight * requests }
+                Served { requests, inflight: inflight * requests, at_once }
             });
             thread_cpu_ns()
         });
@@ -128,9 +133,11 @@ mod tests {
 
     #[test]
     fn it_is_there_while_many_requests_are_taken_and_only_then() {
-        let many_ns = cpu_ns_at(BUSY_PER_S * 4, FEW + 1);
-        for (per_s, inflight) in [(BUSY_PER_S / 4, FEW + 1), (BUSY_PER_S * 4, FEW)] {
-            let calm_ns = cpu_ns_at(per_s, inflight);
+        let (calm_per_s, busy_per_s) = (BUSY_PER_S / 4, BUSY_PER_S * 4);
+        let many = [(FEW + 1, true), (1, false)].map(|(inflight, at_once)| cpu_ns_at(busy_per_s, inflight, at_once));
+        let many_ns = many.into_iter().min().unwrap();
+        for (per_s, inflight, at_once) in [(calm_per_s, FEW + 1, true), (calm_per_s, FEW + 1, false), (busy_per_s, FEW, true)] {
+            let calm_ns = cpu_ns_at(per_s, inflight, at_once);
             assert!(many_ns > 4 * calm_ns && calm_ns < WATCHED_NS / 10, "{calm_ns} and {many_ns} ns");
         }
     }
