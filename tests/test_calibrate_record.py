@@ -21,7 +21,9 @@ from tickdisk.calibrate import (
     percentile_ns,
     tails,
 )
-from tickdisk.calibrate.summary import Nominal, nominal, within
+from tickdisk.calibrate.bench import waits_its_turn
+from tickdisk.calibrate.nominal import Nominal, nominal
+from tickdisk.calibrate.summary import within
 from tickdisk.device import DeviceModel, simulate
 from tickdisk.files import write_json
 
@@ -80,6 +82,24 @@ def test_nominal_against_a_closed_loop_on_the_emulators_model(
     assert expected.bandwidth_bytes_per_s == pytest.approx(expected.iops * job.block_bytes)
     if job.queue_depth == 1:
         assert expected.p50_ns == pytest.approx(np.median(np.subtract(completions, arrivals)), abs=1)
+
+
+@pytest.mark.parametrize(
+    ("latency_ns", "channels", "depth", "expected"),
+    [
+        (100_000, None, 4, False),  # 40,000 a second
+        (100_000, None, 8, True),  # 80,000
+        (100_000, 4, 8, False),  # no more than four at a time
+        (0, None, 2, True),
+        (0, None, 1, False),  # one alone meets no other
+    ],
+)
+def test_fio_waits_its_turn_where_many_requests_are_asked_for(
+    latency_ns: int, channels: int | None, depth: int, expected: bool
+) -> None:
+    model = _model(latency_ns, channels=channels)
+    assert waits_its_turn(model, Job("read", "random", 4096, depth, 1)) is expected
+    assert not waits_its_turn(model, Job("write", "sequential", 1 << 20, 16, 1))
 
 
 def test_no_limit_no_nominal() -> None:

@@ -117,6 +117,13 @@ def test_a_child_leaves_command_output_and_exit_code(tmp_path: Path) -> None:
     assert (record["exit_code"], record["command"][0], child.tail()) == (3, "sh", "said")
 
 
+def test_a_child_is_scheduled_as_asked_for(tmp_path: Path) -> None:
+    code = "import os; print(os.sched_getscheduler(0), *os.sched_getaffinity(0))"
+    core = min(os.sched_getaffinity(0))
+    child = process.Child("batch", [sys.executable, "-c", code], tmp_path, cores=[core], policy=os.SCHED_BATCH)
+    assert (child.wait(10), child.tail()) == (0, f"{os.SCHED_BATCH} {core}")
+
+
 def test_a_missing_program_points_to_doctor(tmp_path: Path) -> None:
     with pytest.raises(TickdiskError, match="no-such-program is not installed; `tickdisk doctor`"):
         process.Child("none", ["no-such-program"], tmp_path)

@@ -38,10 +38,10 @@ class Child:
         *,
         environment: Mapping[str, str] | None = None,
         cores: Sequence[int] | None = None,
-        real_time: bool = False,
+        policy: int = os.SCHED_OTHER,
         cwd: Path | None = None,
     ) -> None:
-        """Starts it: on some `cores` only, and in `real_time`, before all ordinary threads, where that is allowed."""
+        """Starts it: on some `cores` only, and scheduled by `policy`, where that is allowed."""
         self.name, self.command, self._logs = name, [str(word) for word in command], logs
         logs.mkdir(parents=True, exist_ok=True)
         self.log_path = logs / f"{name}.log"
@@ -51,9 +51,9 @@ class Child:
             die_with_parent()
             if cores is not None:
                 os.sched_setaffinity(0, cores)
-            if real_time:
+            if policy != os.SCHED_OTHER:
                 with suppress(PermissionError):
-                    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+                    os.sched_setscheduler(0, policy, os.sched_param(os.sched_get_priority_min(policy)))
 
         with self.log_path.open("wb") as log:
             try:

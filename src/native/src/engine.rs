@@ -22,8 +22,9 @@ use crate::lead::Lead;
 use crate::log::{Log, Record};
 use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters};
-use crate::occupant::Served;
+use crate::occupant::{Host, Served};
 use crate::realtime;
+use crate::rest::Company;
 use crate::softirq::Softirqs;
 use crate::timer::Timer;
 use crate::undo::{Undo, Versions};
@@ -307,12 +308,6 @@ impl<A: Answer> Engine<A> {
         self.latency_ns.load(Ordering::Relaxed) < AT_ONCE_NS
     }
 
-    /// What was taken so far; nobody waits for that.
-    pub fn served(&self) -> Served {
-        let requests = self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum();
-        Served { requests, inflight: self.counters.met.load(Ordering::Relaxed), at_once: self.is_instant() }
-    }
-
     pub fn status(&self) -> Status {
         let (setting, number, stalls) = {
             let state = self.state.lock().expect("no thread panics with the lock");
@@ -349,6 +344,21 @@ impl<A: Answer> Engine<A> {
     pub fn stop(&self) {
         self.timer.stop();
         self.burner.stop();
+    }
+}
+
+impl<A: Answer> Host for Engine<A> {
+    fn served(&self) -> Served {
+        let requests = self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum();
+        Served { requests, inflight: self.counters.met.load(Ordering::Relaxed), at_once: self.is_instant() }
+    }
+
+    fn keep(&self, company: Company) {
+        self.timer.keep(company);
+    }
+
+    fn wake(&self) {
+        self.timer.wake();
     }
 }
 

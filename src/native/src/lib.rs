@@ -21,6 +21,7 @@ mod occupant;
 mod preads;
 mod realtime;
 mod replay;
+mod rest;
 mod softirq;
 mod standstill;
 mod streams;

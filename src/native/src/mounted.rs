@@ -34,7 +34,7 @@ impl Mounted {
             let (engine, mut threads) = Engine::start(size, log, volatile)?;
             let occupant = Arc::new(Occupant::default());
             let (occupying, serving) = (Arc::clone(&occupant), Arc::clone(&engine));
-            let occupy = move || occupying.run(|| serving.served());
+            let occupy = move || occupying.run(&*serving);
             threads.push(thread::Builder::new().name("device-occupant".into()).spawn(occupy)?);
             let attention = Arc::new(Attention::default());
             let disk = Disk { engine: Arc::clone(&engine), attention: Arc::clone(&attention) };

@@ -1,29 +1,23 @@
-//! One thread that hands over items at their deadlines: it sleeps until shortly before the earliest one, then spins: the longer it has
-//! slept, the longer, since a core that has rested is slow at first; the more items wait, the shorter, since whoever submits the next
-//! may need the core. Where threads are real-time, who takes requests from the kernel has the same priority, and gets the core
-//! between the spins and after what was due; an ordinary thread that let others have the core would wait for it for milliseconds.
+//! One thread that hands over items at their deadlines, and rests in between (`rest.rs`). Where threads are real-time, who takes
+//! requests from the kernel has the same priority, and gets the core between the spins and after what was due; an ordinary thread that
+//! let others have the core would wait for it for milliseconds.
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
 use crate::clock::now_ns;
 use crate::realtime;
+use crate::rest::{Company, Plan, Rest};
 
-/// A short sleep overshoots by some 3 us with a timer slack of 1 ns, in a guest by 15, and now and then by more;
-const SPIN_NS: u64 = 15_000;
-/// one of some milliseconds by 20 to 60.
-const LONG_SPIN_NS: u64 = 60_000;
-/// What part of a sleep is spun instead, between these two.
-const SPIN_PART: u64 = 8;
-/// Of the spins before all that wait: with 32 that are due within a millisecond, a spin of `SPIN_NS` before each would be half of it.
-const SPINS_NS: u64 = 240_000;
 /// So shortly before a deadline a spin no longer lets others of the same priority run: taking a request lasts as long.
 const KEEP_NS: u64 = 5_000;
-const LONGEST_SLEEP_NS: u64 = 3_600_000_000_000;
+/// Who naps wakes by itself after so long. Any sooner its alarm would be the next, before the kernel's tick, and would have to be set.
+const LONGEST_NAP: Duration = Duration::from_millis(5);
+const AWAKE: u64 = u64::MAX;
 
 struct Entry<T> {
     deadline_ns: u64,
@@ -60,12 +54,51 @@ pub struct Timer<T> {
     changed: Condvar,
     /// Earliest deadline, so that the spinning thread sees an earlier one without taking the lock from those who submit.
     head_ns: AtomicU64,
+    company: AtomicU8,
+    /// When an occupant was last there,
+    seen_ns: AtomicU64,
+    /// and when it is to wake the thread.
+    nap_until_ns: AtomicU64,
 }
 
 impl<T> Timer<T> {
     pub fn new() -> Self {
         let queue = Queue { heap: BinaryHeap::with_capacity(4096), sleeping: false, stopped: false };
-        Self { queue: Mutex::new(queue), changed: Condvar::new(), head_ns: AtomicU64::new(u64::MAX) }
+        Self {
+            queue: Mutex::new(queue),
+            changed: Condvar::new(),
+            head_ns: AtomicU64::new(u64::MAX),
+            company: AtomicU8::new(Company::Others as u8),
+            seen_ns: AtomicU64::new(0),
+            nap_until_ns: AtomicU64::new(AWAKE),
+        }
+    }
+
+    /// From now on it has this company, of others at first; an occupant calls `wake` all the time.
+    pub fn keep(&self, company: Company) {
+        self.company.store(company as u8, Ordering::Relaxed);
+        if company == Company::Others {
+            self.wake_at(AWAKE - 1); // nobody else would
+        }
+    }
+
+    /// Wakes the thread if it was left to an occupant to do so, and it is time.
+    pub fn wake(&self) {
+        let now_ns = now_ns();
+        self.seen_ns.store(now_ns, Ordering::Relaxed);
+        self.wake_at(now_ns);
+    }
+
+    fn wake_at(&self, now_ns: u64) {
+        if self.nap_until_ns.load(Ordering::Relaxed) <= now_ns {
+            self.nap_until_ns.store(AWAKE, Ordering::Relaxed);
+            self.changed.notify_one();
+        }
+    }
+
+    fn company(&self) -> Company {
+        let kept = self.company.load(Ordering::Relaxed);
+        [Company::Occupant, Company::Starved].into_iter().find(|company| *company as u8 == kept).unwrap_or(Company::Others)
     }
 
     /// Items with the same deadline are handed over in the order of `seq`; after `stop` they are dropped.
@@ -91,8 +124,7 @@ impl<T> Timer<T> {
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         let shares_core = realtime::is_taken();
         let mut due = Vec::with_capacity(256);
-        // The deadline that was slept for: the rest until then is spun.
-        let mut slept_for_ns = None;
+        let mut rest = Rest::default();
         let mut queue = self.lock();
         while !queue.stopped {
             let now = now_ns();
@@ -101,8 +133,6 @@ impl<T> Timer<T> {
             }
             let head_ns = queue.heap.peek().map_or(u64::MAX, |head| head.deadline_ns);
             self.head_ns.store(head_ns, Ordering::Relaxed);
-            let rest_ns = head_ns.saturating_sub(now);
-            let spin_ns = (rest_ns / SPIN_PART).clamp(SPIN_NS, LONG_SPIN_NS).min(SPINS_NS / queue.heap.len().max(1) as u64);
             if !due.is_empty() {
                 drop(queue);
                 due.drain(..).for_each(|entry| hand_over(entry.item));
@@ -110,20 +140,39 @@ impl<T> Timer<T> {
                     thread::yield_now();
                 }
                 queue = self.lock();
-            } else if rest_ns > LONG_SPIN_NS || rest_ns > spin_ns && slept_for_ns != Some(head_ns) {
-                let sleep_ns = (rest_ns - spin_ns).min(LONGEST_SLEEP_NS);
-                slept_for_ns = Some(head_ns);
-                queue.sleeping = true;
-                let slept = self.changed.wait_timeout(queue, Duration::from_nanos(sleep_ns));
-                queue = slept.expect("no thread panics with the lock").0;
-                queue.sleeping = false;
-            } else {
-                drop(queue);
-                self.spin(head_ns, shares_core);
-                queue = self.lock();
+                continue;
+            }
+            let seen_ns = self.seen_ns.load(Ordering::Relaxed);
+            match rest.plan(now, head_ns, queue.heap.len(), self.company(), seen_ns) {
+                Plan::Spin => {
+                    drop(queue);
+                    self.spin(head_ns, shares_core);
+                    queue = self.lock();
+                }
+                Plan::Sleep(ns) => {
+                    let has_slept;
+                    (queue, has_slept) = self.wait(queue, Duration::from_nanos(ns));
+                    if has_slept {
+                        rest.overslept(now_ns().saturating_sub(now + ns));
+                    }
+                }
+                Plan::Nap(until_ns) => {
+                    self.nap_until_ns.store(until_ns, Ordering::Relaxed);
+                    (queue, _) = self.wait(queue, LONGEST_NAP);
+                    self.nap_until_ns.store(AWAKE, Ordering::Relaxed);
+                    rest.napped(until_ns, now_ns());
+                }
             }
         }
         queue.heap.clear();
+    }
+
+    /// Until something is to be done earlier, or `longest` is over: whether it is.
+    fn wait<'a>(&self, mut queue: MutexGuard<'a, Queue<T>>, longest: Duration) -> (MutexGuard<'a, Queue<T>>, bool) {
+        queue.sleeping = true;
+        let (mut queue, waited) = self.changed.wait_timeout(queue, longest).expect("no thread panics with the lock");
+        queue.sleeping = false;
+        (queue, waited.timed_out())
     }
 
     /// Until a deadline, or an earlier one.
@@ -213,6 +262,66 @@ mod tests {
         let [(first, before_ns), (second, after_ns)] = [(); 2].map(|()| receiver.recv_timeout(Duration::from_secs(5)).unwrap());
         assert_eq!((first, second), (2, 1));
         assert!(after_ns - before_ns < 100_000_000, "{} of 300 ms were spun", (after_ns - before_ns) / 1_000_000);
+        timer.stop();
+        thread.join().unwrap();
+    }
+
+    /// How late items are handed over that are scheduled 40 us before they are due, one after another.
+    fn late_ns(company: Company, wakes: bool) -> Vec<u64> {
+        let timer = Arc::new(Timer::new());
+        let (sender, receiver) = mpsc::channel();
+        let runner = Arc::clone(&timer);
+        let thread = thread::spawn(move || runner.run(|due_ns: u64| sender.send(now_ns() - due_ns).unwrap()));
+        timer.keep(company);
+        let late_ns = (0..41)
+            .map(|seq| {
+                let due_ns = now_ns() + 40_000;
+                timer.schedule(due_ns, seq, due_ns);
+                let give_up_ns = due_ns + 5_000_000_000;
+                loop {
+                    if wakes {
+                        timer.wake();
+                    }
+                    match receiver.try_recv() {
+                        Ok(late_ns) => break late_ns,
+                        Err(_) => assert!(now_ns() < give_up_ns, "it was never handed over"),
+                    }
+                    thread::yield_now();
+                }
+            })
+            .collect();
+        timer.stop();
+        thread.join().unwrap();
+        late_ns
+    }
+
+    #[test]
+    fn it_leaves_the_core_to_an_occupant_that_starves_and_is_woken_by_it() {
+        let median_ns = |mut late_ns: Vec<u64>| {
+            late_ns.sort_unstable();
+            late_ns[late_ns.len() / 2]
+        };
+        let forgotten_ns = late_ns(Company::Starved, false);
+        assert!(forgotten_ns[0] > 3_000_000, "{forgotten_ns:?}: it was to be woken");
+        for late_ns in [forgotten_ns, late_ns(Company::Starved, true), late_ns(Company::Occupant, true)] {
+            assert!(median_ns(late_ns.clone()) < 1_000_000, "{late_ns:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_woken_when_the_occupant_leaves() {
+        let timer = Arc::new(Timer::new());
+        let (sender, receiver) = mpsc::channel();
+        let runner = Arc::clone(&timer);
+        let thread = thread::spawn(move || runner.run(|item: u32| sender.send(item).unwrap()));
+        timer.keep(Company::Starved);
+        for item in 0..20 {
+            timer.schedule(now_ns() + 40_000, u64::from(item), item);
+            while timer.nap_until_ns.load(Ordering::Relaxed) == AWAKE && receiver.try_recv().is_err() {}
+            timer.keep(Company::Others);
+            assert_eq!(timer.nap_until_ns.load(Ordering::Relaxed), AWAKE);
+            timer.keep(Company::Starved);
+        }
         timer.stop();
         thread.join().unwrap();
     }

@@ -5,6 +5,7 @@ from tickdisk.calibrate.fidelity import CROSS_NS, PIPES_BYTES_PER_S, measure_fid
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
 from tickdisk.calibrate.measure import calibrate
+from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.points import (
     BANDWIDTH_SHARE,
     OURS,
@@ -30,7 +31,7 @@ from tickdisk.calibrate.record import (
     tails,
 )
 from tickdisk.calibrate.settle import Settled, ramp_s, settle
-from tickdisk.calibrate.summary import Line, acceptance, nominal_latency_ns, percentile_ns
+from tickdisk.calibrate.summary import Line, acceptance, percentile_ns
 from tickdisk.calibrate.tail import settle_tails
 
 __all__ = [

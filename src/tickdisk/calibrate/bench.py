@@ -8,6 +8,7 @@ from typing import Any
 
 from tickdisk import device, host
 from tickdisk.calibrate.fio import Job, Requests, Target, run_job
+from tickdisk.calibrate.nominal import nominal
 from tickdisk.calibrate.region import raw_target, write_file
 from tickdisk.errors import TickdiskError
 
@@ -15,6 +16,7 @@ REPEATS = 2
 RAW_BYTES, SYNC_BYTES = 64 << 20, 8 << 20
 _MINIMUM_RAW_BYTES = 16 << 20
 _NOTHING: dict[str, Any] = {"requests": {}, "cpu_ns": 0}
+_CROWDED_IOPS = 50_000
 LIMITS = {"steal_share": 0.10, "pressure_memory_share": 0.05}
 
 
@@ -35,8 +37,16 @@ class Measured:
 class Bench:
     """A mounted device with a region for raw jobs and a file for `pwrite_fsync`; fio runs on the cores of a server."""
 
-    def __init__(self, disk: device.MountedDevice, folder: Path, limits: Mapping[str, float], repeats: int = REPEATS) -> None:
-        self.disk, self._folder, self._limits, self._repeats = disk, folder, dict(limits), repeats
+    def __init__(
+        self,
+        disk: device.MountedDevice,
+        model: device.DeviceModel,
+        folder: Path,
+        limits: Mapping[str, float],
+        repeats: int = REPEATS,
+    ) -> None:
+        """With `model` in force."""
+        self.disk, self._model, self._folder, self._limits, self._repeats = disk, model, folder, dict(limits), repeats
         self._model_folder = folder
         raw, self._sync_path = disk.mount_point / "calibration-raw", disk.mount_point / "calibration-sync"
         write_file(raw, RAW_BYTES)
@@ -53,13 +63,34 @@ class Bench:
         tails: Sequence[device.Tail] = (),
     ) -> device.Setting:
         """Puts `model` in force; fio's files go to a folder of its name from now on."""
-        self._model_folder = self._folder / model.name
+        self._model, self._model_folder = model, self._folder / model.name
         return self.disk.set(model, floor_ns=floor_ns, deep_floors=deep_floors, tails=tails)
 
     def run(self, job: Job) -> Measured:
         """Runs `job`, again while the machine was too loaded, at most `repeats` times; the last is kept and marked."""
         target = Target(self._sync_path, 0, SYNC_BYTES) if job.op == "pwrite_fsync" else self._raw
-        return run_unloaded(job, target, self._model_folder, limits=self._limits, repeats=self._repeats, disk=self.disk)
+        return run_unloaded(
+            job,
+            target,
+            self._model_folder,
+            limits=self._limits,
+            repeats=self._repeats,
+            disk=self.disk,
+            interrupts=not waits_its_turn(self._model, job),
+        )
+
+
+def waits_its_turn(model: device.DeviceModel, job: Job) -> bool:
+    """Returns whether `job` asks for so many requests a second that fio is to wait its turn.
+
+    As a real-time thread it would stop the loop device's worker, on the same core, for each request that completes while others
+    are handed on: that takes an interrupt, in a guest some 12 us of either core, and all that are in flight wait for it. Of fewer
+    requests a second few meet, and to wait for the kernel's other threads, milliseconds at times, is worse.
+    """
+    if job.queue_depth == 1 or job.pattern == "sequential":
+        return False
+    iops = nominal(model, job).iops
+    return iops is None or iops > _CROWDED_IOPS
 
 
 def run_unloaded(
@@ -70,15 +101,17 @@ def run_unloaded(
     limits: Mapping[str, float],
     repeats: int = REPEATS,
     disk: device.MountedDevice | None = None,
+    interrupts: bool = True,
 ) -> Measured:
     """Returns `job` on `target` by fio on the cores of a server, run again while the machine's load was above `limits`.
 
     The last of at most 1 + `repeats` runs is kept, and marked if it, too, was too loaded; `disk` tells what it counted and spent.
+    What it `interrupts` see `run_job`.
     """
     repeated = 0
     while True:
         meter, before = host.LoadMeter(), disk.status() if disk else _NOTHING
-        requests = run_job(job, target, folder, cores=host.split_cores().server)
+        requests = run_job(job, target, folder, cores=host.split_cores().server, interrupts=interrupts)
         load, after = meter.read(), disk.status() if disk else _NOTHING
         too_loaded = any(getattr(load, name) > limit for name, limit in limits.items())
         if not too_loaded or repeated == repeats:
@@ -113,4 +146,4 @@ def bench(
         logs=folder,
         cores=host.split_cores().others,
     ) as disk:
-        yield Bench(disk, folder, limits, repeats)
+        yield Bench(disk, model.unlimited(), folder, limits, repeats)

@@ -19,10 +19,11 @@ from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fio import Job
+from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, SHARE_OF_CEILING, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
 from tickdisk.calibrate.quiet import Watched, calmest, watch
 from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, settle
-from tickdisk.calibrate.summary import nominal_latency_ns, percentile_ns, percentile_of_runs_ns
+from tickdisk.calibrate.summary import percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json

@@ -1,6 +1,7 @@
 """One fio job: its text, its run, and its log of every request, held against fio's own count."""
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -151,8 +152,10 @@ def version() -> str:
     return run(["fio", "--version"]).strip()
 
 
-def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | None = None) -> Requests:
+def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | None = None, interrupts: bool = True) -> Requests:
     """Runs `job` and returns its requests; `folder` keeps the job file, fio's answer, its log and the command's record.
+
+    fio `interrupts` whoever has its core when a request completes, so as to see it then; else it sees it when the core is free.
 
     TickdiskError when fio is missing, fails or does not end, or when its log and its own count differ. No fio is left running.
     """
@@ -162,8 +165,7 @@ def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | No
     for left in (answer, prefix.with_name(f"{job.name}_lat.1.log")):
         left.unlink(missing_ok=True)
     command: list[str | Path] = ["fio", "--output-format=json", f"--output={answer}", "--eta=never", job_file]
-    # fio is to see a completion when there is one, not when a core is free for it.
-    child = Child(f"fio_{job.name}", command, folder, cores=cores, real_time=True)
+    child = Child(f"fio_{job.name}", command, folder, cores=cores, policy=os.SCHED_FIFO if interrupts else os.SCHED_BATCH)
     try:
         code = child.wait((job.seconds or 0) + _GRACE_S)
     finally:

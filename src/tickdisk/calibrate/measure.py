@@ -13,6 +13,7 @@ from tickdisk import host, memory
 from tickdisk.calibrate import fio, summary
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job
+from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
 from tickdisk.calibrate.settle import Settled, off_ns, ramp_s, settle
 from tickdisk.calibrate.tail import settle_tails
@@ -153,12 +154,12 @@ class _Session:
         return settle_tails(self._bench, model, (1, *self._depths), settled)
 
     def _device(self, model: DeviceModel, settled: Settled, shallow: list[Measured]) -> DeviceResult:
-        p50_ns = summary.nominal_latency_ns(model, "read_write", _4K) + np.mean(off_ns(model, shallow, self._ramp_ms))
+        p50_ns = nominal_latency_ns(model, "read_write", _4K) + np.mean(off_ns(model, shallow, self._ramp_ms))
         cpu_ns = sum(each.cpu_ns for each in shallow) / sum(len(each.requests) for each in shallow)
         return DeviceResult(
             name=model.name,
             model=model.as_dict(),
-            latency_ns=summary.nominal_latency_ns(model, "read", _4K),
+            latency_ns=nominal_latency_ns(model, "read", _4K),
             floor_ns=settled.floor_ns,
             deep_floors=settled.deep_floors,
             tails=list(settled.tails),

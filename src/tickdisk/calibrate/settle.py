@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tickdisk.calibrate import summary
 from tickdisk.calibrate.bench import Bench, Measured
 from tickdisk.calibrate.fio import Job, Op
+from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.device import OPS, DeviceModel, QuantilesByInflight, Tail, simulate_closed
 from tickdisk.errors import TickdiskError
 
@@ -140,7 +141,7 @@ class _Look:
 
 
 def _nominal_ns(model: DeviceModel) -> int:
-    return summary.nominal_latency_ns(model, "read_write", _BLOCK)
+    return nominal_latency_ns(model, "read_write", _BLOCK)
 
 
 def _near_ns(model: DeviceModel) -> float:
@@ -205,7 +206,7 @@ def off_ns(model: DeviceModel, measured: list[Measured], ramp_ms: float) -> list
         parts: tuple[tuple[Op, npt.NDArray[np.bool_]], ...] = (("read", ~kept.is_write), ("write", kept.is_write))
         for op, mask in parts:
             if mask.any():
-                off.append(int(np.median(kept.latency_ns[mask])) - summary.nominal_latency_ns(model, op, _BLOCK))
+                off.append(int(np.median(kept.latency_ns[mask])) - nominal_latency_ns(model, op, _BLOCK))
     if not off:
         raise TickdiskError(f"no request on {model.name} completed after the ramp; measure for longer")
     return off

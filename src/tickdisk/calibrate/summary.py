@@ -1,14 +1,13 @@
 """From raw latencies and the model to figures: percentiles, nominal counterparts, tolerances, acceptance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from tickdisk.calibrate.bench import Measured
-from tickdisk.calibrate.fio import Job, Op
+from tickdisk.calibrate.nominal import Nominal, nominal
 from tickdisk.calibrate.record import Calibration, DeviceResult, JobResult
 from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
@@ -39,41 +38,6 @@ def percentile_of_runs_ns(runs: Sequence[npt.NDArray[np.int64]], share: float) -
     each = [percentile_ns(latency_ns, share) for latency_ns in runs]
     told = [ns for ns in each if ns is not None]
     return percentile_ns(np.concatenate(runs), share) if len(told) < len(each) else round(float(np.median(told)))
-
-
-@dataclass(frozen=True)
-class Nominal:
-    """What the model says of a job; None where it says nothing or sets no limit."""
-
-    p50_ns: int | None
-    iops: float | None
-    bandwidth_bytes_per_s: float | None
-    compared: Literal["p50_ns", "iops", "bandwidth_bytes_per_s"] | None
-
-
-def nominal(model: DeviceModel, job: Job) -> Nominal:
-    """Returns the nominal figures of `job`, whose queue is always full: Little's law, channels and pipe are the limits."""
-    if job.op in {"pwrite_fsync", "pwrite_fdatasync"}:
-        return Nominal(None, None, None, None)
-    latency_ns = nominal_latency_ns(model, job.op, job.block_bytes)
-    served = min(job.queue_depth, model.channels or job.queue_depth)
-    limits = [served / latency_ns * 1e9] if latency_ns else []
-    limits += [model.bandwidth_bytes_per_s / job.block_bytes] if model.bandwidth_bytes_per_s else []
-    iops = min(limits, default=None)
-    bandwidth = None if iops is None else iops * job.block_bytes
-    if job.pattern == "sequential":
-        return Nominal(None, iops, bandwidth, None if bandwidth is None else "bandwidth_bytes_per_s")
-    if job.queue_depth == 1:
-        return Nominal(latency_ns, iops, bandwidth, "p50_ns")
-    return Nominal(None, iops, bandwidth, None if iops is None else "iops")
-
-
-def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
-    """Returns the latency of one request on the idle device; a mix of reads and writes counts as their mean."""
-    read_ns, write_ns, *_ = model.latency_ns
-    base = {"read": read_ns, "write": write_ns}.get(op, (read_ns + write_ns) // 2)
-    transfer = round(block_bytes * 1e9 / model.bandwidth_bytes_per_s) if model.bandwidth_bytes_per_s else 0
-    return max(base, transfer)
 
 
 def latency_tolerance_ns(nominal_ns: int) -> int:
