@@ -16,8 +16,12 @@ use crate::cores;
 /// Who comes within this time of the last answer is soon, and is waited for so long: 10 to 30 us where the next request is submitted at
 /// once. With less the reader sleeps now and then; the loop device's worker may be put on its core then, and waits there the next time.
 const SOON_NS: u64 = 60_000;
-/// After so many in a row that were waited for in vain no other is, until one is soon by itself.
+/// After so many in a row that were waited for in vain no other is until some were soon by themselves.
 const VAIN: u32 = 8;
+/// So many, twice as many each time that one is waited for in vain after them, up to the most: who is always soon by itself, and never
+/// while it is waited for, is handed on by a worker on the reader's core.
+const FIRST_SOON: u32 = 16;
+const MOST_SOON: u32 = 4096;
 
 #[derive(Default)]
 pub struct Attention {
@@ -25,12 +29,44 @@ pub struct Attention {
     pace: Mutex<Pace>,
 }
 
-#[derive(Default)]
 struct Pace {
     /// When the last one was answered.
     answered_ns: u64,
     /// How many in a row were waited for in vain.
     vain: u32,
+    /// How many were soon by themselves since then, and how many must be.
+    soon: u32,
+    must_be_soon: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { answered_ns: 0, vain: 0, soon: 0, must_be_soon: FIRST_SOON }
+    }
+}
+
+impl Pace {
+    /// Whether to wait for the next after this one, which came at `came_ns`.
+    fn is_good(&mut self, came_ns: u64) -> bool {
+        let was_soon = came_ns.saturating_sub(self.answered_ns) < SOON_NS;
+        if self.vain < VAIN {
+            // Somebody comes now and then: that is no reason to stop.
+            self.vain = if was_soon { 0 } else { self.vain };
+            return true;
+        }
+        self.soon += u32::from(was_soon);
+        self.soon >= self.must_be_soon
+    }
+
+    fn learn(&mut self, is_there: bool) {
+        if is_there {
+            *self = Self { answered_ns: self.answered_ns, ..Self::default() };
+        } else if self.vain == VAIN {
+            (self.soon, self.must_be_soon) = (0, (2 * self.must_be_soon).min(MOST_SOON));
+        } else {
+            self.vain += 1;
+        }
+    }
 }
 
 impl Attention {
@@ -48,11 +84,9 @@ impl Attention {
     pub fn wait(&self, came_ns: u64) {
         let Some(requests) = self.requests.get() else { return };
         let mut pace = self.pace.lock().expect("no thread panics with the lock");
-        if came_ns.saturating_sub(pace.answered_ns) < SOON_NS {
-            pace.vain = 0;
-        }
+        let is_good = pace.is_good(came_ns);
         pace.answered_ns = now_ns();
-        if pace.vain == VAIN {
+        if !is_good {
             return;
         }
         let until_ns = pace.answered_ns + SOON_NS;
@@ -60,7 +94,7 @@ impl Attention {
         while !is_there && now_ns() < until_ns {
             is_there = is_readable(requests);
         }
-        pace.vain = if is_there { 0 } else { pace.vain + 1 };
+        pace.learn(is_there);
     }
 }
 
@@ -141,6 +175,28 @@ mod tests {
         });
         let rest_ns = (0..VAIN).map(|_| used_ns(2 * SOON_NS)).min().unwrap();
         assert!(rest_ns < SOON_NS / 2, "{rest_ns} after many in vain");
+    }
+
+    /// Each request comes soon when nobody waits for it, and else when that is over.
+    #[test]
+    fn it_gives_up_who_is_kept_from_coming_by_the_wait() {
+        let mut pace = Pace::default();
+        let mut waited = Vec::new();
+        for _ in 0..100_000 {
+            let waits = pace.is_good(pace.answered_ns + if waited.last() == Some(&true) { SOON_NS + 1 } else { SOON_NS / 4 });
+            pace.answered_ns += SOON_NS;
+            if waits {
+                pace.learn(false);
+            }
+            waited.push(waits);
+        }
+        let all = waited.iter().filter(|waits| **waits).count();
+        assert!((10..60).contains(&all), "{all} waits");
+        // It comes while it is waited for again.
+        let tries = (0..2 * MOST_SOON).take_while(|_| !pace.is_good(pace.answered_ns)).count();
+        assert!(tries <= MOST_SOON as usize);
+        pace.learn(true);
+        assert!((0..100).all(|_| pace.is_good(pace.answered_ns)));
     }
 
     #[test]
