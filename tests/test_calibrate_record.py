@@ -98,8 +98,9 @@ def test_fio_waits_its_turn_where_many_requests_are_asked_for(
     latency_ns: int, channels: int | None, depth: int, expected: bool
 ) -> None:
     model = _model(latency_ns, channels=channels)
-    assert waits_its_turn(model, Job("read", "random", 4096, depth, 1)) is expected
-    assert not waits_its_turn(model, Job("write", "sequential", 1 << 20, 16, 1))
+    job, pipe = Job("read", "random", 4096, depth, 1), Job("write", "sequential", 1 << 20, 16, 1)
+    assert waits_its_turn(nominal(model, job).iops, job) is expected
+    assert not waits_its_turn(nominal(model, pipe).iops, pipe)
 
 
 def test_no_limit_no_nominal() -> None:

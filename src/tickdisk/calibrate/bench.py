@@ -76,21 +76,18 @@ class Bench:
             limits=self._limits,
             repeats=self._repeats,
             disk=self.disk,
-            interrupts=not waits_its_turn(self._model, job),
+            interrupts=not waits_its_turn(nominal(self._model, job).iops, job),
         )
 
 
-def waits_its_turn(model: device.DeviceModel, job: Job) -> bool:
-    """Returns whether `job` asks for so many requests a second that fio is to wait its turn.
+def waits_its_turn(iops: float | None, job: Job) -> bool:
+    """Returns whether fio is to wait its turn, as so many requests of `job` are completed a second; None: as many as can be.
 
     As a real-time thread it would stop the loop device's worker, on the same core, for each request that completes while others
     are handed on: that takes an interrupt, in a guest some 12 us of either core, and all that are in flight wait for it. Of fewer
     requests a second few meet, and to wait for the kernel's other threads, milliseconds at times, is worse.
     """
-    if job.queue_depth == 1 or job.pattern == "sequential":
-        return False
-    iops = nominal(model, job).iops
-    return iops is None or iops > _CROWDED_IOPS
+    return job.queue_depth > 1 and job.pattern == "random" and (iops is None or iops > _CROWDED_IOPS)
 
 
 def run_unloaded(

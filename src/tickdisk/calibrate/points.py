@@ -136,7 +136,7 @@ class Fidelity(_Strict):
 
     @property
     def least_latency_ns(self) -> int:
-        """Median of a read of a device without delay at queue depth 1: the floor."""
+        """The least median of reads of a device without delay: the floor."""
         return min(point.p50_ns for point in self.points if point.chain == OURS and point.latency_ns == 0)
 
     def counts(self, point: Point) -> bool:
