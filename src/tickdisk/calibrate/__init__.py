@@ -1,6 +1,6 @@
 """What an emulated device really does on this machine: fio's figures beside the model's, the emulator's own latency and CPU."""
 
-from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, waits_its_turn
+from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fidelity import CROSS_NS, PIPES_BYTES_PER_S, measure_fidelity
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
@@ -80,6 +80,5 @@ __all__ = [
     "settle",
     "settle_tails",
     "tails",
-    "waits_its_turn",
     "watch",
 ]

@@ -44,9 +44,12 @@ class Bench:
         folder: Path,
         limits: Mapping[str, float],
         repeats: int = REPEATS,
+        *,
+        interrupts: bool = False,
     ) -> None:
-        """With `model` in force."""
+        """With `model` in force. fio `interrupts` always, or where that does not make requests wait for it (`waits_its_turn`)."""
         self.disk, self._model, self._folder, self._limits, self._repeats = disk, model, folder, dict(limits), repeats
+        self._interrupts = interrupts
         self._model_folder = folder
         raw, self._sync_path = disk.mount_point / "calibration-raw", disk.mount_point / "calibration-sync"
         write_file(raw, RAW_BYTES)
@@ -76,7 +79,7 @@ class Bench:
             limits=self._limits,
             repeats=self._repeats,
             disk=self.disk,
-            interrupts=not waits_its_turn(nominal(self._model, job).iops, job),
+            interrupts=self._interrupts or not waits_its_turn(nominal(self._model, job).iops, job),
         )
 
 
@@ -127,10 +130,14 @@ def bench(
     limits: Mapping[str, float],
     log_path: Path | None = None,
     repeats: int = REPEATS,
+    interrupts: bool = False,
     backend: str | None = None,
     file_system: str = device.DEFAULT_FILE_SYSTEM,
 ) -> Iterator[Bench]:
-    """Yields a bench on a device that is up, at memory speed at first; takes it down at the end, whatever happens."""
+    """Yields a bench on a device that is up, at memory speed at first; takes it down at the end, whatever happens.
+
+    What fio `interrupts` see `Bench`.
+    """
     if backend is not None and not device.find_backend(backend).abilities.changes_while_mounted:
         raise TickdiskError(f"backend {backend} cannot change while it is mounted, as a calibration needs; take fuse or tree")
     with device.up(
@@ -143,4 +150,4 @@ def bench(
         logs=folder,
         cores=host.split_cores().others,
     ) as disk:
-        yield Bench(disk, model.unlimited(), folder, limits, repeats)
+        yield Bench(disk, model.unlimited(), folder, limits, repeats, interrupts=interrupts)

@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def _known_disk() -> Iterator[tuple[Path, str]]:
     model = device.named(_KNOWN, _DEVICES)
     with (
         memory.folder() as folder,
-        bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS_OF_ROUNDS) as table,
+        _bench(folder) as table,
     ):
         most_iops = SHARE_OF_CEILING * _ceiling_per_s(table)
     times = max(1.0, max(HELD_OUT_DEPTHS) * 1e9 / most_iops / model.latency_ns[0])
@@ -148,7 +148,7 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
     """What is measured on an emulated device, and how many requests a second one without delay serves here."""
     with (
         memory.folder() as folder,
-        bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS_OF_ROUNDS) as table,
+        _bench(folder) as table,
     ):
         ceiling_per_s = _ceiling_per_s(table)
         depths = (*FIT_DEPTHS, *HELD_OUT_DEPTHS)
@@ -160,6 +160,11 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
         with source(table.disk.block_device, write=False, size_bytes=0) as found:
             again = measure(found.target, write=False, seconds=seconds, folder=folder, depths=HELD_OUT_DEPTHS)
     return again, ceiling_per_s
+
+
+def _bench(folder: Path) -> AbstractContextManager[Bench]:
+    """On which fio is what it is where a disk is profiled: real-time, however many requests a second it asks for."""
+    return bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS_OF_ROUNDS, interrupts=True)
 
 
 def _ceiling_per_s(table: Bench) -> float:

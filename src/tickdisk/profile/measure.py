@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tickdisk import host
-from tickdisk.calibrate import LIMITS, Job, Target, Watched, ramp_s, run_job, waits_its_turn, watch
+from tickdisk.calibrate import LIMITS, Job, Target, Watched, ramp_s, run_job, watch
 from tickdisk.errors import TickdiskError
 from tickdisk.standstill import NOTHING
 
@@ -114,7 +114,7 @@ def measure(
     that it disturbed least are kept. Who is `patient` waits for a quiet moment before each, 1.5 s at most, and makes
     those again, too, around which the machine was not still: the disk is described as it is in such moments. Every run has random
     places of its own, and sequential reads go on where they ended, as a cache knows what it was asked for before. A queue that
-    has turned over a few times only is measured for longer, and of a disk that serves many requests a second fio waits its turn.
+    has turned over a few times only is measured for longer.
     TickdiskError when fio fails.
     """
     count = rounds(seconds)
@@ -123,11 +123,10 @@ def measure(
     pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
     kept: dict[tuple[Op, int], list[Watched[_Run]]] = {key: [] for key in jobs}
     pipes, begin, asked, seeds = [], 0, 0, itertools.count(1)
-    crowded: set[tuple[Op, int]] = set()
 
-    def made(key: tuple[Op, int]) -> Watched[_Run]:
+    def made(job: Job) -> Watched[_Run]:
         nonlocal asked
-        run = partial(_run, jobs[key], target, folder, seeds, interrupts=key not in crowded)
+        run = partial(_run, job, target, folder, seeds)
         watched = watch(run, waits=True) if patient else Watched(run(), NOTHING)
         asked += watched.measured.bytes
         return watched
@@ -136,16 +135,14 @@ def measure(
         say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, at least {(len(jobs) + 1) * length:.0f} s")
         # There and back, so that no depth is always the first.
         for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
-            run = made(key)
-            if number == 0 and (run.measured.turns < _TURNS or waits_its_turn(run.measured.iops, jobs[key])):
-                if waits_its_turn(run.measured.iops, jobs[key]):
-                    crowded.add(key)
-                jobs[key] = replace(jobs[key], seconds=length * max(1.0, _TURNS / max(run.measured.turns, 1)))
-                run = made(key)
+            run = made(jobs[key])
+            if (turns := run.measured.turns) < _TURNS and number == 0:
+                jobs[key] = replace(jobs[key], seconds=length * _TURNS / max(turns, 1))
+                run = made(jobs[key])
             kept[key].append(run)
         rest = Target(target.path, target.offset + begin, target.size_bytes - begin)
         piped = _run(pipe, rest, folder, seeds)
-        pipes.append(piped.iops * _PIPE_BYTES)
+        pipes.append(piped.bytes_per_s)
         asked += piped.bytes
         begin += piped.bytes
         if target.size_bytes - begin < piped.bytes:
@@ -157,7 +154,7 @@ def measure(
         why = "not still" if patient else "too loaded"
         say(f"the machine was {why}, again ({number + 1} of at most {count}): {len(lacking)} jobs")
         for key in lacking:
-            kept[key].append(made(key))
+            kept[key].append(made(jobs[key]))
     samples = tuple(_sample(op, depth, runs, count) for (op, depth), runs in kept.items())
     return Measurements(samples, float(np.median(pipes)), target.size_bytes, asked)
 
@@ -178,8 +175,8 @@ class _Run:
     latency_ns: Latencies
     turns: float
     """How often each place in the queue was taken."""
-    iops: float
     bytes: int
+    bytes_per_s: float
     client_cpu_share: float
     load: host.Load
 
@@ -188,15 +185,15 @@ class _Run:
         return any(getattr(self.load, name) > limit for name, limit in LIMITS_OF_ROUNDS.items())
 
 
-def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int], *, interrupts: bool = True) -> _Run:
+def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
     assert job.seconds is not None
     meter = host.LoadMeter()
-    cores = host.split_cores().server
-    requests = run_job(replace(job, seed=next(seeds)), target, folder, cores=cores, interrupts=interrupts)
+    requests = run_job(replace(job, seed=next(seeds)), target, folder, cores=host.split_cores().server)
     load = meter.read()
     kept = requests.after(ramp_s(job.seconds) * 1000, _CUT_TURNS * job.queue_depth)
-    turns, iops = len(requests) / job.queue_depth, requests.requests_per_s or 0
-    return _Run(kept.latency_ns, turns, iops, len(requests) * job.block_bytes, requests.cpu_share, load)
+    bytes_per_s = (requests.requests_per_s or 0) * job.block_bytes
+    turns = len(requests) / job.queue_depth
+    return _Run(kept.latency_ns, turns, len(requests) * job.block_bytes, bytes_per_s, requests.cpu_share, load)
 
 
 def _sample(op: Op, depth: int, runs: Sequence[Watched[_Run]], count: int) -> Sample:
