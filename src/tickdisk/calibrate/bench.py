@@ -49,7 +49,9 @@ class Bench:
     ) -> None:
         """With `model` in force. fio `interrupts` always, or where that does not make requests wait for it (`waits_its_turn`)."""
         self.disk, self._model, self._folder, self._limits, self._repeats = disk, model, folder, dict(limits), repeats
-        self._interrupts = interrupts
+        cores = host.split_cores()
+        # On the emulator's core an ordinary fio would wait for it all the time.
+        self._interrupts = interrupts or not set(cores.server).isdisjoint(cores.others)
         self._model_folder = folder
         raw, self._sync_path = disk.mount_point / "calibration-raw", disk.mount_point / "calibration-sync"
         write_file(raw, RAW_BYTES)
