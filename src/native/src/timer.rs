@@ -302,7 +302,7 @@ mod tests {
             late_ns[late_ns.len() / 2]
         };
         let forgotten_ns = late_ns(Company::Starved, false);
-        assert!(forgotten_ns[0] > 3_000_000, "{forgotten_ns:?}: it was to be woken");
+        assert!(forgotten_ns.iter().any(|late_ns| *late_ns > 3_000_000), "{forgotten_ns:?}: it was to be woken");
         for late_ns in [forgotten_ns, late_ns(Company::Starved, true), late_ns(Company::Occupant, true)] {
             assert!(median_ns(late_ns.clone()) < 1_000_000, "{late_ns:?}");
         }

@@ -102,6 +102,11 @@ def _column(sample: Sample, shares: Floats) -> Floats:
     return column
 
 
+def _step(channels: int) -> int:
+    """From one number of channels that is tried to the next."""
+    return max(1, (1 << (channels - 1).bit_length()) // _FINE)
+
+
 class _Tables:
     """Latencies at some depths as columns of quantiles, and what service times explain them for a number of channels."""
 
@@ -125,11 +130,19 @@ class _Tables:
         inner = self.depths[1:-1]
         if not inner:
             return None
-        # Beyond 16 one more or less is made up for by the service times: every second up to 32, every fourth up to 64 ...
-        counts = [count for count in range(1, self.depths[-1]) if count % max(1, (1 << (count - 1).bit_length()) // _FINE) == 0]
-        misses = {channels: sum(self._miss(channels, depth) for depth in inner) for channels in (None, *counts)}
-        best = min(misses, key=lambda channels: misses[channels])
-        return None if misses[None] <= _CLEARLY * misses[best] else best
+
+        def miss(channels: int | None) -> float:
+            return sum(self._miss(channels, depth) for depth in inner)
+
+        # Beyond 16 one more or less is made up for by the service times, except near a depth: every second up to 32, every fourth
+        # up to 64 ..., and then those beside the best.
+        counts = [count for count in range(1, self.depths[-1]) if count % _step(count) == 0]
+        misses = {count: miss(count) for count in counts}
+        near = min(misses, key=lambda count: misses[count])
+        beside = range(near - _step(near) + 1, min(near + _step(near + 1), self.depths[-1]))
+        misses |= {count: miss(count) for count in beside if count not in misses}
+        best = min(misses, key=lambda count: misses[count])
+        return None if miss(None) <= _CLEARLY * misses[best] else best
 
     def latency(self, channels: int | None) -> OpLatency:
         """Returns the service times for `channels`, by requests in flight."""
