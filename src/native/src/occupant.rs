@@ -10,6 +10,9 @@
 //! How many are in flight cannot be asked for: of two the worker holds back the second until the first is answered, so that each is
 //! taken alone. Only where requests are answered at once are few better off without: whoever takes them looks for the next, and is
 //! woken in no time on a core that only idles.
+//!
+//! It says whether it gets as much of the core as kernels want ordinary threads to have, and wakes whoever leaves the core to it
+//! otherwise (`rest.rs`).
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
