@@ -81,6 +81,11 @@ def test_the_others_do_what_is_published_of_them() -> None:
     }
     for name, iops in read_iops.items():
         assert throughput_per_s(devices[name], 0, 4096, 100_000) == pytest.approx(iops, rel=0.06), name
+    count = 200_000
+    for name, iops in {"nvme_datacenter": 38_000, "sata_ssd_collecting": 33_000}.items():
+        for depth in (32, 128):
+            _, done = device.simulate_closed(devices[name], depth, np.ones(count), np.zeros(count), np.full(count, 4096))
+            assert count / done.max() * 1e9 == pytest.approx(iops, rel=0.03), (name, depth)
     bytes_per_s = {
         "nvme_consumer": 3.5e9,
         "sata_ssd_collecting": 5e8,
