@@ -122,5 +122,12 @@ def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:
     devices = Path(__file__).parent.parent / "data/devices.yaml"
     by_hand = CliRunner().invoke(app, ["replay", str(tmp_path), "--simulate", "hdd", "--devices", str(devices)])
     assert "simulated: computed by the model, without a device" in by_hand.stdout
+    own = tmp_path / "mydisk.yaml"
+    own.write_text("mydisk: {read_latency_ns: 5000000, write_latency_ns: 0, flush_latency_ns: 9000000}", encoding="utf-8")
+    timed = tmp_path / "own.parquet"
+    mine = CliRunner().invoke(app, ["replay", str(tmp_path), "--simulate", str(own), "--output", str(timed)])
+    assert mine.exit_code == 0, mine.output
+    took = replay.read_timings(timed)
+    assert (took["completed_ns"] - took["issued_ns"]).tolist() == [0, 5 * 10**6, 9 * 10**6]
     both = CliRunner().invoke(app, ["replay", str(tmp_path), str(tmp_path / "new"), "--simulate", "hdd"])
     assert "not both" in str(both.exception)

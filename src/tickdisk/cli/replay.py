@@ -17,7 +17,10 @@ def replay(
     capture: Annotated[Path, typer.Argument(help="requests.parquet, the folder of a capture or of a life, or fio's .iolog.")],
     target: Annotated[Path | None, typer.Argument(help="New or empty folder on the device under test.")] = None,
     *,
-    simulate: Annotated[str | None, typer.Option(help="No target: compute on this device of --devices, e.g. hdd.")] = None,
+    simulate: Annotated[
+        str | None,
+        typer.Option(help="No target: compute on this device of --devices, e.g. hdd, or in a file with one, e.g. ./mydisk.yaml."),
+    ] = None,
     devices: Annotated[Path, typer.Option(help="File that describes the devices.")] = Path("data/devices.yaml"),
     files: Annotated[Path | None, typer.Option(help="Folder that the capture began with; empty: files are made up.")] = None,
     root: Annotated[str | None, typer.Option(help="Captured folder that TARGET stands for; empty: that of FILES.")] = None,
@@ -47,7 +50,7 @@ def replay(
             print(f"  left out  {count} {reason}")
         return
     if simulate is not None and target is None:
-        replayed = room.issue_simulated(planned, device.find_device(device.load_devices(devices), simulate))
+        replayed = room.issue_simulated(planned, device.named(simulate, devices))
     elif target is not None and simulate is None:
         room.prepare(planned, target, files=files)
         replayed = room.issue(planned, target)
