@@ -86,16 +86,21 @@ def run(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _write(machine, tmp_path_factory.mktemp("runs") / "abc")
 
 
-@pytest.fixture(scope="module")
-def study(run: Path) -> inside_tick:
+def _plan(folder: Path) -> Path:
     arms = [arm.model_dump(mode="json") for arm in load_arms()]
     plan = {
         "config": load_config().model_dump(mode="json"),
         "arms": arms,
         "cells": [{"experiment": "inside_tick", "hash": "abc"}],
     }
-    path = run.parent / "plan.json"
+    path = folder / "plan.json"
     path.write_text(json.dumps(plan))
+    return path
+
+
+@pytest.fixture(scope="module")
+def study(run: Path) -> inside_tick:
+    path = _plan(run.parent)
     return inside_tick(str(path), runs=str(run.parent), output=str(run.parent / "out"), bootstrap_samples=200, seed=1)
 
 
@@ -180,6 +185,24 @@ def test_a_stretch_of_any_length_has_few_rows_that_do_not_overlap(study):
     shown = stretch(one, START_NS, START_NS + 10_000 * MS)
     drawn = shown.ticks[shown.ticks["state"] == "storage"]
     assert (drawn["high_ms"] - drawn["low_ms"]).sum() == pytest.approx(columns["io_ns"].sum() / 1e6)
+
+
+def test_where_requests_are_of_no_known_file_no_stall_is_named(machine, study, tmp_path):
+    """As on btrfs, or on a tree."""
+    run = _write(machine, tmp_path / "runs" / "abc")
+    (run / "life" / "extents.parquet").unlink()
+    blind = inside_tick(str(_plan(tmp_path)), runs=str(run.parent), output=str(tmp_path / "out"), bootstrap_samples=200, seed=1)
+    assert _facts(blind, "device_stalls.named")["inside_tick.device_stalls.named"] == 0
+    said = {claim.id: (claim.verdict, claim.evidence) for claim in blind.claims}
+    verdict, evidence = said["inside_tick.device_stalls"]
+    assert verdict == "not valid"
+    assert "nothing says of which file a device's request is" in evidence
+    others = {name: verdict for name, (verdict, _) in said.items() if name != "inside_tick.device_stalls"}
+    assert others == {claim.id: claim.verdict for claim in study.claims if claim.id in others}
+    assert blind.facts["inside_tick.late.all.storage"].value == study.facts["inside_tick.late.all.storage"].value
+    for draw in (blind.timeline, blind.worst_tick, blind.stalled_tick, blind.stalls, blind.late_shares):
+        assert "<svg" in draw().data
+    assert len(blind.stalls_table()) == 2 * STALLS
 
 
 def test_an_empty_disk_or_no_stalls_can_be_drawn(study):

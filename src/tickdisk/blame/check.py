@@ -42,14 +42,15 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     for I/O in slow ticks during the stall: waited_ns, call, request, file, device; storage_ns: what the tick thread waited for
     storage during the stall; named: a slow tick, and in its chain a request whose device request was stalled, of a file that was;
     outweighed: the slow tick waited for storage at other times than the stall, and longer than it; blamed: the slow tick's cause
-    is storage, and the stall was not outweighed. TickdiskError where there are no injections, or no block device.
+    is storage, and the stall was not outweighed. Where nothing says of which file a device's request is (`knows_files`) no
+    stall is named, and none has files. TickdiskError where there are no injections, or no device.
     """
     evidence = blame.evidence
     if evidence.injections is None:
         raise TickdiskError(f"{evidence.name} has no injected stalls; only lives of the inside_tick experiment have them")
-    if evidence.device is None or evidence.extents is None:
-        raise TickdiskError(f"{evidence.name} has no block device, so requests are of no known file; run it on backend fuse")
-    files = FilesOnDevice.of(evidence.device, evidence.extents)
+    if evidence.device is None:
+        raise TickdiskError(f"{evidence.name} has no record of its device's requests; only lives of an experiment have one")
+    files = None if evidence.extents is None else FilesOnDevice.of(evidence.device, evidence.extents)
     ticks = blame.ticks
     first, last = int(ticks["start_ns"].iloc[0]), int((ticks["start_ns"] + ticks["gap_ns"]).iloc[-1])
     made = evidence.injections.sort_values("start_ns")
@@ -58,13 +59,13 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["kind", "tick", "named", "outweighed", "blamed"])
 
 
-def _checked(blame: Blame, files: FilesOnDevice, made: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> Iterator[dict[str, Any]]:
     device, slow = blame.evidence.device, blame.ticks[blame.ticks["slow"]]
     assert device is not None
     io = blame.links[(blame.links["kind"] == "io") & blame.links["tick"].isin(slow["tick"])]
     for kind, start_ns, end_ns in made[["kind", "start_ns", "end_ns"]].itertuples(index=False):
         stalled = np.flatnonzero((device["arrival_ns"] < end_ns) & (device["replied_ns"] > start_ns))
-        stalled_files = {name for row in stalled.tolist() for name in files.files(row) or {JOURNAL}}
+        stalled_files = {name for row in stalled.tolist() for name in files.files(row) or {JOURNAL}} if files else set()
         shared = _shared(slow["start_ns"], slow["start_ns"] + slow["gap_ns"], start_ns, end_ns)
         tick = slow.iloc[int(shared.to_numpy().argmax())] if (shared > 0).any() else None
         waited = _shared(io["start_ns"], io["end_ns"], start_ns, end_ns)

@@ -34,6 +34,11 @@ class Evidence:
     reasons: tuple[str, ...] = ()
     """Why it is not valid."""
 
+    @property
+    def knows_files(self) -> bool:
+        """Whether it says of which file a device's request is: not on btrfs, which tells addresses of its own, nor on a tree."""
+        return self.device is not None and self.extents is not None
+
 
 def load_evidence(path: Path) -> list[Evidence]:
     """Returns the captured lives of a run folder, or the one of a life's folder, or the capture of a capture folder.

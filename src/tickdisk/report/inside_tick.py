@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ _NAMED_SHARE = 0.95
 _AROUND_NS, _STRETCH_NS = 700_000_000, 12_000_000_000
 _LINE = 120
 """Letters in a line of a figure's subtitle."""
+_NO_FILES = "here nothing says of which file a device's request is: that takes ext4 or xfs on backend fuse"
 _BY = {"cause": "causes", "routine": "routines", "data": "data types", "file": "files"}
 
 
@@ -153,6 +155,7 @@ class InsideTick(Study):
             named,
             holds=named.n > 0 and named.k / named.n >= _NAMED_SHARE,
             words=f"{named.k} of {named.n} named, {felt.n - felt.k} slowed no tick",
+            lacks=[] if all(one.evidence.knows_files for one in self.blames) else [_NO_FILES],
         )
         self._stall_claim(
             "cpu_stalls",
@@ -162,8 +165,10 @@ class InsideTick(Study):
             words=f"{blamed.k} of {blamed.n} blamed, {found['cpu_stalls.outweighed'].k} in ticks in which storage took longer",
         )
 
-    def _stall_claim(self, name: str, statement: str, found: blame.Count, *, holds: bool, words: str) -> None:
-        word = "not valid" if self.invalid or found.n < STALLS else "equivalent" if holds else "different"
+    def _stall_claim(
+        self, name: str, statement: str, found: blame.Count, *, holds: bool, words: str, lacks: Sequence[str] = ()
+    ) -> None:
+        word = "not valid" if self.invalid or lacks or found.n < STALLS else "equivalent" if holds else "different"
         evidence = f"{words}, 95 % interval {found.exact[0]:.0%} to {found.exact[1]:.0%}"
         few = [] if found.n >= STALLS else [f"{STALLS} stalls would decide"]
         facts = [fact.removeprefix(f"{self.name}.") for fact in self.facts if fact.startswith(f"{self.name}.{name}.")]
@@ -172,7 +177,7 @@ class InsideTick(Study):
             source=OURS,
             statement=statement,
             verdict=word,
-            evidence="; ".join([*self.invalid, evidence, *few]),
+            evidence="; ".join([*self.invalid, *lacks, evidence, *few]),
             facts=facts,
             n=found.n,
         )
