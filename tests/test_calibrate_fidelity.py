@@ -41,6 +41,7 @@ POINT: dict[str, Any] = {
     "floor_ns": 20_000,
     "steal_share": 0,
     "pressure_cpu_share": 0,
+    "pressure_memory_share": 0,
     "late_share": 0.001,
     "taken_share": 0.005,
     "repeats": 0,
@@ -48,11 +49,24 @@ POINT: dict[str, Any] = {
 }
 
 
+PIPE = calibrate.Pipe(
+    chain="tickdisk",
+    op="read",
+    nominal_bytes_per_s=1e9,
+    bytes_per_s=0.9e9,
+    n=1,
+    steal_share=0,
+    pressure_cpu_share=0,
+    pressure_memory_share=0,
+    too_loaded=False,
+)
+
+
 def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
     bare = POINT | {"device": "no_delay", "latency_ns": 0, "p50_ns": 20_000, "nominal_p50_ns": 0, "iops": 100_000}
     return calibrate.Fidelity.model_validate(
         {
-            "schema_version": 5,
+            "schema_version": 6,
             "machine": {},
             "fio": "fio-3",
             "seconds_per_point": 1,
@@ -100,6 +114,12 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
     assert said[-1] == "p50 holds at 1 of 2 points, p99 at 1 of 2; 0 without a quiet moment, 0 of which are near all the same"
     said = list(calibrate.describe(_fidelity({"p99_runs_ns": [980_000, None, 1_020_000]})))
     assert said[2].endswith("holds, p99 of its runs -20.0 to +20.0")
+    tail = {"p999_ns": 1_500_000, "nominal_p999_ns": 1_200_000}
+    said = list(calibrate.describe(_fidelity(tail)))
+    assert "1,500.0   +300.0" in said[2]
+    pipes = [PIPE, PIPE.model_copy(update={"chain": "nbdkit"})]
+    said = list(calibrate.describe(_fidelity().model_copy(update={"pipes": pipes})))
+    assert said[2:4] == ["tickdisk, 1 MiB read: 900 MB/s, -10.00%, DOES NOT HOLD", "nbdkit, 1 MiB read: 900 MB/s, -10.00%"]
     said = list(calibrate.describe(_fidelity({"taken_share": 0.02}, {})))
     assert said[-2] == "at 1 of 2 points the machine took more than 1% of the cores' time in pieces over 20 us"
     said = list(calibrate.describe(_fidelity({}, {"late_share": 0.013})))
@@ -114,6 +134,8 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
             [{}, {"late_share": 0.013}, {"nominal_iops": 50_000, "p50_ns": 2_000_000}, {"chain": "nbdkit", "p50_ns": 2_000_000}],
             True,
         ),
+        ([{}, {"late_share": 0.013}, {"late_share": 0.013}], False),
+        ([{}, {"p99_ns": None, "p99_runs_ns": [None]}, {"p99_ns": None, "p99_runs_ns": [None]}], True),
         ([{}, {"p50_ns": 2_000_000}], False),
         ([{}, {"p99_ns": 2_000_000}], False),
         ([{"chain": "nbdkit"}], False),
@@ -122,8 +144,9 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
 def test_a_device_holds_where_it_is_held_to_its_model(changes: list[dict[str, Any]], holds: bool) -> None:
     found = _fidelity(*changes)
     assert found.holds == holds
-    pipe = {"op": "read", "nominal_bytes_per_s": 1e9, "bytes_per_s": 0.9e9, "n": 1, "steal_share": 0, "too_loaded": False}
-    assert not found.model_copy(update={"pipes": (calibrate.Pipe.model_validate(pipe),)}).holds
+    slow, other = ([PIPE.model_copy(update={"chain": chain})] for chain in ("tickdisk", "nbdkit"))
+    assert not found.model_copy(update={"pipes": slow}).holds
+    assert found.model_copy(update={"pipes": other}).holds == holds, "another chain's is not held to the model"
 
 
 def test_a_point_lasts_longer_where_that_tells_p99() -> None:
@@ -251,8 +274,8 @@ def test_other_chains_are_repeated_as_ours(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_file_of_another_version_is_told_as_such(tmp_path: Path) -> None:
     path = tmp_path / "fidelity.json"
-    write_json(path, _fidelity({}).model_dump(mode="json") | {"schema_version": 4})
-    with pytest.raises(TickdiskError, match=r"fidelity.json: schema_version: Input should be 5; remove the file"):
+    write_json(path, _fidelity({}).model_dump(mode="json") | {"schema_version": 5})
+    with pytest.raises(TickdiskError, match=r"fidelity.json: schema_version: Input should be 6; remove the file"):
         calibrate.load_fidelity(path)
 
 
@@ -314,8 +337,10 @@ def test_what_the_model_said_is_told_of_the_same_requests(tmp_path: Path, monkey
     assert deep.nominal_p50_ns == pytest.approx(6_000_000, rel=0.1)
     assert deep.p50_ns >= 5_000_000
     assert found.least_latency_ns < 1_000_000
-    assert [pipe.nominal_bytes_per_s for pipe in found.pipes] == [150e6] * 2
-    assert all(0.5 < pipe.bytes_per_s / 150e6 < 1.02 for pipe in found.pipes)
+    assert [pipe.nominal_bytes_per_s for pipe in found.own_pipes] == [150e6] * 2
+    assert all(0.5 < pipe.bytes_per_s / 150e6 < 1.02 for pipe in found.own_pipes)
+    there = {point.chain for point in found.points} - {"tickdisk"}
+    assert {pipe.chain for pipe in found.pipes} - {"tickdisk"} == there
 
 
 @pytest.mark.live
@@ -329,5 +354,9 @@ def test_another_chain_delays_and_leaves_nothing(name: str, tmp_path: Path) -> N
     with CHAINS[name].up(model, tmp_path / name, 256 << 20) as target:
         job = calibrate.Job("read", "random", 4096, 1, requests=20)
         requests = calibrate.run_job(job, target, tmp_path)
-    assert int(np.median(requests.latency_ns)) >= 5_000_000
+        assert int(np.median(requests.latency_ns)) >= 5_000_000
+    narrow = device.DeviceModel.model_validate({"name": "narrow", "bandwidth_bytes_per_s": 20_000_000, **dict.fromkeys(ops, 0)})
+    with CHAINS[name].up(narrow, tmp_path / f"{name}-narrow", 256 << 20) as target:
+        wide = calibrate.run_job(calibrate.Job("read", "sequential", 1 << 20, 4, 3), target, tmp_path)
+    assert 10e6 < (wide.requests_per_s or 0) * (1 << 20) < 30e6, "its bandwidth is kept"
     assert Path("/proc/mounts").read_text(encoding="utf-8") == mounts

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tickdisk import TickdiskError
+from tickdisk.calibrate import fio
 from tickdisk.calibrate.fio import Answer, Job, Target, parse_answer, parse_log, run_job
 
 RECORDED = """\
@@ -34,6 +35,22 @@ def test_recorded_log(tmp_path: Path) -> None:
     assert requests.requests_per_s == pytest.approx(5 / 0.003)
     assert requests.after(1).latency_ns.tolist() == [20871, 18432, 9999]
     assert requests.after(4).requests_per_s is None
+
+
+@pytest.mark.parametrize(("interrupts", "policy"), [(True, os.SCHED_FIFO), (False, os.SCHED_BATCH)])
+def test_fio_is_scheduled_as_it_is_to_interrupt(
+    interrupts: bool, policy: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def child(*_: object, policy: int, **__: object) -> None:
+        seen.append(policy)
+        raise TickdiskError("seen")
+
+    monkeypatch.setattr(fio, "Child", child)
+    with pytest.raises(TickdiskError, match="seen"):
+        run_job(Job("read", "random", 4096, 8, 1), Target(tmp_path / "file", 0, 4096), tmp_path, interrupts=interrupts)
+    assert seen == [policy]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """Figures, tolerances, look-ups and acceptance, against brute force and the emulator's own model."""
 
 import heapq
+import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from tickdisk import TickdiskError
+from tickdisk import TickdiskError, host
 from tickdisk.calibrate import (
     Calibration,
     Job,
@@ -21,10 +23,10 @@ from tickdisk.calibrate import (
     percentile_ns,
     tails,
 )
-from tickdisk.calibrate.bench import waits_its_turn
+from tickdisk.calibrate.bench import Bench, waits_its_turn
 from tickdisk.calibrate.nominal import Nominal, nominal
 from tickdisk.calibrate.summary import within
-from tickdisk.device import DeviceModel, simulate
+from tickdisk.device import DeviceModel, MountedDevice, simulate
 from tickdisk.files import write_json
 
 MODELS = [
@@ -101,6 +103,28 @@ def test_fio_waits_its_turn_where_many_requests_are_asked_for(
     job, pipe = Job("read", "random", 4096, depth, 1), Job("write", "sequential", 1 << 20, 16, 1)
     assert waits_its_turn(nominal(model, job).iops, job) is expected
     assert not waits_its_turn(nominal(model, pipe).iops, pipe)
+
+
+@pytest.mark.parametrize(
+    ("cores", "always", "expected"),
+    [
+        (host.Cores((0,), (1,)), False, [True, False]),
+        (host.Cores((0,), (1,)), True, [True, True]),  # as for a profile
+        (host.Cores((0,), (0,)), False, [True, True]),  # the emulator's own
+        (host.Cores((0, 1), (2, 3)), False, [True, True]),
+    ],
+)
+def test_on_which_cores_fio_interrupts(
+    cores: host.Cores, always: bool, expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    monkeypatch.setattr(host, "split_cores", lambda: cores)
+    monkeypatch.setattr(sys.modules[Bench.__module__], "run_unloaded", lambda *_, interrupts, **__: seen.append(interrupts))
+    disk = cast("MountedDevice", SimpleNamespace(mount_point=tmp_path, block_device=None, tells_extents=False))
+    table = Bench(disk, _model(100_000), tmp_path, {}, interrupts=always)
+    for depth in (1, 32):
+        table.run(Job("read", "random", 4096, depth, 1))
+    assert seen == expected
 
 
 def test_no_limit_no_nominal() -> None:

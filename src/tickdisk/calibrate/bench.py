@@ -50,8 +50,8 @@ class Bench:
         """With `model` in force. fio `interrupts` always, or where that does not make requests wait for it (`waits_its_turn`)."""
         self.disk, self._model, self._folder, self._limits, self._repeats = disk, model, folder, dict(limits), repeats
         cores = host.split_cores()
-        # On the emulator's core an ordinary fio would wait for it all the time.
-        self._interrupts = interrupts or not set(cores.server).isdisjoint(cores.others)
+        # On the emulator's core an ordinary fio would wait for it all the time; of several cores one is free for the worker.
+        self._interrupts = interrupts or len(cores.server) > 1 or not set(cores.server).isdisjoint(cores.others)
         self._model_folder = folder
         raw, self._sync_path = disk.mount_point / "calibration-raw", disk.mount_point / "calibration-sync"
         write_file(raw, RAW_BYTES)

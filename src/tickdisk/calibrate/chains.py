@@ -30,8 +30,9 @@ class Chain:
 
 
 def _nbdkit_lacks() -> str | None:
-    lacks = nbd.missing()
-    return f"{' and '.join(lacks)} not installed" if lacks else None
+    if lacks := nbd.missing():
+        return f"{' and '.join(lacks)} not installed"
+    return None if Machine().has("dev/loop-control") else "no loop devices"
 
 
 @contextmanager
@@ -53,7 +54,7 @@ CHAINS: Mapping[str, Chain] = MappingProxyType(
     {
         chain.name: chain
         for chain in (
-            Chain("nbdkit", "nbdkit's disk in memory with its delay filter, nbdfuse, loop device", _nbdkit_lacks, _nbdkit),
+            Chain("nbdkit", "nbdkit's disk in memory, its filters delay and rate, nbdfuse, loop device", _nbdkit_lacks, _nbdkit),
             Chain(
                 "null_blk",
                 "the kernel's null_blk, completed by its timer",

@@ -29,12 +29,13 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
-CROSS_DEPTHS, CROSS_NS = (1, 32), 1_000_000
+CROSS_DEPTHS, CROSS_NS, CROSS_BYTES_PER_S = (1, 32), 1_000_000, 1_000_000_000
 PIPES_BYTES_PER_S = (150e6, 550e6, 1e9, 2e9)
 _P99_REQUESTS = 1_100
 """Ten beyond, and some for what is late."""
 _RUNS_FOR_A_LOOK = 4
 """So often a run may be repeated for each time that a look for a floor may."""
+_OPS: tuple[Literal["read", "write"], ...] = ("read", "write")
 _BLOCK, _PIPE_BLOCK, _PIPE_DEPTH, _SIZE_BYTES = 4 << 10, 1 << 20, 16, 1 << 30
 
 
@@ -63,12 +64,13 @@ def measure_fidelity(
     ceiling among them, or repeats these.
     """
     with memory.folder() as fast:
-        log, others, crossed = fast / "device.log", dict[str, str](), list[Point]()
+        log, others, crossed, pipes = fast / "device.log", dict[str, str](), list[Point](), list[Pipe]()
         for chain in CHAINS.values():
             lack = chain.lacks()
             others[chain.name] = chain.parts if lack is None else f"not measured: {lack}"
             if lack is None:
                 crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats, quiet_repeats)
+                pipes += _cross_pipes(chain, fast / f"{chain.name}-pipe", seconds, limits, repeats)
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
             run = _Run(table, seconds, runs, quiet_repeats)
             for number in range(1, runs + 1):
@@ -78,12 +80,12 @@ def measure_fidelity(
                 for model in models:
                     settled, before = settle(table, model, seconds, depths, run.floor_look, run.held_iops), run.count
                     for depth in depths:
-                        for op in ("read", "write"):
+                        for op in _OPS:
                             run.point(number, model, settled, op, depth)
                     say(f"round {number} of {runs}: {model.name}, {run.count - before} jobs")
             if table.disk.status()["log_overflow"]:
                 raise TickdiskError("the device's log could not keep up with its requests; run it again on a quieter machine")
-            pipes = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in ("read", "write")]
+            pipes[:0] = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in _OPS]
         points = [*run.points(read_log(log).to_pandas()), *crossed]
     result = Fidelity(
         schema_version=SCHEMA_VERSION,
@@ -171,15 +173,7 @@ class _Run:
         """Measures a bandwidth."""
         model = NO_DELAY.model_copy(update={"name": f"pipe_{bytes_per_s // 1_000_000}", "bandwidth_bytes_per_s": bytes_per_s})
         self._bench.set(model, floor_ns=0)
-        measured = self._bench.run(Job(op, "sequential", _PIPE_BLOCK, _PIPE_DEPTH, max(1.0, self._seconds)))
-        return Pipe(
-            op=op,
-            nominal_bytes_per_s=bytes_per_s,
-            bytes_per_s=(measured.requests.requests_per_s or 0) * _PIPE_BLOCK,
-            n=len(measured.requests),
-            steal_share=measured.load.steal_share,
-            too_loaded=measured.too_loaded,
-        )
+        return _pipe(OURS, bytes_per_s, self._bench.run(_pipe_job(op, self._seconds)))
 
     def points(self, log: pd.DataFrame) -> list[Point]:
         """Returns the points, with what the log says that the model said of the same requests."""
@@ -236,10 +230,29 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int)
         floor_ns=_median([each.floor_ns for each, _ in runs]),
         steal_share=max(load.steal_share for load in loads),
         pressure_cpu_share=max(load.pressure_cpu_share for load in loads),
+        pressure_memory_share=max(load.pressure_memory_share for load in loads),
         late_share=float(of_runs(late_shares)) if late_shares else None,
         taken_share=float(np.median([each.watched.seen.taken_share for each, _ in runs])),
         repeats=repeats,
         too_loaded=any(measured.too_loaded for measured in jobs),
+    )
+
+
+def _pipe_job(op: Literal["read", "write"], seconds: float) -> Job:
+    return Job(op, "sequential", _PIPE_BLOCK, _PIPE_DEPTH, max(1.0, seconds))
+
+
+def _pipe(chain: ChainName, bytes_per_s: int, measured: Measured) -> Pipe:
+    return Pipe(
+        chain=chain,
+        op="read" if measured.job.op == "read" else "write",
+        nominal_bytes_per_s=bytes_per_s,
+        bytes_per_s=(measured.requests.requests_per_s or 0) * _PIPE_BLOCK,
+        n=len(measured.requests),
+        steal_share=measured.load.steal_share,
+        pressure_cpu_share=measured.load.pressure_cpu_share,
+        pressure_memory_share=measured.load.pressure_memory_share,
+        too_loaded=measured.too_loaded,
     )
 
 
@@ -274,3 +287,13 @@ def _cross_check(
             said_ns = np.array([CROSS_NS] * len(watched.measured.requests))
             points.append(_point(chain.name, [(_Made(model, 0, 0, watched), said_ns)], ramp_s(seconds), repeats=run.count - 1))
     return points
+
+
+def _cross_pipes(chain: Chain, folder: Path, seconds: float, limits: Mapping[str, float], repeats: int) -> list[Pipe]:
+    model = NO_DELAY.model_copy(update={"name": "pipe_cross", "bandwidth_bytes_per_s": CROSS_BYTES_PER_S})
+    pipes = []
+    with chain.up(model, folder, _SIZE_BYTES // 4) as target:
+        for op in _OPS:
+            measured = run_unloaded(_pipe_job(op, seconds), target, folder, limits=limits, repeats=repeats)
+            pipes.append(_pipe(chain.name, CROSS_BYTES_PER_S, measured))
+    return pipes

@@ -11,11 +11,13 @@ from tickdisk.calibrate.quiet import STILL_TAKEN_SHARE
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 
-SCHEMA_VERSION: Literal[5] = 5
+SCHEMA_VERSION: Literal[6] = 6
 ChainName = Literal["tickdisk"] | OtherChain
 OURS: ChainName = "tickdisk"
 SHARE_OF_CEILING = 0.5
 """Up to this share of the requests that the machine can serve a device is held to its model."""
+LEAST_JUDGED_SHARE = 0.5
+"""So many of the points must have been measured on a machine quiet enough for all of them to be said to hold."""
 QUIET_LATE_SHARE = 0.005
 """Half of what p99 leaves: where the machine alone makes more of the requests late than this, it says nothing of the device."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 3_000, 0.02, 50_000, 0.10, 0.02
@@ -53,6 +55,7 @@ class Point(_Strict):
     floor_ns: int
     steal_share: float
     pressure_cpu_share: float
+    pressure_memory_share: float
     late_share: float | None
     """Which share of the requests the machine alone makes late by more than p99 may be, as seen before and after (`standstill`);
     None where nothing says when they are due."""
@@ -103,11 +106,14 @@ def allowed_p99_ns(nominal_ns: int) -> int:
 class Pipe(_Strict):
     """1 MiB sequential requests on a device that only has a bandwidth."""
 
+    chain: ChainName
     op: Literal["read", "write"]
     nominal_bytes_per_s: float
     bytes_per_s: float
     n: int
     steal_share: float
+    pressure_cpu_share: float
+    pressure_memory_share: float
     too_loaded: bool
 
     @property
@@ -119,7 +125,7 @@ class Pipe(_Strict):
 class Fidelity(_Strict):
     """`fidelity.json`: the points of one run, and what this machine can serve at all."""
 
-    schema_version: Literal[5]
+    schema_version: Literal[6]
     machine: Mapping[str, Any]
     fio: str
     seconds_per_point: float
@@ -148,11 +154,23 @@ class Fidelity(_Strict):
         )
 
     @property
+    def own_pipes(self) -> list[Pipe]:
+        """The bandwidths that are held to the model."""
+        return [pipe for pipe in self.pipes if pipe.chain == OURS]
+
+    @property
     def holds(self) -> bool:
-        """Whether all points that are held to the model hold, p99 where that is judged, and all pipes; not without points."""
+        """Whether all points that are held to the model hold, p99 where that is judged, and all pipes; not without points.
+
+        Nor where too few of the points that tell p99 are judged (`LEAST_JUDGED_SHARE`).
+        """
         held = [point for point in self.points if self.counts(point)]
+        told = [point for point in held if point.p99_is_near is not None]
+        judged = [point for point in told if point.p99_holds is not None]
+        if not held or len(judged) < LEAST_JUDGED_SHARE * len(told):
+            return False
         holds = [point.p50_holds and point.p99_holds is not False for point in held]
-        return bool(holds) and all(holds) and all(pipe.holds for pipe in self.pipes)
+        return all(holds) and all(pipe.holds for pipe in self.own_pipes)
 
 
 def load_fidelity(path: Path) -> Fidelity:
@@ -167,10 +185,11 @@ def load_fidelity(path: Path) -> Fidelity:
 
 def describe(found: Fidelity) -> Iterator[str]:
     """Yields a table of the points and pipes, and what is to be said of all of them."""
-    latencies = f"{'p50 us':>11}{'off':>9}{'p99 us':>11}{'off':>9}"
+    latencies = "".join(f"{f'{name} us':>11}{'off':>9}" for name in ("p50", "p99", "p99.9"))
     yield f"{'chain':9}{'device':22}{'op':6}{'depth':>6}{latencies}{'requests/s':>12}  held to its model"
     for point in found.points:
-        realised, said = [point.p50_ns, point.p99_ns], [point.nominal_p50_ns, point.nominal_p99_ns]
+        realised = [point.p50_ns, point.p99_ns, point.p999_ns]
+        said = [point.nominal_p50_ns, point.nominal_p99_ns, point.nominal_p999_ns]
         off = [
             f"{each / 1000:11,.1f}{(each - of) / 1000:+9.1f}" if each is not None and of is not None else f"{'':20}"
             for each, of in zip(realised, said, strict=True)
@@ -184,10 +203,11 @@ def describe(found: Fidelity) -> Iterator[str]:
         if verdict and point.is_restless:
             loaded += f", p99 not judged: the machine alone makes {point.late_share:.1%} late"
         head = f"{point.chain:9}{point.device:22}{point.op:6}{point.queue_depth:6}"
-        yield f"{head}{off[0]}{off[1]}{point.iops:12,.0f}  {verdict}{loaded}"
+        yield f"{head}{''.join(off)}{point.iops:12,.0f}  {verdict}{loaded}"
     for pipe in found.pipes:
         share = pipe.bytes_per_s / pipe.nominal_bytes_per_s - 1
-        yield f"1 MiB {pipe.op}: {pipe.bytes_per_s / 1e6:,.0f} MB/s, {share:+.2%}, {'holds' if pipe.holds else 'DOES NOT HOLD'}"
+        verdict = "" if pipe.chain != OURS else ", holds" if pipe.holds else ", DOES NOT HOLD"
+        yield f"{pipe.chain}, 1 MiB {pipe.op}: {pipe.bytes_per_s / 1e6:,.0f} MB/s, {share:+.2%}{verdict}"
     least_us = found.least_latency_ns / 1000
     beside = "; ".join(f"{name}: {words}" for name, words in found.others.items())
     yield f"ceiling {found.ceiling_iops:,.0f} requests/s, floor {least_us:.1f} us, beside it: {beside}"

@@ -12,18 +12,30 @@ _HEIGHT, _WIDTH = 180, 230
 _LEAST = 0.1
 HELD, BEYOND, BESIDE = "held to the model", "beyond half the ceiling", "another chain"
 """What a point is."""
+_QUANTILES = ("median", "p99", "p99.9")
 _SHAPES = {HELD: "circle", BEYOND: "triangle-up", BESIDE: "square"}
 
 
 def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
-    """Returns how much longer than the model says the median (left) and p99 (right) took, over queue depth; a line a device.
+    """Returns how much longer than the model says the median, p99 and p99.9 took, over queue depth; a line a device.
 
-    Columns: device (of `order`), depth, quantile (`median`, `p99`), off_share (realised over the model's, minus one), state
-    (HELD, BEYOND or BESIDE).
+    Columns: device (of `order`), depth, quantile (`median`, `p99`, `p99.9`), off_share (realised over the model's, minus one),
+    state (HELD, BEYOND or BESIDE). A quantile that no point tells is left out; each has a scale of its own.
     """
     points = checked(table, ["device", "depth", "quantile", "off_share", "state"], "fidelity")
     depths = sorted(points["depth"].unique().tolist())
-    shown = points.loc[points["state"] == HELD, "off_share"]
+    told = [quantile for quantile in _QUANTILES if (points["quantile"] == quantile).any()]
+    panels = [_panel(points, quantile, order, depths, is_first=quantile == told[0]) for quantile in told]
+    return finish(
+        alt.hconcat(*panels, spacing=12).properties(
+            title=title("Realised latency against the model's", [f"4 KiB random reads; beyond the frame: drawn at its edge; {n}"])
+        )
+    )
+
+
+def _panel(points: pd.DataFrame, quantile: str, order: Sequence[str], depths: Sequence[int], *, is_first: bool) -> Any:
+    own = points[points["quantile"] == quantile]
+    shown = own.loc[own["state"] == HELD, "off_share"]
     states = [state for state in _SHAPES if (points["state"] == state).any()]
     most = max(_LEAST, float(shown.max() or 0) * 1.3)
     least = min(-_LEAST / 4, float(shown.min() or 0) * 1.3)
@@ -36,10 +48,10 @@ def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
     y = alt.Y(
         "off_share:Q",
         scale=alt.Scale(domain=[least, most], clamp=True, nice=False),
-        title="Realised longer than the model (%)",
+        title="Realised longer than the model (%)" if is_first else None,
         axis=alt.Axis(format="%"),
     )
-    base = alt.Chart(points)
+    base = alt.Chart(own)
     zero = base.mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y=alt.YDatum(0.0))
     lines = base.mark_line(opacity=0.7).encode(x, y, color=colour(order, "device"))
     dots = base.mark_point(size=50, filled=True, opacity=1).encode(
@@ -53,11 +65,4 @@ def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
             legend=alt.Legend(columns=1),
         ),
     )
-    return finish(
-        alt.layer(zero, lines, dots)
-        .properties(width=_WIDTH, height=_HEIGHT)
-        .facet(column=alt.Column("quantile:N", title=None, sort=["median", "p99"]))
-        .properties(
-            title=title("Realised latency against the model's", [f"4 KiB random reads; beyond the frame: drawn at its edge; {n}"])
-        )
-    )
+    return alt.layer(zero, lines, dots).properties(width=_WIDTH, height=_HEIGHT, title=quantile)

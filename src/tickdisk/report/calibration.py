@@ -15,15 +15,17 @@ from tickdisk.report.parameters import check_parameters
 from tickdisk.report.study import Study
 
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-_LEAST_JUDGED = 0.5
-"""So many of the points must have been measured on a machine quiet enough for all of them to be said to hold."""
 
 
 def verdict_of_points(holds: Sequence[bool], told: int) -> stats.Word:
     """Returns the verdict on points of which `holds` says whether they do, of `told` that have enough requests to say so."""
     if not all(holds):
         return "different"
-    return "equivalent" if holds and len(holds) >= _LEAST_JUDGED * told else "not valid"
+    return "equivalent" if holds and len(holds) >= calibrate.LEAST_JUDGED_SHARE * told else "not valid"
+
+
+def _us(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1000
 
 
 class CalibrationStudy(Study):
@@ -163,7 +165,7 @@ class CalibrationStudy(Study):
                 facts=[f"faithful.{name}"],
                 n=len(holds),
             )
-        pipes = [pipe for pipe in found.pipes if not pipe.too_loaded]
+        pipes = [pipe for pipe in found.own_pipes if not pipe.too_loaded]
         self.claim(
             "faithful_bandwidth",
             source=OURS,
@@ -187,9 +189,14 @@ class CalibrationStudy(Study):
             name, note = f"cross.depth_{point.queue_depth}.{chain}", "reads of 1 ms"
             self.fact(f"{name}.off", point.p50_off_ns / 1000, "us", n=point.n, source="fio", note=f"median over nominal, {note}")
             self.fact(f"{name}.iops", point.iops, "requests/s", n=point.n, source="fio", note=note)
+        beside = {pipe.nominal_bytes_per_s for pipe in self.faithful.pipes if pipe.chain != calibrate.OURS}
+        for pipe in [pipe for pipe in self.faithful.pipes if pipe.nominal_bytes_per_s in beside]:
+            name = f"cross.{pipe.op}_bandwidth.{'ours' if pipe.chain == calibrate.OURS else pipe.chain}"
+            note = f"1 MiB {pipe.op}s on a device of {pipe.nominal_bytes_per_s / 1e6:,.0f} MB/s"
+            self.fact(name, pipe.bytes_per_s / 1e6, "MB/s", n=pipe.n, source="fio", note=note)
 
     def fidelity(self) -> SVG:
-        """Returns how far medians and p99 of reads are from the model's, over queue depth."""
+        """Returns how far medians, p99 and p99.9 of reads are from the model's, over queue depth."""
         found = self.faithful
         points = [point for point in found.points if point.op == "read" and point.latency_ns > 0]
         rows = [
@@ -204,6 +211,7 @@ class CalibrationStudy(Study):
             for name, realised, said in (
                 ("median", point.p50_ns, point.nominal_p50_ns),
                 ("p99", point.p99_ns, point.nominal_p99_ns),
+                ("p99.9", point.p999_ns, point.nominal_p999_ns),
             )
             if realised is not None and said
         ]
@@ -225,13 +233,18 @@ class CalibrationStudy(Study):
                     "n": point.n,
                     "p50 us": point.p50_ns / 1000,
                     "model's p50": point.nominal_p50_ns / 1000,
-                    "p99 us": None if point.p99_ns is None else point.p99_ns / 1000,
-                    "model's p99": None if point.nominal_p99_ns is None else point.nominal_p99_ns / 1000,
+                    "p99 us": _us(point.p99_ns),
+                    "model's p99": _us(point.nominal_p99_ns),
+                    "p99.9 us": _us(point.p999_ns),
+                    "model's p99.9": _us(point.nominal_p999_ns),
                     "requests/s": round(point.iops),
                     "held": found.counts(point),
                     "p50 holds": point.p50_holds,
                     "p99 holds": point.p99_holds,
                     "steal": round(point.steal_share, 3),
+                    "pressure, cores": round(point.pressure_cpu_share, 3),
+                    "pressure, memory": round(point.pressure_memory_share, 3),
+                    "too loaded": point.too_loaded,
                     "late by the machine": None if point.late_share is None else round(point.late_share, 4),
                     "taken by the machine": round(point.taken_share, 4),
                     "repeats": point.repeats,
