@@ -39,6 +39,7 @@ def result(
         latencies = dict.fromkeys(("read_latency_ns", "write_latency_ns", "flush_latency_ns"), latency_ns)
         own = {"name": name, "tool": tool, "device": {"name": device, **latencies}, "table": f"{name}.parquet"}
         load = {"pressure_cpu_share": 0.1}
+        own |= {"backend": "fuse", "file_system": "ext4"}
         described.append({**own, "left_out": {}, "is_real_time": True, "load": load, **replay.summarise(timings)})
     streams = [{"thread": thread, "thread_name": "t", "requests": N // threads} for thread in range(threads)]
     counts = {"captured": N + sum(refused.values()), "replayed": N, "refused": refused, "seconds": 6, "streams": streams}
@@ -73,6 +74,8 @@ def test_known_lateness_gives_known_verdicts(tmp_path: Path) -> None:
     assert study.facts["replay.tickdisk_nvme_ssd.lag_p99"].value == pytest.approx(0.020 * np.log(100), rel=0.1)
     assert study.facts["replay.fio.drift"].value == pytest.approx(2.7, rel=0.02)
     assert study.facts["replay.refused"].value == 3
+    assert [study.facts[f"replay.{part}"].word for part in ("backend", "file_system")] == ["fuse", "ext4"]
+    assert set(study.summary()["on"]) == {"ext4 on fuse"}
     for figure in (study.lateness, study.lag_over_time, study.time_lost, study.service):
         assert "<svg" in figure().data
     assert list(study.summary().index) == ["tickdisk_nvme_ssd", "fio_nvme_ssd", "tickdisk_hdd"]

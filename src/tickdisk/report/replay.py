@@ -52,6 +52,9 @@ class ReplayStudy(Study):
         self.fact("streams", len(self.result["streams"]), "streams", source=self._source, note="captured threads")
         self.fact("captured", self.result["captured"], "requests", source="capture")
         self.fact("replayed", self.result["replayed"], "requests", n=self.result["captured"], source=self._source)
+        for name in ("backend", "file_system"):
+            here = dict.fromkeys(str(run[name] or "none") for run in self.runs.values())
+            self.word(name, ", ".join(here), source="replay.json", note="of the devices under test")
         reasons = "; ".join(f"{count} {reason}" for reason, count in refused.items())
         self.fact("refused", sum(refused.values()), "requests", n=self.result["captured"], source="plan", note=reasons)
 
@@ -160,6 +163,7 @@ class ReplayStudy(Study):
             rows.append(
                 {
                     "replay": name,
+                    "on": " on ".join(str(run[part]) for part in ("file_system", "backend") if run[part]),
                     "requests": run["requests"],
                     **{f"{words.replace('_', ' ')} p99 ms": _ms(values["p99"]) for words, values in shown.items()},
                     "behind s": round(run["behind_ns"] / 1e9, 3),
