@@ -266,64 +266,71 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// How late items are handed over that are scheduled 40 us before they are due, one after another.
-    fn late_ns(company: Company, wakes: bool) -> Vec<u64> {
+    const NAPS: usize = 10;
+
+    /// How late items are handed over that it naps for, of 2,000 that are scheduled 50 us before they are due, one after another; until
+    /// there are `NAPS`. Meanwhile `beside` is called all the time, and told whether it naps.
+    fn naps(company: Company, beside: impl Fn(&Timer<u64>, bool)) -> Vec<u64> {
         let timer = Arc::new(Timer::new());
         let (sender, receiver) = mpsc::channel();
         let runner = Arc::clone(&timer);
         let thread = thread::spawn(move || runner.run(|due_ns: u64| sender.send(now_ns() - due_ns).unwrap()));
-        timer.keep(company);
-        let late_ns = (0..41)
-            .map(|seq| {
-                let due_ns = now_ns() + 40_000;
-                timer.schedule(due_ns, seq, due_ns);
-                let give_up_ns = due_ns + 5_000_000_000;
-                loop {
-                    if wakes {
-                        timer.wake();
-                    }
-                    match receiver.try_recv() {
-                        Ok(late_ns) => break late_ns,
-                        Err(_) => assert!(now_ns() < give_up_ns, "it was never handed over"),
-                    }
-                    thread::yield_now();
+        let mut naps = Vec::new();
+        for seq in 0..2000 {
+            timer.keep(company);
+            timer.wake();
+            let due_ns = now_ns() + 50_000;
+            timer.schedule(due_ns, seq, due_ns);
+            let mut has_napped = false;
+            let late_ns = loop {
+                let naps = timer.nap_until_ns.load(Ordering::Relaxed) != AWAKE;
+                has_napped |= naps;
+                beside(&timer, naps);
+                match receiver.try_recv() {
+                    Ok(late_ns) => break late_ns,
+                    Err(_) => assert!(now_ns() < due_ns + 5_000_000_000, "it was never handed over"),
                 }
-            })
-            .collect();
+                thread::yield_now();
+            };
+            naps.extend(has_napped.then_some(late_ns));
+            if naps.len() == NAPS {
+                break;
+            }
+        }
         timer.stop();
         thread.join().unwrap();
-        late_ns
+        naps
+    }
+
+    fn median_ns(mut late_ns: Vec<u64>) -> u64 {
+        late_ns.sort_unstable();
+        late_ns[late_ns.len() / 2]
     }
 
     #[test]
     fn it_leaves_the_core_to_an_occupant_that_starves_and_is_woken_by_it() {
-        let median_ns = |mut late_ns: Vec<u64>| {
-            late_ns.sort_unstable();
-            late_ns[late_ns.len() / 2]
-        };
-        let forgotten_ns = late_ns(Company::Starved, false);
-        assert!(forgotten_ns.iter().any(|late_ns| *late_ns > 3_000_000), "{forgotten_ns:?}: it was to be woken");
-        for late_ns in [forgotten_ns, late_ns(Company::Starved, true), late_ns(Company::Occupant, true)] {
-            assert!(median_ns(late_ns.clone()) < 1_000_000, "{late_ns:?}");
-        }
+        let woken_ns = naps(Company::Starved, |timer, _| timer.wake());
+        assert_eq!(woken_ns.len(), NAPS, "{woken_ns:?}: the last one was late");
+        assert!(median_ns(woken_ns.clone()) < 1_000_000, "{woken_ns:?}");
+        let forgotten_ns = naps(Company::Starved, |_, _| ());
+        assert!((1..NAPS).contains(&forgotten_ns.len()), "{forgotten_ns:?}: it goes on, and is not woken");
+        assert!(forgotten_ns[0] > 3_000_000, "{forgotten_ns:?}: it was to be woken");
+        assert!(naps(Company::Occupant, |timer, _| timer.wake()).len() < NAPS, "it has the core itself");
     }
 
     #[test]
     fn it_is_woken_when_the_occupant_leaves() {
-        let timer = Arc::new(Timer::new());
-        let (sender, receiver) = mpsc::channel();
-        let runner = Arc::clone(&timer);
-        let thread = thread::spawn(move || runner.run(|item: u32| sender.send(item).unwrap()));
-        timer.keep(Company::Starved);
-        for item in 0..20 {
-            timer.schedule(now_ns() + 40_000, u64::from(item), item);
-            while timer.nap_until_ns.load(Ordering::Relaxed) == AWAKE && receiver.try_recv().is_err() {}
-            timer.keep(Company::Others);
-            assert_eq!(timer.nap_until_ns.load(Ordering::Relaxed), AWAKE);
-            timer.keep(Company::Starved);
-        }
-        timer.stop();
-        thread.join().unwrap();
+        let woken_ns = naps(Company::Starved, |timer, naps| {
+            if naps {
+                // By now it has let go of the lock: a moment before nobody would hear.
+                let from_ns = now_ns();
+                while now_ns() - from_ns < 5_000 {}
+                timer.keep(Company::Others);
+                assert_eq!(timer.nap_until_ns.load(Ordering::Relaxed), AWAKE);
+            }
+        });
+        assert_eq!(woken_ns.len(), NAPS, "{woken_ns:?}: the last one was late");
+        assert!(median_ns(woken_ns.clone()) < 1_000_000, "{woken_ns:?}");
     }
 
     #[test]

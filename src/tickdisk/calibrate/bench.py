@@ -8,7 +8,7 @@ from typing import Any
 
 from tickdisk import device, host
 from tickdisk.calibrate.fio import Job, Requests, Target, run_job
-from tickdisk.calibrate.nominal import nominal
+from tickdisk.calibrate.nominal import served_per_s
 from tickdisk.calibrate.region import raw_target, write_file
 from tickdisk.errors import TickdiskError
 
@@ -16,7 +16,7 @@ REPEATS = 2
 RAW_BYTES, SYNC_BYTES = 64 << 20, 8 << 20
 _MINIMUM_RAW_BYTES = 16 << 20
 _NOTHING: dict[str, Any] = {"requests": {}, "cpu_ns": 0}
-_CROWDED_IOPS = 50_000
+_CROWDED_PER_S = 50_000
 LIMITS = {"steal_share": 0.10, "pressure_memory_share": 0.05}
 
 
@@ -81,18 +81,21 @@ class Bench:
             limits=self._limits,
             repeats=self._repeats,
             disk=self.disk,
-            interrupts=self._interrupts or not waits_its_turn(nominal(self._model, job).iops, job),
+            interrupts=self._interrupts or not waits_its_turn(self._model, job),
         )
 
 
-def waits_its_turn(iops: float | None, job: Job) -> bool:
-    """Returns whether fio is to wait its turn, as so many requests of `job` are completed a second; None: as many as can be.
+def waits_its_turn(model: device.DeviceModel, job: Job) -> bool:
+    """Returns whether fio is to wait its turn, for so many requests of `job` a second as `model` has it.
 
     As a real-time thread it would stop the loop device's worker, on the same core, for each request that completes while others
     are handed on: that takes an interrupt, in a guest some 12 us of either core, and all that are in flight wait for it. Of fewer
     requests a second few meet, and to wait for the kernel's other threads, milliseconds at times, is worse.
     """
-    return job.queue_depth > 1 and job.pattern == "random" and (iops is None or iops > _CROWDED_IOPS)
+    if job.queue_depth == 1 or job.pattern != "random":
+        return False
+    per_s = served_per_s(model, job)
+    return per_s is None or per_s > _CROWDED_PER_S
 
 
 def run_unloaded(

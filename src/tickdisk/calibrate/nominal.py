@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from tickdisk.calibrate.fio import Job, Op
-from tickdisk.device import DeviceModel
+from tickdisk.device import OPS, DeviceModel, simulate_closed
+
+_SIMULATED = 4096
 
 
 @dataclass(frozen=True)
@@ -40,3 +44,17 @@ def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
     base = {"read": read_ns, "write": write_ns}.get(op, (read_ns + write_ns) // 2)
     transfer = round(block_bytes * 1e9 / model.bandwidth_bytes_per_s) if model.bandwidth_bytes_per_s else 0
     return max(base, transfer)
+
+
+def served_per_s(model: DeviceModel, job: Job) -> float | None:
+    """Returns how many requests of `job` a second the model completes, its queue always full; None: as many as can be asked for.
+
+    Simulated, as requests in flight, credits or what is drawn may decide; each request is at a place of its own.
+    """
+    kinds = [OPS.index(op) for op in ("read", "write") if job.op in {op, "read_write"}] or [OPS.index("write")]
+    places = np.arange(_SIMULATED) * job.block_bytes
+    if job.pattern == "random":
+        np.random.default_rng(0).shuffle(places)
+    _, completed_ns = simulate_closed(model, job.queue_depth, np.resize(kinds, _SIMULATED), places, job.block_bytes)
+    took_ns = int(completed_ns.max())
+    return _SIMULATED / took_ns * 1e9 if took_ns else None
