@@ -29,7 +29,8 @@ use crate::rest::Company;
 const BUSY_PER_S: u64 = 5_000;
 /// So many in flight are few, of requests that are answered at once.
 const FEW: u64 = 4;
-/// Who gets less of the core is in the way: newer kernels stop real-time threads for up to 50 ms in a second for ordinary ones that wait.
+/// Who gets less of the core where requests are answered at once is in the way: newer kernels stop real-time threads for up to 50 ms in a
+/// second for ordinary ones that wait.
 const LEAST_PART: u64 = 50;
 const LOOK_NS: u64 = 10_000_000;
 /// It is to have this part of the core: kernels stop real-time threads that leave less than a twentieth, some for up to 50 ms in a
@@ -77,7 +78,7 @@ impl Share {
         self.over_ns >= 0
     }
 
-    /// Whether there is no hope of that any more.
+    /// Whether there is no hope of that for now.
     fn is_lost(&self) -> bool {
         self.over_ns == -Self::MOST_NS
     }

@@ -118,7 +118,7 @@ struct Naps {
 }
 
 impl Naps {
-    /// More than who takes requests has the core for.
+    /// More than who takes requests mostly has the core for.
     const LATE_NS: u64 = 100_000;
     /// Of what was lost by a late one.
     const PAUSE_PART: u64 = 10;
@@ -134,7 +134,7 @@ impl Naps {
         self.pause_ns > Self::LONG_PAUSE_NS
     }
 
-    /// After a late one there is none for a while, twice as long each time unless one in between was good.
+    /// After a late one there is none for a while, twice as long each time; each good one in between halves it.
     fn learn(&mut self, until_ns: u64, now_ns: u64) {
         let late_ns = now_ns.saturating_sub(until_ns);
         if late_ns > Self::LATE_NS {
