@@ -14,6 +14,8 @@ from tickdisk.errors import TickdiskError
 from tickdisk.process import Child, run
 
 PROGRAMS = ("nbdkit", "nbdfuse")
+_BURST_S = 0.1
+"""So long a rate may be exceeded; its own 2 s would be most of a run."""
 _START_S, _LOOK_S, _STOP_S = 10.0, 0.02, 5.0
 
 
@@ -35,7 +37,9 @@ def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Seque
     socket, mount_point = folder / "socket", folder / "mount"
     mount_point.mkdir()
     read_ns, write_ns, *_ = model.latency_ns
-    limits = [] if model.bandwidth_bytes_per_s is None else [f"rate={model.bandwidth_bytes_per_s * 8}"]
+    limits = (
+        [] if model.bandwidth_bytes_per_s is None else [f"rate={model.bandwidth_bytes_per_s * 8}", f"burstiness={_BURST_S:g}"]
+    )
     filters = ["--filter=delay", *(["--filter=rate"] if limits else [])]
     delays = [f"rdelay={_whole_ms(model, read_ns)}ms", f"wdelay={_whole_ms(model, write_ns)}ms"]
     serve: list[str | Path] = ["nbdkit", "--foreground", "--unix", socket, *filters, "memory", str(size_bytes), *delays, *limits]
