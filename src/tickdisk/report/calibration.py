@@ -28,6 +28,12 @@ def _us(ns: int | None) -> float | None:
     return None if ns is None else ns / 1000
 
 
+def _holds(point: calibrate.Point) -> str:
+    """Which of its percentiles hold; p99 is not judged where too few requests tell it, or the machine stood still too much."""
+    p99 = {True: "p99", False: "not p99", None: "p99 not judged"}[point.p99_holds]
+    return f"{'p50' if point.p50_holds else 'not p50'}, {p99}"
+
+
 class CalibrationStudy(Study):
     """Realised against nominal latency, requests per second and bandwidth of every device, and how faithful it is."""
 
@@ -221,13 +227,15 @@ class CalibrationStudy(Study):
         return self.figure("fidelity", plot.fidelity(table, order=table["device"].unique().tolist(), n=note))
 
     def fidelity_table(self) -> pd.DataFrame:
-        """Returns every point: realised and the model's latencies in us, requests per second, and whether it holds."""
+        """Returns every point: realised and the model's latencies in us, requests per second, and what holds.
+
+        No more columns than pandas shows.
+        """
         found = self.faithful
         return pd.DataFrame(
             [
                 {
-                    "chain": point.chain,
-                    "device": point.device,
+                    "device": point.device if point.chain == calibrate.OURS else f"{point.chain}, {point.device}",
                     "op": point.op,
                     "depth": point.queue_depth,
                     "n": point.n,
@@ -238,9 +246,7 @@ class CalibrationStudy(Study):
                     "p99.9 us": _us(point.p999_ns),
                     "model's p99.9": _us(point.nominal_p999_ns),
                     "requests/s": round(point.iops),
-                    "held": found.counts(point),
-                    "p50 holds": point.p50_holds,
-                    "p99 holds": point.p99_holds,
+                    "holds": _holds(point) if found.counts(point) else "",
                     "steal": round(point.steal_share, 3),
                     "pressure, cores": round(point.pressure_cpu_share, 3),
                     "pressure, memory": round(point.pressure_memory_share, 3),
