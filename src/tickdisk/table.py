@@ -35,7 +35,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         setting="int",
     ),
     "epochs": _schema(
-        epoch="int", cycle="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"
+        epoch="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"
     ),
     "clocks": _schema(monotonic_ns="int", monotonic_raw_ns="int", realtime_ns="int", uncertainty_ns="int"),
     "requests": _schema(

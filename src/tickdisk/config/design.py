@@ -6,14 +6,19 @@ from typing import Literal
 
 import numpy as np
 
-from tickdisk.config.model import Arm, CaptureCost, Config, ExperimentName, Switchback
+from tickdisk.config.balance import balanced_order
+from tickdisk.config.model import Arm, Config, ExperimentName
+
+_DELAY_PERIOD_S = 1.6
+"""Time from one delay of the tick's thread to the next, in an arm that has such delays."""
+_DELAY_AFTER_S = 0.1
+"""Time from the beginning of the part of an epoch that is analysed to its first delay."""
 
 
 @dataclass(frozen=True)
 class Epoch:
     """A stretch of a server life with one setting of the device; times from the start of the player trace."""
 
-    cycle: int
     arm: str
     start_s: float
     steady_s: float
@@ -22,10 +27,11 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Injection:
-    """A stall that is made on purpose, at a time from the start of the player trace."""
+    """A stall that is made on purpose, at a time from the start of the player trace: of the device, or of the tick's thread."""
 
     kind: Literal["device_stall", "cpu_stall"]
     due_s: float
+    length_ms: int
 
 
 @dataclass(frozen=True)
@@ -50,42 +56,41 @@ def _rng(config: Config, experiment: str, block: int, purpose: str) -> np.random
     return np.random.default_rng(np.random.SeedSequence(words))
 
 
-def _shuffled(arms: Sequence[Arm], rng: np.random.Generator) -> list[str]:
-    names = [arm.arm for arm in arms]
-    return [names[index] for index in rng.permutation(len(names))]
+def _ordered(config: Config, experiment: str, arms: Sequence[Arm], block: int) -> list[str]:
+    return balanced_order([arm.arm for arm in arms], block, lambda square: _rng(config, experiment, square, "order"))
 
 
 def _switchback_lives(config: Config, arms: Sequence[Arm], block: int) -> tuple[Life, ...]:
     design = config.chosen.switchback
     length_s = design.epoch_save_periods * design.save_period_s
-    epochs = _epochs(config, "switchback", arms, block, design, length_s=length_s, cut_s=design.save_period_s)
-    return (_one_life(config, "switchback", arms, block, epochs),)
+    order = _ordered(config, "switchback", arms, block)
+    epochs = _epochs(order, design.warm_up_s, length_s=length_s, cut_s=design.save_period_s)
+    return (_one_life(config, "switchback", arms, block, epochs, _delays(arms, epochs)),)
 
 
 def _capture_cost_lives(config: Config, arms: Sequence[Arm], block: int) -> tuple[Life, ...]:
     design = config.chosen.capture_cost
-    epochs = _epochs(config, "capture_cost", arms, block, design, length_s=design.epoch_s, cut_s=design.cut_s)
+    order = _ordered(config, "capture_cost", arms, block)
+    epochs = _epochs(order, design.warm_up_s, length_s=design.epoch_s, cut_s=design.cut_s)
     return (_one_life(config, "capture_cost", arms, block, epochs),)
 
 
-def _epochs(
-    config: Config,
-    experiment: str,
-    arms: Sequence[Arm],
-    block: int,
-    design: Switchback | CaptureCost,
-    *,
-    length_s: float,
-    cut_s: float,
-) -> tuple[Epoch, ...]:
-    """Every arm has one epoch in a cycle, in an order drawn anew."""
-    rng = _rng(config, experiment, block, "order")
-    at, epochs = design.warm_up_s, []
-    for cycle in range(design.cycles):
-        for arm in _shuffled(arms, rng):
-            epochs.append(Epoch(cycle, arm, at, at + cut_s, at + length_s))
-            at += length_s
-    return tuple(epochs)
+def _epochs(order: Sequence[str], start_s: float, *, length_s: float, cut_s: float) -> tuple[Epoch, ...]:
+    """One epoch an arm, one after another."""
+    starts_s = [start_s + length_s * number for number in range(len(order))]
+    return tuple(Epoch(arm, at_s, at_s + cut_s, at_s + length_s) for arm, at_s in zip(order, starts_s, strict=True))
+
+
+def _delays(arms: Sequence[Arm], epochs: Sequence[Epoch]) -> tuple[Injection, ...]:
+    """Returns the delays of the tick's thread in the epochs of arms that have them."""
+    lengths_ms = {arm.arm: arm.tick_delay_ms for arm in arms}
+    found = []
+    for epoch in epochs:
+        length_ms, due_s = lengths_ms[epoch.arm], epoch.steady_s + _DELAY_AFTER_S
+        while length_ms is not None and due_s < epoch.end_s:
+            found.append(Injection("cpu_stall", round(due_s, 3), length_ms))
+            due_s += _DELAY_PERIOD_S
+    return tuple(found)
 
 
 def _one_life(
@@ -106,26 +111,26 @@ def _inside_tick_lives(config: Config, arms: Sequence[Arm], block: int) -> tuple
     rng = _rng(config, "inside_tick", block, "order")
     kinds = rng.permutation(np.repeat(["device_stall", "cpu_stall"], design.stalls)).tolist()
     begins_s = [design.warm_up_s + design.stall_period_s * (slot + rng.uniform(0, 0.5)) for slot in range(len(kinds))]
-    injections = tuple(Injection(kind, round(due_s, 3)) for kind, due_s in zip(kinds, begins_s, strict=True))
+    injections = tuple(Injection(kind, round(due_s, 3), design.stall_ms) for kind, due_s in zip(kinds, begins_s, strict=True))
     end_s = design.warm_up_s + design.stall_period_s * len(kinds)
-    epochs = (Epoch(0, arms[0].arm, design.warm_up_s, design.warm_up_s, end_s),)
+    epochs = (Epoch(arms[0].arm, design.warm_up_s, design.warm_up_s, end_s),)
     return (_one_life(config, "inside_tick", arms, block, epochs, injections),)
 
 
 def _accesses_lives(config: Config, arms: Sequence[Arm], block: int) -> tuple[Life, ...]:
     design = config.chosen.accesses
-    epochs = (Epoch(0, arms[0].arm, 0.0, 0.0, design.seconds if block else design.first_seconds),)
+    epochs = (Epoch(arms[0].arm, 0.0, 0.0, design.seconds if block else design.first_seconds),)
     return (_one_life(config, "accesses", arms, block, epochs),)
 
 
 def _join_burst_lives(config: Config, arms: Sequence[Arm], block: int) -> tuple[Life, ...]:
     design = config.chosen.join_burst
     seed = int(_rng(config, "join_burst", block, "trace").integers(2**31))
-    end = design.burst_s + design.stay_s
-    return tuple(
-        Life(arm, arm, seed, end, (Epoch(0, arm, 0.0, 0.0, end),))
-        for arm in _shuffled(arms, _rng(config, "join_burst", block, "order"))
-    )
+    lives = []
+    for arm in _ordered(config, "join_burst", arms, block):
+        epochs = _epochs([arm], 0.0, length_s=design.burst_s + design.stay_s, cut_s=0.0)
+        lives.append(Life(arm, arm, seed, epochs[-1].end_s, epochs, _delays(arms, epochs)))
+    return tuple(lives)
 
 
 _LIVES: Mapping[ExperimentName, Callable[[Config, Sequence[Arm], int], tuple[Life, ...]]] = {

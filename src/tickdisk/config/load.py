@@ -15,14 +15,15 @@ from tickdisk.errors import TickdiskError
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
-_OPTIONAL = ("latency_us", "capture")
+_OPTIONAL = ("latency_us", "tick_delay_ms", "positive_for", "capture")
 _CONTROLS = {
     # The stalls of the processor are the control of those of the device; what is only described has nothing to control.
     "inside_tick": ("baseline",),
     "accesses": ("baseline",),
-    # strace on every call is the delay that must hurt; no arm costs the emulator more than another.
-    "capture_cost": ("baseline", "null", "positive"),
+    # No arm costs the emulator more than another.
+    "capture_cost": ("baseline", "null"),
 }
+_POSITIVE = {"inside_tick": (), "accesses": (), "capture_cost": ("ticks",)}
 
 
 def _sentence(error: ValidationError, where: str) -> TickdiskError:
@@ -78,9 +79,14 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
         names = [arm.arm for arm in own]
         if len(set(names)) != len(names):
             raise TickdiskError(f"{path}: experiment {experiment} names an arm twice; give every arm its own name")
-        for role in _CONTROLS.get(experiment, ("baseline", "null", "sham", "positive")):
+        for role in _CONTROLS.get(experiment, ("baseline", "null", "sham")):
             if sum(arm.role == role for arm in own) != 1:
                 raise TickdiskError(f"{path}: experiment {experiment} needs exactly one arm with role {role}; add it")
+        for metrics in _POSITIVE.get(experiment, ("ticks", "actions")):
+            if sum(arm.positive_for == metrics for arm in own) != 1:
+                raise TickdiskError(
+                    f"{path}: experiment {experiment} needs exactly one arm that is positive_for {metrics}; mark it"
+                )
     return arms
 
 

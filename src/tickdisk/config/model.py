@@ -9,7 +9,8 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 ScaleName = Literal["smoke", "paper", "full"]
 ExperimentName = Literal["switchback", "join_burst", "inside_tick", "accesses", "capture_cost"]
-Role = Literal["baseline", "null", "sham", "dose", "treatment", "positive"]
+Role = Literal["baseline", "null", "sham", "dose", "treatment", "delay"]
+PositiveFor = Literal["ticks", "actions"]
 Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
 FileSystem = Literal["ext4", "xfs", "btrfs"]
 
@@ -66,9 +67,8 @@ class Switchback(_Roaming):
     """One server life in which the device changes from epoch to epoch."""
 
     lives: Count
-    """Server lives, each a block of its own. `blocks` on the command line replaces it."""
-    cycles: Count
-    """Cycles in a life; every arm has one epoch in a cycle, in an order drawn anew."""
+    """Server lives; every arm has one epoch in a life, in an order that is balanced over lives. `blocks` on the command line
+    replaces it."""
     warm_up_s: Seconds
     """From the first join to the first epoch; fixed from a pilot, the same for all arms."""
     epoch_save_periods: Annotated[float, Field(ge=3)]
@@ -79,7 +79,8 @@ class JoinBurst(_Strict):
     """All players join a cold server at once; one run per device and block."""
 
     blocks: Count
-    """Blocks; every arm has one run in a block, in an order drawn anew. `blocks` on the command line replaces it."""
+    """Blocks; every arm has one life in a block, in an order that is balanced over blocks. `blocks` on the command line replaces
+    it."""
     players: Count
     """Players that join."""
     burst_s: Seconds
@@ -131,9 +132,8 @@ class CaptureCost(_Roaming):
     """One server life in which the capture changes from epoch to epoch, and a micro-workload."""
 
     lives: Count
-    """Server lives, each a block of its own. `blocks` on the command line replaces it."""
-    cycles: Count
-    """Cycles in a life; every arm has one epoch in a cycle, in an order drawn anew."""
+    """Server lives; every arm has one epoch in a life, in an order that is balanced over lives. `blocks` on the command line
+    replaces it."""
     warm_up_s: Seconds
     """From the first join to the first epoch."""
     epoch_s: Seconds
@@ -224,38 +224,53 @@ class Scale(_Strict):
     capture_cost: CaptureCost
     checkpoint: Checkpoint
     store: Store
-    repeats: Annotated[int, Field(ge=0, le=2)]
-    """How often a cell is repeated at the most when the machine was too loaded."""
+    replacements: Annotated[int, Field(ge=0, le=2)]
+    """How often a life is replaced at the most when something outside the system under test disturbed it."""
 
 
 class Limits(_Strict):
-    """When a run does not count, fixed before any run."""
+    """When a server life is replaced, fixed before any run; nothing that a slow disk may cause is among them."""
 
     steal_share: Share
-    """Above this share of CPU time stolen by other machines a cell is repeated."""
+    """Above this share of CPU time stolen by other machines a life is replaced."""
     pressure_memory_share: Share
-    """Above this share of time in which tasks waited for memory a cell is repeated."""
+    """Above this share of time in which tasks waited for memory a life is replaced."""
+    other_programs_share: Share
+    """Above this share of all cores' time used by programs outside the testbed a life is replaced; fixed from quiet pilots."""
     client_lag_ms: Annotated[float, Field(gt=0)]
-    """Above this p99 lag behind their own schedule the clients were short of CPU, and the run is not valid."""
-    missing_ticks_share: Share
-    """Above this share of ticks that the probe did not see the run is not valid."""
+    """Above this p99 lag behind their own schedule the clients were short of CPU. If they were so at the baseline, too, the life is
+    replaced; if only elsewhere, what the life says of those arms is not valid."""
+
+
+class Confirmatory(_Strict):
+    """The few claims that are confirmatory; every other claim is one of a scan."""
+
+    experiment: ExperimentName
+    arm: str
+    """The arm whose effect is claimed."""
+    tick_metric: str
+    """One metric of ticks, such as gap_max_ms."""
+    action: str
+    """One kind of action, whose mean latency is the other metric."""
 
 
 class Decision(_Strict):
     """How the experiments decide; fixed before any run."""
 
     alpha: Share
-    """Two-sided level of every test, family-wise within an experiment (Holm)."""
+    """Two-sided level of every test; intervals have the level 1 - alpha. Holm holds it for the confirmatory claims together,
+    Benjamini and Hochberg's procedure holds the share of false discoveries of a scan below it."""
     margin: Share
     """A ratio within 1/(1 + margin) and 1 + margin of the baseline is called equivalent."""
-    control_minimum_pairs: Annotated[int, Field(ge=3)]
-    """Pairs below which the positive control is not tested."""
-    minimum_pairs: Annotated[int, Field(ge=6)]
-    """Pairs below which every other verdict is `not valid`."""
-    planned_run_sd: Annotated[float, Field(gt=0)]
-    """Standard deviation of a run's log metric within a block, from a pilot; the simulated power rests on it."""
-    planned_block_sd: Annotated[float, Field(gt=0)]
-    """Standard deviation of blocks on the log scale, from a pilot."""
+    control_minimum_lives: Annotated[int, Field(ge=3)]
+    """Lives below which the positive control is not tested."""
+    minimum_lives: Annotated[int, Field(ge=6)]
+    """Lives below which every other verdict is `not valid`."""
+    planned_life_sd: Annotated[float, Field(gt=0)]
+    """Standard deviation of a life's contrast on the log scale, from a pilot; the simulated power rests on it."""
+    enough_requests: Count
+    """Requests that the server must have made of the device in an epoch, in the median over lives, for the arm to have been tried."""
+    confirmatory: Confirmatory
     bootstrap_samples: Annotated[int, Field(ge=200)]
     """Resamples of every bootstrap interval."""
 
@@ -311,12 +326,17 @@ class Arm(_Strict):
     arm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Name of the arm in tables and figures."""
     role: Role
-    """baseline; null (the baseline again); sham (the slowest arm's CPU cost at its own latency); dose; treatment; positive."""
+    """baseline; null (the baseline again); sham (the slowest arm's CPU cost at its own latency); dose; treatment; delay (the probe
+    keeps the tick's thread busy for a known time)."""
     device: str
     """A device of data/devices.yaml, or a file with one device, such as mydisk.yaml."""
     latency_us: Annotated[float, Field(ge=0)] | None = None
     """Latency of every operation instead of the device's own; empty: the device's own."""
+    tick_delay_ms: Count | None = None
+    """So long the probe keeps the tick's thread busy, again and again while the arm is in force; empty: never."""
+    positive_for: PositiveFor | None = None
+    """Whether the arm must make ticks or actions slower by construction, and so is their positive control."""
     capture: Tool = "none"
-    """What looks on: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
+    """The tool that captures: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
     description: str
     """What the arm is there for."""

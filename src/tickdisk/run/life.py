@@ -206,14 +206,13 @@ def _switch(stage: Stage, actors: "_Actors", lookout: Lookout, started_ns: int) 
         yield _epoch_row(number, epoch, stage, setting, started_ns)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):
             actors.wait_until(started_ns + round(stall.due_s * 1e9))
-            actors.disk.stall(stage.cell.resolved["design"]["stall_ms"] * 1_000_000)
+            actors.disk.stall(stall.length_ms * 1_000_000)
     actors.wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9))
 
 
 def _epoch_row(number: int, epoch: Epoch, stage: Stage, setting: device.Setting, started_ns: int) -> dict[str, Any]:
     return {
         "epoch": number,
-        "cycle": epoch.cycle,
         "arm": epoch.arm,
         "device": stage.models[epoch.arm].name,
         "setting": setting.number,

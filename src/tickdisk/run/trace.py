@@ -30,15 +30,15 @@ def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any
     that all instruments share one clock.
     """
     design, places, seconds = cell.resolved["design"], world["places"], life.seconds + TAIL_S
+    burns = _burns(life, design, seconds)
     phases: list[dict[str, Any]] = []
     if cell.experiment == "join_burst":
         stay_s = design["stay_s"] + TAIL_S
-        events = player.join_burst(places, players=design["players"], burst_s=design["burst_s"], stay_s=stay_s)
+        events = [*player.join_burst(places, players=design["players"], burst_s=design["burst_s"], stay_s=stay_s), *burns]
     elif cell.experiment == "accesses":
         explored = player.explore(places, seed=life.trace_seed, players=design["players"], seconds=seconds)
         events, phases = explored.events, [asdict(phase) for phase in explored.phases]
     else:
-        burns = _burns(life, design, seconds)
         if burns:  # the player that keeps the processor busy has a place of its own
             places = [*places[: design["players"]], *places[design["players"] + 1 :]]
         behaviour = {name: design[name] for name in _BEHAVIOUR}
@@ -51,9 +51,11 @@ def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any
 def _burns(life: Life, design: Mapping[str, Any], end_s: float) -> list[player.Event]:
     """One more player, who joins, keeps the server's processor busy at each injected stall of it, and leaves."""
     name = player.player_name(design["players"])
-    length = (("milliseconds", design.get("stall_ms", 0)),)
-    dues = [injection.due_s for injection in life.injections if injection.kind == "cpu_stall"]
-    burns = [player.Event(round(due_s * _S), name, "burn", length) for due_s in dues]
+    burns = [
+        player.Event(round(injection.due_s * _S), name, "burn", (("milliseconds", injection.length_ms),))
+        for injection in life.injections
+        if injection.kind == "cpu_stall"
+    ]
     return [player.Event(0, name, "join"), *burns, player.Event(round(end_s * _S), name, "leave")] if burns else []
 
 

@@ -1,0 +1,32 @@
+"""The order of arms over lives: Williams squares, in which every arm stands in every place, and follows every other, equally often."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+
+def williams_square(arms: int) -> list[list[int]]:
+    """Returns a Williams square: rows of the numbers 0 to arms - 1, `arms` rows for an even number, twice as many for an odd one.
+
+    Over all rows every number stands in every place equally often, and every number directly follows every other equally often
+    (Williams 1949, "Experimental designs balanced for the estimation of residual effects of treatments").
+    """
+    first = [0]
+    for step in range(1, arms):
+        first.append((step + 1) // 2 if step % 2 else arms - step // 2)
+    rows = [[(number + shift) % arms for number in first] for shift in range(arms)]
+    return rows if arms % 2 == 0 else [*rows, *(row[::-1] for row in rows)]
+
+
+def balanced_order(arms: Sequence[str], block: int, rng_of: Callable[[int], np.random.Generator]) -> list[str]:
+    """Returns the arms in the order of server life (or block) number `block`.
+
+    Blocks take the rows of one Williams square after another. Which arm a number stands for and in which order the rows come is
+    drawn for each square by `rng_of(square)`, so that the order of a block does not depend on how many blocks there are. A number
+    of blocks that does not fill a square is balanced as far as its rows are.
+    """
+    rows = williams_square(len(arms))
+    square, row = divmod(block, len(rows))
+    rng = rng_of(square)
+    labels, order = rng.permutation(len(arms)), rng.permutation(len(rows))
+    return [arms[labels[number]] for number in rows[order[row]]]
