@@ -1,0 +1,263 @@
+//! The emulated device for Python, and its model in simulated time.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrivals::{Arrivals, Tracepoint};
+use crate::disk::Pending;
+use crate::engine::{Engine, Setting};
+use crate::floor::{Floor, Tail};
+use crate::model::{Model, Op, Parameters, Request, closed_loop};
+use crate::mounted::Mounted;
+use crate::streams::{self, Step};
+
+const NAMES: [&str; 4] = ["read", "write", "flush", "discard"];
+
+/// A device behind a FUSE mount, one file in memory or a tree of files; it answers at once until `set`.
+#[pyclass(frozen)]
+pub struct Disk {
+    engine: Arc<Engine<Pending>>,
+    is_real_time: bool,
+    mounted: Mutex<Mounted>,
+}
+
+impl From<Mounted> for Disk {
+    fn from(mounted: Mounted) -> Self {
+        Self { engine: Arc::clone(&mounted.engine), is_real_time: mounted.is_real_time, mounted: Mutex::new(mounted) }
+    }
+}
+
+#[pymethods]
+impl Disk {
+    /// Mounts the file system at `mount_point`; its one file, `disk`, has `size_bytes` zero bytes.
+    #[new]
+    #[pyo3(signature = (mount_point, source, size_bytes, log_path=None, volatile=false))]
+    fn new(
+        py: Python<'_>,
+        mount_point: PathBuf,
+        source: &str,
+        size_bytes: usize,
+        log_path: Option<PathBuf>,
+        volatile: bool,
+    ) -> PyResult<Self> {
+        let mounted = py.detach(|| Mounted::disk(&mount_point, source, size_bytes, log_path.as_deref(), volatile))?;
+        Ok(mounted.into())
+    }
+
+    /// Mounts a file system at `mount_point` that passes everything on to `folder`, below the kernel's write-back cache.
+    #[staticmethod]
+    #[pyo3(signature = (mount_point, source, folder, log_path=None))]
+    fn tree(py: Python<'_>, mount_point: PathBuf, source: &str, folder: PathBuf, log_path: Option<PathBuf>) -> PyResult<Self> {
+        Ok(py.detach(|| Mounted::tree(&mount_point, source, &folder, log_path.as_deref()))?.into())
+    }
+
+    /// Takes from now on the times at which requests arrive, and are completed, from the kernel: those of the block device `major`,
+    /// `minor`. `OSError` where it tells none: then they arrive when they are taken. Of each tracepoint, `block:block_rq_issue` and
+    /// `block:block_rq_complete`: its number, and where device, sector and number of sectors are in its record.
+    fn watch(&self, py: Python<'_>, major: u32, minor: u32, issue: [u64; 4], complete: [u64; 4]) -> PyResult<()> {
+        let (issue, complete) = (Tracepoint::try_from(issue)?, Tracepoint::try_from(complete)?);
+        py.detach(|| {
+            self.engine.watch(None);
+            self.engine.watch(Some(Box::new(Arrivals::watch(issue, complete, major << 20 | minor)?)));
+            Ok(())
+        })
+    }
+
+    /// Lets the kernel forget the pages of a tree's files; what is not yet written stays.
+    fn cool(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.mounted.lock().expect("no thread panics with the lock").cool())?)
+    }
+
+    /// Puts a model in force; returns the setting's number and the `CLOCK_MONOTONIC` time from which it holds.
+    #[pyo3(signature = (parameters, floor_ns, burn_ns, deep_floors=Vec::new(), tails=Vec::new()))]
+    fn set(
+        &self,
+        parameters: Parameters,
+        floor_ns: u64,
+        burn_ns: u64,
+        deep_floors: Vec<[u64; 2]>,
+        tails: Vec<Tail>,
+    ) -> PyResult<(u32, u64)> {
+        if let Some(odd) = tails.iter().find(|tail| tail.op >= NAMES.len()) {
+            return Err(PyValueError::new_err(format!("a tail is of operation {}, and there are {}", odd.op, NAMES.len())));
+        }
+        let set = self.engine.set(parameters, Setting { floor: Floor::new(floor_ns, &deep_floors).with_tails(tails), burn_ns });
+        Ok(set)
+    }
+
+    /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.
+    fn stall(&self, duration_ns: u64) -> u64 {
+        self.engine.stall_next(duration_ns)
+    }
+
+    /// Cuts the power: what was not flushed is gone, who had the disk open gets errors. It answers at once until `power_on`.
+    fn cut<'py>(&self, py: Python<'py>, keep_share: f64, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        if !(0.0..=1.0).contains(&keep_share) {
+            return Err(PyValueError::new_err(format!("a share of {keep_share} is not from 0 to 1")));
+        }
+        let cut = py.detach(|| self.engine.cut(keep_share, seed));
+        let cut = cut.ok_or_else(|| PyValueError::new_err("the device is not volatile, it has nothing to lose"))?;
+        let dict = PyDict::new(py);
+        dict.set_item("pages_dropped", cut.versions.dropped)?;
+        dict.set_item("pages_kept", cut.versions.kept)?;
+        dict.set_item("requests_failed", cut.requests_failed)?;
+        dict.set_item("cut_ns", cut.at_ns)?;
+        Ok(dict)
+    }
+
+    /// Puts the device that was last set in force again; returns the setting's number and the time from which it holds.
+    fn power_on(&self) -> (u32, u64) {
+        self.engine.power_on()
+    }
+
+    /// What the device has done, by operation and in total.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let status = py.detach(|| self.engine.status());
+        let (dict, requests, bytes) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+        for (op, name) in NAMES.iter().enumerate() {
+            requests.set_item(name, status.requests[op])?;
+            bytes.set_item(name, status.bytes[op])?;
+        }
+        dict.set_item("requests", requests)?;
+        dict.set_item("bytes", bytes)?;
+        dict.set_item("inflight", status.inflight)?;
+        dict.set_item("max_inflight", status.max_inflight)?;
+        dict.set_item("stamped", status.stamped)?;
+        dict.set_item("log_written", status.log_written)?;
+        dict.set_item("log_overflow", status.log_lost)?;
+        dict.set_item("burn_owed_ns", status.burn_owed_ns)?;
+        dict.set_item("floor_ns", status.setting.floor.alone_ns())?;
+        dict.set_item("setting", status.number)?;
+        dict.set_item("leads_ns", status.leads_ns)?;
+        dict.set_item("stalls", status.stalls)?;
+        dict.set_item("real_time", self.is_real_time)?;
+        dict.set_item("requests_failed", status.failed)?;
+        dict.set_item("unflushed_pages", status.unflushed_pages)?;
+        Ok(dict)
+    }
+
+    /// Whether the mount was taken away.
+    fn has_ended(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.mounted.lock().expect("no thread panics with the lock").has_ended())
+    }
+
+    /// Unmounts if need be, ends the threads and completes the log.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.mounted.lock().expect("no thread panics with the lock").close())?)
+    }
+}
+
+/// Writes the completions that the model gives to requests, in the order of their arrival, into `completions_ns`. Columns:
+/// arrivals in ns, ops (indices of read, write, flush, discard), offsets, lengths. Each of the `stalls` (time and duration, in
+/// order) begins with the first request from its time on.
+#[pyfunction]
+pub fn simulate(
+    py: Python<'_>,
+    parameters: Parameters,
+    columns: [PyBuffer<i64>; 4],
+    completions_ns: PyBuffer<i64>,
+    stalls: Vec<[u64; 2]>,
+) -> PyResult<()> {
+    let [arrivals, ops, offsets, lengths] = columns;
+    let mut times_ns = arrivals.to_vec(py)?;
+    let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
+    if [ops.len(), offsets.len(), lengths.len()] != [times_ns.len(); 3] {
+        return Err(PyValueError::new_err("every column has a row for each request"));
+    }
+    let mut stalls = stalls.into_iter().peekable();
+    let simulated = py.detach(|| {
+        let (mut model, mut last_ns) = (Model::new(parameters), 0);
+        for (number, (((time_ns, op), offset), length)) in times_ns.iter_mut().zip(ops).zip(offsets).zip(lengths).enumerate() {
+            let op = usize::try_from(op).ok().and_then(|op| Op::ALL.get(op));
+            let (Ok(arrival_ns), Some(op), Ok(offset), Ok(length)) =
+                (u64::try_from(*time_ns), op, offset.try_into(), length.try_into())
+            else {
+                return Err(format!("request {number}: times, offsets and lengths are not negative, ops 0 to 3"));
+            };
+            if arrival_ns < last_ns {
+                return Err(format!("request {number} arrives before the one that precedes it"));
+            }
+            last_ns = arrival_ns;
+            while let Some([_, duration_ns]) = stalls.next_if(|[from_ns, _]| *from_ns <= arrival_ns) {
+                model.stall_next(duration_ns);
+            }
+            let done_ns = model.completion_ns(&Request { arrival_ns, op: *op, offset, length });
+            *time_ns = i64::try_from(done_ns).unwrap_or(i64::MAX);
+        }
+        Ok(())
+    });
+    simulated.map_err(PyValueError::new_err)?;
+    completions_ns.copy_from_slice(py, &times_ns)
+}
+
+/// Writes arrivals and completions of a closed loop, in the order of arrival: `depth` requests at first, then one at each completion.
+/// Columns: ops, offsets, lengths.
+#[pyfunction]
+pub fn simulate_closed(
+    py: Python<'_>,
+    parameters: Parameters,
+    depth: usize,
+    columns: [PyBuffer<i64>; 3],
+    times_ns: [PyBuffer<i64>; 2],
+) -> PyResult<()> {
+    let [ops, offsets, lengths] = columns;
+    let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
+    if depth == 0 || [offsets.len(), lengths.len()] != [ops.len(); 2] {
+        return Err(PyValueError::new_err("the depth is at least 1, and every column has a row for each request"));
+    }
+    let parse = |((op, offset), length): ((i64, i64), i64)| {
+        let op = usize::try_from(op).ok().and_then(|op| Op::ALL.get(op));
+        Some((*op?, u64::try_from(offset).ok()?, u64::try_from(length).ok()?))
+    };
+    let requests: Option<Vec<_>> = ops.into_iter().zip(offsets).zip(lengths).map(parse).collect();
+    let requests = requests.ok_or_else(|| PyValueError::new_err("offsets and lengths are not negative, ops 0 to 3"))?;
+    let made = py.detach(|| closed_loop(&mut Model::new(parameters), depth, requests.into_iter()));
+    let column = |times: &mut dyn Iterator<Item = u64>| times.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)).collect::<Vec<_>>();
+    let [arrivals_ns, completions_ns] = times_ns;
+    arrivals_ns.copy_from_slice(py, &column(&mut made.iter().map(|(arrival_ns, _)| *arrival_ns)))?;
+    completions_ns.copy_from_slice(py, &column(&mut made.iter().map(|(_, done_ns)| *done_ns)))
+}
+
+/// Writes when each step was issued and completed, in simulated time. Columns of steps: stream, due time in ns, number of its
+/// requests; columns of requests, in the order of the steps: op (an index of read, write, flush, discard), offset, length.
+#[pyfunction]
+pub fn simulate_streams(
+    py: Python<'_>,
+    parameters: Parameters,
+    steps: [PyBuffer<i64>; 3],
+    requests: [PyBuffer<i64>; 3],
+    issued_ns: PyBuffer<i64>,
+    completed_ns: PyBuffer<i64>,
+) -> PyResult<()> {
+    let wrong = || PyValueError::new_err("numbers are not negative, ops 0 to 3, and every request belongs to a step");
+    let [streams, dues, counts] = steps;
+    let (streams, dues, counts) = (streams.to_vec(py)?, dues.to_vec(py)?, counts.to_vec(py)?);
+    let step = |((stream, due), count): ((&i64, &i64), &i64)| {
+        let (stream, requests) = (usize::try_from(*stream).ok()?, usize::try_from(*count).ok()?);
+        (stream < streams.len()).then_some(Step { stream, due_ns: u64::try_from(*due).ok()?, requests })
+    };
+    let steps: Option<Vec<_>> = streams.iter().zip(&dues).zip(&counts).map(step).collect();
+    let [ops, offsets, lengths] = requests;
+    let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
+    let request = |((op, offset), length): ((&i64, &i64), &i64)| {
+        let op = *Op::ALL.get(usize::try_from(*op).ok()?)?;
+        Some((op, u64::try_from(*offset).ok()?, u64::try_from(*length).ok()?))
+    };
+    let requests: Option<Vec<_>> = ops.iter().zip(&offsets).zip(&lengths).map(request).collect();
+    let (steps, requests) = (steps.ok_or_else(wrong)?, requests.ok_or_else(wrong)?);
+    let counted = steps.iter().try_fold(0_usize, |sum, step| sum.checked_add(step.requests));
+    if counted != Some(requests.len()) || [dues.len(), counts.len()] != [streams.len(); 2] {
+        return Err(wrong());
+    }
+    let outcomes = py.detach(|| streams::simulate(Model::new(parameters), &steps, &requests));
+    let column = |which: fn(&(u64, u64)) -> u64| -> Vec<i64> {
+        outcomes.iter().map(|outcome| i64::try_from(which(outcome)).unwrap_or(i64::MAX)).collect()
+    };
+    issued_ns.copy_from_slice(py, &column(|outcome| outcome.0))?;
+    completed_ns.copy_from_slice(py, &column(|outcome| outcome.1))
+}
