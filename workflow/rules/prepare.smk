@@ -23,12 +23,14 @@ rule calibrate:
         "results/logs/calibrate.log",
     threads: workflow.cores
     params:
-        calibration=PROJECT.config.chosen.calibration.model_dump(),
-        file_system=PROJECT.config.file_system,
-        models=json.dumps(
-            [model.as_dict() for model in PROJECT.models()], sort_keys=True
+        calibration=PROJECT.config.chosen.calibration.model_dump(
+            include={"seconds_per_job", "fidelity_depths"}
         ),
-        native=PROJECT.binaries["native"],
+        file_system=PROJECT.config.file_system,
+        limits=load_limits(),
+        models=models_of(PROJECT.models()),
+        machine=host.machine(),
+        computing=PROJECT.computing("calibration"),
     shell:
         "tickdisk calibrate --plan {input.plan} 2>&1 | tee {log}"
 
@@ -44,6 +46,8 @@ rule fidelity:
     threads: workflow.cores
     params:
         calibration=PROJECT.config.chosen.calibration.model_dump(),
-        native=PROJECT.binaries["native"],
+        limits=load_limits(),
+        machine=host.machine(),
+        computing=PROJECT.computing("fidelity"),
     shell:
         "tickdisk fidelity --plan {input.plan} --output {output} > {log} 2>&1"

@@ -15,7 +15,6 @@ from tickdisk.checkpoint.sweep import (
     anchor_rates,
     cases,
     read_sweep,
-    simulator_digest,
     sweep,
     write_sweep,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "load_trace",
     "read_sweep",
     "simulate",
-    "simulator_digest",
     "sweep",
     "trace_of_life",
     "write_sweep",

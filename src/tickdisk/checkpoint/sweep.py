@@ -16,7 +16,6 @@ from tickdisk.checkpoint.inputs import GameTrace, Input, ZipfTrace
 from tickdisk.checkpoint.model import ALGORITHMS, Costs, Readings
 from tickdisk.checkpoint.published import PublishedCheckpoint
 from tickdisk.checkpoint.simulate import Outcome, Run, simulate
-from tickdisk.config import digest, file_digest
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole
 
@@ -68,11 +67,6 @@ class Sweep:
     """run, tick, overhead_ms, length_ms; of the readings as stated."""
     checkpoints: pd.DataFrame
     """run, tick, begin_s, end_s, pause_ms, objects, bytes, copied, is_full, recovery_s; of the readings as stated."""
-
-
-def simulator_digest(native: str) -> str:
-    """Returns what changes when a sweep must run again: this room, and the native module, whose checksum is given."""
-    return digest([native, *(file_digest(path) for path in sorted(Path(__file__).parent.glob("*.py")))])
 
 
 def anchor_rates(published: PublishedCheckpoint) -> list[int]:

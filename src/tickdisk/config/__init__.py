@@ -10,7 +10,7 @@ from tickdisk.config.load import (
     parse_config,
     schema,
 )
-from tickdisk.config.model import Arm, Config, Decision, JoinBurst, Limits, Scale, Switchback, Tool, World
+from tickdisk.config.model import Arm, Config, Decision, ExperimentName, JoinBurst, Limits, Scale, Switchback, Tool, World
 from tickdisk.config.plan import Cell, digest, file_digest, plan, world_hash
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Config",
     "Decision",
     "Epoch",
+    "ExperimentName",
     "Injection",
     "JoinBurst",
     "Life",

@@ -22,7 +22,7 @@ class Cell:
     block: int
     lives: tuple[Life, ...]
     resolved: Mapping[str, Any]
-    """Everything that determines the outcome: configuration, arms, device models, world, binaries."""
+    """Everything that determines the outcome: configuration, arms with their devices, world, and under `code` all programs."""
 
     @property
     def hash(self) -> str:
@@ -53,38 +53,50 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def world_hash(world: World, binaries: Mapping[str, str]) -> str:
-    """Returns the name of the folder of a generated world."""
-    return digest({"world": world.model_dump(), "server": binaries["server"], "probe": binaries["probe"]})
+def world_hash(world: World, code: Mapping[str, str]) -> str:
+    """Returns the name of the folder of a world that the programs whose digests are `code` generate."""
+    return digest({"world": world.model_dump(), "code": dict(code)})
 
 
 def plan(
-    config: Config, arms: Sequence[Arm], devices: Mapping[str, Mapping[str, Any]], binaries: Mapping[str, str]
+    config: Config,
+    arms: Sequence[Arm],
+    models: Mapping[tuple[str, str], Mapping[str, Any]],
+    code: Mapping[str, Mapping[str, str]],
 ) -> list[Cell]:
     """Returns the cells of the chosen scale in the order in which they run.
 
-    `devices` are the resolved device models by name, `binaries` the checksums of server, probe, players, native module and
-    capture, the last of which counts where an arm is captured.
+    `models` are the resolved device models by experiment and arm, `code` digests of all programs that an experiment's cells are
+    made by, by experiment and part.
     """
     scale = config.chosen
     cells = []
     for experiment in get_args(ExperimentName):
         design = getattr(scale, experiment)
         own = [arm for arm in arms if arm.experiment == experiment]
-        captured = any(arm.capture != "none" for arm in own)
         # The number of blocks is not part of a cell: more blocks add cells and leave the finished ones as they are.
         resolved = {
             "design": design.model_dump(exclude={"lives", "blocks"}),
-            "arms": [arm.model_dump() for arm in own],
-            "devices": {arm.device: dict(devices[arm.device]) for arm in own},
+            "arms": [_resolved(arm, models[experiment, arm.arm]) for arm in own],
             "limits": config.limits.model_dump(),
-            "repeats": scale.repeats,
+            "replacements": scale.replacements,
             "world": scale.world.model_dump(),
-            "binaries": {name: sha for name, sha in binaries.items() if name != "capture" or captured},
             "device_size_mib": config.device_size_mib,
             "file_system": config.file_system,
             "seed": config.seed,
+            "code": dict(code[experiment]),
         }
         blocks = design.blocks if isinstance(design, JoinBurst) else design.lives
         cells += [Cell(experiment, block, lives_of(config, experiment, own, block), resolved) for block in range(blocks)]
     return cells
+
+
+def _resolved(arm: Arm, model: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what of an arm decides the outcome: of its role that is whether it is the sham, whose device burns CPU time."""
+    return {
+        "arm": arm.arm,
+        "device": dict(model),
+        "is_sham": arm.role == "sham",
+        "tick_delay_ms": arm.tick_delay_ms,
+        "capture": arm.capture,
+    }

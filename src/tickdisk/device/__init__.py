@@ -4,9 +4,6 @@ The emulated device is a file in memory behind FUSE (`src/native`), served by a 
 the model says so; a loop device on that file; a file system on the loop device. `BACKENDS` has other ways to have one.
 """
 
-from pathlib import Path
-
-from tickdisk import _native
 from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.cut import Cut
@@ -32,12 +29,6 @@ from tickdisk.device.parts import (
 )
 from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
 from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, check_memory, name_of, up
-
-
-def native_path() -> Path:
-    """Returns the path of the native module, whose checksum is part of a run's identity."""
-    return Path(str(_native.__file__))
-
 
 __all__ = [
     "BACKENDS",
@@ -83,7 +74,6 @@ __all__ = [
     "memory_file_system",
     "name_of",
     "named",
-    "native_path",
     "read_log",
     "recover",
     "simulate",

@@ -2,7 +2,7 @@
 
 from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, read_status, start_players
 from tickdisk.player.explore import explore
-from tickdisk.player.trace import Event, digest, join_burst, player_name, read_trace, roam, write_trace
+from tickdisk.player.trace import Event, join_burst, player_name, read_trace, roam, write_trace
 
 __all__ = [
     "ACTIONS",
@@ -10,7 +10,6 @@ __all__ = [
     "TIMEOUT_S",
     "Event",
     "binary",
-    "digest",
     "explore",
     "join_burst",
     "player_name",

@@ -3,7 +3,6 @@
 A trace is a file of JSON lines `{"due_ns", "player", "action", "parameters"}`, sorted by due time from its start.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -98,12 +97,6 @@ def join_burst(
     joins = [Event(_ns(at_s + burst_s * number / players), name, "join") for number, name in enumerate(names)]
     leave = at_s + burst_s + stay_s
     return sorted(joins + [Event(_ns(leave + leave_period_s * number), name, "leave") for number, name in enumerate(names)])
-
-
-def digest() -> str:
-    """Returns the SHA-256 of how traces are made, which is part of a run's identity."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
 def write_trace(path: Path, events: Iterable[Event]) -> int:

@@ -1,6 +1,9 @@
-"""The checkout on the machine: the plan of its cells, where everything lies, and who may work here now."""
+"""The checkout on the machine: the plan of its cells, what each result is computed with, where everything lies, and who may work
+here now.
+"""
 
 from tickdisk.project.claim import claim
-from tickdisk.project.project import PLAN_PATH, Project
+from tickdisk.project.kept import Kept, kept
+from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project
 
-__all__ = ["PLAN_PATH", "Project", "claim"]
+__all__ = ["DEVICES_PATH", "PLAN_PATH", "Kept", "Project", "claim", "kept"]

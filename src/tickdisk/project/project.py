@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from tickdisk import device, player, server, trace, tracefs
-from tickdisk.config import Arm, Cell, Config, digest, file_digest, load_arms, parse_config, plan, world_hash
+from tickdisk import device, player
+from tickdisk.config import Arm, Cell, Config, ExperimentName, digest, load_arms, parse_config, plan, world_hash
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
+from tickdisk.project.identity import Identity
 
 RESULTS = Path("results")
 PLAN_PATH = RESULTS / "plan.json"
@@ -17,13 +19,12 @@ DEVICES_PATH = Path("data/devices.yaml")
 
 @dataclass(frozen=True)
 class Project:
-    """Configuration, arms, devices and binaries, and what follows from them; paths are relative to the project's folder."""
+    """Configuration, arms, devices and code, and what follows from them; paths are relative to the project's folder."""
 
     config: Config
     arms: tuple[Arm, ...]
     devices: Mapping[str, device.DeviceModel]
-    binaries: Mapping[str, str]
-    """SHA-256 of the server, its probe, the players, the native module and of how captures are made."""
+    identity: Identity
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Project":
@@ -37,34 +38,51 @@ class Project:
                     f"workflow/config/experiments.tsv, arm {arm.arm}: unknown device {arm.device}; "
                     f"{DEVICES_PATH} has {', '.join(devices)}"
                 )
-        binaries = {
-            **server.Luanti().checksums(),
-            "players": file_digest(player.binary()),
-            "traces": player.digest(),
-            "native": file_digest(device.native_path()),
-            "capture": digest([file_digest(path) for path in (*_programs(), Path(tracefs.__file__))]),
-        }
-        return cls(config, tuple(arms), devices, binaries)
+        player.binary()
+        return cls(config, tuple(arms), devices, Identity.of())
 
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
         """Returns the project that the plan at `path` was written from."""
         return cls.of(read_json(path)["config"])
 
-    @property
+    @cached_property
     def cells(self) -> list[Cell]:
         """The cells of the chosen scale, in running order."""
-        return plan(self.config, self.arms, {name: model.as_dict() for name, model in self.devices.items()}, self.binaries)
+        models: dict[tuple[str, str], dict[str, Any]] = {
+            (arm.experiment, arm.arm): self.model(arm.experiment, arm.arm).as_dict() for arm in self.arms
+        }
+        captured = {arm.experiment for arm in self.arms if arm.capture != "none"}
+        experiments: tuple[str, ...] = get_args(ExperimentName)
+        code = {experiment: self.identity.cell(captured=experiment in captured) for experiment in experiments}
+        return plan(self.config, self.arms, models, code)
 
     @property
     def world(self) -> Path:
         """Folder of the generated world."""
-        return RESULTS / "worlds" / world_hash(self.config.chosen.world, self.binaries)
+        return RESULTS / "worlds" / world_hash(self.config.chosen.world, self.identity.world())
 
     @property
     def plan_digest(self) -> str:
         """Changes when the plan file must be written again."""
         return digest(self.as_plan())
+
+    def asked_digest(self, experiment: str) -> str:
+        """Changes when what the plan says of an experiment changes: configuration, arms and its cells, not those of others.
+
+        Where there is no such experiment that is configuration and arms.
+        """
+        whole = self.as_plan()
+        own = [cell for cell in whole["cells"] if cell["experiment"] == experiment]
+        return digest([whole["config"], whole["arms"], own, whole["resolved"].get(experiment)])
+
+    def computing(self, product: str) -> str:
+        """Changes when the code changes that a result is computed with; `PRODUCTS` has them, by name."""
+        return digest(self.identity.product(product))
+
+    def rendering(self, notebook: str) -> str:
+        """Changes when what a notebook is rendered from changes, but for results: its code, its text, data and packages."""
+        return digest(self.identity.notebook(notebook))
 
     def cell(self, name: str) -> Cell:
         """Returns the cell whose hash is `name`."""
@@ -92,7 +110,8 @@ class Project:
             "chosen": self.config.chosen.model_dump(mode="json"),
             "arms": [arm.model_dump(mode="json") for arm in self.arms],
             "world": str(self.world),
-            "binaries": dict(self.binaries),
+            "binaries": self.identity.cell(captured=True),
+            "resolved": {cell.experiment: dict(cell.resolved) for cell in self.cells},
             "cells": [
                 {
                     "hash": cell.hash,
@@ -117,8 +136,3 @@ def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
         if model.name in {known.name for known in devices.values()}:
             raise TickdiskError(f"{arm.device}: there is another device called {model.name}; rename the one in the file")
         devices[arm.device] = model
-
-
-def _programs() -> list[Path]:
-    """What captures."""
-    return sorted(Path(trace.__path__[0]).glob("*.[pb][yt]"))

@@ -1,7 +1,7 @@
 """Captured requests made again on any mounted device and file system: when they were made, as far as the device lets them."""
 
 from tickdisk.replay.beginning import Beginning
-from tickdisk.replay.experiment import FIO, OURS, Bench, experiment, experiment_digest
+from tickdisk.replay.experiment import FIO, OURS, Bench, experiment
 from tickdisk.replay.fio import files_for_fio, replay_by_fio, write_for_fio
 from tickdisk.replay.iolog import read_iolog, requests_table, write_iolog
 from tickdisk.replay.issue import issue, payload
@@ -20,7 +20,6 @@ __all__ = [
     "Replayed",
     "behind_ns",
     "experiment",
-    "experiment_digest",
     "files_for_fio",
     "issue",
     "issue_simulated",

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from tickdisk import device, host
-from tickdisk.config import digest, file_digest
 from tickdisk.files import write_json
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.issue import issue
@@ -38,11 +37,6 @@ class Bench:
     backend: str | None = None
     """None: `device.default_backend`; what cannot be mounted is simulated."""
     file_system: str = device.DEFAULT_FILE_SYSTEM
-
-
-def experiment_digest(native: str) -> str:
-    """Returns what changes when the replays must be made again: this room, and the native module, whose checksum is given."""
-    return digest([native, *(file_digest(path) for path in sorted(Path(__file__).parent.glob("*.py")))])
 
 
 def experiment(

@@ -1,8 +1,5 @@
 """What a notebook calls, and what is made of the notebooks: facts, claims, the paper, the page."""
 
-from pathlib import Path
-
-from tickdisk.config import digest, file_digest
 from tickdisk.report.accesses import AccessStudy as accesses  # noqa: N813
 from tickdisk.report.calibration import CalibrationStudy as calibration  # noqa: N813 - a notebook reads `report.calibration(...)`
 from tickdisk.report.capture_cost import CaptureCost as capture_cost  # noqa: N813
@@ -16,23 +13,12 @@ from tickdisk.report.store import StoreStudy as store  # noqa: N813
 from tickdisk.report.study import VERDICTS, Claim, Fact, Study
 from tickdisk.report.switchback import Switchback as switchback  # noqa: N813
 
-_ANALYSIS = ("stats", "qos", "plot", "report", "calibrate", "blame", "accesses", "replay", "checkpoint", "store")
-
-
-def analysis_digest(notebook: str) -> str:
-    """Changes when the code that a notebook computes with changes, or the notebook itself."""
-    package = Path(__file__).parent.parent
-    files = sorted(path for room in _ANALYSIS for path in (package / room).rglob("*.py"))
-    return digest([file_digest(path) for path in (*files, Path(notebook))])
-
-
 __all__ = [
     "VERDICTS",
     "Claim",
     "Fact",
     "Study",
     "accesses",
-    "analysis_digest",
     "around_tick",
     "calibration",
     "capture_cost",

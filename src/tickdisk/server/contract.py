@@ -52,10 +52,6 @@ class Server(Protocol):
         """Returns binary, version and sha256; TickdiskError says what to install."""
         ...
 
-    def checksums(self) -> dict[str, str]:
-        """Returns SHA-256 sums of what decides how a run behaves: `server` and `probe`."""
-        ...
-
     def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float) -> dict[str, Any]:
         """Generates a world whole or not at all, and returns the content of its `world.json`."""
         ...

@@ -96,13 +96,6 @@ class Luanti:
         """Returns binary, version and sha256 of the installed server; TickdiskError says what to install."""
         return installed()
 
-    def checksums(self) -> dict[str, str]:
-        """Returns the SHA-256 of the server's binary (`server`) and of the probe and settings (`probe`)."""
-        files = sorted(path for path in self._sources.rglob("*") if path.is_file())
-        if not files:
-            raise TickdiskError(f"{self._sources} does not exist; run from the project's folder")
-        return {"server": self.check()["sha256"], "probe": sha256_of(files)}
-
     def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float = 900) -> dict[str, Any]:
         """Generates the world folder `world`, whole or not at all; returns the content of its world.json.
 

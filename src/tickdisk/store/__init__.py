@@ -17,7 +17,7 @@ from tickdisk.store.crash import AIMED, Crash, Cutter, Killer, campaign, cutter
 from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live, started
 from tickdisk.store.machine import Machine, measure_machine
 from tickdisk.store.recovery import Recovered, Refused, recover, verify
-from tickdisk.store.study import Findings, Game, check_room, read_study, room_bytes, study, study_digest, write_study
+from tickdisk.store.study import Findings, Game, check_room, read_study, room_bytes, study, write_study
 from tickdisk.store.trial import Design, trials
 
 __all__ = [
@@ -61,7 +61,6 @@ __all__ = [
     "room_bytes",
     "started",
     "study",
-    "study_digest",
     "trials",
     "verify",
     "write_comparison",

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import device
-from tickdisk.checkpoint import State, simulator_digest
-from tickdisk.config import digest, file_digest
+from tickdisk.checkpoint import State
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole
 from tickdisk.store.compare import Comparison, compare, read_comparison, write_comparison
@@ -17,7 +16,6 @@ from tickdisk.store.life import ALGORITHMS
 from tickdisk.store.trial import Design, trials
 
 _SPARE_BYTES, _PAGE_BYTES = 1 << 30, 4096
-_MEASURING = ("calibrated", "child", "compare", "life", "machine", "recovery", "study", "trial")
 
 
 @dataclass(frozen=True)
@@ -39,14 +37,6 @@ class Findings:
     comparison: Comparison
     games: pd.DataFrame
     """Trials (see `trials`), with game, state_bytes, skew, device, tick_hz."""
-
-
-def study_digest(native: str) -> str:
-    """Returns what changes when the study must run again: what plays and measures, and the native module, whose checksum is
-    given.
-    """
-    room = Path(__file__).parent
-    return digest([simulator_digest(native), *(file_digest(room / f"{name}.py") for name in _MEASURING)])
 
 
 def room_bytes(state: State, *, full_every: int = Design.full_every) -> int:

@@ -1,0 +1,169 @@
+"""The Python code that something is computed with: modules and, from their imports, all modules that those use."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+
+from tickdisk.errors import TickdiskError
+from tickdisk.sources.text import code_of, python_code
+
+_PACKAGE, _NATIVE = "tickdisk", "_native"
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Code that belongs together."""
+
+    code: Mapping[str, str]
+    """By module, `module:function` or file beside a module: its text without comments, docstrings and formatting."""
+    native: frozenset[str]
+    """What it uses of the native module, by name."""
+
+
+@dataclass(frozen=True)
+class _Module:
+    code: str
+    imports: tuple[tuple[str, str | None], ...]
+    """Module, and the name that is imported from it, None: the module itself."""
+    strings: tuple[str, ...]
+    native: frozenset[str]
+
+
+def closure(starts: Sequence[str], package: Path, stops: Sequence[str] = ()) -> Closure:
+    """Returns the code that `starts`, modules of the package in the folder `package`, are computed with.
+
+    A start may be `module:function`: then only that function counts, and what it refers to in its module. A module that is
+    imported is followed, also inside a function, and so is a module or another file beside the importing one whose name stands
+    in it as a string, as that of a program. A package stands for its `__init__`, and so for what that imports; a module of a
+    package does not stand for the `__init__`. A module in `stops` is not followed, with `.*` at its end nothing below it,
+    unless it is a start. TickdiskError names a module or function that does not exist.
+    """
+    waiting = list(starts)
+    code: dict[str, str] = {}
+    native: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in code or (name not in starts and _is_stopped(name, stops)):
+            continue
+        path = _path(name, package)
+        if path is None:
+            raise TickdiskError(f"{package} has no module {name}; correct what it is the start of, or who imports it")
+        module = _read(name, path.read_text(encoding="utf-8"), is_package=path.name == "__init__.py")
+        code[name] = module.code
+        native |= module.native
+        waiting += [found for imported, word in module.imports for found in _modules(imported, word, package)]
+        for string in module.strings:
+            beside = path.parent / string
+            if string.endswith(".py") and beside.is_file():
+                waiting.append(f"{_package_of(name, path)}.{string.removesuffix('.py')}")
+            elif beside.is_file():
+                code[str(beside.relative_to(package))] = code_of(beside)
+    return Closure(code, frozenset(native))
+
+
+def _is_stopped(name: str, stops: Sequence[str]) -> bool:
+    return any(name == stop or (stop.endswith(".*") and name.startswith(stop[:-1])) for stop in stops)
+
+
+def _path(name: str, package: Path) -> Path | None:
+    first, *rest = name.partition(":")[0].split(".")
+    place = package.joinpath(*rest) if first == _PACKAGE else None
+    candidates = () if place is None else (place.with_name(f"{place.name}.py"), place / "__init__.py")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _package_of(name: str, path: Path) -> str:
+    module = name.partition(":")[0]
+    return module if path.name == "__init__.py" else module.rpartition(".")[0]
+
+
+def _modules(imported: str, word: str | None, package: Path) -> Iterator[str]:
+    """Yields the module that `from imported import word` leads to: `imported.word` where there is one."""
+    if imported.partition(".")[0] == _PACKAGE and imported != f"{_PACKAGE}.{_NATIVE}" and word != _NATIVE:
+        inner = f"{imported}.{word}"
+        yield inner if word is not None and _path(inner, package) is not None else imported
+
+
+@cache
+def _read(name: str, text: str, *, is_package: bool) -> _Module:
+    module, _, function = name.partition(":")
+    tree = ast.parse(text, module)
+    if function:
+        tree = _only(tree, function, module)
+    code = python_code(tree)
+    nodes = list(_running(tree))
+    strings = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    for string in strings:
+        nodes += _program(string)
+    imports = list(_imports(nodes, module if is_package else module.rpartition(".")[0]))
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == _NATIVE}
+    taken = {word for imported, word in imports if imported == f"{_PACKAGE}.{_NATIVE}" and word is not None}
+    names = (string for string in strings if re.fullmatch(r"[\w.-]+\.\w+", string))
+    return _Module(code, tuple(imports), tuple(names), frozenset(used | taken))
+
+
+def _running(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yields the nodes below `tree` that run; what is imported for type checkers does not."""
+    yield tree
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING") and child in tree.body:
+            continue
+        yield from _running(child)
+
+
+def _program(string: str) -> list[ast.AST]:
+    """Returns the nodes of a string that is a program which imports something of the package."""
+    if _PACKAGE not in string or "import" not in string:
+        return []
+    try:
+        return list(ast.walk(ast.parse(string)))
+    except SyntaxError:
+        return []
+
+
+def _imports(nodes: Sequence[ast.AST], package: str) -> Iterator[tuple[str, str | None]]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            origin = resolve_name("." * node.level + (node.module or ""), package)
+            yield from ((origin, alias.name) for alias in node.names)
+
+
+def _only(tree: ast.Module, function: str, module: str) -> ast.Module:
+    """Returns the function and the statements of its module that it refers to, through others, too.
+
+    Annotations and decorators of functions say how a command is called, and do not count.
+    """
+    named: dict[str, ast.stmt] = {name: statement for statement in tree.body for name in _bound(statement)}
+    if function not in named:
+        raise TickdiskError(f"{module} has no function {function}; correct what it is the start of")
+    waiting, kept = [function], set[ast.stmt]()
+    while waiting:
+        statement = named.get(waiting.pop())
+        if statement is None or statement in kept:
+            continue
+        kept.add(statement)
+        arguments: list[ast.arg] = []
+        if isinstance(statement, ast.FunctionDef):
+            arguments = [*statement.args.args, *statement.args.kwonlyargs]
+            statement.decorator_list, statement.returns = [], None
+            for argument in arguments:
+                argument.annotation = None
+        names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        waiting += sorted(names - {argument.arg for argument in arguments})
+    return ast.Module([statement for statement in tree.body if statement in kept], [])
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """Yields the names that a statement gives a meaning to."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+    elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        yield from (node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
