@@ -30,8 +30,7 @@ onstart:
     for line in device.recover():
         print(f"left by an earlier run, removed: {line}")
     for kept in project.kept(PROJECT.as_plan(), Path("results/runs")):
-        for line in kept.sentences(Path("results/runs")):
-            print(line)
+        print(kept.sentence(Path("results/runs")))
     if not Path("results/store/calibrated.json").exists():
         # Said now, not after the hours in which the other experiments run.
         store = PROJECT.config.chosen.store

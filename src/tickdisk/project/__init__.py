@@ -3,7 +3,7 @@ here now.
 """
 
 from tickdisk.project.claim import claim
-from tickdisk.project.kept import Kept, kept
+from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
 from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project
 
-__all__ = ["DEVICES_PATH", "PLAN_PATH", "Kept", "Project", "claim", "kept"]
+__all__ = ["DEVICES_PATH", "OTHER_CODE", "OTHER_SETTINGS", "PLAN_PATH", "Kept", "Project", "claim", "kept"]

@@ -1,5 +1,6 @@
 """Results of another identity: they are kept, counted and named, and neither run again nor mixed in silence."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,47 +8,42 @@ from typing import Any
 
 from tickdisk.files import read_json
 
+OTHER_CODE, OTHER_SETTINGS = "by other code", "with other settings"
+
 
 @dataclass(frozen=True)
 class Kept:
-    """Cells of an experiment that are there and not in the plan."""
+    """Cells of an experiment that are there and not in the plan, for one reason."""
 
     experiment: str
-    other_code: int
-    """Made with the plan's settings, by other code."""
-    other_settings: int
-    """Made with another scale, seed, design or device, or of a block that the plan does not reach."""
+    reason: str
+    """OTHER_CODE: all else is as in the plan. OTHER_SETTINGS: scale, seed, design or device are not, or there are fewer blocks."""
+    cells: int
 
-    def sentences(self, runs: Path) -> list[str]:
-        """Returns a sentence for each reason that there is."""
-        reasons = ((self.other_code, "by other code"), (self.other_settings, "with other settings"))
-        return [
-            f"{count} cell{'' if count == 1 else 's'} of {self.experiment} {'was' if count == 1 else 'were'} made {reason}; "
-            f"{'it is' if count == 1 else 'they are'} kept in {runs} and not used"
-            for count, reason in reasons
-            if count
-        ]
+    def sentence(self, runs: Path) -> str:
+        """Returns what a person should know of them."""
+        one = self.cells == 1
+        made = f"{self.cells} cell{'' if one else 's'} of {self.experiment} {'was' if one else 'were'} made {self.reason}"
+        return f"{made}; {'it is' if one else 'they are'} kept in {runs} and not used"
 
 
 def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
-    """Returns what is in the folder `runs` and not among the cells of `plan`, a plan file's content, by experiment.
+    """Returns what is in the folder `runs` and not among the cells of `plan`, a plan file's content, by experiment and reason.
 
     A cell was made by other code when only what its manifest has under `code` differs from the plan, or when it has no such key:
     then it is older than that key.
     """
     planned = {cell["hash"] for cell in plan["cells"]}
-    counts: dict[str, list[int]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
     for path in sorted(runs.glob("[!.]*/manifest.json")):
-        if path.parent.name in planned:
-            continue
-        manifest = read_json(path)
-        count = counts.setdefault(manifest["experiment"], [0, 0])
-        resolved, wanted = manifest["resolved"], plan["resolved"].get(manifest["experiment"])
-        is_other_code = "code" not in resolved or (
-            wanted is not None and resolved["code"] != wanted["code"] and _settings(resolved) == _settings(wanted)
-        )
-        count[0 if is_other_code else 1] += 1
-    return [Kept(experiment, *count) for experiment, count in counts.items()]
+        if path.parent.name not in planned:
+            manifest = read_json(path)
+            experiment, resolved = manifest["experiment"], manifest["resolved"]
+            wanted = plan["resolved"].get(experiment, {"code": None})
+            is_other_code = resolved.get("code") != wanted["code"] and _settings(resolved) == _settings(wanted)
+            reason = OTHER_CODE if is_other_code or "code" not in resolved else OTHER_SETTINGS
+            counts[experiment, reason] += 1
+    return [Kept(*which, count) for which, count in sorted(counts.items())]
 
 
 def _settings(resolved: Mapping[str, Any]) -> dict[str, Any]:
