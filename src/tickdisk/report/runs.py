@@ -1,6 +1,7 @@
 """The run folders of an experiment, as a notebook needs them."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from tickdisk import device, player, qos, server, table
 from tickdisk.config import Arm, Config, Decision, Scale, parse_config
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
+from tickdisk.project import OTHER_CODE, kept
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class Runs:
         self.manifests = [read_json(folder / "manifest.json") for folder in self._folders if (folder / "manifest.json").exists()]
         if not self.manifests:
             raise TickdiskError(f"no cell of {experiment} under {runs}; run `snakemake --cores all` first")
+        _check_machines(self.manifests, runs, experiment)
+        others = [one for one in kept(values, Path(runs)) if (one.experiment, one.reason) == (experiment, OTHER_CODE)]
+        self.not_used: list[str] = [one.sentence(Path(runs)) for one in others]
+        """Sentences about cells of the experiment that are there, and were made by other code."""
 
     @property
     def decision(self) -> Decision:
@@ -61,6 +67,11 @@ class Runs:
     def asked(self) -> Scale:
         """The scale with `blocks`, which may add to its runs or leave some out."""
         return self.config.chosen
+
+    @property
+    def calibrations(self) -> int:
+        """How many calibrations the cells were made with."""
+        return len({manifest["calibration"] for manifest in self.manifests})
 
     def role(self, role: str) -> str:
         """Returns the one arm with this role."""
@@ -136,3 +147,15 @@ class Runs:
                 }
             )
         return pd.DataFrame(rows).set_index("cell")
+
+
+def _check_machines(manifests: Sequence[Mapping[str, Any]], runs: str, experiment: str) -> None:
+    """Raises TickdiskError when cells ran on machines of more than one kind: their times are not those of one system."""
+    machines = [manifest["machine"] for manifest in manifests if "machine" in manifest]
+    counts = Counter(", ".join(f"{name} {value}" for name, value in sorted(machine.items())) for machine in machines)
+    if len(counts) > 1:
+        ran = "; ".join(f"{count} on {machine}" for machine, count in counts.most_common())
+        raise TickdiskError(
+            f"the cells of {experiment} in {runs} ran on {len(counts)} machines ({ran}); move the folders of all but one of them "
+            f"out of {runs}, or analyse them elsewhere"
+        )
