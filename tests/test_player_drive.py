@@ -107,8 +107,11 @@ def test_no_server(tmp_path: Path, play: Callable[..., Any]) -> None:
     silent, offline = "no end after 500ms: nothing listens at 127.0.0.1:1", "not issued: not in the game: its join timed out"
     assert actions["detail"].tolist() == [silent, offline]
     assert actions["due_ns"].tolist() == [start_ns, start_ns + S // 10]
-    joins = drive.read_status(tmp_path / drive.STATUS)["actions"]["join"]
-    assert joins == {"offered": 1, "completed": 0, "timed_out": 1, "failed": 0}
+    status = drive.read_status(tmp_path / drive.STATUS)
+    assert status["actions"]["join"] == {"offered": 1, "completed": 0, "timed_out": 1, "failed": 0}
+    # Every lag is counted in the second of the trace in which its timer was to fire.
+    assert sum(second["samples"] for second in status["lag_seconds"]) == status["schedule_lag"]["samples"] > 0
+    assert {second["second"] for second in status["lag_seconds"]} <= {0, 1}
 
 
 def test_stopped_clients_account_for_every_line(tmp_path: Path, play: Callable[..., Any]) -> None:

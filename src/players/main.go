@@ -66,7 +66,8 @@ func run(arguments []string) int {
 		Players: result.Players, Completion: chosen.config.Completion(), Actions: records.Counts(), BacklogMax: records.BacklogMax(),
 		MaxLagMS: chosen.maxLagMS, CPUSeconds: report.CPUSeconds(), Network: result.Network, FirstRefusal: result.FirstRefusal,
 	}
-	status.ScheduleLag, status.Saturated = report.SummariseLag(result.LagsNS, chosen.maxLagMS)
+	status.ScheduleLag, status.Saturated = report.SummariseLag(result.Lags, chosen.maxLagMS)
+	status.LagSeconds = report.CountLagSeconds(result.Lags, chosen.config.StartNS, chosen.maxLagMS)
 	if err := errors.Join(records.Close(), report.WriteStatus(chosen.status, status)); err != nil {
 		return complain(err, exitFailure)
 	}

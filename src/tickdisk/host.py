@@ -3,10 +3,15 @@
 import os
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tickdisk.process import OWNER_VARIABLE
+
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_KTHREADD = 2
+"""The kernel's threads are children of this process, which a pid namespace of its own does not show."""
 
 
 def facts() -> dict[str, object]:
@@ -48,16 +53,83 @@ class Load:
     """Time in which some task waited for a core (/proc/pressure/cpu, some)."""
     pressure_io_share: float
     pressure_memory_share: float
+    other_programs_share: float | None = None
+    """CPU time of programs that are not the testbed's, of all cores' time: user, nice and system time without what this process,
+    the workflow that started it, and all their descendants used, and without the kernel's threads. Steal and interrupts are not
+    part of it. None where it was not asked for, and where the kernel's threads cannot be seen."""
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, float | None]:
         """Returns the fields by name."""
         return asdict(self)
 
 
-def _cpu() -> tuple[int, int, int]:
+def _cpu() -> tuple[int, int, int, int]:
+    """Clock ticks of all cores since boot: in total, idle, stolen, and in programs and the kernel's threads."""
     fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     idle, steal = fields[3] + fields[4], fields[7]
-    return sum(fields[:8]), idle, steal
+    return sum(fields[:8]), idle, steal, sum(fields[:3])
+
+
+@dataclass(frozen=True)
+class _Process:
+    """A line of /proc/PID/stat. Times are clock ticks; `waited` is that of children that have ended and were waited for."""
+
+    pid: int
+    parent: int
+    started: int
+    own: int
+    waited: int
+
+
+def _process(pid: int) -> _Process | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    own, waited = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
+    return _Process(pid, int(fields[1]), int(fields[19]), own, waited)
+
+
+@dataclass(frozen=True)
+class _Programs:
+    """Who used how many clock ticks so far: the testbed's processes together, and each of the kernel's threads."""
+
+    testbed: int
+    kernel: Mapping[tuple[int, int], int] | None
+    """By pid and start; None where they cannot be seen."""
+
+    def since(self, before: "_Programs") -> int | None:
+        """Returns the ticks that both used since `before`; what a thread of the kernel that has ended used is not known."""
+        if self.kernel is None or before.kernel is None:
+            return None
+        kernel = sum(used - before.kernel.get(thread, 0) for thread, used in self.kernel.items())
+        return self.testbed - before.testbed + kernel
+
+
+def _programs() -> _Programs:
+    """The sum over a tree of processes does not change when one ends, because its parent waits for it and takes its time over."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    processes = [process for pid in pids if (process := _process(pid)) is not None]
+    children: dict[int, list[_Process]] = {}
+    for process in processes:
+        children.setdefault(process.parent, []).append(process)
+    roots = {os.getpid(), int(os.environ.get(OWNER_VARIABLE, os.getpid()))}
+    ours = {process.pid: process for process in processes if process.pid in roots}
+    waiting = list(ours)
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            if child.pid not in ours:
+                ours[child.pid] = child
+                waiting.append(child.pid)
+    kernel = {(each.pid, each.started): each.own for each in children.get(_KTHREADD, ())} if _shows_kernel() else None
+    return _Programs(sum(each.own + each.waited for each in ours.values()), kernel)
+
+
+def _shows_kernel() -> bool:
+    try:
+        return Path(f"/proc/{_KTHREADD}/comm").read_text().strip() == "kthreadd"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def keeps_pressure() -> bool:
@@ -75,19 +147,27 @@ def _pressure(kind: str) -> int:
 
 
 class LoadMeter:
-    """Measures the machine's load from its creation to `read()`."""
+    """Measures the machine's load from its creation to `read()`.
 
-    def __init__(self) -> None:
+    With `programs` it also tells what programs that are not the testbed's used: it reads /proc/PID/stat of all processes then, at
+    the beginning and at the end. One of our processes whose parent ends meanwhile becomes a child of init, and seems another's.
+    """
+
+    def __init__(self, *, programs: bool = False) -> None:
+        self._programs = _programs() if programs else None
         self._at, self._cpu = time.monotonic(), _cpu()
         self._pressure = {kind: _pressure(kind) for kind in ("cpu", "io", "memory")}
 
     def read(self) -> Load:
         """Returns the load since the meter was made."""
         seconds = time.monotonic() - self._at
-        total, idle, steal = (now - before for now, before in zip(_cpu(), self._cpu, strict=True))
+        total, idle, steal, programs = (now - before for now, before in zip(_cpu(), self._cpu, strict=True))
         total = max(total, 1)
+        ours = None if self._programs is None else _programs().since(self._programs)
+        others = None if ours is None else max(0.0, (programs - ours) / total)
         shares = {kind: (_pressure(kind) - before) / 1e6 / max(seconds, 1e-9) for kind, before in self._pressure.items()}
-        return Load(seconds, steal / total, 1 - idle / total - steal / total, shares["cpu"], shares["io"], shares["memory"])
+        busy = 1 - idle / total - steal / total
+        return Load(seconds, steal / total, busy, shares["cpu"], shares["io"], shares["memory"], others)
 
 
 def cpu_ns(pid: int) -> int | None:

@@ -21,7 +21,17 @@ _BINARY = Path("build/tickdisk-players")
 _REPOSITORY = Path(__file__).parents[3]
 _COLUMNS = table.SCHEMAS["actions"]
 _OUTCOMES = ("completed", "timed_out", "failed")
-_STATUS_KEYS = {"actions", "backlog_max", "completion", "cpu_s", "interrupted", "network", "saturated", "schedule_lag"}
+_STATUS_KEYS = {
+    "actions",
+    "backlog_max",
+    "completion",
+    "cpu_s",
+    "interrupted",
+    "lag_seconds",
+    "network",
+    "saturated",
+    "schedule_lag",
+}
 
 
 def binary() -> Path:
@@ -116,8 +126,9 @@ def _record(line: str) -> dict[str, Any] | None:
 def read_status(path: Path) -> dict[str, Any]:
     """Returns what the clients say of themselves: `actions` per kind (offered, completed, timed_out, failed), `backlog_max`.
 
-    Also `schedule_lag` (samples, p50_ms, p99_ms: None below 100 samples, max_ms), `saturated`, `cpu_s`, `network` counts, and
-    `completion`: in words when each action counts as completed. TickdiskError when the file is missing or not theirs.
+    Also `schedule_lag` (samples, p50_ms, p99_ms: None below 100 samples, max_ms), `saturated`, `lag_seconds` (per second of the
+    trace: its number, samples, and how many were over the limit), `cpu_s`, `network` counts, and `completion`: in words when each
+    action counts as completed. TickdiskError when the file is missing or not theirs.
     """
     status = read_json(path)
     missing = _STATUS_KEYS - set(status) if isinstance(status, dict) else _STATUS_KEYS

@@ -63,7 +63,7 @@ type player struct {
 	offsetNS     int64
 	idleSinceNS  int64
 	receivedNS   int64
-	lagsNS       []int64
+	lags         []report.LagSample
 	counts       report.Network
 	firstRefusal string
 }
@@ -123,7 +123,7 @@ func (p *player) nextWakeNS() int64 {
 
 func (p *player) advance(nowNS int64) {
 	if p.connection != nil && nowNS >= p.nextUpdateNS {
-		p.lagsNS = append(p.lagsNS, nowNS-p.nextUpdateNS)
+		p.lags = append(p.lags, report.LagSample{ScheduledNS: p.nextUpdateNS, LagNS: nowNS - p.nextUpdateNS})
 		periods := (nowNS-p.nextUpdateNS)/positionPeriodNS + 1
 		p.nextUpdateNS += periods * positionPeriodNS
 		p.update(nowNS, float64(periods)*positionPeriodNS/1e9)
@@ -140,7 +140,7 @@ func (p *player) advance(nowNS int64) {
 			return
 		}
 		if p.idleSinceNS <= dueNS {
-			p.lagsNS = append(p.lagsNS, nowNS-dueNS)
+			p.lags = append(p.lags, report.LagSample{ScheduledNS: dueNS, LagNS: nowNS - dueNS})
 		}
 		action := p.queue[0]
 		p.queue = p.queue[1:]

@@ -45,7 +45,7 @@ func (c Config) Completion() string {
 // Result is what the players saw beside their records.
 type Result struct {
 	Players      int
-	LagsNS       []int64 // of every timer of the client's own schedule: actual minus scheduled
+	Lags         []report.LagSample // one for every timer of the client's own schedule
 	Network      report.Network
 	FirstRefusal string
 }
@@ -83,7 +83,7 @@ func Run(interrupted context.Context, config Config, actions []trace.Action, rec
 	running.Wait()
 	result := Result{Players: len(names)}
 	for _, p := range players {
-		result.LagsNS = append(result.LagsNS, p.lagsNS...)
+		result.Lags = append(result.Lags, p.lags...)
 		result.Network.Add(p.counts)
 		if result.FirstRefusal == "" {
 			result.FirstRefusal = p.firstRefusal

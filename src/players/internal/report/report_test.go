@@ -3,6 +3,7 @@ package report
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,18 +44,18 @@ func TestRecorder(t *testing.T) {
 }
 
 func TestSummariseLag(t *testing.T) {
-	hundred := make([]int64, 100)
+	hundred := make([]LagSample, 100)
 	for i := range hundred {
-		hundred[i] = int64(100-i) * 1e6 // 1 to 100 ms
+		hundred[i].LagNS = int64(100-i) * 1e6 // 1 to 100 ms
 	}
 	cases := map[string]struct {
-		lags      []int64
+		lags      []LagSample
 		limit     float64
 		p50, p99  float64 // 0: not estimable
 		saturated bool
 	}{
 		"none":                     {nil, 20, 0, 0, false},
-		"few, judged by the worst": {[]int64{1e6, 2e6, 21e6}, 20, 2, 0, true},
+		"few, judged by the worst": {[]LagSample{{LagNS: 1e6}, {LagNS: 2e6}, {LagNS: 21e6}}, 20, 2, 0, true},
 		"p99 above the limit":      {hundred, 98, 50, 99, true},
 		"p99 at the limit":         {hundred, 99, 50, 99, false},
 	}
@@ -71,5 +72,22 @@ func TestSummariseLag(t *testing.T) {
 				t.Errorf("p50 %g, p99 %g, saturated %v of %d", value(lag.P50MS), value(lag.P99MS), saturated, lag.Samples)
 			}
 		})
+	}
+}
+
+func TestCountLagSeconds(t *testing.T) {
+	const start, second = int64(7_500_000_000), int64(1_000_000_000)
+	samples := []LagSample{
+		{start + 2*second, 21e6}, {start + 3*second - 1, 20e6}, // both of second 2: the first is over the limit, the second is at it
+		{start, 1e6}, {start + second - 1, 3e9}, // a sample counts where its timer was to fire, not where it did
+		{start - 1, 0},
+	}
+	got := CountLagSeconds(samples, start, 20)
+	want := []LagSecond{{-1, 1, 0}, {0, 2, 1}, {2, 2, 1}}
+	if !slices.Equal(got, want) {
+		t.Errorf("seconds are %+v, wanted %+v", got, want)
+	}
+	if none := CountLagSeconds(nil, start, 20); none == nil || len(none) != 0 {
+		t.Errorf("without a sample there are %+v", none)
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -20,6 +21,19 @@ type Lag struct {
 	P50MS   *float64 `json:"p50_ms"`
 	P99MS   *float64 `json:"p99_ms"`
 	MaxMS   *float64 `json:"max_ms"`
+}
+
+// LagSample is one timer of the client's own schedule: when it was to fire (CLOCK_MONOTONIC), and how much later it did.
+type LagSample struct {
+	ScheduledNS int64
+	LagNS       int64
+}
+
+// LagSecond counts the samples whose timers were to fire in one second of the trace, and those that lagged by more than the limit.
+type LagSecond struct {
+	Second  int64 `json:"second"` // from the trace's zero
+	Samples int   `json:"samples"`
+	Over    int   `json:"over"`
 }
 
 // Network counts what passed between the players and the server.
@@ -57,6 +71,7 @@ type Status struct {
 	Actions      map[trace.Kind]*KindCount `json:"actions"`
 	BacklogMax   int                       `json:"backlog_max"`
 	ScheduleLag  Lag                       `json:"schedule_lag"`
+	LagSeconds   []LagSecond               `json:"lag_seconds"`
 	MaxLagMS     float64                   `json:"max_lag_ms"`
 	Saturated    bool                      `json:"saturated"`
 	CPUSeconds   float64                   `json:"cpu_s"`
@@ -65,12 +80,16 @@ type Status struct {
 }
 
 // SummariseLag returns quantiles (nearest rank) of the lags and whether they say that the process lacked CPU.
-func SummariseLag(lagsNS []int64, maxLagMS float64) (lag Lag, saturated bool) {
-	lag.Samples = len(lagsNS)
-	if len(lagsNS) == 0 {
+func SummariseLag(samples []LagSample, maxLagMS float64) (lag Lag, saturated bool) {
+	lag.Samples = len(samples)
+	if len(samples) == 0 {
 		return lag, false
 	}
-	sorted := slices.Sorted(slices.Values(lagsNS))
+	sorted := make([]int64, len(samples))
+	for i, sample := range samples {
+		sorted[i] = sample.LagNS
+	}
+	slices.Sort(sorted)
 	at := func(share float64) *float64 {
 		value := float64(sorted[int(math.Ceil(share*float64(len(sorted))))-1]) / 1e6
 		return &value
@@ -82,6 +101,28 @@ func SummariseLag(lagsNS []int64, maxLagMS float64) (lag Lag, saturated bool) {
 		decisive = lag.P99MS
 	}
 	return lag, *decisive > maxLagMS
+}
+
+// CountLagSeconds returns the samples by second of the trace that begins at startNS, in order; a second without a sample is left out.
+func CountLagSeconds(samples []LagSample, startNS int64, maxLagMS float64) []LagSecond {
+	bySecond := map[int64]*LagSecond{}
+	for _, sample := range samples {
+		second := int64(math.Floor(float64(sample.ScheduledNS-startNS) / 1e9))
+		count := bySecond[second]
+		if count == nil {
+			count = &LagSecond{Second: second}
+			bySecond[second] = count
+		}
+		count.Samples++
+		if float64(sample.LagNS)/1e6 > maxLagMS {
+			count.Over++
+		}
+	}
+	counts := make([]LagSecond, 0, len(bySecond))
+	for _, second := range slices.Sorted(maps.Keys(bySecond)) {
+		counts = append(counts, *bySecond[second])
+	}
+	return counts
 }
 
 // CPUSeconds returns the CPU time that this process has used, user and system.
