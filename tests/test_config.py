@@ -1,19 +1,40 @@
 """Configuration: unknown keys are errors with file and key; the schema does not drift; the plan is a function of the seed."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
 from tickdisk import device
-from tickdisk.config import CONFIG_PATH, SCHEMA_PATH, load_arms, load_config, parse_config, plan, schema
+from tickdisk.config import (
+    CONFIG_PATH,
+    SCHEMA_PATH,
+    Arm,
+    Cell,
+    ExperimentName,
+    load_arms,
+    load_config,
+    parse_config,
+    plan,
+    schema,
+)
 from tickdisk.errors import TickdiskError
 from tickdisk.project import project
 
-DEVICES: dict[str, Any] = {"sata_ssd": {"read_latency_ns": 100_000}, "hdd": {"read_latency_ns": 6_000_000}}
-BINARIES = {"server": "a", "probe": "b", "players": "c", "native": "d"}
+CODE = {experiment: {"python": "a", "server": "b"} for experiment in get_args(ExperimentName)}
+
+
+def models_of(arms: Sequence[Arm]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Returns a model for every arm, which says what the arm's device is."""
+    return {(arm.experiment, arm.arm): {"name": arm.device, "latency_us": arm.latency_us} for arm in arms}
+
+
+def planned(values: dict[str, Any], arms: Sequence[Arm] | None = None, **changed: Any) -> list[Cell]:
+    arms = load_arms() if arms is None else arms
+    return plan(parse_config(values), arms, **{"models": models_of(arms), "code": CODE, **changed})
 
 
 @pytest.fixture
@@ -76,10 +97,10 @@ def test_an_arm_s_device_can_be_a_file(tmp_path: Path, values: dict[str, Any]) -
     for arm in arms:
         project.add_file(arm, devices)
     assert devices[str(path)] == device.load_device(path)
-    resolved = {name: model.as_dict() for name, model in devices.items()}
-    cells = plan(parse_config(values), arms, resolved, BINARIES)
-    used = next(cell.resolved["devices"] for cell in cells if cell.experiment == "join_burst")
-    assert used[str(path)]["channels"] == 3
+    models = {(arm.experiment, arm.arm): devices[arm.device].as_dict() for arm in arms}
+    cells = planned(values, arms, models=models)
+    used = next(cell.resolved["arms"] for cell in cells if cell.experiment == "join_burst")
+    assert [arm["device"]["channels"] for arm in used if arm["arm"] == "hdd"] == [3]
     path.write_text(path.read_text().replace("mydisk:", "nvme_ssd:"))
     del devices[str(path)]
     with pytest.raises(TickdiskError, match="there is another device called nvme_ssd; rename"):
@@ -87,21 +108,18 @@ def test_an_arm_s_device_can_be_a_file(tmp_path: Path, values: dict[str, Any]) -
 
 
 def test_the_same_seed_gives_the_same_plan_and_another_seed_another(values: dict[str, Any]) -> None:
-    arms = load_arms()
-    first = plan(parse_config(values), arms, DEVICES, BINARIES)
-    again = plan(parse_config(values), arms, DEVICES, BINARIES)
+    first, again = planned(values), planned(values)
     assert [cell.hash for cell in first] == [cell.hash for cell in again]
     assert first == again
     values["seed"] += 1
-    other = plan(parse_config(values), arms, DEVICES, BINARIES)
+    other = planned(values)
     assert [life.epochs for cell in other for life in cell.lives] != [life.epochs for cell in first for life in cell.lives]
 
 
 def test_more_blocks_add_cells_and_keep_the_old(values: dict[str, Any]) -> None:
-    arms = load_arms()
-    before = {cell.hash for cell in plan(parse_config(values), arms, DEVICES, BINARIES) if cell.experiment == "switchback"}
+    before = {cell.hash for cell in planned(values) if cell.experiment == "switchback"}
     values["blocks"] = len(before) + 2
-    after = {cell.hash for cell in plan(parse_config(values), arms, DEVICES, BINARIES) if cell.experiment == "switchback"}
+    after = {cell.hash for cell in planned(values) if cell.experiment == "switchback"}
     assert before < after
     assert len(after) == len(before) + 2
 
@@ -109,7 +127,7 @@ def test_more_blocks_add_cells_and_keep_the_old(values: dict[str, Any]) -> None:
 def test_every_arm_has_one_epoch_in_every_cycle_and_two_save_periods_are_analysed(values: dict[str, Any]) -> None:
     config, arms = parse_config(values), load_arms()
     own = sorted(arm.arm for arm in arms if arm.experiment == "switchback")
-    for cell in plan(config, arms, DEVICES, BINARIES):
+    for cell in planned(values, arms):
         if cell.experiment != "switchback":
             continue
         epochs = cell.lives[0].epochs
@@ -123,7 +141,7 @@ def test_every_arm_has_one_epoch_in_every_cycle_and_two_save_periods_are_analyse
 def test_every_injected_stall_has_its_slot_and_both_kinds_are_as_many(values: dict[str, Any]) -> None:
     config = parse_config(values)
     design = config.chosen.inside_tick
-    for cell in (cell for cell in plan(config, load_arms(), DEVICES, BINARIES) if cell.experiment == "inside_tick"):
+    for cell in (cell for cell in planned(values) if cell.experiment == "inside_tick"):
         life = cell.lives[0]
         kinds = [injection.kind for injection in life.injections]
         assert kinds.count("device_stall") == kinds.count("cpu_stall") == design.stalls
@@ -134,8 +152,68 @@ def test_every_injected_stall_has_its_slot_and_both_kinds_are_as_many(values: di
         assert life.injections[-1].due_s < life.epochs[-1].end_s
 
 
-def test_what_changes_the_outcome_changes_the_hash(values: dict[str, Any]) -> None:
-    arms, config = load_arms(), parse_config(values)
-    base = plan(config, arms, DEVICES, BINARIES)[0].hash
-    assert plan(config, arms, DEVICES, {**BINARIES, "server": "z"})[0].hash != base
-    assert plan(config, arms, {**DEVICES, "sata_ssd": {"read_latency_ns": 1}}, BINARIES)[0].hash != base
+def hashes(cells: Sequence[Cell], experiment: str = "switchback") -> list[str]:
+    return [cell.hash for cell in cells if cell.experiment == experiment]
+
+
+@pytest.mark.parametrize(
+    "key", ["scales.smoke.replacements", "scales.smoke.world.seed", "limits.client_lag_ms", "device_size_mib", "seed"]
+)
+def test_a_setting_that_decides_the_outcome_changes_the_hash(key: str, values: dict[str, Any]) -> None:
+    values["scale"] = "smoke"
+    before = hashes(planned(values))
+    *path, last = key.split(".")
+    place = values
+    for name in path:
+        place = place[name]
+    place[last] = 1 if key.endswith("replacements") else place[last] * 2
+    assert not set(before) & set(hashes(planned(values)))
+
+
+@pytest.mark.parametrize(
+    "key", ["decision.margin", "port", "scales.smoke.calibration.seconds_per_job", "scales.smoke.join_burst.stay_s"]
+)
+def test_a_setting_of_something_else_does_not(key: str, values: dict[str, Any]) -> None:
+    values["scale"] = "smoke"
+    before = hashes(planned(values))
+    *path, last = key.split(".")
+    place = values
+    for name in path:
+        place = place[name]
+    place[last] = place[last] * 1.5 if key != "port" else place[last] + 1
+    assert before == hashes(planned(values))
+
+
+@pytest.mark.parametrize(
+    ("changed", "counts"),
+    [
+        ({"description": "other words"}, False),
+        ({"role": "treatment"}, False),
+        ({"role": "sham"}, True),
+        ({"tick_delay_ms": 7}, True),
+        ({"capture": "strace"}, True),
+        ({"arm": "other_name"}, True),
+    ],
+)
+def test_what_of_an_arm_counts(changed: dict[str, Any], counts: bool, values: dict[str, Any]) -> None:
+    arms = load_arms()
+    number = next(number for number, arm in enumerate(arms) if arm.experiment == "switchback" and arm.role == "dose")
+    others = [*arms[:number], arms[number].model_copy(update=changed), *arms[number + 1 :]]
+    before, after = planned(values, arms), planned(values, others)
+    assert (hashes(before) != hashes(after)) == counts
+    assert hashes(before, "join_burst") == hashes(after, "join_burst")
+
+
+def test_a_cell_goes_by_the_devices_and_the_code_of_its_own_experiment(values: dict[str, Any]) -> None:
+    arms = load_arms()
+    before = planned(values, arms)
+    arm = next(arm for arm in arms if arm.experiment == "switchback")
+    models = {**models_of(arms), (arm.experiment, arm.arm): {"name": "another"}}
+    for after in (planned(values, arms, models=models), planned(values, arms, code={**CODE, "switchback": {"python": "z"}})):
+        assert not set(hashes(before)) & set(hashes(after))
+        assert hashes(before, "join_burst") == hashes(after, "join_burst")
+
+
+def test_cells_of_other_code_differ_under_one_key(values: dict[str, Any]) -> None:
+    before, after = planned(values)[0], planned(values, code={name: {"python": "z"} for name in CODE})[0]
+    assert [key for key, value in before.resolved.items() if after.resolved[key] != value] == ["code"]

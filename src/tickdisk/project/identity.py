@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tickdisk import server, sources
 from tickdisk.config import digest
@@ -36,10 +37,15 @@ PRODUCTS: Mapping[str, Product] = {
     "calibration": Product(("tickdisk.cli.workflow:calibrate", "tickdisk.calibrate.measure"), (*_PLANNED, "tickdisk.calibrate")),
     "fidelity": Product(("tickdisk.cli.workflow:fidelity", "tickdisk.calibrate.fidelity"), (*_PLANNED, "tickdisk.calibrate")),
     "micro": Product(("tickdisk.cli.workflow:micro",)),
-    # fio's logs are read by calibration's module; floors are looked up.
+    # fio's logs are read by calibration's module; floors are looked up; how late requests were is summed up in quantiles.
     "replay": Product(
-        ("tickdisk.cli.replay:replay_study", "tickdisk.calibrate.record", "tickdisk.calibrate.fio"),
-        (*_PLANNED, "tickdisk.calibrate"),
+        (
+            "tickdisk.cli.replay:replay_study",
+            "tickdisk.calibrate.record",
+            "tickdisk.calibrate.fio",
+            "tickdisk.stats.quantile",
+        ),
+        (*_PLANNED, "tickdisk.calibrate", "tickdisk.stats"),
     ),
     "sweep": Product(("tickdisk.cli.checkpoint:sweep",)),
     "store": Product(("tickdisk.cli.checkpoint:study", "tickdisk.store.study"), (*_PLANNED, "tickdisk.store")),
@@ -62,7 +68,8 @@ class Identity:
     """Version and SHA-256 of the game server."""
     servers: Path = SERVERS
     notebooks: Path = NOTEBOOKS
-    _kept: dict[object, dict[str, str]] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was asked for once: sources do not change while a process runs."""
 
     @classmethod
     def of(cls) -> "Identity":
@@ -75,7 +82,7 @@ class Identity:
 
     def cell(self, *, captured: bool) -> dict[str, str]:
         """Returns digests of what live cells are made by; captures count where they look on."""
-        players = {"players": self.checkout.players(), "go": self.toolchains.go}
+        players = {"players": self._once((self.checkout.players,)), "go": self.toolchains.go}
         return {**self._of(_CELL if captured else _UNCAPTURED), **self._server(), **players}
 
     def world(self) -> dict[str, str]:
@@ -90,17 +97,21 @@ class Identity:
         """Returns digests of what a notebook is rendered from: itself, its study in `tickdisk.report`, data that they name."""
         study = Product((f"tickdisk.report.{name}", "tickdisk.project.kept"), ("tickdisk.report", "tickdisk.project"))
         cells = sources.notebook_cells(self.notebooks / f"{name}.ipynb")
-        code = self.checkout.python(study.starts, study.stops).code
-        data = sources.data_digests([*code.values(), *(text for _, text in cells)])
+        code = self._once((self.checkout.python, study.starts, study.stops)).code
+        data = sources.data_digests([*code.values(), *(text for kind, text in cells if kind == "code")])
         return {**self._of(study), "notebook": digest(cells), "data": digest(data), "packages": digest(self.checkout.locked())}
 
     def _of(self, product: Product) -> dict[str, str]:
-        if product not in self._kept:
-            found = self.checkout.python(product.starts, product.stops)
-            native = {f"native {part}": of for part, of in self.checkout.native(found.native).items()}
-            built = {"crates": self.checkout.crates(), "rustc": self.toolchains.rustc} if native else {}
-            self._kept[product] = {"python": digest(found.code), **native, **built}
-        return dict(self._kept[product])
+        found = self._once((self.checkout.python, product.starts, product.stops))
+        native = {f"native {part}": self._once((self.checkout.part, part)) for part in sources.parts_of(found.native)}
+        built = {"crates": self._once((self.checkout.crates,)), "rustc": self.toolchains.rustc} if native else {}
+        return {"python": digest(found.code), **native, **built}
+
+    def _once(self, call: tuple[Any, ...]) -> Any:
+        if call not in self._kept:
+            ask, *arguments = call
+            self._kept[call] = ask(*arguments)
+        return self._kept[call]
 
     def _server(self) -> dict[str, str]:
         return {"server": self.server, **sources.server_digests(self.servers)}

@@ -17,7 +17,7 @@ class Kept:
 
     experiment: str
     reason: str
-    """OTHER_CODE: all else is as in the plan. OTHER_SETTINGS: scale, seed, design or device are not, or there are fewer blocks."""
+    """OTHER_CODE: all else is as in the plan. OTHER_SETTINGS: scale, seed, design or device are not, or blocks are fewer."""
     cells: int
 
     def sentence(self, runs: Path) -> str:

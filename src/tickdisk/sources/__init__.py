@@ -3,10 +3,9 @@
 from tickdisk.sources.built import TOOLCHAINS, Toolchains, check_built, load_toolchains
 from tickdisk.sources.checkout import Checkout, data_digests, notebook_cells, server_digests
 from tickdisk.sources.closure import Closure
-from tickdisk.sources.native import PARTS
+from tickdisk.sources.native import parts_of
 
 __all__ = [
-    "PARTS",
     "TOOLCHAINS",
     "Checkout",
     "Closure",
@@ -15,5 +14,6 @@ __all__ = [
     "data_digests",
     "load_toolchains",
     "notebook_cells",
+    "parts_of",
     "server_digests",
 ]

@@ -9,7 +9,7 @@ from tickdisk.config import digest, file_digest
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 from tickdisk.sources.closure import Closure, closure
-from tickdisk.sources.native import all_code, crates, part_code, parts_of
+from tickdisk.sources.native import all_code, crates, part_code
 from tickdisk.sources.text import code_of
 
 _DATA = re.compile(r"data/[\w/.-]+\.yaml")
@@ -36,9 +36,9 @@ class Checkout:
         """Returns the Python code that `starts` are computed with; see `closure`."""
         return closure(starts, self.root / "src/tickdisk", stops)
 
-    def native(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns a digest of each part of the native module in which `names` are, by part."""
-        return {part: digest(part_code(part, self.root / "src/native/src")) for part in parts_of(names)}
+    def part(self, name: str) -> str:
+        """Returns a digest of a part of the native module."""
+        return digest(part_code(name, self.root / "src/native/src"))
 
     def crates(self) -> str:
         """Returns a digest of how the native module is built, and from which crates."""

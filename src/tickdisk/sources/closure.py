@@ -69,6 +69,7 @@ def _is_stopped(name: str, stops: Sequence[str]) -> bool:
     return any(name == stop or (stop.endswith(".*") and name.startswith(stop[:-1])) for stop in stops)
 
 
+@cache
 def _path(name: str, package: Path) -> Path | None:
     first, *rest = name.partition(":")[0].split(".")
     place = package.joinpath(*rest) if first == _PACKAGE else None
@@ -99,7 +100,7 @@ def _read(name: str, text: str, *, is_package: bool) -> _Module:
     strings = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     for string in strings:
         nodes += _program(string)
-    imports = list(_imports(nodes, module if is_package else module.rpartition(".")[0]))
+    imports = dict.fromkeys(_imports(nodes, module if is_package else module.rpartition(".")[0]))
     used = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == _NATIVE}
     taken = {word for imported, word in imports if imported == f"{_PACKAGE}.{_NATIVE}" and word is not None}
     names = (string for string in strings if re.fullmatch(r"[\w.-]+\.\w+", string))
@@ -142,8 +143,9 @@ def _only(tree: ast.Module, function: str, module: str) -> ast.Module:
     named: dict[str, ast.stmt] = {name: statement for statement in tree.body for name in _bound(statement)}
     if function not in named:
         raise TickdiskError(f"{module} has no function {function}; correct what it is the start of")
-    waiting, kept = [function], set[ast.stmt]()
+    waiting, kept, needed = [function], set[ast.stmt](), set[str]()
     while waiting:
+        needed.add(waiting[-1])
         statement = named.get(waiting.pop())
         if statement is None or statement in kept:
             continue
@@ -156,6 +158,9 @@ def _only(tree: ast.Module, function: str, module: str) -> ast.Module:
                 argument.annotation = None
         names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
         waiting += sorted(names - {argument.arg for argument in arguments})
+    for statement in kept:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            statement.names = [alias for alias in statement.names if _bound_by(alias) in needed]
     return ast.Module([statement for statement in tree.body if statement in kept], [])
 
 
@@ -164,6 +169,10 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+        yield from map(_bound_by, statement.names)
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
         yield from (node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+
+
+def _bound_by(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]

@@ -1,0 +1,78 @@
+"""Results of another identity: they are counted and named, and what ran on different machines is not pooled."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tickdisk import host
+from tickdisk.config import load_config
+from tickdisk.errors import TickdiskError
+from tickdisk.project import OTHER_CODE, OTHER_SETTINGS, kept
+from tickdisk.report.runs import Runs
+
+CODES = {"python": "a"}
+
+
+def write_cell(runs: Path, name: str, resolved: dict[str, Any], **more: Any) -> None:
+    (runs / name).mkdir(parents=True)
+    manifest = {"hash": name, "experiment": "switchback", "block": 0, "calibration": "c", "resolved": resolved, **more}
+    (runs / name / "manifest.json").write_text(json.dumps(manifest))
+
+
+def a_plan(*cells: str) -> dict[str, Any]:
+    return {
+        "config": load_config().model_dump(mode="json"),
+        "arms": [],
+        "cells": [{"hash": cell, "experiment": "switchback"} for cell in cells],
+        "resolved": {"switchback": {"seed": 42, "code": CODES}},
+    }
+
+
+def test_cells_that_are_not_in_the_plan_are_counted_by_reason(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    write_cell(runs, "planned", {"seed": 42, "code": CODES})
+    write_cell(runs, "other_code", {"seed": 42, "code": {"python": "b"}})
+    write_cell(runs, "older", {"seed": 1})
+    write_cell(runs, "other_seed", {"seed": 43, "code": CODES})
+    write_cell(runs, "both", {"seed": 43, "code": {"python": "b"}})
+    write_cell(runs, "block_too_many", {"seed": 42, "code": CODES})
+    write_cell(runs, "elsewhere", {"seed": 42, "code": CODES}, experiment="gone")
+    (runs / ".x.1.partial").mkdir()
+    (runs / ".x.1.partial/manifest.json").write_text("{}")
+    found = {(one.experiment, one.reason): one.cells for one in kept(a_plan("planned"), runs)}
+    assert found == {("switchback", OTHER_CODE): 2, ("switchback", OTHER_SETTINGS): 3, ("gone", OTHER_SETTINGS): 1}
+    said = [one.sentence(Path("results/runs")) for one in kept(a_plan("planned"), runs)]
+    assert "2 cells of switchback were made by other code; they are kept in results/runs and not used" in said
+    assert "1 cell of gone was made with other settings; it is kept in results/runs and not used" in said
+
+
+MACHINE = {"processor": "p", "cores": 4, "memory_gib": 8, "kernel": "k"}
+
+
+def test_an_analysis_names_cells_of_other_code_and_counts_calibrations(tmp_path: Path) -> None:
+    runs, plan = tmp_path / "runs", tmp_path / "plan.json"
+    plan.write_text(json.dumps(a_plan("one", "two", "not_yet_run")))
+    write_cell(runs, "one", {"seed": 42, "code": CODES}, machine=MACHINE)
+    write_cell(runs, "two", {"seed": 42, "code": CODES}, machine=MACHINE, calibration="d")
+    write_cell(runs, "older", {"seed": 42}, machine=MACHINE | {"cores": 64})
+    write_cell(runs, "other_seed", {"seed": 43, "code": CODES})
+    found = Runs(str(plan), str(runs), "switchback")
+    assert found.not_used == [f"1 cell of switchback was made by other code; it is kept in {runs} and not used"]
+    assert found.calibrations == 2
+
+
+def test_cells_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
+    runs, plan = tmp_path / "runs", tmp_path / "plan.json"
+    plan.write_text(json.dumps(a_plan("one", "two", "three")))
+    for name, kernel in (("one", "k"), ("two", "k"), ("three", "l")):
+        write_cell(runs, name, {"seed": 42, "code": CODES}, machine=MACHINE | {"kernel": kernel})
+    with pytest.raises(TickdiskError, match=r"ran on 2 machines \(2 on cores 4, kernel k, .*; 1 on .*kernel l.*move the folders"):
+        Runs(str(plan), str(runs), "switchback")
+
+
+def test_a_machine_is_what_it_is_from_moment_to_moment() -> None:
+    assert host.machine() == host.machine()
+    assert host.machine().keys() == MACHINE.keys()
+    assert host.machine()["kernel"] == host.facts()["kernel"]
