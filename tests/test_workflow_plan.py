@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 NOTEBOOKS = len(list(Path("notebooks").glob("*.ipynb")))
 
@@ -95,17 +96,54 @@ def test_another_seed_runs_every_cell_again(folder: Path) -> None:
     assert jobs["notebook"] == NOTEBOOKS
 
 
-def test_a_change_of_the_analysis_renders_every_notebook_and_runs_no_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree("src/tickdisk", folder / "src/tickdisk")
+AFTER_NOTEBOOKS = Counter(collect=1, paper=1, page=1, check=1, all=1)
+
+
+@pytest.fixture
+def own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that runs its own copy of the sources."""
+    for name in ("src/tickdisk", "src/native", "src/players", "envs"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("target", "__pycache__"))
     monkeypatch.setenv("PYTHONPATH", str(folder / "src"))
-    assert not planned(folder)
-    words, issue = folder / "src/tickdisk/blame/words.py", folder / "src/tickdisk/replay/issue.py"
-    words.write_text(words.read_text() + "# changed\n")
-    assert planned(folder) == Counter(notebook=NOTEBOOKS, collect=1, paper=1, page=1, check=1, all=1)
-    issue.write_text(issue.read_text() + "# changed\n")
-    jobs = planned(folder)
-    assert jobs["replay"] == 1
-    assert not [rule for rule in jobs if rule.startswith("live_") or rule == "calibrate"]
+    return folder
+
+
+def test_code_makes_out_of_date_what_it_computes_and_no_more(own: Path) -> None:
+    """The table of all is in test_identity.py; this is that rules go by it."""
+    every = len(list((own / "results/runs").iterdir()))
+    changes = {
+        "checkpoint/simulate.py": (0, Counter(checkpoint_sweep=1, store=1, notebook=2)),
+        # The notebooks of five experiments, and the replay, which repeats what a captured life asked for.
+        "run/life.py": (every, Counter(replay=1, notebook=6)),
+    }
+    texts = {name: (own / "src/tickdisk" / name).read_text() for name in changes}
+    for name, text in texts.items():
+        (own / "src/tickdisk" / name).write_text(f"{text}\n# changed\n")
+    assert not planned(own)
+    for name, (live, others) in changes.items():
+        path = own / "src/tickdisk" / name
+        path.write_text(f"{texts[name]}\n_CHANGED = 1\n")
+        jobs = planned(own)
+        assert sum(jobs.pop(rule) for rule in list(jobs) if rule.startswith("live_")) == live, name
+        assert jobs == others + AFTER_NOTEBOOKS, name
+        path.write_text(texts[name])
+
+
+def test_sources_that_were_not_built_are_refused(own: Path) -> None:
+    with (own / "src/native/src/lib.rs").open("a") as file:
+        file.write("const CHANGED: u8 = 1;\n")
+    done = subprocess.run(
+        [BIN / "snakemake", "--cores", "all", "--dry-run"], cwd=own, text=True, capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert "src/native changed since it was built; run `make setup`" in done.stdout + done.stderr
+
+
+def test_another_machine_is_measured_and_runs_no_live_cell(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import platform\nplatform.release = lambda: 'another'\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]))
+    measured = Counter(calibrate=1, fidelity=1, replay=1, micro=1, store=1)
+    assert planned(folder) == measured + Counter(notebook=NOTEBOOKS) + AFTER_NOTEBOOKS
 
 
 def test_another_template_is_set_again(folder: Path) -> None:
