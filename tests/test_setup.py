@@ -185,6 +185,38 @@ def test_a_step_that_fails_shows_the_output_and_is_not_taken_for_done(setup: Mod
     assert setup.players().startswith("built")
 
 
+def test_what_was_built_is_written_down_without_building_again(
+    setup: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, told = project / "src/native/lib.rs", project / "src/tickdisk/sources/text.py"
+    for path in (source, told, project / "pyproject.toml"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    tool(project / ".venv/bin", "python", 'echo "$1 $2 ($4, $5)" >"$3"')
+    rust = tool(project / "rust", "rustc", "echo rustc 1.99.0")
+    monkeypatch.setattr(setup, "rust_folder", lambda: rust)
+    monkeypatch.setattr(setup, "TOOLCHAINS", project / "build/toolchains.json")
+    setup.players()
+    with pytest.raises(setup.SetupError, match="src/native changed while it was built; run `make setup` again"):
+        setup.toolchains()
+    setup.stamp("native", setup.native_digest())  # a build of before
+    assert setup.toolchains() == "wrote build/toolchains.json"
+    written = project / "build/toolchains.json"
+    assert written.read_text() == "-m tickdisk.sources.built (rustc 1.99.0, go version go1.99.0)\n"
+    assert setup.toolchains() == "build/toolchains.json is up to date"
+    setup.stamp("rustc", "rustc 1.98.0")  # the one that built, whatever is there now
+    assert setup.toolchains().startswith("wrote")
+    assert "(rustc 1.98.0, " in written.read_text()
+    told.write_text("# another way to digest")
+    assert [setup.toolchains()[:5], setup.toolchains()[-10:]] == ["wrote", "up to date"]
+    written.unlink()
+    assert setup.toolchains().startswith("wrote")
+    source.write_text("// changed")
+    with pytest.raises(setup.SetupError, match="src/native changed while it was built"):
+        setup.toolchains()
+    assert (project / "builds").read_text().split() == ["build"]
+
+
 def test_build_output_is_not_a_source(setup: ModuleType, project: Path) -> None:
     before = setup.digest(project / "src")
     (project / "src/native/target/release").mkdir(parents=True)

@@ -146,6 +146,13 @@ def test_another_machine_is_measured_and_runs_no_live_cell(folder: Path, tmp_pat
     assert planned(folder) == measured + Counter(notebook=NOTEBOOKS) + AFTER_NOTEBOOKS
 
 
+def test_cells_of_other_code_are_named_when_a_run_begins(folder: Path) -> None:
+    (folder / "results/runs/older").mkdir()
+    (folder / "results/runs/older/manifest.json").write_text('{"experiment": "switchback", "resolved": {"seed": 42}}')
+    said = snakemake(folder, "--touch", "--force", "results/checkpoint/runs.parquet")
+    assert "1 cell of switchback was made by other code; it is kept in results/runs and not used\n" in said
+
+
 def test_another_template_is_set_again(folder: Path) -> None:
     """Though the file is as old as before: what git checks out may be older than what was made of it."""
     template = folder / "workflow/paper/paper.typ"
