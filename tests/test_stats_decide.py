@@ -1,14 +1,17 @@
-"""Verdicts: exactly one word, from controls, numbers of pairs and adjusted tests."""
+"""Verdicts: exactly one word, from controls, numbers of lives and adjusted tests."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
-from tickdisk.stats import Plan, adjusted, check_controls, contrast, needed_n, verdict, verdicts
+from tickdisk.stats import Plan, Roles, adjusted, contrast, decide, detectable_ratio, holm, lives_to_decide, verdict
 
-PLAN = Plan(n=10, minimum_n=6, margin=0.2)
-SMOKE_CONTROL = Plan(n=4, minimum_n=4, margin=0.2)
+PLAN = Plan(lives=10, minimum=6, control_minimum=4, margin=0.2, alpha=0.05)
+SMOKE = replace(PLAN, lives=4)
 WORDS = {"different", "equivalent", "inconclusive", "not valid"}
 
 
@@ -16,11 +19,14 @@ def effect(mean, sd=0.05, n=10, margin=0.2):
     """A contrast whose log ratios have exactly this mean and SD."""
     shape = np.sin(np.arange(n) * 2.4)
     shape = (shape - shape.mean()) / shape.std(ddof=1)
-    return contrast(mean + sd * shape, margin=margin, rng=np.random.default_rng(0))
+    return contrast(mean + sd * shape, margin=margin, alpha=0.05)
 
 
-def good_controls(plan=PLAN, n=10):
-    return check_controls(effect(0.7, n=n), effect(0.0, n=n), effect(0.01, n=n), plan)
+def decided(plan=PLAN, n=10, **changed):
+    """Returns the decision on one metric with good controls and a clear treatment; `changed` replaces contrasts by arm."""
+    arms = {"slow": effect(0.7, n=n), "again": effect(0.0, n=n), "sham": effect(0.01, n=n), "dose": effect(0.9, n=n)} | changed
+    roles = Roles(null="again", sham="sham", positive={"gap": "slow"}, treatments=["dose"], confirmatory={("gap", "dose")})
+    return decide({("gap", arm): each for arm, each in arms.items()}, plan, roles)
 
 
 @pytest.mark.parametrize(
@@ -34,90 +40,107 @@ def good_controls(plan=PLAN, n=10):
     ],
 )
 def test_words(mean, sd, word):
-    assert verdict(effect(mean, sd), PLAN, controls=good_controls()).word == word
+    assert decided(dose=effect(mean, sd)).verdicts["gap", "dose"].word == word
 
 
 def test_a_difference_inside_the_margin_is_equivalent_and_said_to_be_there():
     found = verdict(effect(0.05, 0.01), PLAN)
     assert found.word == "equivalent"
     assert "a difference is there" in found.reason
+    assert "90 % interval" in found.reason
 
 
-def test_equivalence_is_not_available_below_six_pairs():
+def test_equivalence_is_not_available_below_six_lives():
     tiny = effect(0.0, 0.001, n=5)
     assert tiny.p_equivalent < 1e-6
-    assert verdict(tiny, Plan(n=5, minimum_n=4, margin=0.2)).word == "inconclusive"
-    assert verdict(effect(0.0, 0.001, n=6), Plan(n=6, minimum_n=6, margin=0.2)).word == "equivalent"
+    assert verdict(tiny, replace(PLAN, lives=5, minimum=4)).word == "inconclusive"
+    assert verdict(effect(0.0, 0.001, n=6), replace(PLAN, lives=6)).word == "equivalent"
 
 
 def test_smoke_decides_on_the_positive_control_only():
-    controls = good_controls(SMOKE_CONTROL, n=4)
-    assert controls.positive.word == "different"
-    assert controls.reasons == ()
-    dose = verdict(effect(0.9, n=4), Plan(n=4, minimum_n=6, margin=0.2), controls=controls)
-    assert dose.word == "not valid"
-    assert "n = 4, fewer than the 6 pairs" in dose.reason
-    assert dose.needed_n == 6
+    found = decided(SMOKE, n=4)
+    words = {arm: each.word for (_, arm), each in found.verdicts.items()}
+    assert words == {"slow": "different", "again": "not valid", "sham": "not valid", "dose": "not valid"}
+    assert "n = 4, fewer than the 6 lives" in found.verdicts["gap", "dose"].reason
 
 
-def test_fewer_pairs_than_planned_are_not_valid():
+def test_fewer_lives_than_planned_are_not_valid():
     found = verdict(effect(0.9, n=8), PLAN)
-    assert (found.word, found.reason) == ("not valid", "8 of 10 planned pairs")
+    assert (found.word, found.reason) == ("not valid", "8 of 10 planned lives")
 
 
 @pytest.mark.parametrize(
-    ("positive", "null", "sham", "words"),
+    ("changed", "words"),
     [
-        (effect(0.0), effect(0.0), effect(0.0), "positive control was not found slower"),
-        (effect(-0.7), effect(0.0), effect(0.0), "positive control was not found slower"),
-        (effect(0.7), effect(0.4), effect(0.0), "null control (A/A) is different"),
-        (effect(0.7), effect(0.0), effect(0.4), "sham is different"),
-        (effect(0.7), effect(0.0, n=2), effect(0.0), "null control (A/A) is not valid"),
+        ({"slow": effect(0.0)}, "positive control was not found slower"),
+        ({"slow": effect(-0.7)}, "positive control was not found slower"),
+        ({"again": effect(0.4)}, "null control (A/A) is different"),
+        ({"sham": effect(0.4)}, "sham is different"),
+        ({"again": effect(0.0, n=2)}, "null control (A/A) is not valid"),
     ],
 )
-def test_a_failed_control_invalidates_treatments(positive, null, sham, words):
-    controls = check_controls(positive, null, sham, PLAN)
-    found = verdict(effect(0.9), PLAN, controls=controls)
-    assert found.word == "not valid"
-    assert len(controls.reasons) == 1
-    assert words in found.reason
+def test_a_failed_control_invalidates_treatments(changed, words):
+    found = decided(**changed)
+    assert len(found.controls["gap"].reasons) == 1
+    assert found.verdicts["gap", "dose"].word == "not valid"
+    assert words in found.verdicts["gap", "dose"].reason
 
 
-def test_reasons_from_outside_invalidate():
-    found = verdict(effect(0.9), PLAN, invalid=["the clients were saturated", "the capture is empty"])
-    assert (found.word, found.reason) == ("not valid", "the clients were saturated; the capture is empty")
-    assert check_controls(effect(0.7), effect(0), None, PLAN, invalid=["capture empty"]).reasons
+def test_each_metric_has_its_own_positive_control_and_the_other_s_is_a_treatment():
+    """The slow device is the control of actions; for ticks it is a treatment like the others."""
+    effects = {(metric, arm): effect(0.0) for metric in ("gap", "teleport") for arm in ("again", "sham", "slow", "delay")}
+    effects |= {("gap", "delay"): effect(0.7), ("teleport", "slow"): effect(0.9), ("gap", "slow"): effect(0.0, 0.02)}
+    roles = Roles("again", "sham", {"gap": "delay", "teleport": "slow"}, treatments=["slow"])
+    found = decide(effects, PLAN, roles)
+    assert {key: each.family for key, each in found.verdicts.items() if key[1] in ("slow", "delay")} == {
+        ("gap", "delay"): "control",
+        ("teleport", "slow"): "control",
+        ("gap", "slow"): "scan",
+    }
+    assert found.verdicts["gap", "slow"].word == "equivalent"
+    assert not any(controls.reasons for controls in found.controls.values())
 
 
-def test_controls_are_adjusted_for_equivalence_too():
-    own = check_controls(effect(0.7), effect(0.0), effect(0.0), PLAN)
-    assert (own.null.word, own.sham.word) == ("equivalent", "equivalent")
-    levels = {"p": [0.001, 1, 1], "p_equivalent": [1, 0.2, 0.01]}
-    found = check_controls(effect(0.7), effect(0.0), effect(0.0), PLAN, **levels)
-    assert (found.positive.word, found.null.word, found.sham.word) == ("different", "inconclusive", "equivalent")
+def test_reasons_from_outside_invalidate_all_or_one_arm():
+    effects = {("gap", arm): effect(mean) for arm, mean in (("slow", 0.7), ("again", 0), ("dose", 0.9), ("other", 0.9))}
+    roles = Roles("again", None, {"gap": "slow"}, treatments=["dose", "other"])
+    whole = decide(effects, PLAN, roles, obstacles=["the capture is empty"])
+    assert {each.word for each in whole.verdicts.values()} == {"not valid"}
+    assert "the capture is empty" in whole.verdicts["gap", "other"].reason
+    one = decide(effects, PLAN, roles, of_arms={"dose": ["life 3: client saturated"]})
+    assert (one.verdicts["gap", "dose"].word, one.verdicts["gap", "other"].word) == ("not valid", "different")
+    assert one.verdicts["gap", "dose"].reason == "life 3: client saturated"
 
 
-def test_inconclusive_says_which_n_would_settle_it():
-    found = verdict(effect(0.1, 0.3), PLAN)
-    assert found.needed_n == min(needed_n("difference", effect=0.1, sd=0.3), needed_n("equivalence", effect=0.1, sd=0.3))
-    assert f"{found.needed_n} pairs would decide" in found.reason
+def test_controls_are_one_family_over_metrics_and_the_confirmatory_claims_another():
+    weak = effect(0.1, 0.12, margin=0.001)
+    assert 0.025 < weak.p < 0.05
+    metrics = ("a", "b", "c")
+    effects = {(metric, arm): weak for metric in metrics for arm in ("again", "dose", "far")}
+    effects |= {(metric, "slow"): effect(0.7, margin=0.001) for metric in metrics}
+    fixed = {("a", "dose"), ("b", "dose")}
+    roles = Roles("again", None, dict.fromkeys(metrics, "slow"), treatments=["dose", "far"], confirmatory=fixed)
+    found = decide(effects, replace(PLAN, margin=0.001), roles)
+    assert found.verdicts["a", "again"].p == pytest.approx(multipletests([weak.p] * 3, method="holm")[1][0])
+    assert found.verdicts["a", "dose"].p == pytest.approx(multipletests([weak.p] * 2, method="holm")[1][0])
+    assert found.verdicts["c", "dose"].p == pytest.approx(multipletests([weak.p] * 4, method="fdr_bh")[1][0])
+    assert [found.verdicts[key].word for key in (("a", "dose"), ("c", "dose"))] == ["inconclusive", "different"]
+    assert "adjusted p" in found.verdicts["a", "dose"].reason
+
+
+def test_inconclusive_can_say_how_many_lives_would_settle_it():
+    weak = effect(0.1, 0.3)
+    found = verdict(weak, PLAN)
+    assert found.word == "inconclusive"
+    assert lives_to_decide(weak, found, PLAN) > 10
+    stricter = replace(found, p=min(1.0, 2 * found.p), p_equivalent=min(1.0, 2 * found.p_equivalent))
+    assert lives_to_decide(weak, stricter, PLAN) > lives_to_decide(weak, found, PLAN)
 
 
 def test_the_null_control_reports_what_it_could_have_found():
     null = effect(0.0, 0.1)
-    assert check_controls(effect(0.7), null, None, PLAN).detectable == null.detectable
-    assert 1.05 < null.detectable < 1.2
-
-
-def test_a_family_is_adjusted_by_holm():
-    weak = effect(0.1, 0.12, margin=0.001)
-    assert 0.025 < weak.p < 0.05
-    alone = verdict(weak, Plan(10, 6, 0.001))
-    assert alone.word == "different"
-    family = verdicts(dict.fromkeys("abc", weak), Plan(10, 6, 0.001))
-    assert {found.word for found in family.values()} == {"inconclusive"}
-    assert all("adjusted p" in found.reason for found in family.values())
-    assert family["a"].needed_n > needed_n("difference", effect=0.1, sd=0.12)
+    assert decided(again=null).controls["gap"].detectable == detectable_ratio(null.n, null.sd_log, alpha=0.05)
+    assert 1.05 < decided(again=null).controls["gap"].detectable < 1.2
 
 
 def test_adjustment_of_published_p_values():
@@ -130,25 +153,19 @@ def test_adjustment_of_published_p_values():
     assert adjusted([], "scan").size == 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_keeps_the_order_and_never_lowers(p):
-    found = adjusted(p, "confirmatory")
-    by_hand = np.empty(len(p))
-    order, running = np.argsort(p, kind="stable"), 0.0
-    for rank, index in enumerate(order):
-        running = max(running, min(1.0, (len(p) - rank) * p[index]))
-        by_hand[index] = running
-    assert found == pytest.approx(by_hand)
-    assert (found >= np.asarray(p) - 1e-12).all()
-    assert (np.diff(found[order]) >= -1e-12).all()
+def test_holm_is_statsmodels(p):
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+    assert holm([p, p[::-1]])[0] == pytest.approx(holm(p))
 
 
 @settings(max_examples=80, deadline=None)
 @given(mean=st.floats(-1, 1), sd=st.floats(0.001, 1), n=st.integers(0, 15), margin=st.floats(0.01, 1))
 def test_every_contrast_has_exactly_one_word(mean, sd, n, margin):
     values = mean + sd * np.sin(np.arange(n) * 2.4)
-    found = verdict(contrast(values, margin=margin, rng=np.random.default_rng(0)), Plan(6, 4, margin))
+    plan = replace(PLAN, lives=6, minimum=6, margin=margin)
+    found = verdict(contrast(values, margin=margin, alpha=0.05), plan)
     assert found.word in WORDS
     assert found.reason
     assert (found.word == "not valid") == (n < 6)

@@ -79,7 +79,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         injections=table.read("injections", injections) if injections.exists() else None,
         window_ns=(int(epochs["steady_ns"].min()), int(epochs["end_ns"].max())),
         lost_events=sum(capture["lost_events"] for capture in manifest["captures"]),
-        reasons=tuple(dict.fromkeys([*manifest["reasons"], *empty])),
+        reasons=tuple(dict.fromkeys([*manifest["not_valid"].values(), *empty])),
     )
 
 

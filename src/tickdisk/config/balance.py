@@ -1,4 +1,4 @@
-"""The order of arms over lives: Williams squares, in which every arm stands in every place, and follows every other, equally often."""
+"""The order of arms over lives: in a Williams square every arm stands in every place, and follows every other, equally often."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,9 +11,7 @@ def williams_square(arms: int) -> list[list[int]]:
     Over all rows every number stands in every place equally often, and every number directly follows every other equally often
     (Williams 1949, "Experimental designs balanced for the estimation of residual effects of treatments").
     """
-    first = [0]
-    for step in range(1, arms):
-        first.append((step + 1) // 2 if step % 2 else arms - step // 2)
+    first = [(step + 1) // 2 if step % 2 else -(step // 2) for step in range(arms)]
     rows = [[(number + shift) % arms for number in first] for shift in range(arms)]
     return rows if arms % 2 == 0 else [*rows, *(row[::-1] for row in rows)]
 
@@ -29,4 +27,4 @@ def balanced_order(arms: Sequence[str], block: int, rng_of: Callable[[int], np.r
     square, row = divmod(block, len(rows))
     rng = rng_of(square)
     labels, order = rng.permutation(len(arms)), rng.permutation(len(rows))
-    return [arms[labels[number]] for number in rows[order[row]]]
+    return [arms[int(labels[number])] for number in rows[int(order[row])]]

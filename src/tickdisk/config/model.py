@@ -238,8 +238,8 @@ class Limits(_Strict):
     other_programs_share: Share
     """Above this share of all cores' time used by programs outside the testbed a life is replaced; fixed from quiet pilots."""
     client_lag_ms: Annotated[float, Field(gt=0)]
-    """Above this p99 lag behind their own schedule the clients were short of CPU. If they were so at the baseline, too, the life is
-    replaced; if only elsewhere, what the life says of those arms is not valid."""
+    """Above this p99 lag behind their own schedule the clients were short of CPU. If they were so at the baseline, too, the life
+    is replaced; if only elsewhere, what the life says of those arms is not valid."""
 
 
 class Confirmatory(_Strict):
@@ -269,7 +269,7 @@ class Decision(_Strict):
     planned_life_sd: Annotated[float, Field(gt=0)]
     """Standard deviation of a life's contrast on the log scale, from a pilot; the simulated power rests on it."""
     enough_requests: Count
-    """Requests that the server must have made of the device in an epoch, in the median over lives, for the arm to have been tried."""
+    """Fewest requests of the server to the device in an epoch, as the median over lives, that put an arm to the test."""
     confirmatory: Confirmatory
     bootstrap_samples: Annotated[int, Field(ge=200)]
     """Resamples of every bootstrap interval."""
@@ -326,8 +326,8 @@ class Arm(_Strict):
     arm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Name of the arm in tables and figures."""
     role: Role
-    """baseline; null (the baseline again); sham (the slowest arm's CPU cost at its own latency); dose; treatment; delay (the probe
-    keeps the tick's thread busy for a known time)."""
+    """baseline; null (the baseline again); sham (the slowest arm's CPU cost at its own latency); dose; treatment; delay (the
+    probe keeps the tick's thread busy for a known time)."""
     device: str
     """A device of data/devices.yaml, or a file with one device, such as mydisk.yaml."""
     latency_us: Annotated[float, Field(ge=0)] | None = None

@@ -3,7 +3,7 @@
 from tickdisk.plot.accesses import access_sizes, cumulative_accesses, offset_time, over_regions, predicted_observed
 from tickdisk.plot.checkpoint import checkpoint_cost, checkpoint_game, tick_lengths
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
-from tickdisk.plot.distribution import latency_spread, shift_function, tails
+from tickdisk.plot.distribution import latency_spread, tails
 from tickdisk.plot.effects import dose_response, forest, paired_dots
 from tickdisk.plot.fidelity import BESIDE, BEYOND, HELD, fidelity
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_timeline
@@ -39,7 +39,6 @@ __all__ = [
     "save_png",
     "save_svg",
     "service_times",
-    "shift_function",
     "stalls_found",
     "switchback_timeline",
     "tails",

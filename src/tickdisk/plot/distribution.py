@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk.errors import TickdiskError
-from tickdisk.plot.theme import BAND, INK, MUTED, checked, colour, finish, log_scale, title
-from tickdisk.stats import Shift, ecdf, quantile
+from tickdisk.plot.theme import INK, checked, colour, finish, log_scale, title
+from tickdisk.stats import ecdf, quantile
 
 _POINTS = 300
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -72,52 +72,6 @@ def tails(
     return finish(
         alt.hconcat(*panels, spacing=24).properties(
             title=title(heading, [f"Cumulative share (left) and tail (right); dashed: step of {budget_ms:g} ms; {n}"])
-        )
-    )
-
-
-def shift_function(
-    shifts: Mapping[str, Shift], *, baseline: str, quantity: str = "tick gap", margin_ms: float | None = None
-) -> Any:
-    """Returns shift functions with their pointwise bands: arm minus baseline at each quantile, one colour an arm.
-
-    `margin_ms` draws a band around no shift.
-    """
-    table = pd.concat(
-        [
-            pd.DataFrame({"arm": arm, "q": shift.q, "shift": shift.shift, "low": shift.low, "high": shift.high})
-            for arm, shift in shifts.items()
-        ],
-        ignore_index=True,
-    )
-    table = checked(table, ["arm", "q", "shift", "low", "high"], "shift function")
-    x = alt.X(
-        "q:Q",
-        title=f"Quantile of the {quantity}",
-        axis=alt.Axis(values=sorted(table["q"].unique()), format="~p"),
-        scale=alt.Scale(domain=[float(table["q"].min()) - 0.02, float(table["q"].max()) + 0.02], nice=False),
-    )
-    y_title, tone = f"Shift against {baseline} (ms)", colour(list(shifts))
-    base = alt.Chart(table)
-    layers: list[Any] = [alt.Chart(pd.DataFrame({"shift": [0]})).mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y="shift:Q")]
-    if margin_ms is not None:
-        layers.insert(
-            0,
-            alt.Chart(pd.DataFrame({"low": [-margin_ms], "high": [margin_ms]}))
-            .mark_rect(color=BAND, opacity=0.18)
-            .encode(y="low:Q", y2="high:Q"),
-        )
-    layers += [
-        base.mark_area(opacity=0.18).encode(x, alt.Y("low:Q", title=y_title), y2="high:Q", color=tone),
-        base.mark_line(point=alt.OverlayMarkDef(filled=True, size=50)).encode(x, alt.Y("shift:Q", title=y_title), color=tone),
-    ]
-    n = min(shift.n for shift in shifts.values())
-    note = f"Bands: pointwise 95 %, {next(iter(shifts.values())).method}"
-    return finish(
-        alt.layer(*layers).properties(
-            title=title(
-                f"Where in its distribution the {quantity} moves", [f"Difference of quantiles within pairs, n = {n} pairs", note]
-            )
         )
     )
 

@@ -10,9 +10,16 @@ import pandas as pd
 from tickdisk.errors import TickdiskError
 from tickdisk.plot.theme import BAND, INK, MUTED, PALETTE, checked, colour, finish, log_scale
 from tickdisk.plot.theme import title as headed
-from tickdisk.stats import DoseResponse
+from tickdisk.stats import Slope
 
-VERDICT_COLOURS = {"different": PALETTE[1], "equivalent": PALETTE[2], "inconclusive": PALETTE[4], "not valid": PALETTE[7]}
+VERDICT_COLOURS = {
+    "different": PALETTE[1],
+    "equivalent": PALETTE[2],
+    "inconclusive": PALETTE[4],
+    "not valid": PALETTE[7],
+    "": MUTED,
+}
+"""A contrast that no claim rests on has no verdict."""
 
 
 def _capital(text: str) -> str:
@@ -20,9 +27,16 @@ def _capital(text: str) -> str:
 
 
 def dose_response(
-    rows: pd.DataFrame, metric: str, fit: DoseResponse | None, *, margin: float, title: str, heading: str | None = None
+    rows: pd.DataFrame,
+    metric: str,
+    fit: Slope | None,
+    *,
+    margin: float,
+    title: str,
+    level: float,
+    heading: str | None = None,
 ) -> Any:
-    """Returns a dot per epoch or run over device latency (log axis), the additive fit with its band, the margin in grey.
+    """Returns a dot per epoch over device latency (log axis), the mean of the lives' lines with its band, the margin in grey.
 
     `rows`: latency_ms (above 0) and the metric in ms; the margin lies around the dots' median at the lowest dose. `title`
     names the metric.
@@ -39,7 +53,7 @@ def dose_response(
     extent = [float(points["value"].min()), float(points["value"].max())]
     curve = pd.DataFrame()
     if fit is not None:
-        curve = pd.DataFrame({"at_ms": fit.at_ms, "fit": fit.fitted, "low": fit.low, "high": fit.high})
+        curve = pd.DataFrame({"at_ms": fit.at_ms, "fit": fit.fitted, "low": fit.fitted_low, "high": fit.fitted_high})
         curve = curve[(curve["at_ms"] >= x_end[0]) & (curve["at_ms"] <= x_end[1])]
         extent += [float(curve["low"].min()), float(curve["high"].max())]
     band = pd.DataFrame({"low": [baseline / (1 + margin)], "high": [baseline * (1 + margin)]})
@@ -58,24 +72,24 @@ def dose_response(
         return alt.Y(f"{column}:Q", scale=y_scale, title=y_title, axis=y_axis)
 
     layers: list[Any] = [alt.Chart(band).mark_rect(color=BAND, opacity=0.22).encode(at("low"), y2="high:Q")]
-    words = [f"n = {len(points)} epochs or runs at {len(spread)} latencies; grey: within {margin:.0%} of the lowest dose"]
+    words = [f"n = {len(points)} epochs at {len(spread)} latencies; grey: within {margin:.0%} of the lowest dose"]
     if fit is not None:
         layers += [
             alt.Chart(curve).mark_area(color=PALETTE[0], opacity=0.2, clip=True).encode(x, at("low"), y2="high:Q"),
             alt.Chart(curve).mark_line(color=PALETTE[0], clip=True).encode(x, at("fit")),
         ]
-        slope = fit.per_ms
-        blocks = "one block" if fit.blocks == 1 else f"{fit.blocks} blocks"
         words.append(
-            f"Line: {slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}] ms per ms of latency, 95 % band, fitted to "
-            f"{fit.n} of them in {blocks}, R² within = {fit.r_squared:.2f}"
+            f"Line: {fit.per_ms:.3g} [{fit.low:.3g}, {fit.high:.3g}] ms per ms of latency, the mean of {fit.lives} lives' lines, "
+            f"with the {level:.0%} band over lives"
         )
     layers.append(alt.Chart(points).mark_circle(size=42, color=INK, opacity=0.65).encode(x, at("value")))
     return finish(alt.layer(*layers).properties(title=headed(heading or f"{_capital(title)} over storage latency", words)))
 
 
-def forest(rows: pd.DataFrame, *, margin: float, baseline: str, heading: str = "Effects against the baseline") -> Any:
-    """Returns ratios with their 95 % intervals on a log axis, a panel per metric, the margin shaded, the verdict in words.
+def forest(
+    rows: pd.DataFrame, *, margin: float, baseline: str, level: float, heading: str = "Effects against the baseline"
+) -> Any:
+    """Returns ratios with their intervals on a log axis, a panel per metric, the margin shaded, the verdict in words.
 
     `rows`: arm, metric, ratio, low, high, n, verdict; a ratio or interval that is NaN is not drawn, its verdict is.
     """
@@ -96,7 +110,7 @@ def forest(rows: pd.DataFrame, *, margin: float, baseline: str, heading: str = "
             f"{ratio:.2f} [{low:.2f}, {high:.2f}]" if pd.notna(low) else f"{ratio:.2f}" if pd.notna(ratio) else "not estimable"
             for ratio, low, high in zip(table["ratio"], table["low"], table["high"], strict=True)
         ],
-        words=[f"{verdict}, n = {n}" for verdict, n in zip(table["verdict"], table["n"], strict=True)],
+        words=[f"{verdict}{', ' if verdict else ''}n = {n}" for verdict, n in zip(table["verdict"], table["n"], strict=True)],
     )
     tone = alt.Color(
         "verdict:N", title=None, legend=None, scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values()))
@@ -143,7 +157,9 @@ def forest(rows: pd.DataFrame, *, margin: float, baseline: str, heading: str = "
         panels.append(alt.hconcat(left, alt.layer(*texts), spacing=10))
     return finish(
         alt.vconcat(*panels, spacing=12).properties(
-            title=headed(heading, [f"Geometric mean ratio with 95 % interval; grey: margin, 1/{1 + margin:g} to {1 + margin:g}"])
+            title=headed(
+                heading, [f"Geometric mean ratio with {level:.0%} interval; grey: margin, 1/{1 + margin:g} to {1 + margin:g}"]
+            )
         )
     )
 

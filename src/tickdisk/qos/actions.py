@@ -13,92 +13,65 @@ from tickdisk.stats import quantile
 
 @dataclass(frozen=True)
 class ActionMetrics:
-    """Completion latency of one kind of action that was due in a window: completed - due, so waiting behind a late one counts.
+    """Metrics of one kind of action that was due in a window; None where a value cannot be estimated.
 
-    A timed-out action took at least as long as it was waited for and enters with that; `censored_*` says that a value is such a
-    lower bound. Failed actions never complete: they are counted and have no latency. None where a value cannot be estimated.
+    The latency of an action is min(completed - due, tau), so waiting behind a late one counts. Nothing is censored below tau:
+    an action that failed, timed out or took longer counts as tau, the worst outcome.
     """
 
     offered: int
     """Actions that were due."""
-    n: int
-    """Of these, completed or timed out: the ones with a latency."""
     completed: int
     timed_out: int
     failed: int
+    at_tau: int
+    """Actions that count as tau: failed, timed out, or completed later than that."""
     mean_ms: float | None
     p50_ms: float | None
     p95_ms: float | None
-    max_ms: float | None
-    censored_mean: bool
-    censored_p50: bool
-    censored_p95: bool
     offered_per_s: float
     achieved_per_s: float
     """Completions per second among the actions that were due in the window."""
     issue_lag_p95_ms: float | None
-    """How late the client itself was: issued - due."""
+    """Delay of the client itself: issued - due."""
 
 
-@dataclass(frozen=True)
-class Latencies:
-    """Latencies in ms, shape (n,), with whether each is only a lower bound."""
+def latencies_ms(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, tau_ns: int) -> NDArray[np.float64]:
+    """Returns min(completed - due, tau) in ms of the actions of one kind due in [start_ns, end_ns), in order of due times.
 
-    ms: NDArray[np.float64]
-    censored: NDArray[np.bool_]
-
-
-def latencies(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, timeout_ns: int | None = None) -> Latencies:
-    """Returns the latencies of the completed and timed-out actions due in [start_ns, end_ns), in order of their due times.
-
-    A timed-out row without completed_ns enters with `timeout_ns` after it was issued; TickdiskError when that is not given.
+    TickdiskError when a completed action has no completion time.
     """
-    chosen = actions[(actions["action"] == action) & (actions["due_ns"] >= start_ns) & (actions["due_ns"] < end_ns)]
-    chosen = chosen[chosen["outcome"].isin(("completed", "timed_out"))].sort_values("due_ns", kind="stable")
-    timed_out = (chosen["outcome"] == "timed_out").to_numpy()
-    completed = chosen["completed_ns"]
-    open_ended = completed.isna().to_numpy()
-    if open_ended.any():
-        if timeout_ns is None or (open_ended & ~timed_out).any():
-            raise TickdiskError(
-                f"{int(open_ended.sum())} {action} actions have no completed_ns; pass the time-out for timed-out ones, "
-                "and check the players' log for completed ones without a time"
-            )
-        completed = completed.fillna(chosen["issued_ns"].fillna(chosen["due_ns"]) + timeout_ns)
-    ms = (completed - chosen["due_ns"]).to_numpy(dtype="float64") / NS_PER_MS
-    return Latencies(ms, timed_out)
+    chosen = _due(actions, start_ns, end_ns, action).sort_values("due_ns", kind="stable")
+    took_ns = (chosen["completed_ns"] - chosen["due_ns"]).astype("Float64")
+    completed = (chosen["outcome"] == "completed").to_numpy()
+    lacking = int((completed & took_ns.isna().to_numpy()).sum())
+    if lacking:
+        raise TickdiskError(f"{lacking} completed {action} actions have no completed_ns; check the players' log")
+    return np.minimum(np.where(completed, took_ns.to_numpy("float64", na_value=np.inf), np.inf), tau_ns) / NS_PER_MS
 
 
-def _is_bound(found: Latencies, value: float | None) -> bool:
-    """Whether a quantile at `value` could lie higher were the time-outs longer: a censored latency is at or below it."""
-    return value is not None and bool(found.censored.any()) and float(found.ms[found.censored].min()) <= value
+def _due(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str) -> pd.DataFrame:
+    return actions[(actions["action"] == action) & (actions["due_ns"] >= start_ns) & (actions["due_ns"] < end_ns)]
 
 
-def action_metrics(
-    actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, timeout_ns: int | None = None
-) -> ActionMetrics:
+def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, tau_ns: int) -> ActionMetrics:
     """Returns the metrics of the actions of one kind that were due in [start_ns, end_ns)."""
-    chosen = actions[(actions["action"] == action) & (actions["due_ns"] >= start_ns) & (actions["due_ns"] < end_ns)]
+    chosen = _due(actions, start_ns, end_ns, action)
     outcomes = chosen["outcome"].value_counts()
-    found = latencies(actions, start_ns, end_ns, action, timeout_ns)
-    p50, p95 = (None if estimate is None else estimate.value for estimate in (quantile(found.ms, 0.5), quantile(found.ms, 0.95)))
+    found_ms = latencies_ms(actions, start_ns, end_ns, action, tau_ns)
+    p50, p95 = (None if estimate is None else estimate.value for estimate in (quantile(found_ms, q) for q in (0.5, 0.95)))
     seconds = (end_ns - start_ns) / 1e9
     lag = quantile((chosen["issued_ns"] - chosen["due_ns"]).dropna().to_numpy(dtype="float64") / NS_PER_MS, 0.95)
-    some = found.ms.size > 0
     completed = int(outcomes.get("completed", 0))
     return ActionMetrics(
         offered=len(chosen),
-        n=found.ms.size,
         completed=completed,
         timed_out=int(outcomes.get("timed_out", 0)),
         failed=int(outcomes.get("failed", 0)),
-        mean_ms=float(found.ms.mean()) if some else None,
+        at_tau=int((found_ms >= tau_ns / NS_PER_MS).sum()),
+        mean_ms=float(found_ms.mean()) if found_ms.size else None,
         p50_ms=p50,
         p95_ms=p95,
-        max_ms=float(found.ms.max()) if some else None,
-        censored_mean=bool(found.censored.any()),
-        censored_p50=_is_bound(found, p50),
-        censored_p95=_is_bound(found, p95),
         offered_per_s=len(chosen) / seconds,
         achieved_per_s=completed / seconds,
         issue_lag_p95_ms=None if lag is None else lag.value,

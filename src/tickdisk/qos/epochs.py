@@ -1,5 +1,6 @@
-"""One row an epoch, and log ratios paired within cycles or blocks."""
+"""One row an epoch, and the contrasts of a life's arms with its baseline."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import numpy as np
@@ -7,9 +8,11 @@ import pandas as pd
 
 from tickdisk.errors import TickdiskError
 from tickdisk.qos.actions import action_metrics
-from tickdisk.qos.ticks import tick_metrics
+from tickdisk.qos.ticks import NS_PER_MS, tick_metrics
+from tickdisk.stats import life_contrasts
 
-_IDENTITY = ("epoch", "cycle", "arm", "device", "start_ns", "steady_ns", "end_ns")
+_IDENTITY = ("epoch", "arm", "device", "start_ns", "steady_ns", "end_ns")
+_GAPS = ("gap_mean_ms", "gap_p50_ms", "gap_p95_ms", "gap_p99_ms", "gap_max_ms")
 
 
 def epoch_table(
@@ -19,13 +22,15 @@ def epoch_table(
     *,
     life: str | int,
     budget_ns: int,
-    timeout_ns: int | None = None,
+    tau_ns: int,
+    ended_epoch: int | None = None,
 ) -> pd.DataFrame:
     """Returns one row an epoch with its metrics in the steady part, [steady_ns, end_ns).
 
-    Columns: life, the epochs table's own, position (place in the cycle by time, from 0), previous_arm (None for a life's first),
-    the fields of TickMetrics (n as gap_n), and for every action in the table those of ActionMetrics as `<action>_<field>`. What
-    cannot be estimated is NaN.
+    Columns: life, the epochs table's own, position (place in the life by time, from 0), previous_arm (None for a life's first),
+    the fields of TickMetrics (n as gap_n), and for every action in the table those of ActionMetrics as `<action>_<field>`. A
+    value that cannot be estimated is NaN. In `ended_epoch` the server ended by itself: every metric of that epoch has its worst
+    value, a tick gap as long as the steady part and actions at tau.
     """
     kinds = sorted(actions["action"].unique())
     ordered = epochs.sort_values("start_ns", kind="stable").reset_index(drop=True)
@@ -41,14 +46,17 @@ def epoch_table(
         row = {
             "life": life,
             **{name: epoch[name] for name in _IDENTITY},
-            "position": int((ordered["cycle"][:index] == epoch["cycle"]).sum()),
+            "position": index,
             "previous_arm": ordered["arm"][index - 1] if index else None,
             "gap_n": measured.pop("n"),
             **measured,
         }
         for kind in kinds:
-            found = asdict(action_metrics(actions, start, end, kind, timeout_ns))
+            found = asdict(action_metrics(actions, start, end, kind, tau_ns))
             row |= {f"{kind}_{name}": value for name, value in found.items()}
+        if ended_epoch is not None and epoch["epoch"] == ended_epoch:
+            row |= dict.fromkeys(_GAPS, (end - start) / NS_PER_MS)
+            row |= {f"{kind}_{name}_ms": tau_ns / NS_PER_MS for kind in kinds for name in ("mean", "p50", "p95")}
         rows.append(row)
     table = pd.DataFrame(rows)
     metrics = [name for name in table.columns if name.endswith(("_ms", "_share", "_ratio")) or name == "tps"]
@@ -56,16 +64,34 @@ def epoch_table(
     return table.astype(dict.fromkeys(metrics, "float64")).copy()
 
 
-def paired_log_ratios(table: pd.DataFrame, metric: str, *, arm: str, baseline: str) -> pd.DataFrame:
-    """Returns life, cycle and log_ratio = log(arm / baseline) of a metric, one row a cycle that has both, both above 0.
+def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | int) -> pd.DataFrame:
+    """Returns one row an epoch: life, epoch, arm, requests of the device that arrived in it, and their median latency_ms.
 
-    A cycle in which one of them is not estimable has no row: compare the number of rows with the number of cycles.
+    It is the manipulation check: a latency that no request met cannot have done anything. Latency is replied - arrival.
+    """
+    rows = []
+    for epoch in epochs.to_dict("records"):
+        own = device[(device["arrival_ns"] >= epoch["start_ns"]) & (device["arrival_ns"] < epoch["end_ns"])]
+        median_ms = float((own["replied_ns"] - own["arrival_ns"]).median()) / NS_PER_MS if len(own) else np.nan
+        rows.append({"life": life, "epoch": epoch["epoch"], "arm": epoch["arm"], "requests": len(own), "latency_ms": median_ms})
+    return pd.DataFrame(rows)
+
+
+def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: str) -> Mapping[str, "pd.Series[float]"]:
+    """Returns for each arm but the baseline the lives' log ratios of a metric, indexed by life.
+
+    An arm is compared with the mean of both baseline epochs of its life (on the log scale), the null arm with the baseline's. A
+    life in which the arm or both baselines are not estimable, or not above 0, has no contrast: compare the length with the
+    number of lives.
     """
     if metric not in table.columns:
         raise TickdiskError(f"there is no metric {metric}; the table has {', '.join(table.columns)}")
-    chosen = table[table["arm"].isin((arm, baseline))]
-    values = chosen.pivot_table(index=["life", "cycle"], columns="arm", values=metric, sort=True)
-    if not {arm, baseline} <= set(values.columns):
-        return pd.DataFrame({"life": [], "cycle": [], "log_ratio": np.empty(0)})
-    values = values[(values[arm] > 0) & (values[baseline] > 0)]
-    return pd.DataFrame({"log_ratio": np.log(values[arm] / values[baseline])}).reset_index()[["life", "cycle", "log_ratio"]]
+    values = table.pivot_table(index="life", columns="arm", values=metric, sort=True)
+    for arm in (baseline, null):
+        if arm not in values:
+            values[arm] = np.nan
+    arms = list(values.columns)
+    logs = np.log(values.where(values > 0).to_numpy(float))
+    ratios = life_contrasts(logs, baseline=arms.index(baseline), null=arms.index(null))
+    found = pd.DataFrame(ratios, index=values.index, columns=arms)
+    return {arm: found[arm].dropna() for arm in arms if arm != baseline}

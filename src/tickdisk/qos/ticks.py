@@ -19,8 +19,9 @@ LATE = 2.0
 class TickMetrics:
     """Metrics of the ticks that started in a window; None where they cannot be estimated.
 
-    A gap runs from the start of one tick to the start of the next one and belongs to the window in which it starts, so that one
-    that straddles the end counts once. A gap across missing ticks stays one gap: for players it was one.
+    A gap runs from the start of one tick to the start of the next one and belongs whole to the window in which it starts, so that
+    one that straddles the end counts once. In a window in which no tick starts the gap that covers it stands for all of it. A gap
+    across missing ticks stays one gap: for players it was one.
     """
 
     n: int
@@ -76,9 +77,13 @@ def gaps(ticks: pd.DataFrame) -> pd.DataFrame:
 
 
 def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
-    """Returns the `gaps` that start in [start_ns, end_ns)."""
+    """Returns the `gaps` that start in [start_ns, end_ns); if none does, the one that covers that time."""
     found = gaps(ticks)
-    return found[(found["start_ns"] >= start_ns) & (found["start_ns"] < end_ns)].reset_index(drop=True)
+    own = found[(found["start_ns"] >= start_ns) & (found["start_ns"] < end_ns)]
+    if own.empty:
+        end_of_gap_ns = found["start_ns"] + found["gap_ms"] * NS_PER_MS
+        own = found[(found["start_ns"] < start_ns) & (end_of_gap_ns >= end_ns)]
+    return own.reset_index(drop=True)
 
 
 def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float64]:

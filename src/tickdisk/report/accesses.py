@@ -60,9 +60,10 @@ class AccessStudy(Study):
         self.margin = decision.margin if margin is None else margin
         samples = decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples
         self.rng = np.random.default_rng(np.random.SeedSequence(self.data.config.seed if seed is None else seed))
-        self.plan = stats.Plan(self.data.scale.accesses.lives, decision.minimum_pairs, self.margin, decision.alpha)
+        planned, least = self.data.scale.accesses.lives, decision.minimum_lives
+        self.plan = stats.Plan(planned, least, decision.control_minimum_lives, self.margin, decision.alpha)
         self.published = accesses.load_published(Path(published))
-        self._tables, self.invalid = self.data.valid_lives()
+        self._tables = list(self.data.lives())
         self._selected = [accesses.select(table.read("requests", life.folder / "requests.parquet")) for life in self._tables]
         self.lives = [_life(tables, chosen.table) for tables, chosen in zip(self._tables, self._selected, strict=True)]
         held_out = max(1, len(self.lives) // 3) if len(self.lives) > 1 else 0
@@ -124,16 +125,14 @@ class AccessStudy(Study):
                 self.fact(name, row["value"], unit, interval=interval, n=model.lives, source=source, note=note)
 
     def _state_claims(self) -> None:
-        """States what is tested within lives, all claims one Holm family."""
+        """States what is tested over lives; all claims are one scan."""
         claims = self._claimed()
-        effects = {name: stats.contrast(of.log_ratios, margin=self.margin, rng=self.rng) for name, of in claims.items()}
-        p = stats.adjusted([effect.p for effect in effects.values()], "confirmatory")
-        equivalent = stats.adjusted([effect.p_equivalent for effect in effects.values()], "confirmatory")
+        effects = {name: stats.contrast(of.log_ratios, margin=self.margin, alpha=self.plan.alpha) for name, of in claims.items()}
+        p = stats.adjusted([effect.p for effect in effects.values()], "scan")
+        equivalent = stats.adjusted([effect.p_equivalent for effect in effects.values()], "scan")
         for index, (name, effect) in enumerate(effects.items()):
             of, interval = claims[name], (effect.low, effect.high)
-            verdict = stats.verdict(
-                effect, self.plan, invalid=self.invalid, p=float(p[index]), p_equivalent=float(equivalent[index])
-            )
+            verdict = stats.verdict(effect, self.plan, p=float(p[index]), p_equivalent=float(equivalent[index]))
             source = "captures, geometric mean of lives"
             self.fact(f"{name}_ratio", effect.ratio, "ratio", interval=interval, n=effect.n, source=source, note=of.note)
             self.claim(
@@ -215,8 +214,8 @@ class AccessStudy(Study):
             self.fact(name, row["per_event"], "requests", interval=interval, n=lives, source="captures", note=note)
             found = "different" if row["p_adjusted"] < self.plan.alpha else "inconclusive"
             size = _with_interval(row["per_event"], row["low"], row["high"])
-            few = f"n = {lives}, fewer than the {self.plan.minimum_n} lives that a verdict needs"
-            obstacles = [*self.invalid, *([few] if lives < self.plan.minimum_n else [])]
+            few = f"n = {lives}, fewer than the {self.plan.minimum} lives that a verdict needs"
+            obstacles = [few] if lives < self.plan.minimum else []
             self.claim(
                 name,
                 source=f"PokeSto: {cause} {accesses.DIRECTIONS[op]} {data}",

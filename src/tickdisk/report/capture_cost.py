@@ -9,7 +9,7 @@ from IPython.display import SVG
 from tickdisk import plot, stats, table
 from tickdisk.report.experiment import OURS, Experiment
 from tickdisk.report.parameters import check_parameters
-from tickdisk.report.runs import LifeTables, Runs, epoch_rows
+from tickdisk.report.runs import LifeTables, Runs
 from tickdisk.report.study import display
 from tickdisk.report.switchback import ALWAYS, METRICS
 
@@ -20,10 +20,10 @@ _LIMIT = 5.0
 
 
 class CaptureCost(Experiment):
-    """Effects of a capture on the server's ticks, paired within cycles, and on a micro-workload, paired within rounds."""
+    """Effects of a capture on the server's ticks, from contrasts within lives, and on a micro-workload, within rounds."""
 
     control_words = {  # noqa: RUF012 - read only, as in the class above
-        "positive": "strace on all calls on files makes the {metric} longer (positive control)",
+        "ticks": "strace on all calls on files makes the {metric} longer (positive control)",
         "null": "No capture under two names changes the {metric} (A/A control)",
     }
 
@@ -35,35 +35,31 @@ class CaptureCost(Experiment):
         micro: str,
         output: str | None,
         margin: float | None,
-        bootstrap_samples: int | None,
         seed: int | None,
     ) -> None:
         check_parameters()
         data = Runs(plan, runs, "capture_cost")
-        self._lives, invalid = data.valid_lives()
-        rows = pd.concat([_with_busy(epoch_rows(life), life) for life in self._lives], ignore_index=True)
-        planned, asked = (scale.capture_cost for scale in (data.scale, data.asked))
+        self._lives = list(data.lives())
+        tau_ns = round(data.scale.capture_cost.cut_s * 1e9)
         super().__init__(
             "capture_cost",
             data,
-            rows,
+            pd.concat([_with_busy(life.epoch_rows(tau_ns), life) for life in self._lives], ignore_index=True),
             {_BUSY: "CPU time of the tick thread per tick", ALWAYS: METRICS[ALWAYS]},
+            actions=(),
             output=output,
-            invalid=invalid,
-            planned=planned.lives * planned.cycles,
-            asked=asked.lives * asked.cycles,
+            planned=data.scale.capture_cost.lives,
+            asked=data.asked.capture_cost.lives,
             margin=margin,
-            bootstrap_samples=bootstrap_samples,
             seed=seed,
         )
         self.micro_table = table.read("micro", Path(micro))
         self._state_captures()
         self._state_micro()
-        self.state_control_claims(list(self.metrics))
-        for arm in self.treatments():
-            for metric, title in self.metrics.items():
-                name, words = f"{arm}.{self.fact_name(metric)}", f"A capture by {arm.replace('_', ' ')} changes the {title}"
-                self.state_effect_claim(name, OURS, metric, arm, words)
+        self.state_control_claims()
+        for metric, arm in self.claimed():
+            words = f"A capture by {arm.replace('_', ' ')} changes the {self.metrics[metric]}"
+            self.state_claim(f"{arm}.{self.fact_name(metric)}", OURS, metric, arm, words)
 
     def _state_captures(self) -> None:
         captures = pd.DataFrame([capture for life in self._lives for capture in life.manifest["captures"]])
@@ -75,7 +71,7 @@ class CaptureCost(Experiment):
     def _state_micro(self) -> None:
         wide = self.micro_table.pivot_table(index="round", columns="tool", values="ns_per_pread")
         for tool in wide.columns:
-            level = stats.contrast(np.log(wide[tool].to_numpy(float)), margin=self.margin, rng=self.rng)
+            level = stats.contrast(np.log(wide[tool].to_numpy(float)), margin=self.margin, alpha=self.plan.alpha)
             self.fact(
                 f"micro_ns.{tool}",
                 level.ratio,
@@ -88,7 +84,7 @@ class CaptureCost(Experiment):
             if tool == "none":
                 continue
             ratios = np.log(wide[tool].to_numpy(float) / wide["none"].to_numpy(float))
-            cost = stats.contrast(ratios, margin=self.margin, rng=self.rng)
+            cost = stats.contrast(ratios, margin=self.margin, alpha=self.plan.alpha)
             self.fact(
                 f"micro_ratio.{tool}",
                 cost.ratio,
@@ -108,7 +104,7 @@ class CaptureCost(Experiment):
         high = bpftrace.high if bpftrace.high is not None else bpftrace.value
         assert high is not None
         assert bpftrace.value is not None
-        few = (bpftrace.n or 0) < self.plan.minimum_n
+        few = (bpftrace.n or 0) < self.plan.minimum
         verdict = "equivalent" if high < _LIMIT else "different" if bpftrace.value > _LIMIT else "inconclusive"
         self.claim(
             "micro_bpftrace",
@@ -117,7 +113,7 @@ class CaptureCost(Experiment):
             verdict="not valid" if few else verdict,
             evidence=(
                 f"ratio {bpftrace.value:.3g} [{bpftrace.low or bpftrace.value:.3g}, {high:.3g}], {lost_words} lost"
-                + (f"; {self.plan.minimum_n} rounds would decide" if few else "")
+                + (f"; {self.plan.minimum} rounds would decide" if few else "")
             ),
             facts=["micro_ratio.bpftrace", "micro_ratio.strace", "micro_ratio.strace_positioned", "micro_lost.bpftrace"],
             n=bpftrace.n or 0,
@@ -133,10 +129,9 @@ class CaptureCost(Experiment):
         return self.figure("micro", chart)
 
     def busy(self) -> SVG:
-        """Returns the tick thread's CPU time per tick of every epoch, epochs of a cycle joined by a line."""
+        """Returns the tick thread's CPU time per tick of every epoch, epochs of a life joined by a line."""
         order = [arm.arm for arm in self.data.arms]
-        rows = self.table.assign(life=self.table["life"].astype(str) + "." + self.table["cycle"].astype(str))
-        chart = plot.paired_dots(rows, _BUSY, title=self.metrics[_BUSY], order=order, what="epochs", within="cycle")
+        chart = plot.paired_dots(self.table, _BUSY, title=self.metrics[_BUSY], order=order, what="epochs", within="life")
         return self.figure("busy", chart)
 
 

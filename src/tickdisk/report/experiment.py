@@ -1,27 +1,30 @@
-"""What switchback and join burst have in common: contrasts with the baseline, planned power, controls, verdicts."""
+"""The part that switchback, join burst and capture cost share: contrasts over lives, controls, planned power, verdicts."""
 
-from collections.abc import Mapping, Sequence
-from math import log, nan
-from typing import Literal
+from collections.abc import Collection, Mapping, Sequence
+from math import log
 
 import numpy as np
 import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import plot, qos, stats
-from tickdisk.report.runs import Runs
+from tickdisk.report.runs import LifeTables, Runs
 from tickdisk.report.study import Study
 
-_POWER_SIMULATIONS = 4000
 OURS = "this project"
-CONTROLS = ("positive", "null", "sham")
+_SCAN = "one of a scan (Benjamini-Hochberg)"
 
 
 class Experiment(Study):
-    """An experiment's table of epochs and the contrasts in it; `metrics` are the columns that are decided on."""
+    """An experiment's table of epochs and the contrasts in it; `metrics` are the columns that are decided on.
+
+    A server life (or a block, where every arm has a life of its own) gives one contrast for each arm, and every test is over
+    these. Verdicts rest on all lives; those without marked lives stand beside them.
+    """
 
     control_words: Mapping[str, str] = {
-        "positive": "A storage latency of {latency:g} ms makes the {metric} longer (positive control)",
+        "ticks": "A known delay of {delay} ms in the tick makes the {metric} longer (positive control)",
+        "actions": "A storage latency of {latency:g} ms makes the {metric} longer from a cold cache (positive control)",
         "null": "The same device under two names changes the {metric} (A/A control)",
         "sham": "The emulator's CPU time alone changes the {metric} (sham control)",
     }
@@ -33,108 +36,93 @@ class Experiment(Study):
         table: pd.DataFrame,
         metrics: Mapping[str, str],
         *,
+        actions: Collection[str],
         output: str | None,
-        invalid: list[str],
         planned: int,
         asked: int,
         margin: float | None,
-        bootstrap_samples: int | None,
         seed: int | None,
     ) -> None:
-        """`planned` pairs are the scale's, which a verdict needs, `asked` those that `blocks` makes of them."""
+        """Makes the contrasts and decides; `actions` are the metrics of actions, all others are of ticks.
+
+        `planned` lives are the scale's, which a verdict needs, `asked` those that `blocks` makes of them.
+        """
         super().__init__(name, output)
-        self.data, self.table, self.metrics, self.invalid = runs, table, dict(metrics), invalid
+        self.data, self.table, self.metrics, self._actions = runs, table, dict(metrics), actions
         decision = runs.decision
         self.margin = decision.margin if margin is None else margin
-        self.samples = decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples
-        self.rng = np.random.default_rng(np.random.SeedSequence(runs.config.seed if seed is None else seed))
-        extended = f"{planned} pairs were planned: confirmatory only if BLOCKS was set before the first run"
+        self._seed = runs.config.seed if seed is None else seed
+        extended = f"{planned} lives were planned: confirmatory only if BLOCKS was set before the first run"
         self.caveats = [extended] if asked > planned else []
-        self.plan = stats.Plan(planned, decision.minimum_pairs, self.margin, decision.alpha)
-        self.control_plan = stats.Plan(planned, decision.control_minimum_pairs, self.margin, decision.alpha)
+        self.plan = stats.Plan(planned, decision.minimum_lives, decision.control_minimum_lives, self.margin, decision.alpha)
         self.baseline = runs.role("baseline")
-        self.arms = [arm for arm in runs.arms if arm.role != "baseline"]
-        self._roles = [role for role in CONTROLS if any(arm.role == role for arm in runs.arms)]
-        self.contrasts = {(metric, arm.arm): self._contrast(metric, arm.arm) for metric in self.metrics for arm in self.arms}
-        self.controls = self._check_controls()
-        self.verdicts = self._decide()
+        self.arms = [arm.arm for arm in runs.arms if arm.role != "baseline"]
+        self.roles = self._find_roles()
+        self.not_valid = runs.not_valid()
+        self.logs, self.contrasts, self.decision = self._decide(table)
+        clean = table[~table["marked"]]
+        self.unmarked = self._decide(clean) if 0 < len(clean) < len(table) else None
+        self.requests = pd.concat([life.requests() for life in runs.lives()], ignore_index=True)
         self._state_effects()
+        self._state_lives()
+        self._state_requests()
 
-    def _contrast(self, metric: str, arm: str) -> stats.Contrast:
-        ratios = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)["log_ratio"].to_numpy(float)
-        return stats.contrast(ratios[np.isfinite(ratios)], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
+    def random(self, purpose: str) -> np.random.Generator:
+        """Returns the generator of one purpose: its draws depend on the seed and on its name alone."""
+        words = [int.from_bytes(word.encode()[:8].ljust(8), "little") for word in (self.name, purpose)]
+        return np.random.default_rng(np.random.SeedSequence([self._seed, *words]))
 
-    def alike(self, metric: str, arm: str) -> list[str]:
-        """Returns a sentence where a contrast differs more between lives than between the cycles of a life (p, unadjusted)."""
-        pairs = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)
-        p = stats.blocks_differ_p(pairs["log_ratio"], pairs["life"])
-        if not p < self.plan.alpha:
-            return []
-        lives = self._by_life(pairs)
-        interval = f"{lives.ratio:.3g} [{lives.low:.3g}, {lives.high:.3g}], n = {lives.n}"
-        return [f"lives differ (p = {p:.2g}), by lives the ratio is {interval}"]
+    def _find_roles(self) -> stats.Roles:
+        sham = next((arm.arm for arm in self.data.arms if arm.role == "sham"), None)
+        fixed = self.data.decision.confirmatory
+        keys = [(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)]
+        return stats.Roles(
+            null=self.data.role("null"),
+            sham=sham,
+            positive={metric: self.data.positive_for(self._kind(metric)) for metric in self.metrics},
+            treatments=[arm.arm for arm in self.data.arms if arm.role in ("dose", "treatment")],
+            confirmatory=frozenset(keys if fixed.experiment == self.name else ()),
+        )
 
-    def _by_life(self, pairs: pd.DataFrame) -> stats.Contrast:
-        return stats.block_contrast(pairs["log_ratio"], pairs["life"], margin=self.margin, rng=self.rng, alpha=self.plan.alpha)
+    def _kind(self, metric: str) -> str:
+        return "actions" if metric in self._actions else "ticks"
 
-    def treatments(self) -> list[str]:
-        """Returns the arms that claims are about: neither baseline nor control."""
-        return [arm.arm for arm in self.arms if arm.role in ("dose", "treatment")]
-
-    def _adjusted(self, arms: Sequence[str], test: Literal["p", "p_equivalent"]) -> dict[tuple[str, str], float]:
-        """Returns p by Holm; a family is the given arms with all decided metrics."""
-        keys = [(metric, arm) for metric in self.metrics for arm in arms]
-        p = stats.adjusted([getattr(self.contrasts[key], test) for key in keys], "confirmatory")
-        return dict(zip(keys, p.tolist(), strict=True))
-
-    def _check_controls(self) -> dict[str, stats.Controls]:
-        arms = [self.data.role(role) for role in self._roles]
-        p, equivalent = (self._adjusted(arms[:1], test) | self._adjusted(arms[1:], test) for test in ("p", "p_equivalent"))
-        found = {}
+    def _decide(
+        self, table: pd.DataFrame
+    ) -> tuple[dict[stats.Key, "pd.Series[float]"], dict[stats.Key, stats.Contrast], stats.Decision]:
+        """Returns the lives' log ratios, their contrasts and the verdicts that follow."""
+        logs: dict[stats.Key, pd.Series[float]] = {}
         for metric in self.metrics:
-            positive, null, *sham = (self.contrasts[metric, arm] for arm in arms)
-            found[metric] = stats.check_controls(
-                positive,
-                null,
-                sham[0] if sham else None,
-                self.control_plan,
-                null_plan=self.plan,
-                invalid=self.invalid,
-                p=[p[metric, arm] for arm in arms] + [nan] * (not sham),
-                p_equivalent=[equivalent[metric, arm] for arm in arms] + [nan] * (not sham),
-            )
-        return found
-
-    def _decide(self) -> dict[tuple[str, str], stats.Verdict]:
-        """Three Holm families of contrasts: positive controls, null and sham controls, treatments; each over all metrics."""
-        arms = self.treatments()
-        p, equivalent = self._adjusted(arms, "p"), self._adjusted(arms, "p_equivalent")
-        found = {
-            key: stats.verdict(
-                self.contrasts[key],
-                self.plan,
-                controls=self.controls[key[0]],
-                invalid=self.invalid,
-                p=p[key],
-                p_equivalent=equivalent[key],
-            )
-            for key in p
+            found = qos.contrasts_by_life(table, metric, baseline=self.baseline, null=self.roles.null)
+            logs |= {(metric, arm): found.get(arm, pd.Series(dtype=float)) for arm in self.arms}
+        contrasts = {
+            key: stats.contrast(values.to_numpy(float), margin=self.margin, alpha=self.plan.alpha) for key, values in logs.items()
         }
-        for metric, controls in self.controls.items():
-            found |= {(metric, self.data.role(role)): getattr(controls, role) for role in self._roles}
-        return found
+        return logs, contrasts, stats.decide(contrasts, self.plan, self.roles, of_arms=self.not_valid)
+
+    @property
+    def verdicts(self) -> Mapping[stats.Key, stats.Verdict]:
+        """The verdict of every control and of every claim about a treatment."""
+        return self.decision.verdicts
+
+    @property
+    def treatments(self) -> Sequence[str]:
+        """The arms that claims are about: neither baseline nor null nor sham control."""
+        return self.roles.treatments
 
     def fact_name(self, metric: str) -> str:
         """Returns the metric as it stands in names of facts: without its unit, because ratios have none."""
         return metric.removesuffix("_ms")
 
     def _state_effects(self) -> None:
+        level = f"{100 * (1 - self.plan.alpha):g} % interval"
         for row in self.data.arms:
-            self.fact(
-                f"latency.{row.arm}", self.data.latency_ms(row.arm), "ms", source="device models", note="nominal read latency"
-            )
-        source = f"{len(self.data.manifests)} cells of {self.name}, paired log ratios"
+            note = "realised by calibration on this machine"
+            self.fact(f"latency.{row.arm}", self.data.latency_ms(row.arm), "ms", source="device models", note="nominal")
+            self.fact(f"dose.{row.arm}", self.data.dose_ms(row.arm), "ms", source="calibration", note=note)
+        source = f"{len(self.data.manifests)} cells of {self.name}, log ratios of lives"
         for (metric, arm), effect in self.contrasts.items():
+            reference = self.baseline if arm == self.roles.null else f"the mean of {self.baseline} and {self.roles.null}"
             self.fact(
                 f"{self.fact_name(metric)}_ratio.{arm}",
                 effect.ratio,
@@ -142,11 +130,12 @@ class Experiment(Study):
                 interval=(effect.low, effect.high),
                 n=effect.n,
                 source=source,
-                note=f"{self.metrics[metric]}: {arm} over {self.baseline}, geometric mean, 95 % interval",
+                note=f"{self.metrics[metric]}: {arm} over {reference}, geometric mean, {level}",
             )
         for metric in self.metrics:
-            values = self.table.loc[self.table["arm"] == self.baseline, metric].dropna().to_numpy(float)
-            mean = stats.contrast(np.log(values), margin=self.margin, rng=self.rng)
+            rows = self.table[(self.table["arm"] == self.baseline) & (self.table[metric] > 0)]
+            of_lives = np.log(rows.groupby("life")[metric].mean())
+            mean = stats.contrast(of_lives.to_numpy(float), margin=self.margin, alpha=self.plan.alpha)
             self.fact(
                 f"{self.fact_name(metric)}_baseline",
                 mean.ratio,
@@ -154,124 +143,138 @@ class Experiment(Study):
                 interval=(mean.low, mean.high),
                 n=mean.n,
                 source=source,
-                note=f"{self.metrics[metric]} of {self.baseline}, geometric mean over epochs or runs",
+                note=f"{self.metrics[metric]} of {self.baseline}, geometric mean over lives",
             )
+            controls = self.decision.controls[metric]
             self.fact(
                 f"{self.fact_name(metric)}_detectable_ratio",
-                self.controls[metric].detectable,
+                controls.detectable,
                 "ratio",
-                n=self.controls[metric].null.n,
+                n=controls.null.n,
                 source=source,
                 note=f"{self.metrics[metric]}: the A/A control would have found it with 80 % power (unadjusted level)",
             )
-        reasons, attempts = self.data.reasons(), [len(manifest["attempts"]) - 1 for manifest in self.data.manifests]
-        self.fact("spoilt_lives", self.data.spoilt_lives(), "lives", source="manifests", note="; ".join(reasons[:3]))
-        self.fact("cells", len(attempts), "cells", source="manifests")
-        note = "the machine was too loaded"
-        self.fact("repeated_cells", sum(map(bool, attempts)), "cells", source="manifests", note=note)
-        marked = sum(bool(manifest["marked"]) for manifest in self.data.manifests)
-        self.fact("marked_cells", marked, "cells", source="manifests", note=f"{note} at the last repeat, too")
-        self.fact("planned_pairs", self.plan.n, "pairs", source="plan", note=f"verdicts from {self.plan.minimum_n} on")
-        self.fact(
-            "pairs",
-            max((effect.n for effect in self.contrasts.values()), default=0),
-            "pairs",
-            source=source,
-            note=f"pairs that ran, of {self.plan.n} planned",
-        )
 
-    def by_life(self) -> pd.DataFrame:
-        """Returns whether the cycles of a life are alike: contrasts of the lives' means (the conservative reading), and the test.
+    def _state_lives(self) -> None:
+        lives = list(self.data.lives())
+        attempts = [attempt for life in lives for attempt in life.manifest["attempts"][:-1]]
+        reasons = "; ".join(list(dict.fromkeys(reason for attempt in attempts for reason in attempt["reasons"]))[:3])
+        self.fact("lives", len(lives), "lives", source="manifests")
+        self.fact("replaced_lives", len(attempts), "lives", source="manifests", note=reasons)
+        marked = "disturbed from outside at the last replacement, too; they count"
+        self.fact("marked_lives", sum(life.marked for life in lives), "lives", source="manifests", note=marked)
+        ended = sum(life.manifest["ended"] is not None for life in lives)
+        self.fact("ended_lives", ended, "lives", source="manifests", note="the server ended by itself; they count")
+        self.fact("cells", len(self.data.manifests), "cells", source="manifests", note="; ".join(self.data.not_used))
+        note = "contrasts are within a life, so calibrations are strata"
+        self.fact("calibrations", self.data.calibrations, "calibrations", source="manifests", note=note)
+        note = f"verdicts from {self.plan.minimum} on"
+        self.fact("planned_lives", self.plan.lives, "lives", source="plan", note=note)
+        most = max((effect.n for effect in self.contrasts.values()), default=0)
+        self.fact("contrasts", most, "lives", source="manifests", note=f"lives with a contrast, of {self.plan.lives} planned")
 
-        Facts are stated for every contrast; with one cycle a life the reading is the same as by pairs, and the test is empty.
-        """
+    def _state_requests(self) -> None:
+        for arm, own in self.requests.groupby("arm", sort=False):
+            note = "median over lives of the device's log; the check that the arm was put to the test"
+            source = f"{len(own)} epochs"
+            self.fact(f"requests.{arm}", float(own["requests"].median()), "requests", n=len(own), source=source, note=note)
+            self.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
+
+    def untried(self, arm: str) -> list[str]:
+        """Returns a sentence if the server made too few requests in the arm's epochs for its latency to have been tried."""
+        median = float(self.requests.loc[self.requests["arm"] == arm, "requests"].median())
+        enough = self.data.decision.enough_requests
+        if median >= enough:
+            return []
+        return [
+            f"in the median epoch the server made {median:g} requests, fewer than the {enough} that put a latency to the test"
+        ]
+
+    def manipulation(self) -> pd.DataFrame:
+        """Returns for each arm the requests that met it and their latency, beside what calibration realised."""
         rows = []
-        for metric, arm in self.contrasts:
-            pairs = qos.paired_log_ratios(self.table, metric, arm=arm, baseline=self.baseline)
-            effect = self._by_life(pairs)
-            differ = stats.blocks_differ_p(pairs["log_ratio"], pairs["life"])
-            name = f"{self.fact_name(metric)}_ratio_by_life.{arm}"
-            self.fact(
-                name,
-                effect.ratio,
-                "ratio",
-                interval=(effect.low, effect.high),
-                n=effect.n,
-                source="means of lives",
-                note=f"{self.metrics[metric]}: {arm} over {self.baseline}, a life counting once",
-            )
-            interval = f"{effect.low:.3g} to {effect.high:.3g}"
+        for arm, own in self.requests.groupby("arm", sort=False):
             rows.append(
                 {
-                    "metric": self.metrics[metric],
                     "arm": arm,
-                    "lives": effect.n,
-                    "ratio": effect.ratio,
-                    "95 % interval": interval,
-                    "p": effect.p,
-                    "p lives differ": differ,
+                    "epochs": len(own),
+                    "requests, median": own["requests"].median(),
+                    "requests, fewest": own["requests"].min(),
+                    "latency, median ms": round(float(own["latency_ms"].median()), 3),
+                    "calibrated ms": round(self.data.dose_ms(str(arm)), 3),
+                    "tried": "; ".join(self.untried(str(arm))) or "yes",
                 }
             )
-        return pd.DataFrame(rows).set_index(["metric", "arm"])
+        return pd.DataFrame(rows).set_index("arm")
 
     def runs(self) -> pd.DataFrame:
         """Returns one row a cell: what ran, how loaded the machine was, what was counted."""
         return self.data.summary()
 
     def power(self) -> pd.DataFrame:
-        """Returns the simulated power of the planned number of pairs, and states it."""
-        decision, rows = self.data.decision, []
-        # The level of the least of the family's p values, the strictest that Holm asks for.
-        alpha = decision.alpha / max(1, len(self.treatments()) * len(self.metrics))
-        questions: dict[Literal["difference", "equivalence"], tuple[float, str]] = {
-            "difference": (log(1 + self.margin), f"an effect of {self.margin:.0%} is found"),
-            "equivalence": (0.0, f"no effect is found equivalent within {self.margin:.0%}"),
-        }
-        for kind, (effect, question) in questions.items():
-            power = stats.simulate_power(
-                kind,
-                self.plan.n,
-                run_sd=decision.planned_run_sd,
-                block_sd=decision.planned_block_sd,
-                rng=self.rng,
-                margin=self.margin,
-                effect=effect,
-                alpha=alpha,
-                simulations=_POWER_SIMULATIONS,
+        """Returns the simulated power of the confirmatory family with the planned number of lives, and states it."""
+        claims = len(self.roles.confirmatory)
+        if claims == 0:
+            return pd.DataFrame({"question": ["every claim here is one of a scan, so no power was planned"]}).set_index(
+                "question"
             )
+        sd, rows = self.data.decision.planned_life_sd, []
+        for name, effect, question in (
+            ("difference", log(1 + self.margin), f"an effect of {self.margin:.0%} is found"),
+            ("equivalence", 0.0, f"no effect is found equivalent within {self.margin:.0%}"),
+        ):
+            shares = stats.family_power(
+                self.plan.lives,
+                claims,
+                sd=sd,
+                effect=effect,
+                margin=self.margin,
+                alpha=self.plan.alpha,
+                rng=self.random(f"power {name}"),
+            )
+            power = shares[0] if name == "difference" else shares[1]
             self.fact(
-                f"power_{kind}",
+                f"power_{name}",
                 power,
                 "probability",
-                n=self.plan.n,
-                source="simulation with the planned standard deviations",
-                note=f"that {question}: {self.plan.n} pairs, level {alpha:.2g}, run SD {decision.planned_run_sd} (log scale)",
+                n=self.plan.lives,
+                source="simulation with the planned standard deviation",
+                note=f"that {question}: {claims} claims (Holm), SD of a life's contrast {sd} (log scale)",
             )
-            rows.append(
-                {"question": question, "pairs": self.plan.n, "power": round(power, 3), "least pairs": self.plan.minimum_n}
-            )
+            rows.append({"question": question, "claims": claims, "lives": self.plan.lives, "power": round(power, 3)})
         return pd.DataFrame(rows).set_index("question")
 
     def effects_table(self) -> pd.DataFrame:
-        """Returns every contrast with interval, p, equivalence and verdict."""
-        return pd.DataFrame(
-            [
+        """Returns every contrast with interval, p, equivalence, sensitivity and verdict."""
+        rows = []
+        for (metric, arm), effect in self.contrasts.items():
+            beside = stats.sensitivity(self.logs[metric, arm].to_numpy(float), rng=self.random(f"flips {metric} {arm}"))
+            found = self.verdicts.get((metric, arm))
+            rows.append(
                 {
                     "metric": self.metrics[metric],
                     "arm": arm,
                     "n": effect.n,
                     "ratio": round(effect.ratio, 3),
-                    "95 % interval": f"{effect.low:.3g} to {effect.high:.3g}",
+                    "interval": f"{effect.low:.3g} to {effect.high:.3g}",
                     "p": effect.p,
-                    "p sign flip": effect.p_sign_flip,
                     "p equivalent": effect.p_equivalent,
-                    "Hodges-Lehmann": round(effect.hodges_lehmann, 3),
-                    "Cliff's delta": round(effect.dominance, 2),
-                    "verdict": self.verdicts[metric, arm].word,
+                    "p sign flip": beside.p_sign_flip,
+                    "without one life": f"{beside.ratio_low:.3g} to {beside.ratio_high:.3g}",
+                    "family": "" if found is None else found.family,
+                    "verdict": "" if found is None else found.word,
+                    **self._without_marked(metric, arm),
                 }
-                for (metric, arm), effect in self.contrasts.items()
-            ]
-        ).set_index(["metric", "arm"])
+            )
+        return pd.DataFrame(rows).set_index(["metric", "arm"])
+
+    def _without_marked(self, metric: str, arm: str) -> dict[str, str]:
+        if self.unmarked is None:
+            return {}
+        _, contrasts, decision = self.unmarked
+        found, effect = decision.verdicts.get((metric, arm)), contrasts[metric, arm]
+        word = "" if found is None else f", {found.word}"
+        return {"without marked lives": f"{effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}], n = {effect.n}{word}"}
 
     def effects(self) -> SVG:
         """Returns the forest plot of all contrasts."""
@@ -284,40 +287,50 @@ class Experiment(Study):
                     "low": effect.low,
                     "high": effect.high,
                     "n": effect.n,
-                    "verdict": self.verdicts[metric, arm].word,
+                    "verdict": self.verdicts[metric, arm].word if (metric, arm) in self.verdicts else "",
                 }
                 for (metric, arm), effect in self.contrasts.items()
             ]
         )
-        return self.figure("effects", plot.forest(rows, margin=self.margin, baseline=self.baseline))
+        return self.figure("effects", plot.forest(rows, margin=self.margin, baseline=self.baseline, level=1 - self.plan.alpha))
 
-    def state_control_claims(self, metrics: Sequence[str]) -> None:
+    def state_control_claims(self) -> None:
         """States what the controls say, for each metric."""
-        for metric in metrics:
-            for role in self._roles:
-                arm, statement = self.data.role(role), self.control_words[role]
-                self._claim(
-                    f"{role}.{self.fact_name(metric)}",
-                    OURS,
-                    metric,
-                    arm,
-                    statement.format(metric=self.metrics[metric], latency=self.data.latency_ms(arm)),
-                )
+        for metric, title in self.metrics.items():
+            kind, positive = self._kind(metric), self.roles.positive[metric]
+            words = {"positive": (positive, self.control_words[kind]), "null": (self.roles.null, self.control_words["null"])}
+            if self.roles.sham is not None:
+                words["sham"] = (self.roles.sham, self.control_words["sham"])
+            delays = {arm.arm: arm.tick_delay_ms for arm in self.data.arms}
+            for role, (arm, statement) in words.items():
+                said = statement.format(metric=title, latency=self.data.latency_ms(arm), delay=delays[arm])
+                self.state_claim(f"{role}.{self.fact_name(metric)}", OURS, metric, arm, said)
 
-    def state_effect_claim(self, name: str, source: str, metric: str, arm: str, statement: str) -> None:
-        """States a claim about a treatment."""
-        self._claim(name, source, metric, arm, statement)
-
-    def _claim(self, name: str, source: str, metric: str, arm: str, statement: str) -> None:
-        verdict = self.verdicts[metric, arm]
+    def state_claim(self, name: str, source: str, metric: str, arm: str, statement: str) -> None:
+        """States the claim about an arm and a metric; a control's own metric has its claim among the controls."""
+        verdict, effect = self.verdicts[metric, arm], self.contrasts[metric, arm]
+        said = [verdict.reason]
+        if verdict.word == "inconclusive":
+            needed = stats.lives_to_decide(effect, verdict, self.plan)
+            said.append("no feasible number of lives would decide" if needed is None else f"{needed} lives would decide")
+        if verdict.family == "scan":
+            said.append(_SCAN)
+        said += [f"without marked lives {text}" for text in self._without_marked(metric, arm).values()]
         self.claim(
             name,
             source=source,
             statement=statement,
             verdict=verdict.word,
-            evidence="; ".join(
-                [verdict.reason, *self.caveats, *self.data.left_out(arm, self.baseline), *self.alike(metric, arm)]
-            ),
-            facts=[f"{self.fact_name(metric)}_ratio.{arm}"],
+            evidence="; ".join([*said, *self.caveats, *self.untried(arm)]),
+            facts=[f"{self.fact_name(metric)}_ratio.{arm}", f"requests.{arm}"],
             n=verdict.n,
         )
+
+    def claimed(self) -> list[stats.Key]:
+        """Returns metric and arm of every claim about a treatment."""
+        return [key for key, found in self.verdicts.items() if found.family != "control"]
+
+
+def epoch_rows(lives: Sequence[LifeTables], tau_ns: int) -> pd.DataFrame:
+    """Returns one row an epoch of all lives; `tau_ns` is the worst latency that an action counts with."""
+    return pd.concat([life.epoch_rows(tau_ns) for life in lives], ignore_index=True)

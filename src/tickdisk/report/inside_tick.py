@@ -35,10 +35,10 @@ class InsideTick(Study):
         check_parameters()
         super().__init__("inside_tick", output)
         self.data = Runs(plan, runs, self.name)
-        lives, self.invalid = self.data.valid_lives()
+        lives = list(self.data.lives())
         self.rng = np.random.default_rng(np.random.SeedSequence(self.data.config.seed if seed is None else seed))
         evidences = [blame.load_life(life.folder, life.manifest) for life in lives]
-        self.invalid += [reason for evidence in evidences for reason in evidence.reasons if reason not in " ".join(self.invalid)]
+        self.invalid = list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons))
         self.blames = [
             blame.attribute(evidence, budget_ns=server.BUDGET_NS, thread=server.TICK_THREAD)
             for evidence in evidences

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import device, player, qos, server, table
+from tickdisk import device, qos, server, table
 from tickdisk.config import Arm, Config, Decision, Scale, parse_config
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
@@ -27,13 +27,32 @@ class LifeTables:
     actions: pd.DataFrame
     epochs: pd.DataFrame
 
+    @property
+    def title(self) -> str:
+        """Returns the words by which a person finds the life."""
+        return f"life {self.block + 1}" if self.name == "life" else f"block {self.block + 1}, {self.name}"
 
-def epoch_rows(life: LifeTables) -> pd.DataFrame:
-    """Returns one row an epoch of the life, with the metrics of its steady part; the block is the `life` of pairing."""
-    timeout_ns = round(player.TIMEOUT_S * 1e9)
-    return qos.epoch_table(
-        life.ticks, life.actions, life.epochs, life=life.block, budget_ns=server.BUDGET_NS, timeout_ns=timeout_ns
-    )
+    @property
+    def marked(self) -> bool:
+        """Whether something outside the system under test disturbed the life at its last replacement, too."""
+        return bool(self.manifest["marked"])
+
+    def epoch_rows(self, tau_ns: int) -> pd.DataFrame:
+        """Returns one row an epoch with the metrics of its steady part; the block is the `life` of the contrasts."""
+        ended = self.manifest["ended"]
+        return qos.epoch_table(
+            self.ticks,
+            self.actions,
+            self.epochs,
+            life=self.block,
+            budget_ns=server.BUDGET_NS,
+            tau_ns=tau_ns,
+            ended_epoch=None if ended is None else ended["epoch"],
+        ).assign(marked=self.marked)
+
+    def requests(self) -> pd.DataFrame:
+        """Returns one row an epoch: the requests that the device's log holds, and their median latency."""
+        return qos.requests_table(table.read("device", self.folder / "device.parquet"), self.epochs, life=self.block)
 
 
 class Runs:
@@ -77,9 +96,22 @@ class Runs:
         """Returns the one arm with this role."""
         return next(arm.arm for arm in self.arms if arm.role == role)
 
+    def positive_for(self, metrics: str) -> str:
+        """Returns the arm that is the positive control of `ticks` or `actions`."""
+        return next(arm.arm for arm in self.arms if arm.positive_for == metrics)
+
     def latency_ms(self, arm: str) -> float:
-        """Returns the read latency of an arm's device in ms."""
+        """Returns the read latency of an arm's device in ms, as its model has it."""
         return device.DeviceModel(**self.manifests[0]["models"][arm]).latency_ns[0] / 1e6
+
+    def dose_ms(self, arm: str) -> float:
+        """Returns the latency in ms that calibration realised for an arm's device on this machine, the mean over cells.
+
+        A device that was not calibrated goes by the latency of its model.
+        """
+        realised = [manifest["realised_ns"][arm] for manifest in self.manifests]
+        known = [value / 1e6 for value in realised if value is not None]
+        return sum(known) / len(known) if known else self.latency_ms(arm)
 
     def lives(self) -> Iterator[LifeTables]:
         """Yields the lives in plan order."""
@@ -94,39 +126,22 @@ class Runs:
                     *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
                 )
 
-    def valid_lives(self) -> tuple[list[LifeTables], list[str]]:
-        """Returns the lives that count and no reasons; when none counts, all of them and why they do not."""
-        lives = list(self.lives())
-        valid = [life for life in lives if not life.manifest["reasons"]]
-        return (valid, []) if valid else (lives, self.reasons())
-
-    def reasons(self) -> list[str]:
-        """Returns why lives do not count, in words, with the block; empty when all do."""
-        return [
-            f"block {manifest['block'] + 1}, {name}: {reason}"
-            for manifest in self.manifests
-            for name, life in manifest["lives"].items()
-            for reason in life["reasons"]
-        ]
-
-    def spoilt_lives(self) -> int:
-        """Returns how many lives do not count."""
-        return sum(bool(life["reasons"]) for manifest in self.manifests for life in manifest["lives"].values())
-
-    def left_out(self, *arms: str) -> list[str]:
-        """Returns a sentence for each arm with lives of its own of which some do not count: what they would say is not known."""
-        said = []
-        for arm in arms:
-            own = [manifest["lives"][arm] for manifest in self.manifests if arm in manifest["lives"]]
-            spoilt = sum(bool(life["reasons"]) for life in own)
-            said += [f"{spoilt} of {len(own)} lives of {arm} did not count"] if spoilt else []
-        return said
+    def not_valid(self) -> dict[str, list[str]]:
+        """Returns for each arm the lives whose clients were short of CPU there, and not at the baseline, in words."""
+        found: dict[str, list[str]] = {}
+        for life in self.lives():
+            for arm, reason in life.manifest["not_valid"].items():
+                found.setdefault(arm, []).append(f"{life.title}: {reason}")
+        return found
 
     def summary(self) -> pd.DataFrame:
         """Returns one row a cell: what ran, how loaded the machine was, what was counted."""
         rows = []
         for manifest in self.manifests:
-            load, lives = manifest["attempts"][-1]["load"], manifest["lives"].values()
+            lives = list(manifest["lives"].values())
+            attempts = [attempt for life in lives for attempt in life["attempts"]]
+            kept = [life["attempts"][-1]["load"] for life in lives]
+            others = [load["other_programs_share"] for load in kept if load["other_programs_share"] is not None]
             rows.append(
                 {
                     "cell": manifest["hash"],
@@ -139,11 +154,12 @@ class Runs:
                     "actions": sum(life["trace_events"] for life in lives),
                     "backlog": max(life["client"]["backlog_max"] for life in lives),
                     "device requests": sum(life["requests"] for life in lives),
-                    "steal": f"{load['steal_share']:.1%}",
-                    "CPU pressure": f"{load['pressure_cpu_share']:.0%}",
-                    "repeats": len(manifest["attempts"]) - 1,
-                    "marked": manifest["marked"] or "",
-                    "not valid": "; ".join(reason for life in lives for reason in life["reasons"]),
+                    "steal": f"{max(load['steal_share'] for load in kept):.1%}",
+                    "other programs": f"{max(others):.1%}" if others else "not known",
+                    "CPU pressure": f"{max(load['pressure_cpu_share'] for load in kept):.0%}",
+                    "replaced lives": len(attempts) - len(lives),
+                    "marked": "; ".join(reason for life in lives for reason in life["marked"]),
+                    "noted": "; ".join(said for life in lives for said in life["noted"]),
                 }
             )
         return pd.DataFrame(rows).set_index("cell")

@@ -1,50 +1,58 @@
-"""Designs, intervals, tests, power and verdicts: arrays in, small dataclasses out; random state is always passed in."""
+"""Contrasts, tests, power and verdicts over server lives: arrays in, small dataclasses out; random state is always passed in."""
 
-from tickdisk.stats.contrast import Contrast, cliffs_delta, contrast, hodges_lehmann, sign_flip_p
-from tickdisk.stats.crossing import Crossing, dose_for_margin
-from tickdisk.stats.decide import Controls, Plan, Verdict, Word, adjusted, check_controls, verdict, verdicts
-from tickdisk.stats.dose import DoseResponse, Slope, dose_response
-from tickdisk.stats.order import OrderEffect, block_contrast, blocks_differ_p, order_effect
-from tickdisk.stats.power import detectable_ratio, needed_n, paired_power, simulate_power
+from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, sensitivity
+from tickdisk.stats.decide import (
+    Controls,
+    Decision,
+    Key,
+    Plan,
+    Roles,
+    Verdict,
+    Word,
+    decide,
+    lives_to_decide,
+    verdict,
+)
+from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
+from tickdisk.stats.families import adjusted, holm
+from tickdisk.stats.order import OrderEffect, order_effect
+from tickdisk.stats.power import detectable_ratio, family_power, needed_lives
 from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interval, quantile
-from tickdisk.stats.resample import QuantileEffect, Shift, block_length, quantile_effect, shift_function, stationary_indices
+from tickdisk.stats.resample import block_length, stationary_indices
 
 __all__ = [
+    "Bounds",
     "Contrast",
     "Controls",
-    "Crossing",
-    "DoseResponse",
+    "Decision",
+    "Key",
     "OrderEffect",
     "Plan",
     "Quantile",
-    "QuantileEffect",
-    "Shift",
+    "Roles",
+    "Sensitivity",
     "Slope",
     "Verdict",
     "Word",
     "adjusted",
-    "block_contrast",
     "block_length",
-    "blocks_differ_p",
-    "check_controls",
-    "cliffs_delta",
     "contrast",
+    "contrasts",
+    "decide",
     "detectable_ratio",
-    "dose_for_margin",
-    "dose_response",
+    "dose_bounds",
     "ecdf",
-    "hodges_lehmann",
+    "family_power",
+    "holm",
+    "life_contrasts",
+    "lives_to_decide",
     "minimum_n",
     "minimum_n_interval",
-    "needed_n",
+    "needed_lives",
     "order_effect",
-    "paired_power",
     "quantile",
-    "quantile_effect",
-    "shift_function",
-    "sign_flip_p",
-    "simulate_power",
+    "sensitivity",
+    "slope",
     "stationary_indices",
     "verdict",
-    "verdicts",
 ]

@@ -1,7 +1,6 @@
-"""The effect of an arm against its baseline, from log ratios paired within cycles or blocks."""
+"""The effect of an arm against its baseline: t tests over the contrasts of server lives."""
 
 from dataclasses import dataclass
-from itertools import product
 from math import exp, log, nan
 
 import numpy as np
@@ -9,181 +8,107 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from tickdisk.errors import TickdiskError
-from tickdisk.stats.power import detectable_log_ratio
 
-EXACT_SIGN_FLIPS = 12
-"""Up to this many pairs all 2^n sign flips are visited; above it they are drawn."""
-_DRAWN_SIGN_FLIPS = 20_000
-_ROUNDING = 1e-12
+_TINY = 1e-12
+"""Below this spread, as a share of the values, contrasts are equal: their interval has no width."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """What n paired log ratios say; every ratio is arm over baseline, NaN where n pairs cannot say it.
+    """The effect that the contrasts of n server lives show; every ratio is arm over baseline, NaN where n lives cannot tell it.
 
-    The intervals are Student's: at n = 3 to 12 they cover 94 to 96 % of simulated normal log ratios and 94 % or more of
-    heavy-tailed ones, where the percentile bootstrap covers 76 % (n = 3) and 83 % (n = 5) and the bootstrap-t is wider
-    (tests/test_stats_contrast.py).
+    A life's contrast is a log ratio, so the intervals are those of Student's t test on the log scale. They cover 95 % of normal
+    contrasts and about as much of heavy-tailed ones (tests/test_stats_coverage.py).
     """
 
     n: int
+    """Lives."""
     ratio: float
     """Geometric mean of the ratios."""
     low: float
     high: float
     """Ends of the 1 - alpha interval of the ratio."""
-    low_90: float
-    high_90: float
-    """Ends of the 1 - 2 alpha interval: inside the margin exactly when `p_equivalent` is below alpha."""
+    low_one_sided: float
+    high_one_sided: float
+    """Ends of the 1 - 2 alpha interval; each is a one-sided bound at level alpha."""
     p: float
-    """Two-sided paired t test of ratio 1."""
-    p_sign_flip: float
-    """Sign-flip permutation test beside it; with n pairs it cannot fall below 2 / 2^n."""
+    """Two-sided t test of ratio 1."""
     p_equivalent: float
     """Two one-sided t tests (TOST) of a ratio outside 1 / (1 + margin) to 1 + margin (Schuirmann 1987)."""
     sd_log: float
     """Standard deviation of the log ratios."""
-    detectable: float
-    """Ratio above 1 that n pairs with this standard deviation would find with 80 % power."""
-    hodges_lehmann: float
-    hodges_lehmann_low: float
-    hodges_lehmann_high: float
-    """Median of the Walsh averages, as a ratio, and its interval from the signed-rank test (Hodges and Lehmann 1963)."""
-    dominance: float
-    dominance_low: float
-    dominance_high: float
-    """Cliff's delta within pairs (1993): share of slower minus faster pairs, -1 to 1, with a Clopper-Pearson interval."""
 
 
-def sign_flip_p(differences: ArrayLike, rng: np.random.Generator) -> float:
-    """Returns the two-sided p of a zero centre: every sign flip up to 12 differences, 20,000 drawn ones above."""
-    values = np.asarray(differences, dtype=float)
-    n = values.size
-    if n == 0:
-        return nan
-    if n <= EXACT_SIGN_FLIPS:
-        signs = np.array(list(product((-1.0, 1.0), repeat=n)))
-    else:
-        signs = np.vstack([np.ones(n), rng.choice((-1.0, 1.0), size=(_DRAWN_SIGN_FLIPS, n))])
-    means = np.abs(signs @ values)
-    return float(np.mean(means >= abs(values.sum()) - _ROUNDING * max(1.0, float(np.abs(values).sum()))))
+@dataclass(frozen=True)
+class Sensitivity:
+    """How much a contrast depends on single lives and on the t distribution; it stands beside the verdict and decides nothing."""
+
+    p_sign_flip: float
+    """Sign-flip permutation test; with n lives it cannot fall below 2 / 2^n."""
+    ratio_low: float
+    ratio_high: float
+    """Least and largest ratio when each life is left out in turn; NaN for fewer than two lives."""
 
 
-def hodges_lehmann(differences: ArrayLike, alpha: float = 0.05) -> tuple[float, float, float]:
-    """Returns the median of the Walsh averages and its interval by inverting the exact signed-rank test.
+def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArray[np.float64]:
+    """Returns each life's contrast of each arm; `log_values` and the result have the shape (..., lives, arms).
 
-    The interval is NaN below the n at which the test can reach alpha (6 at 5 %). Hollander, Wolfe and Chicken (2014), 3.3.
+    The reference of an arm is the mean of the life's two baseline epochs, the columns `baseline` and `null`, or the one of them
+    that is not NaN. The null column holds the A/A contrast, null minus baseline, which is orthogonal to that mean; the baseline
+    column holds NaN.
     """
-    values = np.asarray(differences, dtype=float)
-    n = values.size
-    if n == 0:
-        return nan, nan, nan
-    rows, columns = np.triu_indices(n)
-    walsh = np.sort((values[rows] + values[columns]) / 2)
-    cumulative = np.cumsum(_signed_rank_probabilities(n))
-    rank = int(np.searchsorted(cumulative, alpha / 2, side="right"))
-    if rank == 0:
-        return float(np.median(walsh)), nan, nan
-    return float(np.median(walsh)), float(walsh[rank - 1]), float(walsh[walsh.size - rank])
+    values = np.asarray(log_values, dtype=float)
+    first, second = values[..., [baseline]], values[..., [null]]
+    found = values - np.where(np.isnan(first), second, np.where(np.isnan(second), first, (first + second) / 2))
+    found[..., null] = values[..., null] - values[..., baseline]
+    found[..., baseline] = nan
+    return found
 
 
-def _signed_rank_probabilities(n: int) -> NDArray[np.float64]:
-    """Probabilities of each value of the signed-rank statistic under symmetry, by convolution."""
-    counts = np.ones(1)
-    for rank in range(1, n + 1):
-        step = np.zeros(rank + 1)
-        step[0] = step[rank] = 0.5
-        counts = np.convolve(counts, step)
-    return counts
+def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
+    """Returns the contrast of log ratios, shape (n,), one a life; margin 0.2 means ratios from 1 / 1.2 to 1.2.
 
-
-def cliffs_delta(arm: ArrayLike, baseline: ArrayLike, alpha: float = 0.05) -> tuple[float, float, float]:
-    """Returns Cliff's delta of two independent samples, P(arm > baseline) - P(arm < baseline), and its interval.
-
-    Interval: consistent variance estimate, asymmetric about delta (Cliff 1996; Feng and Cliff 2004); NaN below two values each.
-    """
-    x, y = np.asarray(arm, dtype=float), np.asarray(baseline, dtype=float)
-    if x.size == 0 or y.size == 0:
-        return nan, nan, nan
-    signs = np.sign(x[:, None] - y[None, :])
-    delta = float(signs.mean())
-    if min(x.size, y.size) < 2:  # noqa: PLR2004 - a variance needs two
-        return delta, nan, nan
-    n, m = x.size, y.size
-    by_x, by_y = signs.mean(axis=1) - delta, signs.mean(axis=0) - delta
-    variance = (m**2 * (by_x**2).sum() + n**2 * (by_y**2).sum() - ((signs - delta) ** 2).sum()) / (n * m * (n - 1) * (m - 1))
-    variance = max(variance, (1 - delta**2) / (n * m - 1))
-    if abs(delta) == 1:
-        # With no overlap the variance is zero: P(overlap) is then bounded as a proportion of the smaller sample would be.
-        edge = 1 - 2 * float(stats.beta.ppf(1 - alpha / 2, 1, min(n, m)))
-        return delta, (edge if delta > 0 else -1.0), (1.0 if delta > 0 else -edge)
-    z = float(stats.t.ppf(1 - alpha / 2, n + m - 2))
-    centre, spread = delta - delta**3, z * np.sqrt(variance) * np.sqrt((1 - delta**2) ** 2 + z**2 * variance)
-    scale = 1 - delta**2 + z**2 * variance
-    return delta, float(max(-1.0, (centre - spread) / scale)), float(min(1.0, (centre + spread) / scale))
-
-
-def _dominance(values: NDArray[np.float64], alpha: float) -> tuple[float, float, float]:
-    untied = values[values != 0]
-    if values.size == 0:
-        return nan, nan, nan
-    estimate = float(np.sign(values).mean())
-    if untied.size == 0:
-        return estimate, nan, nan
-    ends = stats.binomtest(int((untied > 0).sum()), untied.size).proportion_ci(1 - alpha)
-    share = untied.size / values.size
-    return estimate, share * (2 * ends.low - 1), share * (2 * ends.high - 1)
-
-
-def _p(t: float, df: int) -> float:
-    return float(stats.t.sf(t, df))
-
-
-def contrast(log_ratios: ArrayLike, *, margin: float, rng: np.random.Generator, alpha: float = 0.05) -> Contrast:
-    """Returns the contrast of log ratios, shape (n,), one a pair; margin 0.2 means ratios from 1 / 1.2 to 1.2.
-
-    Two pairs are the least for an interval; equal log ratios have one of no width. TickdiskError for a value that is not finite.
+    Two lives are the fewest for an interval. TickdiskError for a value that is not finite.
     """
     values = np.asarray(log_ratios, dtype=float)
     if values.ndim != 1 or not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values.ravel()))[0]) if values.ndim == 1 else -1
         raise TickdiskError(
-            f"log ratios must be one finite number a pair (shape {values.shape}, first bad index {bad}); "
-            "leave pairs out whose metric is not estimable, and count them"
+            f"log ratios must be one finite number a life (shape {values.shape}, first bad index {bad}); "
+            "leave lives out whose metric is not estimable, and count them"
         )
-    n = values.size
-    mean = float(values.mean()) if n else nan
-    sd = float(values.std(ddof=1)) if n > 1 else nan
-    limit = log(1 + margin)
-    low = high = low_90 = high_90 = p = p_equivalent = detectable = nan
-    if n > 1 and sd <= _ROUNDING * max(1.0, abs(mean)):
-        low = high = low_90 = high_90 = mean
-        p, p_equivalent, detectable = float(abs(mean) <= _ROUNDING), float(abs(mean) >= limit), 0.0
-    elif n > 1:
-        error, df = sd / n**0.5, n - 1
-        wide, narrow = (error * float(stats.t.ppf(1 - level, df)) for level in (alpha / 2, alpha))
-        low, high, low_90, high_90 = mean - wide, mean + wide, mean - narrow, mean + narrow
-        p = 2 * _p(abs(mean) / error, df)
-        p_equivalent = _p((limit - abs(mean)) / error, df)
-        detectable = detectable_log_ratio(n, sd, alpha=alpha)
-    centre, centre_low, centre_high = hodges_lehmann(values, alpha)
-    dominance, dominance_low, dominance_high = _dominance(values, alpha)
-    return Contrast(
-        n=n,
-        ratio=exp(mean),
-        low=exp(low),
-        high=exp(high),
-        low_90=exp(low_90),
-        high_90=exp(high_90),
-        p=p,
-        p_sign_flip=sign_flip_p(values, rng),
-        p_equivalent=p_equivalent,
-        sd_log=sd,
-        detectable=exp(detectable),
-        hodges_lehmann=exp(centre),
-        hodges_lehmann_low=exp(centre_low),
-        hodges_lehmann_high=exp(centre_high),
-        dominance=dominance,
-        dominance_low=dominance_low,
-        dominance_high=dominance_high,
-    )
+    return contrasts(values[None, :], margin=margin, alpha=alpha)[0]
+
+
+def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Contrast]:
+    """Returns the contrast of each row of finite log ratios, shape (rows, n): the same as `contrast`, many at once."""
+    values = np.asarray(log_ratios, dtype=float)
+    rows, n = values.shape
+    mean = values.mean(axis=1) if n else np.full(rows, nan)
+    if n < 2:  # noqa: PLR2004 - a spread needs two
+        return [Contrast(n, exp(centre), nan, nan, nan, nan, nan, nan, nan) for centre in mean.tolist()]
+    limit, sd = log(1 + margin), values.std(axis=1, ddof=1)
+    equal = sd <= _TINY * np.maximum(1.0, np.abs(mean))
+    # Equal contrasts have no t: any spread stands in for theirs, and their row is written afterwards.
+    spread = np.where(equal[:, None], np.arange(n), values)
+    tested = stats.ttest_1samp(spread, 0.0, axis=1)
+    wide, narrow = (tested.confidence_interval(level) for level in (1 - alpha, 1 - 2 * alpha))
+    above = stats.ttest_1samp(spread, -limit, axis=1, alternative="greater").pvalue
+    below = stats.ttest_1samp(spread, limit, axis=1, alternative="less").pvalue
+    p, p_equivalent = np.asarray(tested.pvalue).copy(), np.maximum(above, below)
+    ends = np.exp(np.column_stack([mean, wide.low, wide.high, narrow.low, narrow.high]))
+    ends[equal] = np.exp(mean[equal])[:, None]
+    p[equal] = np.abs(mean[equal]) <= _TINY
+    p_equivalent[equal] = np.abs(mean[equal]) >= limit
+    columns = np.column_stack([ends, p, p_equivalent, sd])
+    return [Contrast(n, *row) for row in columns.tolist()]
+
+
+def sensitivity(log_ratios: ArrayLike, *, rng: np.random.Generator) -> Sensitivity:
+    """Returns the sign-flip p (every flip up to 13 lives, 9,999 drawn ones above) and the range with each life left out."""
+    values = np.asarray(log_ratios, dtype=float)
+    if values.size < 2:  # noqa: PLR2004 - nothing is left without the only life
+        return Sensitivity(nan, nan, nan)
+    flipped = stats.permutation_test((values,), np.mean, permutation_type="samples", vectorized=True, rng=rng)
+    without = (values.sum() - values) / (values.size - 1)
+    return Sensitivity(float(flipped.pvalue), exp(float(without.min())), exp(float(without.max())))

@@ -1,48 +1,67 @@
 """Verdicts: exactly one of different, equivalent, inconclusive, not valid."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log
 from typing import Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from statsmodels.stats.multitest import multipletests
-
 from tickdisk.stats.contrast import Contrast
-from tickdisk.stats.power import needed_n
+from tickdisk.stats.families import adjusted
+from tickdisk.stats.power import detectable_ratio, needed_lives
 
 Word = Literal["different", "equivalent", "inconclusive", "not valid"]
-Family = Literal["confirmatory", "scan"]
+Family = Literal["confirmatory", "scan", "control"]
+Key = tuple[str, str]
+"""A metric and an arm."""
 MINIMUM_FOR_EQUIVALENCE = 6
-"""Below six pairs "equivalent" is not available: the interval rests on the normality that so few values cannot show."""
-_METHODS: dict[Family, str] = {"confirmatory": "holm", "scan": "fdr_bh"}
+"""Below six lives "equivalent" is not available: the interval rests on the normality that so few values cannot show."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What was fixed before the runs: n pairs, the least that may decide, margin (0.2: 1 / 1.2 to 1.2), two-sided level."""
+    """The rules that were fixed before the runs."""
 
-    n: int
-    minimum_n: int
+    lives: int
+    """Planned server lives, or blocks where a block is the unit."""
+    minimum: int
+    """Lives below which a verdict is not valid."""
+    control_minimum: int
+    """The same for positive controls: few lives find a large effect, and are no proof that there is none."""
     margin: float
-    alpha: float = 0.05
+    """A margin of 0.2 allows ratios from 1 / 1.2 to 1.2."""
+    alpha: float
+    """Two-sided level of every test."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The arms that are controls, and the claims that are confirmatory."""
+
+    null: str
+    sham: str | None
+    positive: Mapping[str, str]
+    """For each metric the arm that must make it longer by construction."""
+    treatments: Sequence[str]
+    """The arms that claims are about."""
+    confirmatory: Collection[Key] = ()
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One word, the reason in a sentence, the pairs that it rests on, the pairs planned, and the pairs that would settle it."""
+    """One word, the reason in a sentence, the lives that it rests on and those planned, and the p values that decided."""
 
     word: Word
     reason: str
     n: int
-    planned_n: int
-    needed_n: int | None = None
+    planned: int
+    family: Family
+    p: float
+    p_equivalent: float
 
 
 @dataclass(frozen=True)
 class Controls:
-    """Verdicts of the controls; `reasons` is empty when claims about treatments may be decided."""
+    """Verdicts of a metric's controls; `reasons` is empty when claims about treatments may be decided."""
 
     positive: Verdict
     null: Verdict
@@ -52,17 +71,67 @@ class Controls:
     reasons: tuple[str, ...]
 
 
-def adjusted(p_values: ArrayLike, family: Family) -> NDArray[np.float64]:
-    """Returns p values adjusted within their family: confirmatory by Holm, scan by Benjamini and Hochberg (1995); NaN stay."""
-    p = np.asarray(p_values, dtype=float)
-    result, usable = np.full(p.shape, np.nan), np.isfinite(p)
-    if usable.any():
-        result[usable] = multipletests(p[usable], method=_METHODS[family])[1]
-    return result
+@dataclass(frozen=True)
+class Decision:
+    """The verdicts of an experiment: on every control and on every claim about a treatment."""
+
+    verdicts: Mapping[Key, Verdict]
+    controls: Mapping[str, Controls]
 
 
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
+def verdict(
+    effect: Contrast,
+    plan: Plan,
+    *,
+    family: Family = "scan",
+    minimum: int | None = None,
+    obstacles: Sequence[str] = (),
+    p: float | None = None,
+    p_equivalent: float | None = None,
+) -> Verdict:
+    """Returns the verdict on a contrast.
+
+    Not valid: an obstacle (a control failed, clients were saturated, a capture is empty), or fewer lives than `minimum` (the
+    plan's) or than planned. Equivalent comes before different: a difference whose whole interval is inside the margin is too
+    small to matter, and the reason says that it is there. `p` and `p_equivalent` replace the contrast's own when they are
+    adjusted for a family.
+    """
+    p = effect.p if p is None else p
+    p_equivalent = effect.p_equivalent if p_equivalent is None else p_equivalent
+    minimum = plan.minimum if minimum is None else minimum
+
+    def say(word: Word, reason: str) -> Verdict:
+        return Verdict(word, reason, effect.n, plan.lives, family, p, p_equivalent)
+
+    found = list(obstacles)
+    if effect.n < minimum:
+        found.append(f"n = {effect.n}, fewer than the {minimum} lives that a verdict needs")
+    elif effect.n < plan.lives:
+        found.append(f"{effect.n} of {plan.lives} planned lives")
+    elif not isfinite(p):
+        found.append(f"n = {effect.n}, which gives no interval")
+    if found:
+        return say("not valid", "; ".join(found))
+    p_word = "p" if p == effect.p else "adjusted p"
+    size = f"ratio {effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}], n = {effect.n}"
+    if effect.n >= MINIMUM_FOR_EQUIVALENCE and p_equivalent < plan.alpha:
+        there = f"; a difference is there ({p_word} = {p:.2g}), smaller than the margin" if p < plan.alpha else ""
+        ends = " to ".join(f"{100 * (end - 1):+.1f} %" for end in (effect.low_one_sided, effect.high_one_sided))
+        level = 100 * (1 - 2 * plan.alpha)
+        return say("equivalent", f"{size}; {level:g} % interval {ends} is inside the margin of {100 * plan.margin:g} %{there}")
+    return say("different" if p < plan.alpha else "inconclusive", f"{size}, {p_word} = {p:.2g}")
+
+
+def lives_to_decide(effect: Contrast, found: Verdict, plan: Plan) -> int | None:
+    """Returns how many lives would decide an inconclusive contrast with 80 % power; None when no feasible number would."""
+    needed = needed_lives(
+        log(effect.ratio),
+        effect.sd_log,
+        margin=plan.margin,
+        alpha_different=_stricter(plan.alpha, effect.p, found.p),
+        alpha_equivalent=_stricter(plan.alpha, effect.p_equivalent, found.p_equivalent),
+    )
+    return None if needed is None else max(needed, effect.n + 1, plan.minimum)
 
 
 def _stricter(alpha: float, p: float, adjusted_p: float) -> float:
@@ -70,113 +139,77 @@ def _stricter(alpha: float, p: float, adjusted_p: float) -> float:
     return alpha * p / adjusted_p if adjusted_p > p > 0 else alpha
 
 
-def _settling(effect: Contrast, plan: Plan, p: float, p_equivalent: float) -> int | None:
-    mean = log(effect.ratio)
-    level = _stricter(plan.alpha, effect.p, p)
-    kinds = [needed_n("difference", effect=mean, sd=effect.sd_log, margin=plan.margin, alpha=level)]
-    if abs(mean) < log(1 + plan.margin):
-        level = _stricter(plan.alpha, effect.p_equivalent, p_equivalent)
-        equivalence = needed_n("equivalence", effect=mean, sd=effect.sd_log, margin=plan.margin, alpha=level)
-        kinds.append(None if equivalence is None else max(equivalence, MINIMUM_FOR_EQUIVALENCE))
-    found = [n for n in kinds if n is not None]
-    return max(min(found), effect.n + 1, plan.minimum_n) if found else None
-
-
-def verdict(
-    effect: Contrast,
+def decide(
+    effects: Mapping[Key, Contrast],
     plan: Plan,
+    roles: Roles,
     *,
-    controls: Controls | None = None,
-    invalid: Sequence[str] = (),
-    p: float | None = None,
-    p_equivalent: float | None = None,
-) -> Verdict:
-    """Returns the verdict on a contrast.
+    obstacles: Sequence[str] = (),
+    of_arms: Mapping[str, Sequence[str]] | None = None,
+) -> Decision:
+    """Returns the verdicts of an experiment from the contrast of every metric and arm.
 
-    Not valid: reasons in `invalid` (client saturated, capture empty), fewer pairs than the minimum or than planned, or a control
-    that failed. Equivalent comes before different: a difference whose whole 90 % interval is inside the margin is too small to
-    matter, and the reason says that it is there. `p` and `p_equivalent` replace the contrast's own when adjusted for a family.
+    Each positive control is the gate of its own metric and is tested by itself. Null and sham controls of all metrics are one
+    Holm family, so that chance fails one of them in at most `alpha` of all experiments. The confirmatory claims are one Holm
+    family, and all other claims are a scan. `obstacles` keep every claim from being decided, `of_arms` those about an arm.
     """
-    p = effect.p if p is None else p
-    p_equivalent = effect.p_equivalent if p_equivalent is None else p_equivalent
+    own = {} if of_arms is None else of_arms
+    metrics = list(roles.positive)
+    quiet = [arm for arm in (roles.null, roles.sham) if arm is not None]
+    control_keys = [(metric, arm) for metric in metrics for arm in quiet]
+    p = _adjusted(effects, control_keys, "p", "confirmatory")
+    p_equivalent = _adjusted(effects, control_keys, "p_equivalent", "confirmatory")
+    verdicts: dict[Key, Verdict] = {}
+    controls: dict[str, Controls] = {}
+    for metric in metrics:
+        key = (metric, roles.positive[metric])
+        stands = [*obstacles, *own.get(key[1], ())]
+        verdicts[key] = verdict(effects[key], plan, family="control", minimum=plan.control_minimum, obstacles=stands)
+        for arm in quiet:
+            verdicts[metric, arm] = verdict(
+                effects[metric, arm],
+                plan,
+                family="control",
+                obstacles=[*obstacles, *own.get(arm, ())],
+                p=p[metric, arm],
+                p_equivalent=p_equivalent[metric, arm],
+            )
+        controls[metric] = _controls(effects, verdicts, plan, roles, metric)
+    claims = [(metric, arm) for metric in metrics for arm in roles.treatments if (metric, arm) not in verdicts]
+    families: dict[Literal["confirmatory", "scan"], list[Key]] = {
+        "confirmatory": [key for key in claims if key in roles.confirmatory],
+        "scan": [key for key in claims if key not in roles.confirmatory],
+    }
+    for family, keys in families.items():
+        p = _adjusted(effects, keys, "p", family)
+        p_equivalent = _adjusted(effects, keys, "p_equivalent", family)
+        for key in keys:
+            stands = [*obstacles, *own.get(key[1], ()), *controls[key[0]].reasons]
+            verdicts[key] = verdict(effects[key], plan, family=family, obstacles=stands, p=p[key], p_equivalent=p_equivalent[key])
+    return Decision(verdicts, controls)
 
-    def say(word: Word, reason: str, needed: int | None = None) -> Verdict:
-        return Verdict(word, reason, effect.n, plan.n, needed)
 
-    obstacles = list(invalid)
-    if effect.n < plan.minimum_n:
-        obstacles.append(f"n = {effect.n}, fewer than the {plan.minimum_n} pairs that a verdict needs")
-    elif effect.n < plan.n:
-        obstacles.append(f"{effect.n} of {plan.n} planned pairs")
-    elif not isfinite(p):
-        obstacles.append(f"n = {effect.n}, which gives no interval")
-    obstacles += controls.reasons if controls is not None else ()
-    if obstacles:
-        return say("not valid", "; ".join(obstacles), plan.minimum_n if effect.n < plan.minimum_n else None)
-    p_word = "p" if p == effect.p else "adjusted p"
-    size = f"ratio {effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}], n = {effect.n}"
-    if effect.n >= MINIMUM_FOR_EQUIVALENCE and p_equivalent < plan.alpha:
-        there = f"; a difference is there ({p_word} = {p:.2g}), smaller than the margin" if p < plan.alpha else ""
-        interval = f"{_percent(effect.low_90)} to {_percent(effect.high_90)}"
-        return say("equivalent", f"{size}; 90 % interval {interval} is inside the margin of {100 * plan.margin:g} %{there}")
-    if p < plan.alpha:
-        return say("different", f"{size}, {p_word} = {p:.2g}")
-    needed = _settling(effect, plan, p, p_equivalent)
-    return say(
-        "inconclusive",
-        f"{size}, {p_word} = {p:.2g}; "
-        + ("no feasible number of pairs would decide" if needed is None else f"{needed} pairs would decide"),
-        needed,
-    )
+def _adjusted(
+    effects: Mapping[Key, Contrast],
+    keys: Sequence[Key],
+    test: Literal["p", "p_equivalent"],
+    family: Literal["confirmatory", "scan"],
+) -> dict[Key, float]:
+    return dict(zip(keys, adjusted([getattr(effects[key], test) for key in keys], family).tolist(), strict=True))
 
 
-def check_controls(
-    positive: Contrast,
-    null: Contrast,
-    sham: Contrast | None,
-    plan: Plan,
-    *,
-    null_plan: Plan | None = None,
-    invalid: Sequence[str] = (),
-    p: Sequence[float] | None = None,
-    p_equivalent: Sequence[float] | None = None,
+def _controls(
+    effects: Mapping[Key, Contrast], verdicts: Mapping[Key, Verdict], plan: Plan, roles: Roles, metric: str
 ) -> Controls:
-    """Returns the verdicts of the controls, and what follows for the treatments.
-
-    The positive control must be different and slower; the null control (A/A) and the sham must not be different. `null_plan`, for
-    these two, may ask for more pairs than `plan`: few find a large effect, and are no proof that there is none. `p` and
-    `p_equivalent`, in this order, replace the contrasts' own when adjusted for a family.
-    """
-    null_plan = plan if null_plan is None else null_plan
-    own: Sequence[float | None] = (None, None, None)
-    levels = list(zip(own if p is None else p, own if p_equivalent is None else p_equivalent, strict=True))
-    found, null_found, sham_found = (
-        None if effect is None else verdict(effect, each, invalid=invalid, p=level, p_equivalent=equivalent)
-        for effect, each, (level, equivalent) in zip((positive, null, sham), (plan, null_plan, null_plan), levels, strict=True)
-    )
-    assert found is not None
-    assert null_found is not None
+    """The positive control must be different and slower; the null control (A/A) and the sham must not be different."""
+    arm = roles.positive[metric]
+    positive, null = verdicts[metric, arm], verdicts[metric, roles.null]
+    sham = None if roles.sham is None else verdicts[metric, roles.sham]
     reasons = []
-    if found.word != "different" or positive.ratio <= 1:
-        reasons.append(f"the positive control was not found slower ({found.word}: {found.reason})")
-    for name, control in (("null control (A/A)", null_found), ("sham", sham_found)):
+    if positive.word != "different" or effects[metric, arm].ratio <= 1:
+        reasons.append(f"the positive control was not found slower ({positive.word}: {positive.reason})")
+    for name, control in (("null control (A/A)", null), ("sham", sham)):
         if control is not None and control.word in ("different", "not valid"):
             reasons.append(f"the {name} is {control.word} ({control.reason})")
-    return Controls(found, null_found, sham_found, null.detectable, tuple(reasons))
-
-
-def verdicts(
-    effects: Mapping[str, Contrast],
-    plan: Plan,
-    *,
-    controls: Controls | None = None,
-    invalid: Sequence[str] = (),
-    family: Family = "confirmatory",
-) -> dict[str, Verdict]:
-    """Returns one verdict a contrast, tests of difference and tests of equivalence each adjusted over the whole family."""
-    p = adjusted([effect.p for effect in effects.values()], family)
-    p_equivalent = adjusted([effect.p_equivalent for effect in effects.values()], family)
-    return {
-        name: verdict(effect, plan, controls=controls, invalid=invalid, p=float(own), p_equivalent=float(own_equivalent))
-        for (name, effect), own, own_equivalent in zip(effects.items(), p, p_equivalent, strict=True)
-    }
+    spread = effects[metric, roles.null]
+    return Controls(positive, null, sham, detectable_ratio(spread.n, spread.sd_log, alpha=plan.alpha), tuple(reasons))

@@ -1,101 +1,84 @@
-"""Power before promise: what n pairs can show, simulated and in closed form."""
+"""Power before promise: the verdicts that a number of lives can reach, and the number of lives that a verdict needs."""
 
-from math import exp, log, nan
-from typing import Literal
+from functools import cache
+from math import ceil, exp, isfinite, log, nan
 
 import numpy as np
 from scipy import stats
+from statsmodels.stats.power import TTestPower
 
-Kind = Literal["difference", "equivalence"]
-_MOST_PAIRS = 100_000
+from tickdisk.stats.families import holm
+
+_MOST_LIVES = 100_000
+_POWER = 0.8
+_EACH_SIDE = 0.9
+"""Power of each of TOST's two tests that gives both of them together at least `_POWER`."""
 
 
-def simulate_power(
-    kind: Kind,
+def family_power(
     n: int,
+    claims: int,
     *,
-    run_sd: float,
-    block_sd: float,
+    sd: float,
+    effect: float,
+    margin: float,
+    alpha: float,
     rng: np.random.Generator,
-    margin: float = 0.2,
-    effect: float = 0.0,
-    alpha: float = 0.05,
-    paired: bool = True,
-    simulations: int = 10_000,
-) -> float:
-    """Returns the share of simulated experiments that reach the verdict `kind` with n runs an arm.
+    simulations: int = 4000,
+) -> tuple[float, float]:
+    """Returns the shares of a family's claims found different and found equivalent, each Holm-adjusted, in simulated experiments.
 
-    A run's log metric is its block's (SD `block_sd`) plus its own (SD `run_sd`); the arm's is `effect`, a log ratio, higher.
-    "difference": two-sided t test at alpha; "equivalence": TOST with ratios within 1 + margin. Unpaired, for comparison:
-    the same runs analysed by Welch's test, as if the blocks were not known. One run decides nothing.
+    Each of the `claims` rests on n life contrasts with mean `effect` (a log ratio) and standard deviation `sd`.
     """
-    if n < 2:  # noqa: PLR2004 - a variance needs two
-        return 0.0
-    baseline, arm = rng.normal(0, run_sd, (2, simulations, n)) + rng.normal(0, block_sd, (simulations, n))
-    if paired:
-        error = (arm - baseline).std(axis=1, ddof=1) / n**0.5
-        df = np.full(simulations, n - 1.0)
-    else:
-        parts = np.stack([baseline.var(axis=1, ddof=1), arm.var(axis=1, ddof=1)]) / n
-        error = np.sqrt(parts.sum(axis=0))
-        df = (n - 1) * parts.sum(axis=0) ** 2 / (parts**2).sum(axis=0)
-    mean = arm.mean(axis=1) - baseline.mean(axis=1) + effect
-    if kind == "difference":
-        found = np.abs(mean) / error > stats.t.ppf(1 - alpha / 2, df)
-    else:
-        found = (log(1 + margin) - np.abs(mean)) / error > stats.t.ppf(1 - alpha, df)
-    return float(found.mean())
+    if n < 2:  # noqa: PLR2004 - a spread needs two
+        return 0.0, 0.0
+    values = rng.normal(effect, sd, (simulations, claims, n))
+    limit = log(1 + margin)
+    p = stats.ttest_1samp(values, 0.0, axis=-1).pvalue
+    above = stats.ttest_1samp(values, -limit, axis=-1, alternative="greater").pvalue
+    below = stats.ttest_1samp(values, limit, axis=-1, alternative="less").pvalue
+    return float(np.mean(holm(p) < alpha)), float(np.mean(holm(np.maximum(above, below)) < alpha))
 
 
-def paired_power(kind: Kind, n: int, *, effect: float, sd: float, margin: float = 0.2, alpha: float = 0.05) -> float:
-    """Returns the power of n paired log ratios with mean `effect` and standard deviation `sd`, from the non-central t.
+def needed_lives(mean: float, sd: float, *, margin: float, alpha_different: float, alpha_equivalent: float) -> int | None:
+    """Returns the least number of lives with which one of both tests has 80 % power for this mean and SD; None above 100,000.
 
-    TOST: Phillips's (1990) approximation, which ignores that both one-sided tests share a standard error.
+    The mean is a log ratio. For equivalence each of the two one-sided tests is asked for 90 %, so that both have 80 %.
     """
-    if n < 2 or sd <= 0:  # noqa: PLR2004 - a variance needs two
-        return nan
-    df, error = n - 1, sd / n**0.5
-    if kind == "difference":
-        critical = float(stats.t.ppf(1 - alpha / 2, df))
-        shift = min(abs(effect) / error, 37.0)
-        return float(stats.nct.sf(critical, df, shift) + stats.nct.cdf(-critical, df, shift))
-    critical, limit = float(stats.t.ppf(1 - alpha, df)), log(1 + margin)
-    inside, outside = ((limit + sign * effect) / error for sign in (1, -1))
-    return max(0.0, float(stats.nct.sf(critical, df, min(inside, 37.0)) + stats.nct.sf(critical, df, min(outside, 37.0)) - 1))
+    if not (isfinite(mean) and sd > 0):
+        return None
+    inside = log(1 + margin) - abs(mean)
+    asked = [(abs(mean), alpha_different, _POWER, "two-sided"), (inside, alpha_equivalent, _EACH_SIDE, "larger")]
+    found = [_lives(distance / sd, alpha, power, side) for distance, alpha, power, side in asked if distance > 0]
+    return min((n for n in found if n is not None), default=None)
 
 
-def needed_n(kind: Kind, *, effect: float, sd: float, margin: float = 0.2, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Returns the least number of pairs that reaches `power` for this mean and SD of the log ratios; None above 100,000."""
+def _lives(effect_size: float, alpha: float, power: float, alternative: str) -> int | None:
+    test = TTestPower()
 
     def enough(n: int) -> bool:
-        return paired_power(kind, n, effect=effect, sd=sd, margin=margin, alpha=alpha) >= power
+        # Far beyond certainty the non-central t distribution is no number.
+        return not float(test.power(effect_size, n, alpha, alternative=alternative)) < power
 
     high = 2
     while not enough(high):
         high *= 2
-        if high > _MOST_PAIRS:
+        if high > _MOST_LIVES:
             return None
     low = high // 2
     while high - low > 1:
-        middle = (low + high) // 2
+        middle = ceil((low + high) / 2)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 
-def detectable_log_ratio(n: int, sd: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Returns the log ratio that a two-sided paired t test with n pairs finds with the given power; NaN below two pairs."""
-    if n < 2 or not sd > 0:  # noqa: PLR2004 - a variance needs two
+def detectable_ratio(n: int, sd: float, *, alpha: float) -> float:
+    """Returns the ratio above 1 that a t test over n life contrasts with this SD finds with 80 % power; NaN below two lives."""
+    if n < 2 or not sd > 0:  # noqa: PLR2004 - a spread needs two
         return nan
-    critical, df = float(stats.t.ppf(1 - alpha / 2, n - 1)), n - 1
-    # Solve for the non-centrality; the far tail adds less than its own digits.
-    low, high = 0.0, critical + 40.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        reached = float(stats.nct.sf(critical, df, middle)) >= power
-        low, high = (low, middle) if reached else (middle, high)
-    return float(high * sd / n**0.5)
+    return exp(sd * _detectable_effect_size(n, alpha))
 
 
-def detectable_ratio(n: int, sd: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Returns `detectable_log_ratio` as a ratio above 1: the minimum detectable effect."""
-    return exp(detectable_log_ratio(n, sd, alpha=alpha, power=power))
+@cache
+def _detectable_effect_size(n: int, alpha: float) -> float:
+    return float(TTestPower().solve_power(nobs=n, alpha=alpha, power=_POWER, alternative="two-sided"))
