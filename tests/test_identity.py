@@ -12,7 +12,7 @@ from tickdisk import _native, device, sources
 from tickdisk.config import ExperimentName, load_arms, load_config
 from tickdisk.errors import TickdiskError
 from tickdisk.project import project
-from tickdisk.project.identity import _CELL, _PLANNED, PRODUCTS, Identity, Product
+from tickdisk.project.identity import _CELL, _PLANNED, _UNCAPTURED, _WORLD, PRODUCTS, Identity, Product
 from tickdisk.sources.closure import closure
 from tickdisk.sources.native import PARTS, REGISTERED, all_code, part_files
 
@@ -150,11 +150,16 @@ def folder(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-def products(server: str = "Luanti 5", **compilers: str) -> dict[str, Any]:
-    """Returns what each product in this folder is named after: two that differ are not the same result."""
+def project_here(server: str = "Luanti 5", **compilers: str) -> project.Project:
+    """Returns the project in this folder, on a machine with these compilers and this server."""
     toolchains = sources.Toolchains(**{"rustc": "rustc 1", "go": "go 1", "native": "", "players": "", **compilers})
     identity = Identity(sources.Checkout(Path.cwd()), toolchains, server)
-    own = project.Project(load_config(), tuple(load_arms()), device.load_devices(project.DEVICES_PATH), identity)
+    return project.Project(load_config(), tuple(load_arms()), device.load_devices(project.DEVICES_PATH), identity)
+
+
+def products(**changed: str) -> dict[str, Any]:
+    """Returns what each product in this folder is named after: two that differ are not the same result."""
+    own = project_here(**changed)
     return {
         **{experiment: [cell.hash for cell in own.cells if cell.experiment == experiment] for experiment in LIVE},
         **{name: own.computing(name) for name in PRODUCTS},
@@ -272,6 +277,22 @@ def test_a_change_at_a_place(
 @pytest.mark.usefixtures("folder")
 def test_another_compiler_or_server(changed: dict[str, str], out_of_date: set[str], before: dict[str, Any]) -> None:
     assert differing(before, products(**changed)) == out_of_date
+
+
+def test_a_notebook_asks_for_the_cells_of_its_own_experiment(folder: Path, edited: list[tuple[Path, str]]) -> None:
+    path, before = folder / "src/tickdisk/trace/record.py", project_here()
+    edited.append((path, path.read_text()))
+    path.write_text(edited[-1][1] + CODE[".py"])
+    after = project_here()
+    names = {name.removesuffix(".ipynb") for name in NOTEBOOKS}
+    assert {name for name in names if before.asked_digest(name) != after.asked_digest(name)} == CAPTURED
+    assert before.plan_digest != after.plan_digest
+
+
+def test_what_makes_the_world_makes_every_cell() -> None:
+    """Else cells of one name could have run on worlds of two."""
+    world, cell = (closure(product.starts, ROOT / "src/tickdisk", product.stops).code.keys() for product in (_WORLD, _UNCAPTURED))
+    assert world < cell
 
 
 def used_of(door: str, path: Path) -> set[str]:
