@@ -280,13 +280,14 @@ def test_another_compiler_or_server(changed: dict[str, str], out_of_date: set[st
 
 
 def test_a_notebook_asks_for_the_cells_of_its_own_experiment(folder: Path, edited: list[tuple[Path, str]]) -> None:
-    path, before = folder / "src/tickdisk/trace/record.py", project_here()
+    def asked() -> dict[str, str]:
+        own = project_here()
+        return {name: own.asked_digest(name.removesuffix(".ipynb")) for name in NOTEBOOKS} | {"page": own.plan_digest}
+
+    path, before = folder / "src/tickdisk/trace/record.py", asked()
     edited.append((path, path.read_text()))
     path.write_text(edited[-1][1] + CODE[".py"])
-    after = project_here()
-    names = {name.removesuffix(".ipynb") for name in NOTEBOOKS}
-    assert {name for name in names if before.asked_digest(name) != after.asked_digest(name)} == CAPTURED
-    assert before.plan_digest != after.plan_digest
+    assert differing(before, asked()) == {f"{experiment}.ipynb" for experiment in CAPTURED} | {"page"}
 
 
 def test_what_makes_the_world_makes_every_cell() -> None:
