@@ -49,13 +49,13 @@ def small(values: dict[str, Any]) -> dict[str, Any]:
     scale = values["scales"]["smoke"]
     scale["world"]["edge_blocks"] = 40
     scale["calibration"]["seconds_per_job"] = 0.2
-    scale["switchback"] |= {"cycles": 1, "warm_up_s": 3, "players": 2, "save_period_s": 0.7}
+    scale["switchback"] |= {"lives": 1, "warm_up_s": 3, "players": 2, "save_period_s": 0.7}
     scale["join_burst"] |= {"blocks": 2, "players": 2, "burst_s": 0.5, "stay_s": 1}
     scale["inside_tick"] |= {"warm_up_s": 4, "stalls": 2, "players": 2, "teleport_period_s": 0.7}
     scale["accesses"] |= {"lives": 1, "players": 2, "seconds": 15, "first_seconds": 15}
     scale["capture_cost"] |= {"warm_up_s": 3, "epoch_s": 4, "cut_s": 2, "players": 2}
     scale["store"] |= {"rows": 20_000, "save_s": 0.3}
-    values["limits"]["client_lag_ms"] = 200  # a shared machine's noise is not what these tests are about
+    values["limits"] |= {"client_lag_ms": 200, "other_programs_share": 0.9}  # a shared machine's noise is not their subject
     return values | {"scale": "smoke", "port": PORT, "device_size_mib": 512}
 
 

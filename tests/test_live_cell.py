@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import BIN, left
 
-from tickdisk import table
+from tickdisk import host, table
 from tickdisk.run import MANIFEST
 
 pytestmark = pytest.mark.live
@@ -62,9 +62,30 @@ def _life(folder: Path, name: str) -> pd.DataFrame:
 
 def test_the_cell_is_whole_and_valid(switchback: Path) -> None:
     manifest = json.loads((switchback / MANIFEST).read_text())
-    assert manifest["lives"]["life"]["reasons"] == []
-    assert manifest["lives"]["life"]["server_problems"] == []
+    life = manifest["lives"]["life"]
+    assert life["marked"] == []
+    assert life["not_valid"] == {}
+    assert life["server_problems"] == []
+    assert life["ended"] is None
+    assert [attempt["reasons"] for attempt in life["attempts"]] == [[]]
     assert left() == ([], [], [])
+
+
+def test_the_manifest_names_the_machine_and_what_it_makes_of_every_latency(switchback: Path) -> None:
+    manifest = json.loads((switchback / MANIFEST).read_text())
+    assert manifest["machine"] == host.machine()
+    assert manifest["realised_ns"].keys() == manifest["models"].keys()
+    for arm, realised_ns in manifest["realised_ns"].items():
+        assert 0.8 < realised_ns / manifest["models"][arm]["read_latency_ns"] < 1.5, arm  # of a p50 after 0.2 s
+
+
+def test_lags_of_the_clients_are_told_for_every_second_of_the_life(switchback: Path) -> None:
+    manifest = json.loads((switchback / MANIFEST).read_text())
+    seconds = manifest["lives"]["life"]["client"]["lag_seconds"]
+    last = int(_life(switchback, "epochs")["end_ns"].max() - manifest["lives"]["life"]["started_ns"]) // 10**9
+    assert {second["second"] for second in seconds} >= set(range(last))
+    # Two players update their position ten times a second.
+    assert all(10 <= second["samples"] <= 60 for second in seconds if 2 <= second["second"] < last)
 
 
 def test_every_event_of_the_trace_has_one_action(switchback: Path) -> None:
@@ -82,7 +103,7 @@ def test_every_event_of_the_trace_has_one_action(switchback: Path) -> None:
 def test_ticks_are_numbered_without_a_gap(switchback: Path) -> None:
     ticks = _life(switchback, "ticks")
     assert (ticks["tick"].diff().dropna() == 1).all()
-    assert ticks["players"].max() == 2
+    assert ticks["players"].max() == 3  # two that roam, and one that delays ticks in an arm
     seconds = (ticks["start_ns"].iloc[-1] - ticks["start_ns"].iloc[0]) / 1e9
     assert 0.3 * seconds / 0.09 < len(ticks) <= seconds / 0.09 + 2
 
@@ -109,9 +130,10 @@ def test_one_marker_is_seen_by_players_probe_and_device_within_a_millisecond(swi
     actions, requests = _life(switchback, "actions"), _life(switchback, "device")
     asked = actions[actions["action"] == "marker"].sort_values("due_ns")
     assert asked["outcome"].tolist() == ["completed", "completed"]
-    assert len(life["markers"]) == 2
+    seen = sorted((marker for marker in life["markers"] if marker["name"] != "burn"), key=lambda marker: marker["before_ns"])
+    assert [marker["name"] for marker in seen] == ["read0", "read1"]
     reads = requests.loc[requests["op"] == "read", "arrival_ns"]
-    for action, marker in zip(asked.itertuples(), sorted(life["markers"], key=lambda seen: seen["before_ns"]), strict=True):
+    for action, marker in zip(asked.itertuples(), seen, strict=True):
         assert action.issued_ns - 1_000_000 <= marker["before_ns"] <= marker["after_ns"] <= action.completed_ns + 1_000_000
         assert reads.between(marker["before_ns"] - 1_000_000, marker["after_ns"] + 1_000_000).any()
     assert life["clock_disagreement_ns"] <= 1_000_000

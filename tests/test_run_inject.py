@@ -10,7 +10,7 @@ NO_MARKERS = pd.DataFrame({"name": [], "before_ns": [], "after_ns": []})
 
 
 def test_stalls_belong_to_the_plan_that_armed_them() -> None:
-    planned = [Injection("device_stall", 1.0), Injection("cpu_stall", 2.0), Injection("device_stall", 3.0)]
+    planned = [Injection("device_stall", 1.0, 500), Injection("cpu_stall", 2.0, 500), Injection("device_stall", 3.0, 500)]
     markers = pd.DataFrame({"name": ["read0", "burn"], "before_ns": [0, 102 * S], "after_ns": [1, 103 * S]})
     found = injections_table(planned, 100 * S, [[101 * S + 5, 102 * S], [103 * S, 104 * S]], markers)
     assert found.to_dict("records") == [
@@ -21,10 +21,10 @@ def test_stalls_belong_to_the_plan_that_armed_them() -> None:
 
 
 def test_a_stall_that_no_request_met_did_not_take_place() -> None:
-    planned = [Injection("device_stall", 1.0), Injection("device_stall", 3.0)]
+    planned = [Injection("device_stall", 1.0, 500), Injection("device_stall", 3.0, 500)]
     found = injections_table(planned, 0, [[4 * S, 5 * S]], NO_MARKERS)
     assert found["due_ns"].tolist() == [3 * S]
 
 
 def test_what_nobody_planned_is_not_an_injection() -> None:
-    assert injections_table([Injection("device_stall", 1.0)], 0, [[S // 2, S]], NO_MARKERS).empty
+    assert injections_table([Injection("device_stall", 1.0, 500)], 0, [[S // 2, S]], NO_MARKERS).empty

@@ -1,12 +1,15 @@
-"""What a life's device draws."""
+"""What a life's device draws, and the ticks of a server that ended by itself."""
 
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pytest
 
-from tickdisk import device
+from tickdisk import device, table
 from tickdisk.config import Life
-from tickdisk.run.life import device_seed
+from tickdisk.errors import TickdiskError
+from tickdisk.run.life import device_seed, ticks_of
 
 DEVICES = device.load_devices(Path(__file__).parent.parent / "data/devices.yaml")
 
@@ -26,3 +29,37 @@ def test_what_draws_nothing_is_the_same_device_in_all() -> None:
     model, arrivals_ns = DEVICES["sata_ssd"], np.arange(100) * 10**6
     other = model.with_seed(device_seed(model, Life("life", "ssd", 7, 1.0, ()), 3))
     assert device.simulate(other, arrivals_ns, 0, 0, 4096).tolist() == device.simulate(model, arrivals_ns, 0, 0, 4096).tolist()
+
+
+SAMPLES = pd.DataFrame(
+    {"monotonic_ns": [0, 10**9], "monotonic_raw_ns": [0, 10**9], "realtime_ns": [0, 10**9], "uncertainty_ns": [1, 1]}
+)
+
+
+def test_a_server_that_ended_by_itself_leaves_the_ticks_it_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "ticks.csv"
+    path.write_text("tickdisk_probe,1,monotonic_raw_us\nt,1,100000,90000,0\nt,2,190000,90000,2\nt,3,28")
+    ticks = ticks_of(path, SAMPLES, ended=True)
+    assert ticks.table["start_ns"].tolist() == [100_000_000, 190_000_000]
+    assert (ticks.summary["complete"], ticks.summary["rejected"], ticks.summary["missing"]) == (False, 1, 0)
+
+
+@pytest.mark.parametrize("text", [None, "", "tickdisk_probe,1,monotonic_raw_us\n"])
+def test_a_server_that_ended_before_its_first_tick_leaves_empty_tables(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "ticks.csv"
+    if text is not None:
+        path.write_text(text)
+    ticks = ticks_of(path, SAMPLES, ended=True)
+    table.write("ticks", tmp_path / "ticks.parquet", ticks.table)
+    assert len(table.read("ticks", tmp_path / "ticks.parquet")) == 0
+    table.write("epochs", tmp_path / "epochs.parquet", pd.DataFrame([], columns=table.SCHEMAS["epochs"].names))
+    assert len(table.read("epochs", tmp_path / "epochs.parquet")) == 0
+    # Of a server that went on to its end it is an error: the probe did not do its work.
+    with pytest.raises(TickdiskError, match=r"ticks\.csv"):
+        ticks_of(path, SAMPLES, ended=False)
+
+
+def test_the_summary_of_no_ticks_has_what_the_summary_of_ticks_has(tmp_path: Path) -> None:
+    path = tmp_path / "ticks.csv"
+    path.write_text("tickdisk_probe,1,monotonic_raw_us\nt,1,100000,90000,0\n")
+    assert set(ticks_of(path, SAMPLES, ended=True).summary) == set(ticks_of(tmp_path / "none", SAMPLES, ended=True).summary)

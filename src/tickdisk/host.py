@@ -121,11 +121,12 @@ def _programs() -> _Programs:
             if child.pid not in ours:
                 ours[child.pid] = child
                 waiting.append(child.pid)
-    kernel = {(each.pid, each.started): each.own for each in children.get(_KTHREADD, ())} if _shows_kernel() else None
+    kernel = {(each.pid, each.started): each.own for each in children.get(_KTHREADD, ())} if shows_kernel_threads() else None
     return _Programs(sum(each.own + each.waited for each in ours.values()), kernel)
 
 
-def _shows_kernel() -> bool:
+def shows_kernel_threads() -> bool:
+    """Returns whether the kernel's threads can be seen; a pid namespace of its own hides them."""
     try:
         return Path(f"/proc/{_KTHREADD}/comm").read_text().strip() == "kthreadd"
     except (FileNotFoundError, ProcessLookupError):

@@ -29,6 +29,7 @@ from tickdisk.calibrate.record import (
     floor_ns,
     interpolate_floor,
     load_calibration,
+    realised_ns,
     tails,
 )
 from tickdisk.calibrate.settle import Settled, ramp_s, settle
@@ -78,6 +79,7 @@ __all__ = [
     "parse_log",
     "percentile_ns",
     "ramp_s",
+    "realised_ns",
     "run_job",
     "settle",
     "settle_tails",

@@ -144,6 +144,12 @@ def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
     return interpolate_floor(calibration, model.latency_ns[0]) if found is None else found.floor_ns
 
 
+def realised_ns(calibration: Calibration, model: DeviceModel) -> int | None:
+    """Returns the latency that this machine makes of `model` (p50 at queue depth 1); None if it was not calibrated."""
+    found = _calibrated(calibration, model)
+    return None if found is None else found.p50_ns
+
+
 def deep_floors(calibration: Calibration, model: DeviceModel) -> list[tuple[int, int]]:
     """Returns what the floor for `model` is with more requests in flight (their number, ns); empty if it was not calibrated."""
     found = _calibrated(calibration, model)

@@ -1,4 +1,4 @@
-"""A cell: its lives one after another, again when the machine was too loaded, into a folder that appears whole or not at all."""
+"""A cell: its lives one after another, each again if it was disturbed, into a folder that appears whole or not at all."""
 
 import os
 import shutil
@@ -13,17 +13,20 @@ from tickdisk.config import Cell, digest
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
 from tickdisk.project import Project
+from tickdisk.run.judge import SpoiltLifeError, arms_not_valid, not_judged, noted, reasons_to_replace
 from tickdisk.run.life import Stage, run_life
 
 MANIFEST = "manifest.json"
+_CONTROLS = ("baseline", "null")
+"""Roles of the arms in which a saturated client says that the machine was too slow for it, whatever the disk does."""
 Say = Callable[[str], None]
 
 
 def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, runs: Path, say: Say) -> Path:
     """Runs `cell` and returns its folder under `runs`.
 
-    The whole cell is repeated, at most as often as the scale allows, when steal or memory pressure was above the limit: the
-    machine decides that, never the outcome. The last attempt is kept and marked. TickdiskError when a life cannot be run.
+    A life is run again, at most as often as the scale allows, when something outside the system under test disturbed it: never
+    for what a slow disk may cause. Its last attempt is kept and marked. TickdiskError when a life cannot be run.
     """
     for line in device.recover():
         say(f"left by an earlier run, removed: {line}")
@@ -33,21 +36,12 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
         return final
     partial = runs / f".{cell.hash}.{os.getpid()}.partial"
     models = arm_models(project, cell, calibration)
-    attempts: list[dict[str, Any]] = []
     try:
-        while True:
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-            meter, started = host.LoadMeter(), time.time()
-            lives = {}
-            for life in cell.lives:
-                say(f"{cell.title}, {life.name}: {life.seconds:.0f} s")
-                lives[life.name] = run_life(Stage(project, cell, life, models, calibration, partial / life.name))
-            load = meter.read()
-            attempts.append({"started_unix_s": started, "load": load.as_dict(), "too_loaded": _too_loaded(load, project)})
-            if not attempts[-1]["too_loaded"] or len(attempts) > project.config.chosen.repeats:
-                break
-            say(f"{cell.title}: repeated, {attempts[-1]['too_loaded']}")
+        partial.mkdir(parents=True)
+        lives = {}
+        for life in cell.lives:
+            say(f"{cell.title}, {life.name}: {life.seconds:.0f} s")
+            lives[life.name] = _undisturbed(Stage(project, cell, life, models, calibration, partial / life.name), say)
         write_json(
             partial / MANIFEST,
             {
@@ -57,10 +51,11 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
                 "resolved": dict(cell.resolved),
                 "plan": [asdict(life) for life in cell.lives],
                 "models": {arm: model.as_dict() for arm, model in models.items()},
+                "realised_ns": {arm: calibrate.realised_ns(calibration, model) for arm, model in models.items()},
                 "host": host.facts(),
+                "machine": host.machine(),
                 "backend": calibration.backend,
-                "attempts": attempts,
-                "marked": attempts[-1]["too_loaded"],
+                "not_judged": not_judged(),
                 "lives": lives,
                 "calibration": digest(calibration.model_dump(mode="json")),
             },
@@ -81,13 +76,32 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
     return models
 
 
-def _too_loaded(load: host.Load, project: Project) -> str | None:
-    limits = project.config.limits
-    if load.steal_share > limits.steal_share:
-        return f"steal {load.steal_share:.1%} above {limits.steal_share:.0%}"
-    if load.pressure_memory_share > limits.pressure_memory_share:
-        return f"memory pressure {load.pressure_memory_share:.1%} above {limits.pressure_memory_share:.0%}"
-    return None
+def _undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
+    """Runs a life until nothing outside disturbed it, or it may not be replaced any more; returns its part of the manifest."""
+    config, what = stage.project.config, f"{stage.cell.title}, {stage.life.name}"
+    most = config.chosen.replacements
+    controls = {arm.arm for arm in stage.project.arms if arm.experiment == stage.cell.experiment and arm.role in _CONTROLS}
+    attempts: list[dict[str, Any]] = []
+    while True:
+        shutil.rmtree(stage.folder, ignore_errors=True)
+        meter, started = host.LoadMeter(programs=True), time.time()
+        try:
+            life = run_life(stage)
+            load, reasons = life["load"], reasons_to_replace(config.limits, life, controls)
+        except SpoiltLifeError as error:
+            if len(attempts) == most:
+                raise
+            life, load, reasons = {}, meter.read().as_dict(), [str(error)]
+        attempts.append({"started_unix_s": started, "load": load, "reasons": reasons})
+        if not reasons or len(attempts) > most:
+            break
+        say(f"{what}: replaced ({len(attempts)} of at most {most}), {'; '.join(reasons)}")
+    if reasons:
+        say(f"{what}: kept and marked, {'; '.join(reasons)}")
+    for sentence in noted(life):
+        say(f"{what}: {sentence}")
+    verdicts = {"marked": reasons, "not_valid": arms_not_valid(life, controls), "noted": noted(life)}
+    return life | {"attempts": attempts} | verdicts
 
 
 def _remove_partial(runs: Path, cell: Cell) -> None:

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tickdisk import calibrate, clock, device, host, memory, player, process, server, table
+from tickdisk import calibrate, clock, device, host, memory, player, server, table
 from tickdisk.config import Cell, Epoch, Life, Tool
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 from tickdisk.project import Project
+from tickdisk.run.actors import Actors, ServerEndedError, instruments
+from tickdisk.run.clocks import clock_agreement
 from tickdisk.run.inject import injections_table
 from tickdisk.run.lookout import Lookout
-from tickdisk.run.record import CpuRecorder, clock_disagreement_ns, compress, reasons_not_valid
+from tickdisk.run.record import CpuRecorder, compress
+from tickdisk.run.saturation import saturated_arms
 from tickdisk.run.trace import TAIL_S, write_life_trace
 
 _LEAD_S = 1.0
@@ -28,7 +31,8 @@ _DRAIN_S = 30.0
 _STOP_S = 60.0
 _BEFORE = 1 << 32
 """Instead of an epoch's number: before the first."""
-_LOOK_S = 0.5
+_COUNTS = ("ticks", "missing", "duplicated", "late", "backwards", "rejected", "merged", "blocks_generated")
+"""Of the summary of ticks."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +81,16 @@ def device_seed(model: device.DeviceModel, life: Life, epoch: int) -> int:
 
 
 def run_life(stage: Stage) -> dict[str, Any]:
-    """Plays the life and returns its part of the manifest; its tables are then in the life's folder."""
+    """Plays the life and returns its part of the manifest; its tables are then in the life's folder.
+
+    A server that ends in the middle, as a slow disk may let it, is a result: `ended` says when, and the tables hold what there
+    was until then. SpoiltLifeError when an instrument fails in the middle, TickdiskError when the server does not even start.
+    """
     stage.folder.mkdir(parents=True)
     logs, raw = stage.folder / "logs", stage.folder / "raw"
     raw.mkdir()
-    meter = host.LoadMeter()
     trace = stage.folder / "players.jsonl"
-    played = write_life_trace(trace, stage.cell, stage.life, read_json(stage.project.world / "world.json"))
+    written = write_life_trace(trace, stage.cell, stage.life, read_json(stage.project.world / "world.json"))
     cores = host.split_cores()
     with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu:
         model = stage.models[stage.life.first_arm]
@@ -102,6 +109,7 @@ def run_life(stage: Stage) -> dict[str, Any]:
             ) as disk,
         ):
             world = _copy_world(stage, disk)
+            meter = host.LoadMeter(programs=True)
             cpu.follow("emulator", disk.daemon_pid)
             with lookout.around_start(stage.life.first_arm):
                 running = server.Luanti().start(
@@ -119,32 +127,33 @@ def run_life(stage: Stage) -> dict[str, Any]:
             cpu.follow("tick thread", running.pid, thread=server.TICK_THREAD)
             started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
             address, lag_ms = f"127.0.0.1:{stage.project.config.port}", stage.project.config.limits.client_lag_ms
-            players = player.start_players(address, trace, started_ns, fast, logs, cores.others, max_lag_ms=lag_ms)
-            cpu.follow("players", players.pid)
-            actors = _Actors(disk, running, players)
-            with ExitStack() as during:
-                recorded = stage.captured and disk.tells_extents
-                extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
-                epochs = list(_switch(stage, actors, lookout, started_ns))
-                actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
-            problems = running.stop(_STOP_S)
-            lookout.rest()
-            status = disk.status()
-        samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
-        ticks = server.read_ticks(running.tick_log, lambda ns: clock.to_monotonic(ns, "monotonic_raw", samples))
-        actions = player.read_actions(fast / player.ACTIONS, expected=played.events)
-        client = player.read_status(fast / player.STATUS)
-        requests = device.read_log(fast / "device.log")
-        for name, frame in (
-            ("ticks", ticks.table),
-            ("actions", actions),
-            ("device", requests),
-            ("clocks", samples),
-            ("epochs", pd.DataFrame(epochs)),
-            ("load", cpu.table()),
-        ):
-            table.write(name, stage.folder / f"{name}.parquet", frame)
-        captures = lookout.write(stage.folder, samples, root=world)
+            with instruments(disk):
+                players = player.start_players(address, trace, started_ns, fast, logs, cores.others, max_lag_ms=lag_ms)
+                cpu.follow("players", players.pid)
+                with ExitStack() as during:
+                    recorded = stage.captured and disk.tells_extents
+                    extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
+                    played = _play(stage, Actors(disk, running, players), lookout, started_ns)
+                problems = running.stop(_STOP_S)
+                lookout.rest()
+                load = meter.read()
+                status = disk.status()
+        with instruments():
+            samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
+            ticks = ticks_of(running.tick_log, samples, ended=played.ended is not None)
+            actions = player.read_actions(fast / player.ACTIONS, expected=written.events)
+            client = player.read_status(fast / player.STATUS)
+            requests = device.read_log(fast / "device.log")
+            for name, frame in (
+                ("ticks", ticks.table),
+                ("actions", actions),
+                ("device", requests),
+                ("clocks", samples),
+                ("epochs", pd.DataFrame(played.epochs, columns=table.SCHEMAS["epochs"].names)),
+                ("load", cpu.table()),
+            ):
+                table.write(name, stage.folder / f"{name}.parquet", frame)
+            captures = lookout.write(stage.folder, samples, root=world)
         if extents is not None:
             table.write("extents", stage.folder / "extents.parquet", extents.table())
         if stage.life.injections:
@@ -152,14 +161,17 @@ def run_life(stage: Stage) -> dict[str, Any]:
             table.write("injections", stage.folder / "injections.parquet", made)
         for path in (running.tick_log, fast / player.ACTIONS, fast / "device.log", running.server_log):
             compress(path, raw)
-    life = {
+        of_its_end = len(problems) - len(server.check_log(running.server_log))
+    agreement = clock_agreement(actions, ticks.markers, requests.to_pandas())
+    arms = dict.fromkeys(epoch.arm for epoch in stage.life.epochs)
+    return {
         "name": stage.life.name,
-        "trace_events": played.events,
-        "phases": played.phases,
+        "trace_events": written.events,
+        "phases": written.phases,
         "captures": captures,
         "requests": len(requests),
         "started_ns": started_ns,
-        "load": meter.read().as_dict(),
+        "load": load.as_dict(),
         "ticks": ticks.summary,
         "rejects": list(ticks.rejects),
         "markers": ticks.markers.to_dict("records"),
@@ -169,14 +181,20 @@ def run_life(stage: Stage) -> dict[str, Any]:
         "file_system": disk.file_system,
         "server": dict(running.facts),
         "server_problems": problems,
-        "floors_ns": {arm: stage.floor_ns(arm) for arm in sorted({epoch.arm for epoch in stage.life.epochs})},
+        "server_ended_in_order": of_its_end == 0,
+        "ended": played.ended,
+        "floors_ns": {arm: stage.floor_ns(arm) for arm in sorted(arms)},
         "latest_switch_ns": max(
-            row["start_ns"] - started_ns - round(epoch.start_s * 1e9)
-            for row, epoch in zip(epochs, stage.life.epochs, strict=True)
+            (
+                row["start_ns"] - started_ns - round(epoch.start_s * 1e9)
+                for row, epoch in zip(played.epochs, stage.life.epochs, strict=False)
+            ),
+            default=0,
         ),
-        "clock_disagreement_ns": clock_disagreement_ns(actions, ticks.markers, requests.to_pandas()),
+        "clock_disagreement_ns": agreement.disagreement_ns,
+        "markers_unseen": agreement.unseen,
+        "saturated": saturated_arms(client, played.epochs, arms, started_ns),
     }
-    return life | {"reasons": reasons_not_valid(stage.project.config.limits, life)}
 
 
 def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
@@ -196,14 +214,45 @@ def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
     return target
 
 
-def _switch(stage: Stage, actors: "_Actors", lookout: Lookout, started_ns: int) -> Iterator[dict[str, Any]]:
-    """Sets each epoch's device and capture at their time, injects the device's stalls, and yields the epochs as they were."""
+@dataclass(frozen=True)
+class _Played:
+    """The epochs that began, as rows of their table, and where the server ended, if it did so before it was told to."""
+
+    epochs: list[dict[str, Any]]
+    ended: dict[str, Any] | None
+
+
+def _play(stage: Stage, actors: Actors, lookout: Lookout, started_ns: int) -> _Played:
+    """Plays all epochs and waits for the players; where the server ends before that, they are ended, too."""
+    epochs: list[dict[str, Any]] = []
+    try:
+        with actors.told_apart():
+            _switch(stage, actors, lookout, started_ns, epochs)
+            actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
+    except ServerEndedError:
+        at_ns = time.monotonic_ns()
+        actors.dismiss()
+        last = epochs[-1] if epochs else None
+        return _Played(
+            epochs,
+            {
+                "epoch": last["epoch"] if last is not None and at_ns < last["end_ns"] else None,
+                "arm": stage.life.first_arm if last is None else last["arm"],
+                "at_ns": at_ns,
+                "said": actors.running.last_words(),
+            },
+        )
+    return _Played(epochs, None)
+
+
+def _switch(stage: Stage, actors: Actors, lookout: Lookout, started_ns: int, epochs: list[dict[str, Any]]) -> None:
+    """Sets each epoch's device and capture at their time, injects the device's stalls, and adds the epochs as they were."""
     stalls = [injection for injection in stage.life.injections if injection.kind == "device_stall"]
     for number, epoch in enumerate(stage.life.epochs):
         actors.wait_until(started_ns + round(epoch.start_s * 1e9))
         setting = stage.set(actors.disk, epoch.arm, number)
+        epochs.append(_epoch_row(number, epoch, stage, setting, started_ns))
         lookout.look(epoch.arm)
-        yield _epoch_row(number, epoch, stage, setting, started_ns)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):
             actors.wait_until(started_ns + round(stall.due_s * 1e9))
             actors.disk.stall(stall.length_ms * 1_000_000)
@@ -222,34 +271,16 @@ def _epoch_row(number: int, epoch: Epoch, stage: Stage, setting: device.Setting,
     }
 
 
-@dataclass(frozen=True)
-class _Actors:
-    """Who must stay alive while a life is played."""
-
-    disk: device.MountedDevice
-    running: server.RunningServer
-    players: process.Child
-
-    def check(self) -> None:
-        """Raises TickdiskError when one of them has ended, with its last words."""
-        if not self.disk.alive():
-            raise TickdiskError("the device's emulator ended in the middle of the run; run the same command again")
-        if not self.running.alive():
-            raise TickdiskError(f"the server ended in the middle of the run; its last words: {self.running.last_words()}")
-        if self.players.poll() not in (None, 0):
-            last = self.players.tail(3)
-            raise TickdiskError(f"the players ended with exit code {self.players.poll()}; their last words: {last}")
-
-    def wait_until(self, at_ns: int) -> None:
-        """Sleeps until `at_ns` (CLOCK_MONOTONIC), or until somebody ends."""
-        while (left_ns := at_ns - time.monotonic_ns()) > 0:
-            time.sleep(min(left_ns / 1e9, _LOOK_S))
-            self.check()
-
-    def finish(self, until_ns: int) -> None:
-        """Waits for the players to end; those that are still busy at `until_ns` are interrupted, and account for every action."""
-        while self.players.wait(_LOOK_S) is None and time.monotonic_ns() < until_ns:
-            self.check()
-        if self.players.poll() is None:
-            self.players.stop(10)
-        self.check()
+def ticks_of(path: Path, samples: pd.DataFrame, *, ended: bool) -> server.Ticks:
+    """Reads the probe's file; a server that `ended` by itself may not have got as far as a tick."""
+    try:
+        return server.read_ticks(path, lambda ns: clock.to_monotonic(ns, "monotonic_raw", samples))
+    except TickdiskError:
+        if not ended:
+            raise
+    return server.Ticks(
+        pd.DataFrame(columns=table.SCHEMAS["ticks"].names),
+        pd.DataFrame(columns=["name", "before_ns", "after_ns"]),
+        dict.fromkeys(_COUNTS, 0) | {"complete": False},
+        (),
+    )

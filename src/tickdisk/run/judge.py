@@ -1,0 +1,118 @@
+"""What is said of a life: why it must be replaced, for which arms it is not valid, and what a slow disk may have caused in it."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from tickdisk import host
+from tickdisk.config import Limits
+from tickdisk.errors import TickdiskError
+
+CLOCKS_AGREE_NS = 1_000_000
+"""Players, probe and device must see a marker in its causal order, within this."""
+LATE_SWITCH_NS = 200_000_000
+
+
+class SpoiltLifeError(TickdiskError):
+    """An instrument failed in the middle of a life, so that there is nothing to keep of it."""
+
+
+def not_judged() -> list[str]:
+    """Returns what of the limits cannot be judged on this machine, in words."""
+    lacks = {
+        "memory pressure is not judged: the kernel keeps no pressure accounts": host.keeps_pressure(),
+        "other programs are not judged: the threads of the kernel cannot be seen from here": host.shows_kernel_threads(),
+    }
+    return [sentence for sentence, can in lacks.items() if not can]
+
+
+def reasons_to_replace(limits: Limits, life: Mapping[str, Any], controls: Collection[str]) -> list[str]:
+    """Returns in words what disturbed a life from outside the system under test, from its part of the manifest.
+
+    Nothing that a slow disk may cause is among it. `controls` are the arms whose saturated clients are such a reason: those of
+    the baseline.
+    """
+    saturated = [f"{reason} (at {arm})" for arm, reason in life["saturated"].items() if arm in controls]
+    return [*_of_load(limits, life["load"]), *saturated, *_of_probe(life), *_of_clocks(life), *_of_device(life)]
+
+
+def arms_not_valid(life: Mapping[str, Any], controls: Collection[str]) -> dict[str, str]:
+    """Returns by arm why what the life says of it is not valid: its clients were saturated there, and not at the baseline."""
+    saturated: Mapping[str, str] = life["saturated"]
+    return {} if set(saturated) & set(controls) else dict(saturated)
+
+
+def noted(life: Mapping[str, Any]) -> list[str]:
+    """Returns in sentences what a slow disk may have caused: it stays in the results, and is told beside them."""
+    return [*_of_ending(life), *_of_actions(life), *_of_ticks(life)]
+
+
+def _of_load(limits: Limits, load: Mapping[str, float | None]) -> Iterator[str]:
+    for what, name, limit in (
+        ("steal", "steal_share", limits.steal_share),
+        ("memory pressure", "pressure_memory_share", limits.pressure_memory_share),
+        ("other programs on the cores", "other_programs_share", limits.other_programs_share),
+    ):
+        share = load[name]
+        if share is not None and share > limit:
+            yield f"{what} {share:.1%} above {limit:.0%}"
+
+
+def _of_probe(life: Mapping[str, Any]) -> Iterator[str]:
+    ticks = life["ticks"]
+    cut_off = 0 if life["server_ended_in_order"] else 1
+    if ticks["rejected"] > cut_off or ticks["backwards"] or (life["server_ended_in_order"] and not ticks["complete"]):
+        end = "" if ticks["complete"] else ", its end is missing"
+        yield f"the tick probe's file is damaged: {ticks['rejected']} lines rejected, {ticks['backwards']} ticks backwards{end}"
+    if ticks["blocks_generated"] > 0:
+        yield f"{ticks['blocks_generated']} map blocks were generated: players left the stored terrain"
+
+
+def _of_clocks(life: Mapping[str, Any]) -> Iterator[str]:
+    if life["markers_unseen"]:
+        yield f"{life['markers_unseen']} markers were answered and not seen by probe and device alike"
+    if (life["clock_disagreement_ns"] or 0) > CLOCKS_AGREE_NS:
+        yield f"the clocks of players, probe and device disagree by {life['clock_disagreement_ns'] / 1e6:.2f} ms"
+
+
+def _of_device(life: Mapping[str, Any]) -> Iterator[str]:
+    if life["latest_switch_ns"] > LATE_SWITCH_NS:
+        yield f"the device was switched {life['latest_switch_ns'] / 1e6:.0f} ms late"
+    if life["requests"] == 0:
+        yield "the device saw no request"
+    if life["device"]["log_overflow"] > 0:
+        yield f"the device's log lost {life['device']['log_overflow']} requests"
+    if bool(life["device"]["arrivals_lack"]) != bool(life["calibrated_lack"]):
+        told = life["device"]["arrivals_lack"] or "now it says so"
+        yield f"floors were measured while the kernel said otherwise when requests arrive ({told}); calibrate again"
+    # A capture that had just begun when the server ended may have had nothing to see.
+    captures = life["captures"] if life["ended"] is None else life["captures"][:-1]
+    if life["requests"] > 0 and any(capture["requests"] == 0 for capture in captures):
+        yield "the capture saw no request, and the device did"
+
+
+def _of_ending(life: Mapping[str, Any]) -> Iterator[str]:
+    ended, problems = life["ended"], life["server_problems"]
+    if ended is not None:
+        yield f"the server ended in the middle of the life, at {ended['arm']}: {ended['said']}"
+    if problems:
+        yield f"the server reported {len(problems)} {'error' if len(problems) == 1 else 'errors'}, the first: {problems[0]}"
+
+
+def _of_actions(life: Mapping[str, Any]) -> Iterator[str]:
+    client = life["client"]
+    offered = sum(count["offered"] for count in client["actions"].values())
+    for outcome, said in (("failed", "failed"), ("timed_out", "timed out")):
+        lost = {kind: count[outcome] for kind, count in client["actions"].items() if count[outcome]}
+        if lost:
+            kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(lost.items()))
+            yield f"{sum(lost.values())} of {offered} actions {said}: {kinds}"
+    if client["interrupted"] and life["ended"] is None:
+        yield "the players were interrupted before all of their actions had ended"
+
+
+def _of_ticks(life: Mapping[str, Any]) -> Iterator[str]:
+    ticks = life["ticks"]
+    if ticks["missing"]:
+        yield f"{ticks['missing']} of {ticks['ticks'] + ticks['missing']} ticks missing"
+    if not ticks["complete"] and not life["server_ended_in_order"]:
+        yield "the tick probe's last records are missing because the server did not end in order"
