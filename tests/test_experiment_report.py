@@ -1,6 +1,7 @@
-"""What switchback and join burst make of run folders in which every effect is known."""
+"""The analysis of switchback and join burst, on run folders in which every effect is known."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from html import unescape
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tickdisk import table
-from tickdisk.config import Config, Life, load_arms, load_config, parse_config, plan
+from tickdisk.config import Cell, Config, Life, load_arms, load_config, parse_config, plan
 from tickdisk.device import load_devices
 from tickdisk.report import join_burst, switchback
 from tickdisk.report.study import Study
@@ -20,15 +21,21 @@ from tickdisk.report.study import Study
 SECOND = 1_000_000_000
 BASE_MS, PER_MS = 100.0, 5.0
 """A tick takes so long, and so much longer for each ms of storage latency."""
-QUIET = {"steal_share": 0.0, "pressure_cpu_share": 0.0}
+DELAY_MS = 80.0
+"""A tick takes so much longer while the probe delays it."""
+QUIET = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": 0.01}
 GapOf = Callable[[str, int], float]
-LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "hdd": 6.0}
+LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "hdd": 6.0}
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
+REALISED_MS = 0.01
+"""Calibration found every device so much slower than its model."""
+REQUESTS = 30
+"""Requests of the device in an epoch."""
 
 
 def linear(arm: str, _: int) -> float:
-    """The gap in ms that an arm's latency costs."""
-    return BASE_MS + PER_MS * LATENCY_MS[arm]
+    """Returns the gap in ms that an arm's latency costs."""
+    return BASE_MS + PER_MS * LATENCY_MS[arm] + (DELAY_MS if arm == "tick_delay" else 0.0)
 
 
 def _tables(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -> dict[str, pd.DataFrame]:
@@ -42,27 +49,47 @@ def _tables(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -> 
             actions += [(kind, due_s, due_s + 2 * level / 1000) for kind in ("teleport", "join")]
     ns = [round(s * SECOND) + SECOND for s in starts]
     acted = pd.DataFrame(actions, columns=["action", "due_ns", "completed_ns"])
-    acted[["due_ns", "completed_ns"]] = (acted[["due_ns", "completed_ns"]] * SECOND + SECOND).round().astype("int64")
+    acted[["due_ns", "completed_ns"]] = (acted[["due_ns", "completed_ns"]] * SECOND + SECOND).round().astype("Int64")
     epochs = [
-        {"epoch": number, "cycle": epoch.cycle, "arm": epoch.arm, "device": epoch.arm, "setting": number}
+        {"epoch": number, "arm": epoch.arm, "device": epoch.arm, "setting": number}
         | {f"{name}_ns": round(getattr(epoch, f"{name}_s") * SECOND) + SECOND for name in ("start", "steady", "end")}
         for number, epoch in enumerate(life.epochs)
     ]
+    asked = [
+        {"arrival_ns": epoch["start_ns"] + number * 1000, "latency_ns": round(1e6 * LATENCY_MS[epoch["arm"]])}
+        for epoch in epochs
+        for number in range(REQUESTS)
+    ]
+    device = pd.DataFrame(asked).assign(op="read", offset=0, length=4096, inflight=1, setting=0)
+    device["replied_ns"] = device["nominal_ns"] = device["arrival_ns"] + device["latency_ns"]
     none = pd.array([pd.NA] * len(ns), dtype="Int64")
     return {
         "ticks": pd.DataFrame({"tick": range(len(ns)), "start_ns": ns, "end_ns": none, "players": 1}),
-        "actions": acted.assign(player="p000", issued_ns=acted["due_ns"], outcome="completed", detail=""),
+        "actions": acted.assign(
+            due_ns=acted["due_ns"].astype("int64"), player="p000", issued_ns=acted["due_ns"], outcome="completed", detail=""
+        ),
         "epochs": pd.DataFrame(epochs),
+        "device": device.assign(seq=range(len(device))),
     }
 
 
-def _described(reasons: list[str]) -> dict[str, Any]:
+def _described(attempts: int, changed: Mapping[str, Any]) -> dict[str, Any]:
     ticks = dict.fromkeys(("ticks", "missing", "late", "merged"), 0)
-    return {"reasons": reasons, "ticks": ticks, "trace_events": 1, "client": {"backlog_max": 0}, "requests": 1}
+    reasons = [["steal 20 % above 10 %"]] * (attempts - 1) + [[]]
+    made = [{"load": QUIET, "reasons": each} for each in reasons]
+    life = {"ticks": ticks, "trace_events": 1, "client": {"backlog_max": 0}, "requests": 1, "attempts": made}
+    return life | {"marked": [], "not_valid": {}, "noted": [], "ended": None} | dict(changed)
 
 
 def _config(scale: str, blocks: int | None) -> Config:
     return parse_config(load_config().model_dump(mode="json") | {"scale": scale, "blocks": blocks})
+
+
+def _cells(config: Config, experiment: str) -> list[Cell]:
+    """Returns the cells of an experiment, whose devices and programs do not matter here."""
+    arms = load_arms()
+    models = {(arm.experiment, arm.arm): {} for arm in arms}
+    return [cell for cell in plan(config, arms, models, defaultdict(dict)) if cell.experiment == experiment]
 
 
 def _runs(
@@ -72,9 +99,13 @@ def _runs(
     scale: str = "paper",
     blocks: int | None = None,
     gap_ms: GapOf = linear,
-    spoilt: Mapping[tuple[int, str], list[str]] | None = None,
+    changed: Mapping[tuple[int, str], Mapping[str, Any]] | None = None,
+    tables: Callable[[int, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]] = lambda _, made: made,
 ) -> Path:
-    """Writes the run folders of all cells of an experiment and their plan; returns the plan's path."""
+    """Writes the run folders of all cells of an experiment and their plan; returns the plan's path.
+
+    `changed` replaces entries of a life's manifest, `tables` the tables of a block.
+    """
     config, arms, rng = _config(scale, blocks), load_arms(), np.random.default_rng(7)
     devices = {name: model.as_dict() for name, model in load_devices(Path("data/devices.yaml")).items()}
     models = {
@@ -83,21 +114,26 @@ def _runs(
         for arm in arms
         if arm.experiment == experiment
     }
-    cells = [cell for cell in plan(config, arms, devices, {}) if cell.experiment == experiment]
+    cells = _cells(config, experiment)
     for cell in cells:
-        lives = {life.name: _described((spoilt or {}).get((cell.block, life.name), [])) for life in cell.lives}
+        lives = {
+            life.name: _described(2 if cell.block == 0 else 1, (changed or {}).get((cell.block, life.name), {}))
+            for life in cell.lives
+        }
         for life in cell.lives:
             (folder / cell.hash / life.name).mkdir(parents=True)
-            for name, rows in _tables(life, cell.block, gap_ms, rng).items():
+            for name, rows in tables(cell.block, _tables(life, cell.block, gap_ms, rng)).items():
                 table.write(name, folder / cell.hash / life.name / f"{name}.parquet", rows)
         manifest = {
             "hash": cell.hash,
+            "experiment": experiment,
             "block": cell.block,
             "plan": [asdict(life) for life in cell.lives],
             "lives": lives,
-            "attempts": [{"load": QUIET}] * (2 if cell.block == 0 else 1),
-            "marked": None,
             "models": models,
+            "machine": {"processor": "one", "cores": 2},
+            "calibration": "first" if cell.block < 2 else "second",
+            "realised_ns": {arm: round(1e6 * (LATENCY_MS[arm] + REALISED_MS)) for arm in models},
         }
         (folder / cell.hash / "manifest.json").write_text(json.dumps(manifest))
     path = folder / "plan.json"
@@ -108,17 +144,21 @@ def _runs(
 
 
 def _switchback(path: Path) -> switchback:
-    own = {"tick_metric": "gap_max_ms", "action": "teleport", "margin": None, "bootstrap_samples": 200, "seed": 1}
+    own = {"tick_metric": "gap_max_ms", "action": "teleport", "margin": None, "seed": 1}
     return switchback(str(path), runs=str(path.parent), output=None, **own)
 
 
 def _join_burst(path: Path) -> join_burst:
-    own = {"tick_metric": "gap_max_ms", "margin": None, "bootstrap_samples": 200, "seed": 1}
+    own = {"tick_metric": "gap_max_ms", "margin": None, "seed": 1}
     return join_burst(str(path), runs=str(path.parent), output=None, **own)
 
 
 def _verdicts(study: Study) -> dict[str, str]:
     return {claim.id.partition(".")[2]: claim.verdict for claim in study.claims}
+
+
+def _evidence(study: Study) -> dict[str, str]:
+    return {claim.id.partition(".")[2]: claim.evidence for claim in study.claims}
 
 
 @pytest.fixture(scope="module")
@@ -128,74 +168,188 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> switchback:
 
 def test_a_known_effect_is_found_and_none_where_there_is_none(planned: switchback) -> None:
     verdicts = _verdicts(planned)
-    assert (verdicts["positive.gap_mean"], verdicts["null.gap_mean"], verdicts["sham.gap_mean"]) == (
-        "different",
-        "equivalent",
-        "equivalent",
-    )
+    controls = {role: verdicts[f"{role}.gap_mean"] for role in ("positive", "null", "sham")}
+    assert controls == {"positive": "different", "null": "equivalent", "sham": "equivalent"}
+    assert verdicts["positive.teleport_mean"] == "different"
     assert (verdicts["latency_6ms.gap_mean"], verdicts["latency_1ms.gap_mean"]) == ("different", "equivalent")
     found = planned.facts["switchback.gap_mean_ratio.latency_6ms"]
     assert found.value == pytest.approx(linear("latency_6ms", 0) / linear("ssd_100us", 0), rel=0.02)
-    assert found.n == planned.facts["switchback.planned_pairs"].value == planned.facts["switchback.pairs"].value
+    assert found.n == planned.facts["switchback.planned_lives"].value == planned.facts["switchback.contrasts"].value
 
 
-def test_the_slope_is_that_of_the_server_and_does_not_rest_on_the_control(planned: switchback, tmp_path: Path) -> None:
-    slope = planned.facts["switchback.gap_mean_slope"]
-    assert slope.value == pytest.approx(PER_MS, rel=0.1)
-    assert "switchback.gap_mean_good_enough" in planned.facts
-    # 20 % more than 100.5 ms are 4.02 ms of latency more.
-    assert planned.facts["switchback.gap_mean_good_enough"].value == pytest.approx(0.1 + 0.2 * 100.5 / PER_MS, rel=0.1)
+def test_the_few_confirmatory_claims_are_the_configuration_s_and_all_others_say_that_they_are_a_scan(
+    planned: switchback,
+) -> None:
+    fixed = planned.data.decision.confirmatory
+    families = {key: verdict.family for key, verdict in planned.verdicts.items()}
+    confirmatory = {key for key, family in families.items() if family == "confirmatory"}
+    assert confirmatory == {(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)}
+    said = {name for name, evidence in _evidence(planned).items() if "one of a scan" in evidence}
+    assert said == {f"{arm}.{metric.removesuffix('_ms')}" for (metric, arm), family in families.items() if family == "scan"}
+    # The slowest device is the positive control of actions, and for ticks a treatment like the others.
+    assert families["teleport_mean_ms", "latency_12ms"] == "control"
+    assert families["gap_max_ms", "latency_12ms"] == "scan"
+
+
+def test_doses_are_those_that_calibration_realised_and_the_slope_is_the_server_s(planned: switchback) -> None:
+    facts = {name.removeprefix("switchback."): fact for name, fact in planned.facts.items()}
+    assert facts["dose.latency_6ms"].value == pytest.approx(6 + REALISED_MS)
+    assert facts["gap_mean_slope"].value == pytest.approx(PER_MS, rel=0.1)
+    # 20 % more than 100.5 ms: 3 ms of latency cost 14.5 %, 6 ms 29.5 %.
+    assert facts["gap_mean_good_up_to"].value == pytest.approx(3 + REALISED_MS)
+    assert facts["gap_mean_hurts_from"].value == pytest.approx(6 + REALISED_MS)
     assert _verdicts(planned)["dose_gap_mean"] == "different"
-    alone = _switchback(
-        _runs(tmp_path, "switchback", gap_ms=lambda arm, block: linear(arm, block) if arm == "latency_12ms" else BASE_MS)
-    )
-    assert _verdicts(alone)["positive.gap_mean"] == "different"
-    assert _verdicts(alone)["dose_gap_mean"] == "inconclusive", "nothing but the control is slower"
-    assert alone.facts["switchback.gap_mean_slope"].value == pytest.approx(0, abs=0.5)
-    assert "fitted to" in unescape(planned.dose_gap_mean().data)
+    assert "the mean of 8 lives' lines" in unescape(planned.dose_gap_mean().data)
 
 
-def test_lives_that_differ_are_said_to(tmp_path: Path) -> None:
-    path = _runs(tmp_path, "switchback", gap_ms=lambda arm, block: BASE_MS + (PER_MS + 3 * block) * LATENCY_MS[arm])
-    study = _switchback(path)
-    p = study.by_life().loc[("mean tick gap", "latency_6ms"), "p lives differ"]
-    by_lives = study.facts["switchback.gap_mean_ratio_by_life.latency_6ms"]
-    interval = f"{by_lives.value:.3g} [{by_lives.low:.3g}, {by_lives.high:.3g}], n = {by_lives.n}"
-    evidence = {claim.id: claim.evidence for claim in study.claims}
-    said = f"lives differ (p = {p:.2g}), by lives the ratio is {interval}"
-    assert p < 0.001
-    assert evidence["switchback.latency_6ms.gap_mean"].endswith(said)
-    assert f"at 6 ms {said}" in evidence["switchback.dose_gap_mean"]
+def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Path) -> None:
+    def flat(arm: str, _: int) -> float:
+        return BASE_MS + (DELAY_MS if arm == "tick_delay" else 0.0)
+
+    study = _switchback(_runs(tmp_path, "switchback", gap_ms=flat))
+    assert study.facts["switchback.gap_mean_good_up_to"].value == pytest.approx(12 + REALISED_MS)
+    assert study.facts["switchback.gap_mean_hurts_from"].value is None
+    verdicts = _verdicts(study)
+    assert verdicts["dose_gap_mean"] == "equivalent"
+    assert verdicts["dose_teleport_mean"] == "not valid", "the slowest device was not found slower, as actions must"
 
 
-def test_what_was_repeated_and_spoilt_is_counted(tmp_path: Path) -> None:
-    reasons = ["the client was saturated", "2 of 9 ticks missing"]
-    study = _switchback(_runs(tmp_path, "switchback", spoilt={(1, "life"): reasons}))
+def test_replaced_marked_and_ended_lives_are_counted_and_all_count(tmp_path: Path) -> None:
+    changed = {(1, "life"): {"marked": ["other programs used 40 % of the cores"]}}
+    study = _switchback(_runs(tmp_path, "switchback", changed=changed))
     facts = {
-        name: study.facts[f"switchback.{name}"].value for name in ("cells", "repeated_cells", "marked_cells", "spoilt_lives")
+        name: study.facts[f"switchback.{name}"].value
+        for name in ("cells", "lives", "replaced_lives", "marked_lives", "ended_lives", "calibrations")
     }
-    assert facts == {"cells": len(study.data.planned), "repeated_cells": 1, "marked_cells": 0, "spoilt_lives": 1}
-    assert _verdicts(study)["latency_6ms.gap_mean"] == "not valid", "a life is missing of what was planned"
+    assert facts == {"cells": 8, "lives": 8, "replaced_lives": 1, "marked_lives": 1, "ended_lives": 0, "calibrations": 2}
+    assert _verdicts(study)["latency_6ms.gap_max"] == "different"
+    assert study.contrasts["gap_max_ms", "latency_6ms"].n == 8
+    assert "without marked lives" in _evidence(study)["latency_6ms.gap_max"]
+    assert "n = 7" in study.effects_table().loc[("mean tick gap", "latency_6ms"), "without marked lives"]
 
 
-def test_more_pairs_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path) -> None:
+def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(tmp_path: Path) -> None:
+    tau_ms = 1000 * load_config().scales["paper"].switchback.save_period_s
+
+    def failing(block: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        epochs, actions = made["epochs"], made["actions"]
+        slow = epochs[epochs["arm"] == "latency_6ms"].iloc[0]
+        if block == 3:
+            due = actions["due_ns"].between(slow["steady_ns"], slow["end_ns"]) & (actions["action"] == "teleport")
+            actions.loc[due, "outcome"] = "failed"
+            actions["completed_ns"] = actions["completed_ns"].mask(due)
+        return made
+
+    study = _switchback(_runs(tmp_path, "switchback", tables=failing))
+    row = study.table[(study.table["life"] == 3) & (study.table["arm"] == "latency_6ms")].iloc[0]
+    assert row["teleport_mean_ms"] == tau_ms
+    assert row["teleport_failed"] == row["teleport_at_tau"] == row["teleport_offered"] > 0
+    assert study.contrasts["teleport_mean_ms", "latency_6ms"].n == 8
+    at_tau = study.facts["switchback.teleport_at_tau.latency_6ms"]
+    assert at_tau.value == row["teleport_offered"]
+    assert study.logs["teleport_mean_ms", "latency_6ms"][3] == study.logs["teleport_mean_ms", "latency_6ms"].max()
+
+
+def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: Path) -> None:
+    ended_in: list[int] = []
+
+    def ending(block: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        epochs = made["epochs"]
+        if block == 3:
+            slow = epochs[epochs["arm"] == "latency_6ms"].iloc[0]
+            ended_in.append(int(slow["epoch"]))
+            made["epochs"] = epochs[epochs["epoch"] <= slow["epoch"]]
+            made["ticks"] = made["ticks"][made["ticks"]["start_ns"] < slow["steady_ns"]]
+        return made
+
+    epoch = next(
+        number
+        for cell in _cells(_config("paper", None), "switchback")
+        if cell.block == 3
+        for number, each in enumerate(cell.lives[0].epochs)
+        if each.arm == "latency_6ms"
+    )
+    ended = {"epoch": epoch, "arm": "latency_6ms", "at_ns": 1, "said": "killed"}
+    study = _switchback(_runs(tmp_path, "switchback", tables=ending, changed={(3, "life"): {"ended": ended}}))
+    assert ended_in == [epoch]
+    rows = study.table[study.table["life"] == 3].set_index("arm")
+    steady_ms = (rows.loc["latency_6ms", "end_ns"] - rows.loc["latency_6ms", "steady_ns"]) / 1e6
+    assert rows.loc["latency_6ms", "gap_max_ms"] == rows.loc["latency_6ms", "gap_mean_ms"] == steady_ms
+    assert study.facts["switchback.ended_lives"].value == 1
+    assert study.contrasts["gap_max_ms", "latency_6ms"].n == 8
+    assert study.logs["gap_max_ms", "latency_6ms"][3] == study.logs["gap_max_ms", "latency_6ms"].max()
+    unreached = set(study.arms) - set(rows.index)
+    assert unreached
+    verdicts = _verdicts(study)
+    # One life that is a hundred times worse than the others makes the t interval wide, and is no proof by itself.
+    assert verdicts["latency_6ms.gap_max"] == "inconclusive"
+    assert study.effects_table().loc[("longest tick gap of an epoch", "latency_6ms"), "p sign flip"] < 0.01
+    for arm in unreached & set(study.treatments):
+        assert study.contrasts["gap_max_ms", arm].n == 7
+        assert verdicts[f"{arm}.gap_max"] != "not valid", "the order is drawn, so the other lives speak for this one"
+
+
+def test_clients_short_of_cpu_on_one_arm_only_make_that_arm_not_valid(tmp_path: Path) -> None:
+    changed = {(2, "life"): {"not_valid": {"latency_3ms": "client saturated: 3 % of its steps were late"}}}
+    verdicts = _verdicts(study := _switchback(_runs(tmp_path, "switchback", changed=changed)))
+    assert (verdicts["latency_3ms.gap_max"], verdicts["latency_6ms.gap_max"]) == ("not valid", "different")
+    assert "life 3: client saturated" in _evidence(study)["latency_3ms.gap_max"]
+    assert verdicts["dose_gap_max"] == "not valid"
+
+
+def test_an_arm_whose_latency_hardly_any_request_met_says_so(tmp_path: Path) -> None:
+    def idle(_: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        slow = made["epochs"][made["epochs"]["arm"] == "latency_1ms"].iloc[0]
+        device = made["device"]
+        inside = device["arrival_ns"].between(slow["start_ns"], slow["end_ns"], inclusive="left")
+        made["device"] = device[~inside | (device["arrival_ns"] < slow["start_ns"] + 3000)]
+        return made
+
+    study = _switchback(_runs(tmp_path, "switchback", tables=idle))
+    assert study.facts["switchback.requests.latency_1ms"].value == 3
+    assert study.facts["switchback.requests.latency_6ms"].value == REQUESTS
+    assert study.facts["switchback.request_latency.latency_6ms"].value == pytest.approx(6)
+    said = "in the median epoch the server made 3 requests, fewer than the 20"
+    assert said in _evidence(study)["latency_1ms.gap_max"]
+    assert said not in _evidence(study)["latency_6ms.gap_max"]
+    assert study.manipulation().loc["latency_6ms", "tried"] == "yes"
+
+
+def test_lives_that_respond_differently_widen_the_interval(tmp_path: Path) -> None:
+    alike = _switchback(_runs(tmp_path / "alike", "switchback"))
+    differ = _switchback(
+        _runs(tmp_path / "differ", "switchback", gap_ms=lambda arm, block: linear(arm, block) + 3 * block * LATENCY_MS[arm])
+    )
+    widths = [study.contrasts["gap_mean_ms", "latency_6ms"] for study in (alike, differ)]
+    assert np.log(widths[1].high / widths[1].low) > 5 * np.log(widths[0].high / widths[0].low)
+
+
+def test_smoke_decides_the_positive_controls_only(tmp_path: Path) -> None:
+    verdicts = _verdicts(_switchback(_runs(tmp_path, "switchback", scale="smoke")))
+    decided = {name for name, word in verdicts.items() if word != "not valid"}
+    assert decided == {"positive.gap_mean", "positive.gap_max", "positive.teleport_mean"}
+
+
+def test_more_lives_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path) -> None:
     planned = load_config().scales["paper"].join_burst.blocks
     more = _join_burst(_runs(tmp_path / "more", "join_burst", blocks=planned + 1))
-    assert (more.facts["join_burst.planned_pairs"].value, more.facts["join_burst.pairs"].value) == (planned, planned + 1)
+    assert (more.facts["join_burst.planned_lives"].value, more.facts["join_burst.contrasts"].value) == (planned, planned + 1)
     claim = next(claim for claim in more.claims if claim.id == "join_burst.hdd.gap_mean")
     assert claim.verdict == "different"
-    assert f"{planned} pairs were planned: confirmatory only if BLOCKS was set before the first run" in claim.evidence
+    assert f"{planned} lives were planned: confirmatory only if BLOCKS was set before the first run" in claim.evidence
     fewer = _join_burst(_runs(tmp_path / "fewer", "join_burst", blocks=planned - 1))
     assert _verdicts(fewer)["hdd.gap_mean"] == "not valid"
-    assert fewer.facts["join_burst.planned_pairs"].value == planned
+    assert fewer.facts["join_burst.planned_lives"].value == planned
 
 
-def test_an_arm_of_which_no_life_counts_is_not_valid_and_breaks_nothing(tmp_path: Path) -> None:
-    path = _runs(tmp_path, "join_burst", scale="smoke", spoilt={(0, "hdd"): ["client saturated"]})
-    study = _join_burst(path)
-    assert study.facts["join_burst.spoilt_lives"].value == 1
-    claim = next(claim for claim in study.claims if claim.id == "join_burst.hdd.gap_mean")
-    assert claim.verdict == "not valid"
-    assert claim.evidence.endswith("1 of 1 lives of hdd did not count")
+def test_every_table_and_figure_comes_at_the_smallest_scale(tmp_path: Path) -> None:
+    study = _join_burst(_runs(tmp_path, "join_burst", scale="smoke"))
     assert "ssd_100us" in unescape(study.gap_tail().data)
-    study.joins(), study.effects(), study.by_life(), study.effects_table(), study.power()
+    study.joins(), study.effects(), study.effects_table(), study.power(), study.manipulation(), study.runs()
+
+
+def test_results_do_not_depend_on_which_tables_are_shown(tmp_path: Path) -> None:
+    path = _runs(tmp_path, "switchback")
+    first, second = _switchback(path), _switchback(path)
+    second.effects_table()
+    assert first.power().equals(second.power())

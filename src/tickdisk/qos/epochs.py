@@ -81,8 +81,8 @@ def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: 
     """Returns for each arm but the baseline the lives' log ratios of a metric, indexed by life.
 
     An arm is compared with the mean of both baseline epochs of its life (on the log scale), the null arm with the baseline's. A
-    life in which the arm or both baselines are not estimable, or not above 0, has no contrast: compare the length with the
-    number of lives.
+    life in which the arm is not estimable, or not above 0, has no contrast: compare the length with the number of lives. Where a
+    life has neither baseline epoch, because its server ended before them, the mean of the other lives' baselines stands in.
     """
     if metric not in table.columns:
         raise TickdiskError(f"there is no metric {metric}; the table has {', '.join(table.columns)}")
@@ -92,6 +92,10 @@ def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: 
             values[arm] = np.nan
     arms = list(values.columns)
     logs = np.log(values.where(values > 0).to_numpy(float))
+    both = logs[:, [arms.index(baseline), arms.index(null)]]
+    lacking = np.isnan(both).all(axis=1)
+    if not lacking.all():
+        logs[lacking, arms.index(baseline)] = np.nanmean(np.nanmean(both[~lacking], axis=1))
     ratios = life_contrasts(logs, baseline=arms.index(baseline), null=arms.index(null))
     found = pd.DataFrame(ratios, index=values.index, columns=arms)
     return {arm: found[arm].dropna() for arm in arms if arm != baseline}

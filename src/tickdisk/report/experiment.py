@@ -58,7 +58,7 @@ class Experiment(Study):
         self.baseline = runs.role("baseline")
         self.arms = [arm.arm for arm in runs.arms if arm.role != "baseline"]
         self.roles = self._find_roles()
-        self.not_valid = runs.not_valid()
+        self.not_valid, self.unreached = runs.not_valid(), runs.unreached()
         self.logs, self.contrasts, self.decision = self._decide(table)
         clean = table[~table["marked"]]
         self.unmarked = self._decide(clean) if 0 < len(clean) < len(table) else None
@@ -98,7 +98,8 @@ class Experiment(Study):
         contrasts = {
             key: stats.contrast(values.to_numpy(float), margin=self.margin, alpha=self.plan.alpha) for key, values in logs.items()
         }
-        return logs, contrasts, stats.decide(contrasts, self.plan, self.roles, of_arms=self.not_valid)
+        decision = stats.decide(contrasts, self.plan, self.roles, of_arms=self.not_valid, unreached=self.unreached)
+        return logs, contrasts, decision
 
     @property
     def verdicts(self) -> Mapping[stats.Key, stats.Verdict]:

@@ -23,6 +23,8 @@ class LifeTables:
     name: str
     folder: Path
     manifest: dict[str, Any]
+    arms: tuple[str, ...]
+    """The arms that were to have an epoch in it."""
     ticks: pd.DataFrame
     actions: pd.DataFrame
     epochs: pd.DataFrame
@@ -123,6 +125,7 @@ class Runs:
                     life["name"],
                     at,
                     manifest["lives"][life["name"]],
+                    tuple(epoch["arm"] for epoch in life["epochs"]),
                     *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
                 )
 
@@ -132,6 +135,14 @@ class Runs:
         for life in self.lives():
             for arm, reason in life.manifest["not_valid"].items():
                 found.setdefault(arm, []).append(f"{life.title}: {reason}")
+        return found
+
+    def unreached(self) -> dict[str, int]:
+        """Returns for each arm the number of lives whose server ended before the arm's turn."""
+        found: dict[str, int] = {}
+        for life in self.lives():
+            for arm in set(life.arms) - set(life.epochs["arm"]):
+                found[arm] = found.get(arm, 0) + 1
         return found
 
     def summary(self) -> pd.DataFrame:

@@ -86,15 +86,17 @@ def verdict(
     family: Family = "scan",
     minimum: int | None = None,
     obstacles: Sequence[str] = (),
+    unreached: int = 0,
     p: float | None = None,
     p_equivalent: float | None = None,
 ) -> Verdict:
     """Returns the verdict on a contrast.
 
     Not valid: an obstacle (a control failed, clients were saturated, a capture is empty), or fewer lives than `minimum` (the
-    plan's) or than planned. Equivalent comes before different: a difference whose whole interval is inside the margin is too
-    small to matter, and the reason says that it is there. `p` and `p_equivalent` replace the contrast's own when they are
-    adjusted for a family.
+    plan's) or than planned. Of the planned lives `unreached` may lack, because their server ended before the arm's turn: turns
+    are drawn, so the other lives speak for them. Equivalent comes before different: a difference whose whole interval is inside
+    the margin is too small to matter, and the reason says that it is there. `p` and `p_equivalent` replace the contrast's own
+    when they are adjusted for a family.
     """
     p = effect.p if p is None else p
     p_equivalent = effect.p_equivalent if p_equivalent is None else p_equivalent
@@ -106,14 +108,15 @@ def verdict(
     found = list(obstacles)
     if effect.n < minimum:
         found.append(f"n = {effect.n}, fewer than the {minimum} lives that a verdict needs")
-    elif effect.n < plan.lives:
+    elif effect.n + unreached < plan.lives:
         found.append(f"{effect.n} of {plan.lives} planned lives")
     elif not isfinite(p):
         found.append(f"n = {effect.n}, which gives no interval")
     if found:
         return say("not valid", "; ".join(found))
     p_word = "p" if p == effect.p else "adjusted p"
-    size = f"ratio {effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}], n = {effect.n}"
+    lacking = f" (in {unreached} more the server ended before)" if unreached else ""
+    size = f"ratio {effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}], n = {effect.n}{lacking}"
     if effect.n >= MINIMUM_FOR_EQUIVALENCE and p_equivalent < plan.alpha:
         there = f"; a difference is there ({p_word} = {p:.2g}), smaller than the margin" if p < plan.alpha else ""
         ends = " to ".join(f"{100 * (end - 1):+.1f} %" for end in (effect.low_one_sided, effect.high_one_sided))
@@ -146,14 +149,16 @@ def decide(
     *,
     obstacles: Sequence[str] = (),
     of_arms: Mapping[str, Sequence[str]] | None = None,
+    unreached: Mapping[str, int] | None = None,
 ) -> Decision:
     """Returns the verdicts of an experiment from the contrast of every metric and arm.
 
     Each positive control is the gate of its own metric and is tested by itself. Null and sham controls of all metrics are one
     Holm family, so that chance fails one of them in at most `alpha` of all experiments. The confirmatory claims are one Holm
-    family, and all other claims are a scan. `obstacles` keep every claim from being decided, `of_arms` those about an arm.
+    family, and all other claims are a scan. `obstacles` keep every claim from being decided, `of_arms` those about an arm;
+    `unreached` counts for an arm the lives whose server ended before its turn.
     """
-    own = {} if of_arms is None else of_arms
+    own, before = of_arms or {}, unreached or {}
     metrics = list(roles.positive)
     quiet = [arm for arm in (roles.null, roles.sham) if arm is not None]
     control_keys = [(metric, arm) for metric in metrics for arm in quiet]
@@ -164,13 +169,21 @@ def decide(
     for metric in metrics:
         key = (metric, roles.positive[metric])
         stands = [*obstacles, *own.get(key[1], ())]
-        verdicts[key] = verdict(effects[key], plan, family="control", minimum=plan.control_minimum, obstacles=stands)
+        verdicts[key] = verdict(
+            effects[key],
+            plan,
+            family="control",
+            minimum=plan.control_minimum,
+            obstacles=stands,
+            unreached=before.get(key[1], 0),
+        )
         for arm in quiet:
             verdicts[metric, arm] = verdict(
                 effects[metric, arm],
                 plan,
                 family="control",
                 obstacles=[*obstacles, *own.get(arm, ())],
+                unreached=before.get(arm, 0),
                 p=p[metric, arm],
                 p_equivalent=p_equivalent[metric, arm],
             )
@@ -184,8 +197,15 @@ def decide(
         p = _adjusted(effects, keys, "p", family)
         p_equivalent = _adjusted(effects, keys, "p_equivalent", family)
         for key in keys:
-            stands = [*obstacles, *own.get(key[1], ()), *controls[key[0]].reasons]
-            verdicts[key] = verdict(effects[key], plan, family=family, obstacles=stands, p=p[key], p_equivalent=p_equivalent[key])
+            verdicts[key] = verdict(
+                effects[key],
+                plan,
+                family=family,
+                obstacles=[*obstacles, *own.get(key[1], ()), *controls[key[0]].reasons],
+                unreached=before.get(key[1], 0),
+                p=p[key],
+                p_equivalent=p_equivalent[key],
+            )
     return Decision(verdicts, controls)
 
 
