@@ -1,5 +1,5 @@
-//! `tickdisk._native`: where all that Python sees is registered; each part's bindings are in a file of their own, so that a change
-//! of one is not a change of another.
+//! `tickdisk._native` is registered here; each part's bindings are in a file of their own, so that a change of one is not a change
+//! of another.
 
 #![allow(clippy::needless_pass_by_value, reason = "Python's values arrive converted, and owned")]
 

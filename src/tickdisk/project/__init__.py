@@ -1,5 +1,5 @@
-"""The checkout on the machine: the plan of its cells, what each result is computed with, where everything lies, and who may work
-here now.
+"""A project is the checkout on the machine: it says which cells are planned, what each result is computed with, where
+everything lies, and who may work here now.
 """
 
 from tickdisk.project.claim import claim

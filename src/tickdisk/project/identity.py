@@ -1,4 +1,4 @@
-"""What each result is computed with: the code whose change makes it out of date, and no other."""
+"""Each result is out of date when the code changes that it is computed with, and no other; here is which code that is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ def _rooms(*names: str) -> tuple[str, ...]:
 
 
 _PLANNED = _rooms("config", "errors", "files", "project")
-"""Rooms whose outcome is in the plan, or that only say what is wrong and write files whole."""
+"""The outcome of these rooms is in the plan, or they only say what is wrong and write files whole."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A kind of result: the modules that it is computed with, from `starts` on, without `stops` (see `sources.closure`)."""
+    """A kind of result is computed with the modules that `starts` lead to, without `stops` (see `sources.closure`)."""
 
     starts: tuple[str, ...]
     stops: tuple[str, ...] = _PLANNED
@@ -55,21 +55,21 @@ PRODUCTS: Mapping[str, Product] = {
         for name in ("paper", "page", "check")
     },
 }
-"""By name. A start in `tickdisk.cli` is the command that a rule calls; its room's door is left out where the room does more."""
+"""A start in `tickdisk.cli` is the command that a rule calls; the door of its room is a stop where the room does more."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The code of a checkout on a machine, as digests by part."""
+    """An identity is the code of a checkout on a machine, as digests by part."""
 
     checkout: sources.Checkout
     toolchains: sources.Toolchains
     server: str
-    """Version and SHA-256 of the game server."""
+    """It holds version and SHA-256 of the game server."""
     servers: Path = SERVERS
     notebooks: Path = NOTEBOOKS
     _kept: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What was asked for once: sources do not change while a process runs."""
+    """It keeps what was asked for once; a process names results after the sources that it saw first."""
 
     @classmethod
     def of(cls) -> "Identity":

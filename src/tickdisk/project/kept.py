@@ -1,4 +1,4 @@
-"""Results of another identity: they are kept, counted and named, and neither run again nor mixed in silence."""
+"""Results of another identity are kept, counted and named, and neither run again nor mixed in silence."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ OTHER_CODE, OTHER_SETTINGS = "by other code", "with other settings"
 
 @dataclass(frozen=True)
 class Kept:
-    """Cells of an experiment that are there and not in the plan, for one reason."""
+    """So many cells of an experiment are there, and for one reason not in the plan."""
 
     experiment: str
     reason: str
-    """OTHER_CODE: all else is as in the plan. OTHER_SETTINGS: scale, seed, design or device are not, or blocks are fewer."""
+    """OTHER_CODE: all else is as in the plan; OTHER_SETTINGS: scale, seed, design or device are not, or blocks are fewer."""
     cells: int
 
     def sentence(self, runs: Path) -> str:

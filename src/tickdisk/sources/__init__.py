@@ -1,4 +1,4 @@
-"""Digests of sources, which say whether a result was made by the code that is there now."""
+"""Digests of sources say whether a result was made by the code that is there now."""
 
 from tickdisk.sources.built import TOOLCHAINS, Toolchains, check_built, load_toolchains
 from tickdisk.sources.checkout import Checkout, data_digests, notebook_cells, server_digests

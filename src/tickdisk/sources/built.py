@@ -1,4 +1,4 @@
-"""What was built, from which sources and with which compilers: the set-up writes it down, and who names results reads it.
+"""The set-up writes down what was built, from which sources and with which compilers; results are named after that.
 
 `python -m tickdisk.sources.built OUTPUT RUSTC GO` writes it, for the versions that the compilers say.
 """
@@ -16,7 +16,7 @@ TOOLCHAINS = Path("build/toolchains.json")
 
 @dataclass(frozen=True)
 class Toolchains:
-    """Versions of the compilers, and digests of the sources that they compiled."""
+    """The file holds versions of the compilers, and digests of the sources that they compiled."""
 
     rustc: str
     go: str

@@ -1,4 +1,4 @@
-"""The sources of a checkout, as digests that comments, docstrings and formatting do not change."""
+"""A checkout's sources become digests that comments, docstrings and formatting do not change."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ _SETTINGS = "minetest.conf"
 
 @dataclass(frozen=True)
 class Checkout:
-    """A folder with the project's sources: `src/tickdisk`, `src/native`, `src/players` and `envs`."""
+    """A checkout is a folder with the project's sources: `src/tickdisk`, `src/native`, `src/players` and `envs`."""
 
     root: Path
 

@@ -1,4 +1,4 @@
-"""The Python code that something is computed with: modules and, from their imports, all modules that those use."""
+"""A closure is the Python code that something is computed with: modules, and all modules that these import, one from another."""
 
 import ast
 import re
@@ -16,19 +16,19 @@ _PACKAGE, _NATIVE = "tickdisk", "_native"
 
 @dataclass(frozen=True)
 class Closure:
-    """Code that belongs together."""
+    """It holds code that belongs together."""
 
     code: Mapping[str, str]
-    """By module, `module:function` or file beside a module: its text without comments, docstrings and formatting."""
+    """It gives the text, without comments, docstrings and formatting, by module, `module:function` or file beside a module."""
     native: frozenset[str]
-    """What it uses of the native module, by name."""
+    """These names of the native module are used."""
 
 
 @dataclass(frozen=True)
 class _Module:
     code: str
     imports: tuple[tuple[str, str | None], ...]
-    """Module, and the name that is imported from it, None: the module itself."""
+    """A pair is a module and the name that is imported from it; None stands for the module itself."""
     strings: tuple[str, ...]
     native: frozenset[str]
 

@@ -1,4 +1,4 @@
-"""The native module in parts: a change of one is not a change of the others."""
+"""The native module has parts, and a change of one is not a change of the others."""
 
 import re
 import tomllib
@@ -22,9 +22,9 @@ PARTS = {
         "store_verify",
     ),
 }
-"""By part: what of it Python sees. What Python sees of a part is in `python/PART.rs`, or in the part itself."""
+"""These names of a part Python sees; they are in `python/PART.rs`, or in the part itself."""
 REGISTERED = ("lib.rs", "python.rs")
-"""Files that only list the parts."""
+"""These files only list the parts."""
 _USED = re.compile(r"\bcrate::(\w+)")
 _TESTS = "tests.rs"
 

@@ -1,4 +1,4 @@
-"""Source text without what changes nothing when it runs: comments, docstrings, unit tests and white space."""
+"""This module takes out of source text what changes nothing when it runs: comments, docstrings, unit tests and white space."""
 
 import ast
 import re
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 _LEXERS: dict[str, "Lexer"] = {".rs": RustLexer(), ".go": GoLexer(), ".lua": LuaLexer(), ".bt": CLexer()}
-"""bpftrace has C's comments and strings."""
+"""Lexers go by suffix; bpftrace has C's comments and strings."""
 _DIRECTIVE = "//go:"
-"""How comments begin that Go's compiler obeys."""
+"""Comments that begin so are obeyed by Go's compiler."""
 _TEST = ["#[", "cfg(test)", "]"]
 _WORD = re.compile(r"\w")
 
@@ -44,7 +44,7 @@ def python_code(tree: ast.Module) -> str:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    """A string that stands alone is one, wherever it stands."""
+    """Returns whether the statement is a string that stands alone, wherever it stands."""
     value = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 

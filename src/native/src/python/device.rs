@@ -1,4 +1,4 @@
-//! The emulated device for Python, and its model in simulated time.
+//! Python brings up the emulated device here, and runs its model in simulated time.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

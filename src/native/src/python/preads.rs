@@ -1,4 +1,4 @@
-//! The micro-workload of reads for Python.
+//! Python runs the micro-workload of reads here.
 
 use std::path::PathBuf;
 

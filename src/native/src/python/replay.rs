@@ -1,4 +1,4 @@
-//! The issuer of replays for Python.
+//! Python issues replays here.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;

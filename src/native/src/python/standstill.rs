@@ -1,4 +1,4 @@
-//! The look at standstills for Python.
+//! Python looks for standstills here.
 
 use pyo3::prelude::*;
 
