@@ -1,4 +1,4 @@
-"""This module takes out of source text what changes nothing when it runs: comments, docstrings, unit tests and white space."""
+"""Source text loses here what changes nothing when it runs: comments, docstrings, unit tests and white space."""
 
 import ast
 import re
