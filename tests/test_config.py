@@ -1,10 +1,12 @@
 """Configuration: unknown keys are errors with file and key; the schema does not drift; the plan is a function of the seed."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 import yaml
 
@@ -15,12 +17,14 @@ from tickdisk.config import (
     Arm,
     Cell,
     ExperimentName,
+    check_confirmatory,
     load_arms,
     load_config,
     parse_config,
     plan,
     schema,
 )
+from tickdisk.config.balance import balanced_order, williams_square
 from tickdisk.errors import TickdiskError
 from tickdisk.project import project
 
@@ -72,16 +76,22 @@ def test_yaml_that_does_not_parse_names_the_line(tmp_path: Path) -> None:
         load_config(tmp_path / "c.yaml")
 
 
-HEADER = "experiment\tarm\trole\tdevice\tlatency_us\tcapture\tdescription\n"
+HEADER = "experiment\tarm\trole\tdevice\tlatency_us\ttick_delay_ms\tpositive_for\tcapture\tdescription\n"
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("switchback\ta\tbaseline\tsata_ssd\t-5\t\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
-        ("switchback\ta\tking\tsata_ssd\t\t\tx\n", r"e.tsv, line 2: role = 'king'"),
-        ("switchback\ta\tbaseline\tsata_ssd\t\tdtrace\tx\n", r"e.tsv, line 2: capture = 'dtrace'"),
-        ("switchback\ta\tbaseline\tsata_ssd\t\t\tx\n", r"needs exactly one arm with role null"),
+        ("switchback\ta\tbaseline\tsata_ssd\t-5\t\t\t\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
+        ("switchback\ta\tking\tsata_ssd\t\t\t\t\tx\n", r"e.tsv, line 2: role = 'king'"),
+        ("switchback\ta\tbaseline\tsata_ssd\t\t\t\tdtrace\tx\n", r"e.tsv, line 2: capture = 'dtrace'"),
+        ("switchback\ta\tdelay\tsata_ssd\t\t0\tticks\t\tx\n", r"e.tsv, line 2: tick_delay_ms = '0'"),
+        ("switchback\ta\tdose\tsata_ssd\t\t\tjoins\t\tx\n", r"e.tsv, line 2: positive_for = 'joins'"),
+        ("switchback\ta\tbaseline\tsata_ssd\t\t\t\t\tx\n", r"needs exactly one arm with role null"),
+        (
+            "capture_cost\ta\tbaseline\tsata_ssd\t\t\t\t\tx\ncapture_cost\tb\tnull\tsata_ssd\t\t\t\t\tx\n",
+            r"capture_cost needs exactly one arm that is positive_for ticks",
+        ),
     ],
 )
 def test_a_bad_row_is_named(tmp_path: Path, row: str, message: str) -> None:
@@ -124,18 +134,68 @@ def test_more_blocks_add_cells_and_keep_the_old(values: dict[str, Any]) -> None:
     assert len(after) == len(before) + 2
 
 
-def test_every_arm_has_one_epoch_in_every_cycle_and_two_save_periods_are_analysed(values: dict[str, Any]) -> None:
+def test_every_arm_has_one_epoch_in_a_life_and_two_save_periods_are_analysed(values: dict[str, Any]) -> None:
     config, arms = parse_config(values), load_arms()
     own = sorted(arm.arm for arm in arms if arm.experiment == "switchback")
     for cell in planned(values, arms):
         if cell.experiment != "switchback":
             continue
         epochs = cell.lives[0].epochs
-        for cycle in range(config.chosen.switchback.cycles):
-            assert sorted(epoch.arm for epoch in epochs if epoch.cycle == cycle) == own
+        assert sorted(epoch.arm for epoch in epochs) == own
         for epoch, after in pairwise(epochs):
             assert epoch.end_s == pytest.approx(after.start_s)
             assert epoch.end_s - epoch.steady_s >= 2 * config.chosen.switchback.save_period_s - 1e-9
+
+
+@pytest.mark.parametrize("arms", range(2, 10))
+def test_in_a_williams_square_every_arm_stands_everywhere_and_follows_every_other_equally_often(arms: int) -> None:
+    rows = williams_square(arms)
+    assert all(sorted(row) == list(range(arms)) for row in rows)
+    places = Counter((place, number) for row in rows for place, number in enumerate(row))
+    followed = Counter(pair for row in rows for pair in pairwise(row))
+    assert (len(places), len(followed)) == (arms**2, arms * (arms - 1))
+    assert len(set(places.values())) == len(set(followed.values())) == 1
+
+
+def test_the_order_of_arms_is_balanced_over_the_planned_lives(values: dict[str, Any]) -> None:
+    arms = load_arms()
+    for experiment in ("switchback", "join_burst"):
+        cells = [cell for cell in planned(values, arms) if cell.experiment == experiment]
+        orders = [[epoch.arm for life in cell.lives for epoch in life.epochs] for cell in cells]
+        assert len(orders) == len(orders[0]), "as many lives, or blocks, as arms: one whole square"
+        assert set(Counter(pair for order in orders for pair in pairwise(order)).values()) == {1}
+        assert set(Counter((place, arm) for order in orders for place, arm in enumerate(order)).values()) == {1}
+
+
+def test_a_second_square_has_an_order_of_its_own() -> None:
+    arms = list("abcdefgh")
+
+    def order(block: int, seed: int = 1) -> list[str]:
+        return balanced_order(arms, block, lambda square: np.random.default_rng([seed, square]))
+
+    assert order(3) == order(3)
+    assert sorted(order(b) for b in range(8)) != sorted(order(b) for b in range(8, 16))
+    assert [order(b) for b in range(8)] != [order(b, seed=2) for b in range(8)]
+
+
+def test_ticks_are_delayed_in_the_arm_that_says_so_and_nowhere_else(values: dict[str, Any]) -> None:
+    arms = load_arms()
+    for cell in planned(values, arms):
+        delays = {arm.arm: arm.tick_delay_ms for arm in arms if arm.experiment == cell.experiment}
+        if not any(delays.values()):
+            continue
+        for life in cell.lives:
+            injected = {injection.due_s: injection.length_ms for injection in life.injections}
+            for epoch in life.epochs:
+                inside = [length for due_s, length in injected.items() if epoch.start_s <= due_s < epoch.end_s]
+                assert set(inside) == ({delays[epoch.arm]} if delays[epoch.arm] else set())
+
+
+def test_a_confirmatory_claim_about_an_arm_that_is_not_there_is_named(values: dict[str, Any]) -> None:
+    values["decision"]["confirmatory"]["arm"] = "latency_7ms"
+    with pytest.raises(TickdiskError, match=r"decision.confirmatory.arm = latency_7ms: experiment switchback has no such arm"):
+        check_confirmatory(parse_config(values), load_arms())
+    check_confirmatory(load_config(), load_arms())
 
 
 def test_every_injected_stall_has_its_slot_and_both_kinds_are_as_many(values: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tickdisk import plot
 from tickdisk.errors import TickdiskError
 from tickdisk.plot.theme import decades
-from tickdisk.stats import dose_response, shift_function
+from tickdisk.stats import slope
 
 MS = 1_000_000
 ARMS = ["ssd_100us", "ssd_100us_again", "latency_6ms"]
@@ -54,7 +54,7 @@ def _epochs():
 def _doses():
     dose = np.tile([0.1, 1.0, 6.0, 24.0], 6)
     return pd.DataFrame(
-        {"latency_ms": dose, "gap_p95_ms": 95 + 3 * dose + RNG.normal(0, 3, 24), "cycle": np.repeat(np.arange(6), 4)}
+        {"latency_ms": dose, "gap_p95_ms": 95 + 3 * dose + RNG.normal(0, 3, 24), "life": np.repeat(np.arange(6), 4)}
     )
 
 
@@ -103,17 +103,10 @@ def _runs():
     )
 
 
-def _shifts():
-    base = [RNG.normal(95, 4, 60) for _ in range(6)]
-    return {"latency_6ms": shift_function([(values, values * 1.3) for values in base], rng=RNG, samples=50)}
-
-
 def _dose_chart():
     rows = _doses()
-    fit = dose_response(
-        rows["latency_ms"], rows["gap_p95_ms"], rows["cycle"], at_ms=np.geomspace(0.1, 24, 30), rng=RNG, samples=50
-    )
-    return plot.dose_response(rows, "gap_p95_ms", fit, margin=0.2, title="95th percentile of the tick gap")
+    fit = slope(rows["latency_ms"], rows["gap_p95_ms"], rows["life"], at_ms=np.geomspace(0.1, 24, 30), alpha=0.05)
+    return plot.dose_response(rows, "gap_p95_ms", fit, margin=0.2, title="95th percentile of the tick gap", level=0.95)
 
 
 CHARTS = {
@@ -155,9 +148,12 @@ CHARTS = {
         ),
         ["Tick gap (ms)", "n = 3,000 ticks", "the longest in each of 1,500 stretches shown", "triangles: saves"],
     ),
-    "dose-response": (_dose_chart, ["Device latency (ms)", "ms per ms of latency", "n = 24 epochs or runs at 4 latencies"]),
+    "dose-response": (
+        _dose_chart,
+        ["Device latency (ms)", "ms per ms of latency", "n = 24 epochs at 4 latencies", "with the 95% band over lives"],
+    ),
     "dots without a fit": (
-        lambda: plot.dose_response(_doses(), "gap_p95_ms", None, margin=0.2, title="tick gap"),
+        lambda: plot.dose_response(_doses(), "gap_p95_ms", None, margin=0.2, title="tick gap", level=0.95),
         ["Tick gap (ms)"],
     ),
     "tails": (
@@ -165,22 +161,12 @@ CHARTS = {
         ["Tick gap (ms)", "step of 90 ms", "n = 3,000 per arm", *ARMS],
     ),
     "forest": (
-        lambda: plot.forest(_effects(), margin=0.2, baseline="ssd_100us"),
+        lambda: plot.forest(_effects(), margin=0.2, baseline="ssd_100us", level=0.95),
         ["not estimable", "not valid, n = 2", "different, n = 10", "2.50 [2.20, 2.90]", "Join time", "Median tick gap"],
     ),
     "joins": (
         lambda: plot.paired_dots(_runs(), "join_p50_ms", title="median join time"),
         ["Median join time (ms)", "n = 4 blocks", *ARMS],
-    ),
-    "shift": (
-        lambda: plot.shift_function(_shifts(), baseline="ssd_100us", margin_ms=18),
-        ["Shift against ssd_100us (ms)", "n = 6 pairs"],
-    ),
-    "spread": (
-        lambda: plot.latency_spread(
-            {"a": RNG.lognormal(5, 0.3, 130), "b": [210.0, 190.0, 205.0]}, action="teleport", note="2 timed out"
-        ),
-        ["a (n = 130)", "b (n = 3)", "2 timed out"],
     ),
 }
 
@@ -249,7 +235,7 @@ def test_a_median_beyond_all_known_tails_is_inside_the_frame():
 
 
 def test_intervals_beyond_the_frame_are_cut_at_it_and_written_in_full():
-    svg = plot.to_svg(plot.forest(_effects(), margin=0.2, baseline="ssd_100us"))
+    svg = plot.to_svg(plot.forest(_effects(), margin=0.2, baseline="ssd_100us", level=0.95))
     assert any("1.60 [0.01, 400.00]" in text for text in _words(svg))
 
 
@@ -264,12 +250,11 @@ def test_log_axes_have_round_ticks(low, high, ticks):
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
-        (lambda: plot.forest(_effects().drop(columns="n"), margin=0.2, baseline="x"), "no column n"),
-        (lambda: plot.forest(_effects().iloc[:0], margin=0.2, baseline="x"), "0 rows"),
+        (lambda: plot.forest(_effects().drop(columns="n"), margin=0.2, baseline="x", level=0.95), "no column n"),
+        (lambda: plot.forest(_effects().iloc[:0], margin=0.2, baseline="x", level=0.95), "0 rows"),
         (lambda: plot.calibration_latency(pd.concat([_latency()] * 1000), n=""), "6000 rows; pass an aggregated table"),
         (lambda: plot.tails({"a": np.array([])}, budget_ms=90), "no arm has a value"),
         (lambda: plot.paired_dots(_runs().assign(join_p50_ms=np.nan), "join_p50_ms", title="join"), "no run has an estimable"),
-        (lambda: plot.latency_spread({"a": []}, action="teleport"), "no arm has an estimable"),
     ],
 )
 def test_tables_that_cannot_be_drawn_are_refused(draw, words):

@@ -7,7 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tickdisk.errors import TickdiskError
-from tickdisk.qos import action_metrics, epoch_table, gaps, gaps_ms, instability_ratio, latencies, paired_log_ratios, tick_metrics
+from tickdisk.qos import (
+    action_metrics,
+    contrasts_by_life,
+    epoch_table,
+    gaps,
+    gaps_ms,
+    instability_ratio,
+    latencies_ms,
+    requests_table,
+    tick_metrics,
+)
 
 MS = 1_000_000
 BUDGET = 90 * MS
@@ -107,47 +117,64 @@ def test_instability_ratio_is_a_share_without_unit(values, budget, scale):
     assert instability_ratio(np.array(values) * scale, budget * scale) == pytest.approx(found, abs=1e-9)
 
 
+def test_in_a_window_without_a_tick_the_gap_that_covers_it_stands_for_all_of_it():
+    table = ticks([0, 90, 5000, 5090])
+    stalled = tick_metrics(table, 1000 * MS, 4000 * MS, BUDGET)
+    assert (stalled.n, stalled.gap_mean_ms, stalled.gap_max_ms, stalled.tps) == (1, 4910, 4910, None)
+    assert gaps_ms(table, 5100 * MS, 6000 * MS).size == 0
+
+
+TAU = 1000 * MS
+
+
 def test_latency_counts_from_the_due_time():
     # Ten pings due every second; the client is late for the last ones, the server takes 10 ms for each.
     rows = [("ping", 1000 * i, 1000 * i + late, 1000 * i + late + 10, "completed") for i, late in enumerate([0] * 8 + [500, 700])]
-    found = action_metrics(actions(rows), 0, 10_000 * MS, "ping")
-    assert (found.offered, found.n, found.completed) == (10, 10, 10)
-    assert found.max_ms == 710
+    found = action_metrics(actions(rows), 0, 10_000 * MS, "ping", TAU)
+    assert (found.offered, found.completed, found.at_tau) == (10, 10, 0)
     assert found.mean_ms == pytest.approx(10 + 120)
     assert (found.offered_per_s, found.achieved_per_s) == (1, 1)
-    assert not found.censored_mean
 
 
 def test_actions_belong_to_the_window_they_are_due_in():
     rows = [("ping", due, due, due + 400, "completed") for due in (0, 500, 900, 1000)] + [("dig", 100, 100, 150, "completed")]
-    assert latencies(actions(rows), 0, 1000 * MS, "ping").ms.tolist() == [400, 400, 400]
-    assert action_metrics(actions(rows), 1000 * MS, 2000 * MS, "ping").n == 1
-    assert action_metrics(actions(rows), 0, 1000 * MS, "teleport").p50_ms is None
+    assert latencies_ms(actions(rows), 0, 1000 * MS, "ping", TAU).tolist() == [400, 400, 400]
+    assert action_metrics(actions(rows), 1000 * MS, 2000 * MS, "ping", TAU).offered == 1
+    assert action_metrics(actions(rows), 0, 1000 * MS, "teleport", TAU).p50_ms is None
 
 
-def test_timed_out_actions_enter_as_lower_bounds_and_failed_ones_are_counted():
+def test_late_timed_out_and_failed_actions_count_as_tau_and_are_counted():
     rows = [("teleport", i, i, i + 100 + i, "completed") for i in range(16)]
-    rows += [("teleport", 20 + i, 20 + i, None, "timed_out") for i in range(4)] + [("teleport", 30, 31, None, "failed")]
-    found = action_metrics(actions(rows), 0, 1000 * MS, "teleport", timeout_ns=5000 * MS)
-    assert (found.offered, found.n, found.completed, found.timed_out, found.failed) == (21, 20, 16, 4, 1)
-    assert (found.censored_p50, found.censored_p95, found.censored_mean) == (False, True, True)
-    assert found.p50_ms == pytest.approx(109.5)
-    assert found.p95_ms == 5000
-    assert found.achieved_per_s == 16
-    with pytest.raises(TickdiskError, match="4 teleport actions have no completed_ns"):
-        action_metrics(actions(rows), 0, 1000 * MS, "teleport")
+    rows += [("teleport", 20, 20, 5020, "completed")]
+    rows += [("teleport", 21 + i, 21 + i, None, "timed_out") for i in range(4)] + [("teleport", 30, None, None, "failed")]
+    found = action_metrics(actions(rows), 0, 1000 * MS, "teleport", TAU)
+    assert (found.offered, found.completed, found.timed_out, found.failed, found.at_tau) == (22, 17, 4, 1, 6)
+    assert found.mean_ms == pytest.approx((sum(100 + i for i in range(16)) + 6 * 1000) / 22)
+    assert found.p95_ms == 1000
+    assert found.achieved_per_s == 17
 
 
 def test_a_completed_action_without_a_time_is_refused():
-    with pytest.raises(TickdiskError, match="completed ones without a time"):
-        latencies(actions([("ping", 0, 1, None, "completed")]), 0, MS, "ping", timeout_ns=MS)
+    with pytest.raises(TickdiskError, match="1 completed ping actions have no completed_ns"):
+        latencies_ms(actions([("ping", 0, 1, None, "completed")]), 0, MS, "ping", TAU)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 5000), st.booleans()), min_size=1, max_size=40))
+def test_the_mean_lies_between_nothing_and_tau_and_a_failure_never_lowers_it(rows):
+    made = [("dig", due, due, due + took, "completed" if good else "failed") for due, took, good in rows]
+    frame = actions(made)
+    frame["completed_ns"] = frame["completed_ns"].mask(frame["outcome"] == "failed")
+    mean = action_metrics(frame, 0, 1000 * MS, "dig", TAU).mean_ms
+    assert 0 <= mean <= 1000
+    worse = frame.assign(outcome="failed", completed_ns=pd.array([pd.NA] * len(frame), dtype="Int64"))
+    assert action_metrics(worse, 0, 1000 * MS, "dig", TAU).mean_ms == 1000 >= mean
 
 
 EPOCHS = pd.DataFrame(
     {
         "epoch": [0, 1, 2, 3],
-        "cycle": [0, 0, 1, 1],
-        "arm": ["base", "slow", "slow", "base"],
+        "arm": ["base", "slow", "slower", "again"],
         "device": "ssd",
         "setting": 0,
         "start_ns": [0, 10_000 * MS, 20_000 * MS, 30_000 * MS],
@@ -155,40 +182,70 @@ EPOCHS = pd.DataFrame(
         "end_ns": [10_000 * MS, 20_000 * MS, 30_000 * MS, 40_000 * MS],
     }
 )
+STARTS = np.concatenate(
+    [np.arange(0, 4000, 400), np.arange(4000, 10_000, 100), np.arange(10_000, 30_000, 200), np.arange(30_000, 40_100, 100)]
+)
+PINGS = [("ping", due, due, due + (50 if due < 10_000 or due >= 30_000 else 150), "completed") for due in range(0, 40_000, 250)]
 
 
 def test_epoch_table_has_the_steady_part_of_every_epoch():
-    starts = np.concatenate(
-        [np.arange(0, 4000, 400), np.arange(4000, 10_000, 100), np.arange(10_000, 30_000, 200), np.arange(30_000, 40_100, 100)]
-    )
-    rows = [
-        ("ping", due, due, due + (50 if due < 10_000 or due >= 30_000 else 150), "completed") for due in range(0, 40_000, 250)
-    ]
-    table = epoch_table(ticks(starts), actions(rows), EPOCHS, life="3", budget_ns=BUDGET)
+    table = epoch_table(ticks(STARTS), actions(PINGS), EPOCHS, life="3", budget_ns=BUDGET, tau_ns=TAU)
     assert table["gap_mean_ms"].tolist() == [100, 200, 200, 100]
     assert table["gap_n"].tolist() == [60, 30, 30, 60]
-    assert table["ping_p50_ms"].tolist() == pytest.approx([50, 150, 150, 50])
-    assert table["position"].tolist() == [0, 1, 0, 1]
-    assert table["previous_arm"].tolist()[1:] == ["base", "slow", "slow"]
+    assert table["ping_mean_ms"].tolist() == pytest.approx([50, 150, 150, 50])
+    assert table["position"].tolist() == [0, 1, 2, 3]
+    assert table["previous_arm"].tolist()[1:] == ["base", "slow", "slower"]
     assert pd.isna(table["previous_arm"].iloc[0])
     assert table["life"].tolist() == ["3"] * 4
     assert np.isnan(table["gap_p99_ms"]).all()
-    ratios = paired_log_ratios(table, "gap_mean_ms", arm="slow", baseline="base")
-    assert ratios["cycle"].tolist() == [0, 1]
-    assert np.exp(ratios["log_ratio"]).tolist() == pytest.approx([2, 2])
+    ratios = contrasts_by_life(table, "gap_mean_ms", baseline="base", null="again")
+    assert {arm: np.exp(values).tolist() for arm, values in ratios.items()} == {
+        "again": pytest.approx([1]),
+        "slow": pytest.approx([2]),
+        "slower": pytest.approx([2]),
+    }
 
 
-def test_pairs_that_are_not_estimable_are_left_out():
-    table = pd.DataFrame(
-        {"life": 0, "cycle": [0, 0, 1, 1, 2], "arm": ["a", "b", "a", "b", "a"], "m": [1.0, 2.0, 1.0, np.nan, 3.0]}
-    )
-    assert len(paired_log_ratios(table, "m", arm="b", baseline="a")) == 1
-    assert len(paired_log_ratios(table, "m", arm="c", baseline="a")) == 0
+def test_an_epoch_in_which_the_server_ended_has_the_worst_of_every_metric():
+    ended = EPOCHS[EPOCHS["epoch"] <= 2]
+    before = ticks(STARTS[STARTS < 25_000])
+    table = epoch_table(before, actions(PINGS), ended, life=1, budget_ns=BUDGET, tau_ns=TAU, ended_epoch=2)
+    assert table["gap_max_ms"].tolist() == [100, 200, 6000]
+    assert table["gap_mean_ms"].tolist()[2] == 6000
+    assert table["ping_mean_ms"].tolist() == pytest.approx([50, 150, 1000])
+
+
+def lives(*rows):
+    return pd.DataFrame(rows, columns=["life", "arm", "m"])
+
+
+def test_a_life_that_lacks_an_arm_has_no_contrast_of_it_and_one_baseline_is_enough():
+    table = lives((0, "a", 1.0), (0, "b", 4.0), (0, "x", 8.0), (1, "a", 2.0), (1, "b", np.nan), (1, "x", 8.0), (2, "a", 1.0))
+    found = contrasts_by_life(table, "m", baseline="a", null="b")
+    assert np.exp(found["x"]).to_dict() == pytest.approx({0: 4.0, 1: 4.0})
+    assert np.exp(found["b"]).to_dict() == pytest.approx({0: 4.0})
     with pytest.raises(TickdiskError, match="no metric gap"):
-        paired_log_ratios(table, "gap", arm="b", baseline="a")
+        contrasts_by_life(table, "gap", baseline="a", null="b")
+
+
+def test_where_a_life_has_no_baseline_those_of_the_other_lives_stand_in():
+    table = lives((0, "a", 1.0), (0, "b", 1.0), (0, "x", 2.0), (1, "a", 4.0), (1, "b", 4.0), (1, "x", 8.0), (2, "x", 20.0))
+    found = contrasts_by_life(table, "m", baseline="a", null="b")
+    assert np.exp(found["x"]).to_dict() == pytest.approx({0: 2.0, 1: 2.0, 2: 10.0})
+    assert list(found["b"].index) == [0, 1]
+    assert contrasts_by_life(lives((0, "x", 2.0)), "m", baseline="a", null="b")["x"].empty
+
+
+def test_requests_are_counted_in_the_epoch_in_which_they_arrive():
+    arrivals = [1000 * MS, 9999 * MS, 10_000 * MS, 45_000 * MS]
+    device = pd.DataFrame({"arrival_ns": arrivals, "replied_ns": [arrival + 6 * MS for arrival in arrivals]})
+    table = requests_table(device, EPOCHS, life=4)
+    assert table["requests"].tolist() == [2, 1, 0, 0]
+    assert table["latency_ms"].tolist()[:2] == [6, 6]
+    assert table["latency_ms"].isna().tolist()[2:] == [True, True]
 
 
 def test_an_epoch_without_a_steady_part_is_refused():
     broken = EPOCHS.assign(steady_ns=EPOCHS["end_ns"])
     with pytest.raises(TickdiskError, match="epoch 0 of life 1"):
-        epoch_table(ticks([0, 90]), actions([("ping", 0, 0, 1, "completed")]), broken, life=1, budget_ns=BUDGET)
+        epoch_table(ticks([0, 90]), actions([("ping", 0, 0, 1, "completed")]), broken, life=1, budget_ns=BUDGET, tau_ns=TAU)

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,17 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
                     f"{path}: experiment {experiment} needs exactly one arm that is positive_for {metrics}; mark it"
                 )
     return arms
+
+
+def check_confirmatory(config: Config, arms: Sequence[Arm]) -> None:
+    """Raises TickdiskError if the confirmatory claims are about an arm that their experiment does not have."""
+    fixed = config.decision.confirmatory
+    own = [arm.arm for arm in arms if arm.experiment == fixed.experiment and arm.role in ("dose", "treatment")]
+    if fixed.arm not in own:
+        raise TickdiskError(
+            f"{CONFIG_PATH}: decision.confirmatory.arm = {fixed.arm}: experiment {fixed.experiment} has no such arm to make a "
+            f"claim about, only {', '.join(own)}; name one of them"
+        )
 
 
 def schema() -> str:

@@ -3,7 +3,7 @@
 from tickdisk.plot.accesses import access_sizes, cumulative_accesses, offset_time, over_regions, predicted_observed
 from tickdisk.plot.checkpoint import checkpoint_cost, checkpoint_game, tick_lengths
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
-from tickdisk.plot.distribution import latency_spread, tails
+from tickdisk.plot.distribution import tails
 from tickdisk.plot.effects import dose_response, forest, paired_dots
 from tickdisk.plot.fidelity import BESIDE, BEYOND, HELD, fidelity
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_timeline
@@ -28,7 +28,6 @@ __all__ = [
     "forest",
     "iops_over_depth",
     "late_shares",
-    "latency_spread",
     "lateness_over_time",
     "lateness_tails",
     "model_real",

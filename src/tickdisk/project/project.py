@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any, get_args
 
 from tickdisk import device, player
-from tickdisk.config import Arm, Cell, Config, ExperimentName, digest, load_arms, parse_config, plan, world_hash
+from tickdisk.config import (
+    Arm,
+    Cell,
+    Config,
+    ExperimentName,
+    check_confirmatory,
+    digest,
+    load_arms,
+    parse_config,
+    plan,
+    world_hash,
+)
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_json
 from tickdisk.project.identity import Identity
@@ -31,6 +42,7 @@ class Project:
         """Returns the project for configuration `values`; TickdiskError for what is wrong in them or missing on this machine."""
         config = parse_config(values)
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
+        check_confirmatory(config, arms)
         for arm in arms:
             add_file(arm, devices)
             if arm.device not in devices:
