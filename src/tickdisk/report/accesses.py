@@ -9,10 +9,9 @@ from IPython.display import SVG
 from numpy.typing import NDArray
 
 from tickdisk import accesses, plot, stats, table
-from tickdisk.report.experiment import OURS
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import LifeTables, Runs
-from tickdisk.report.study import Study
+from tickdisk.report.study import OURS, Study
 
 _UNLOAD_TIMEOUT, _UNLOAD_DEFAULT_S = "server_unload_unused_data_timeout", 29.0
 _SAVE_PERIOD = "server_map_save_interval"

@@ -10,9 +10,8 @@ from IPython.display import SVG
 
 from tickdisk import calibrate, plot, stats
 from tickdisk import device as devices
-from tickdisk.report.experiment import OURS
 from tickdisk.report.parameters import check_parameters
-from tickdisk.report.study import Study
+from tickdisk.report.study import OURS, Study
 
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 

@@ -7,10 +7,10 @@ import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import plot, stats, table
-from tickdisk.report.experiment import OURS, Experiment
+from tickdisk.report.experiment import Experiment
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import LifeTables, Runs
-from tickdisk.report.study import display
+from tickdisk.report.study import OURS, display
 from tickdisk.report.switchback import ALWAYS, METRICS
 
 _BUSY = "busy_ms"

@@ -9,9 +9,8 @@ from IPython.display import SVG
 
 from tickdisk import plot, qos, stats
 from tickdisk.report.runs import LifeTables, Runs
-from tickdisk.report.study import Study
+from tickdisk.report.study import OURS, Study
 
-OURS = "this project"
 _SCAN = "one of a scan (Benjamini-Hochberg)"
 
 

@@ -12,10 +12,9 @@ from IPython.display import SVG
 
 from tickdisk import blame, plot, server
 from tickdisk.errors import TickdiskError
-from tickdisk.report.experiment import OURS
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import Runs
-from tickdisk.report.study import Study
+from tickdisk.report.study import OURS, Study
 
 STALLS = 20
 """So many injected stalls of a kind decide whether blame can be trusted."""

@@ -10,9 +10,8 @@ from IPython.display import SVG
 
 from tickdisk import device, plot, replay, stats
 from tickdisk.files import read_json
-from tickdisk.report.experiment import OURS
 from tickdisk.report.parameters import check_parameters
-from tickdisk.report.study import Study, display
+from tickdisk.report.study import OURS, Study, display
 
 Floats = npt.NDArray[np.float64]
 _LIMIT_MS = 1.0

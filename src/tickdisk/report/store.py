@@ -8,9 +8,8 @@ from IPython.display import SVG
 
 from tickdisk import checkpoint, plot, store
 from tickdisk.report.checkpoint_anchors import NAMES
-from tickdisk.report.experiment import OURS
 from tickdisk.report.parameters import check_parameters
-from tickdisk.report.study import Study, display
+from tickdisk.report.study import OURS, Study, display
 
 ALL_NAMES = {
     **NAMES,

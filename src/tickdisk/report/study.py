@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
+OURS = "this project"
+"""The source of a claim that was not published before."""
 VERDICTS = ("different", "equivalent", "inconclusive", "not valid")
 
 

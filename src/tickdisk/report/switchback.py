@@ -6,9 +6,10 @@ import pandas as pd
 from IPython.display import SVG
 
 from tickdisk import plot, qos, stats
-from tickdisk.report.experiment import OURS, Experiment, epoch_rows
+from tickdisk.report.experiment import Experiment, epoch_rows
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.runs import LifeTables, Runs
+from tickdisk.report.study import OURS
 from tickdisk.server import BUDGET_NS
 
 METRICS = {
