@@ -41,7 +41,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
         lives = {}
         for life in cell.lives:
             say(f"{cell.title}, {life.name}: {life.seconds:.0f} s")
-            lives[life.name] = _undisturbed(Stage(project, cell, life, models, calibration, partial / life.name), say)
+            lives[life.name] = undisturbed(Stage(project, cell, life, models, calibration, partial / life.name), say)
         write_json(
             partial / MANIFEST,
             {
@@ -76,7 +76,7 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
     return models
 
 
-def _undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
+def undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
     """Runs a life until nothing outside disturbed it, or it may not be replaced any more; returns its part of the manifest."""
     config, what = stage.project.config, f"{stage.cell.title}, {stage.life.name}"
     most = config.chosen.replacements

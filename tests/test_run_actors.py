@@ -1,0 +1,94 @@
+"""Who ended in a life, told apart: the server is a result, an instrument spoils the life."""
+
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tickdisk.errors import TickdiskError
+from tickdisk.process import Child
+from tickdisk.run.actors import Actors, ServerEndedError, instruments
+from tickdisk.run.judge import SpoiltLifeError
+
+
+class Disk:
+    def __init__(self, alive: bool) -> None:
+        self._alive = alive
+
+    def alive(self) -> bool:
+        return self._alive
+
+
+class Server(Disk):
+    def last_words(self) -> str:
+        return "disk I/O error"
+
+
+def actors(tmp_path: Path, *, disk: bool = True, server: bool = True, players: str = "sleep 60") -> Actors:
+    return Actors(cast("Any", Disk(disk)), cast("Any", Server(server)), Child("players", ["sh", "-c", players], tmp_path))
+
+
+def test_while_all_are_there_time_passes(tmp_path: Path) -> None:
+    who = actors(tmp_path)
+    at_ns = time.monotonic_ns() + 300_000_000
+    who.wait_until(at_ns)
+    assert time.monotonic_ns() >= at_ns
+    who.players.stop(5)
+
+
+def test_a_server_that_ended_is_a_result(tmp_path: Path) -> None:
+    who = actors(tmp_path, server=False, players="exec sleep 60")
+    with pytest.raises(ServerEndedError, match="disk I/O error"):
+        who.wait_until(time.monotonic_ns() + 60 * 10**9)
+    with pytest.raises(SpoiltLifeError, match="exit code -15"):  # of a program that does not account for its actions
+        who.dismiss()
+
+
+def test_an_emulator_that_ended_spoils_the_life_even_if_the_server_ended_of_it(tmp_path: Path) -> None:
+    who = actors(tmp_path, disk=False, server=False)
+    with pytest.raises(SpoiltLifeError, match="the device's emulator ended"):
+        who.check()
+    who.players.stop(5)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_players_of_whom_not_one_could_join_have_played(tmp_path: Path, code: int) -> None:
+    who = actors(tmp_path, players=f"exit {code}")
+    who.finish(time.monotonic_ns() + 60 * 10**9)
+    assert who.players.poll() == code
+    who.check()
+
+
+@pytest.mark.parametrize("end", ["exit 1", "exit 2", "kill -9 $$"])
+def test_players_that_have_no_records_spoil_the_life(tmp_path: Path, end: str) -> None:
+    who = actors(tmp_path, players=f"echo no space left; {end}")
+    with pytest.raises(SpoiltLifeError, match=r"the players ended with exit code .*no space left"):
+        who.finish(time.monotonic_ns() + 60 * 10**9)
+
+
+def test_players_that_are_late_are_interrupted(tmp_path: Path) -> None:
+    who = actors(tmp_path, players="trap 'exit 0' TERM; while :; do sleep 0.05; done")
+    who.finish(time.monotonic_ns() + 500_000_000)
+    assert who.players.poll() == 0
+
+
+def test_what_fails_because_the_server_has_ended_is_told_so(tmp_path: Path) -> None:
+    who = actors(tmp_path, server=False)
+    with pytest.raises(ServerEndedError), who.told_apart():
+        raise TickdiskError("strace cannot attach")
+    alive = actors(tmp_path)
+    with pytest.raises(TickdiskError, match="strace cannot attach"), alive.told_apart():
+        raise TickdiskError("strace cannot attach")
+    who.players.stop(5)
+    alive.players.stop(5)
+
+
+def test_an_instrument_that_fails_spoils_the_life_and_the_emulator_is_named_where_it_is_the_cause() -> None:
+    def fail(disk: Disk | None) -> None:
+        with instruments(cast("Any", disk)):
+            raise TickdiskError("the log is damaged")
+
+    for disk, said in ((None, "the log is damaged"), (Disk(True), "the log is damaged"), (Disk(False), "emulator ended")):
+        with pytest.raises(SpoiltLifeError, match=said):
+            fail(disk)
