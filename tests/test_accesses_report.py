@@ -14,23 +14,28 @@ from tickdisk.config import load_arms, load_config
 from tickdisk.report.accesses import _finite_logs
 
 PUBLISHED = "data/published.yaml"
+LOAD = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": None}
 TABLES = ("files", "interactions", "form", "delayed", "routines", "predictions", "verdicts_table", "runs")
 FIGURES = ("cumulative", "sizes", "offsets", "regions", "held_out_windows")
 
 
-def write_run(runs: Path, block: int, *, seconds: float, reasons: tuple[str, ...] = ()) -> dict:
+def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...] = ()) -> dict:
     """Writes a cell with one life of the simulated server; returns the cell's line of the plan."""
     requests, actions, phases, steps = play(block, seconds=seconds)
     cell = f"cell{block}"
     folder = runs / cell / "life"
-    epochs = {"epoch": 0, "cycle": 0, "arm": "x", "device": "d", "setting": 1}
+    epochs = {"epoch": 0, "arm": "x", "device": "d", "setting": 1}
     epochs |= {"start_ns": START_NS, "steady_ns": START_NS, "end_ns": START_NS + 1}
     ticks = pd.DataFrame({"tick": range(len(steps)), "start_ns": steps, "end_ns": pd.array([None] * len(steps), dtype="Int64")})
     tables = {"requests": requests, "actions": actions, "ticks": ticks.assign(players=1), "epochs": pd.DataFrame([epochs])}
     for name, frame in tables.items():
         table.write(name, folder / f"{name}.parquet", frame)
     life = {
-        "reasons": list(reasons),
+        "attempts": [{"load": LOAD, "reasons": list(marked)}],
+        "marked": list(marked),
+        "not_valid": {},
+        "noted": [],
+        "ended": None,
         "ticks": {"ticks": len(steps), "missing": 0, "late": 0, "merged": 0},
         "client": {"backlog_max": 1},
         "trace_events": len(actions),
@@ -40,8 +45,8 @@ def write_run(runs: Path, block: int, *, seconds: float, reasons: tuple[str, ...
         "captures": [{"lost_events": 0}],
         "server": {"settings": {"server_map_save_interval": "2"}},
     }
-    attempt = {"load": {"steal_share": 0.0, "pressure_cpu_share": 0.0}}
-    manifest = {"hash": cell, "block": block, "plan": [{"name": "life"}], "attempts": [attempt], "marked": None}
+    plan = [{"name": "life", "epochs": [{"arm": "x"}]}]
+    manifest = {"hash": cell, "experiment": "accesses", "block": block, "plan": plan, "machine": {}, "calibration": "one"}
     (runs / cell / "manifest.json").write_text(json.dumps(manifest | {"lives": {"life": life}}))
     return {"experiment": "accesses", "hash": cell}
 
@@ -144,10 +149,11 @@ def test_one_life_is_described_and_predicts_nothing(tmp_path):
     assert len(study.predictions()) == 0
 
 
-def test_lives_that_do_not_count_decide_nothing(tmp_path):
-    study = study_of(plan_of(tmp_path, 6, seconds=26.0, reasons=("client saturated",)))
-    assert {claim.verdict for claim in study.claims} == {"not valid"}
-    assert all("client saturated" in claim.evidence for claim in study.claims)
+def test_marked_lives_count_and_every_claim_says_how_many_they_are(tmp_path):
+    study = study_of(plan_of(tmp_path, 6, seconds=26.0, marked=("steal 20 % above 10 %",)))
+    assert "not valid" not in {claim.verdict for claim in study.claims}
+    said = "6 of 6 lives were disturbed from outside at the last replacement, too"
+    assert all(claim.evidence.endswith(said) for claim in study.claims)
 
 
 def test_published_findings_name_their_source():

@@ -51,7 +51,7 @@ def _write(machine: Machine, folder: Path, **more: object) -> Path:
         {"player": "p000", "action": "ping", "due_ns": every, "issued_ns": every, "outcome": "completed", "detail": ""}
     )
     actions["completed_ns"] = every + np.where(np.arange(every.size) % 10 == 0, 900 * MS, 40 * MS)
-    epochs = pd.DataFrame([{"epoch": 0, "cycle": 0, "arm": "hdd", "device": "hdd", "setting": 1, "start_ns": START_NS}])
+    epochs = pd.DataFrame([{"epoch": 0, "arm": "hdd", "device": "hdd", "setting": 1, "start_ns": START_NS}])
     tables = {
         "requests": evidence.requests,
         "waits": evidence.waits,
@@ -66,15 +66,17 @@ def _write(machine: Machine, folder: Path, **more: object) -> Path:
     for name, rows in (tables | more).items():
         table.write(name, life / f"{name}.parquet", rows)
     capture = {"arm": "hdd", "lost_events": 3, "requests": 1, "started_ns": START_NS, "ended_ns": machine.now_ns}
-    described = {"reasons": [], "captures": [capture], "ticks": {"ticks": 9, "missing": 0}, "trace_events": 1, "requests": 1}
-    load = {"steal_share": 0.0, "pressure_cpu_share": 0.0}
+    load = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": None}
+    described = {"captures": [capture], "ticks": {"ticks": 9, "missing": 0}, "trace_events": 1, "requests": 1}
+    described |= {"attempts": [{"load": load, "reasons": []}], "marked": [], "not_valid": {}, "noted": [], "ended": None}
     manifest = {
         "hash": folder.name,
         "block": 0,
-        "plan": [{"name": "life"}],
+        "experiment": "inside_tick",
+        "plan": [{"name": "life", "epochs": [{"arm": "hdd"}]}],
         "lives": {"life": described},
-        "attempts": [{"load": load}],
-        "marked": None,
+        "machine": {},
+        "calibration": "one",
         "models": {arm.arm: DISK.as_dict() for arm in load_arms()},
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))

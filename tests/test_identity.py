@@ -21,8 +21,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LIVE = set(get_args(ExperimentName))
 CAPTURED = {"inside_tick", "accesses", "capture_cost"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
-# All but this one look at experiments, or take a word from the module that does.
+# All but this one look at a device.
 STUDIES = NOTEBOOKS - {"checkpoint.ipynb"}
+# And these at the server lives of an experiment.
+EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE}
 PAGES = {"paper", "page", "check"}
 # Whatever has a device up.
 DEVICE = LIVE | {"calibration", "fidelity", "replay", "store"} | STUDIES
@@ -43,7 +45,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/checkpoint/simulate.py": STORE,
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/clock.py": LIVE | {"micro"},
-    "src/tickdisk/config/plan.py": STUDIES,  # for live cells: its outcome is in the cell
+    "src/tickdisk/config/plan.py": EXPERIMENTS,  # for live cells: its outcome is in the cell
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/soak.py": set(),
@@ -59,16 +61,16 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/project.py": set(),
     "src/tickdisk/project/kept.py": NOTEBOOKS,
-    "src/tickdisk/qos/ticks.py": STUDIES,
+    "src/tickdisk/qos/ticks.py": EXPERIMENTS,
     "src/tickdisk/replay/issue.py": {"replay", "replay.ipynb"},
     "src/tickdisk/report/__init__.py": set(),
     "src/tickdisk/report/join_burst.py": {"join_burst.ipynb"},
     "src/tickdisk/report/publish.py": PAGES,
-    "src/tickdisk/report/runs.py": STUDIES,
+    "src/tickdisk/report/runs.py": EXPERIMENTS,
     "src/tickdisk/run/life.py": LIVE,
     "src/tickdisk/run/progress.py": set(),
-    "src/tickdisk/server/luanti.py": LIVE | {"world"} | STUDIES,
-    "src/tickdisk/server/ticks.py": LIVE | STUDIES,
+    "src/tickdisk/server/luanti.py": LIVE | {"world"} | EXPERIMENTS,
+    "src/tickdisk/server/ticks.py": LIVE | EXPERIMENTS,
     "src/tickdisk/sources/text.py": set(),  # what it does shows in the digests
     "src/tickdisk/standstill.py": {"fidelity"} | LOOKED_UP,
     "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES,
@@ -76,7 +78,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/store/child.py": {"store", "store.ipynb"},  # a program of its own
     "src/tickdisk/store/study.py": {"store", "store.ipynb"},
     "src/tickdisk/store/crash.py": {"store.ipynb"},
-    "src/tickdisk/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS,
+    "src/tickdisk/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS - {"calibration.ipynb"},
     "src/tickdisk/trace/record.py": CAPTURED | {"micro"},
     "src/tickdisk/trace/capture.bt": CAPTURED | {"micro"},
     "src/tickdisk/trace/micro.py": {"micro"},

@@ -34,9 +34,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         replied_ns="int",
         setting="int",
     ),
-    "epochs": _schema(
-        epoch="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"
-    ),
+    "epochs": _schema(epoch="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"),
     "clocks": _schema(monotonic_ns="int", monotonic_raw_ns="int", realtime_ns="int", uncertainty_ns="int"),
     "requests": _schema(
         seq="int",

@@ -1,6 +1,6 @@
-"""Distributions by arm: tails of tick gaps, shift functions, spread of an action's latency."""
+"""Distributions by arm: tails of tick gaps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk.errors import TickdiskError
-from tickdisk.plot.theme import INK, checked, colour, finish, log_scale, title
-from tickdisk.stats import ecdf, quantile
+from tickdisk.plot.theme import INK, colour, finish, log_scale, title
+from tickdisk.stats import ecdf
 
 _POINTS = 300
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -139,7 +139,7 @@ class AccessStudy(Study):
                 source=of.source,
                 statement=of.statement,
                 verdict=verdict.word,
-                evidence=verdict.reason,
+                evidence="; ".join([verdict.reason, *self.data.marked()]),
                 facts=[f"{name}_ratio"],
                 n=effect.n,
             )
@@ -220,7 +220,9 @@ class AccessStudy(Study):
                 source=f"PokeSto: {cause} {accesses.DIRECTIONS[op]} {data}",
                 statement=f"{cause.capitalize()} causes {op}s of {data} data",
                 verdict="not valid" if obstacles else found,
-                evidence="; ".join(obstacles) or f"{size} requests each, adjusted p = {row['p_adjusted']:.2g}",
+                evidence="; ".join(
+                    [*(obstacles or [f"{size} requests each, adjusted p = {row['p_adjusted']:.2g}"]), *self.data.marked()]
+                ),
                 facts=[name],
                 n=lives,
             )

@@ -120,7 +120,7 @@ class InsideTick(Study):
             source=OURS,
             statement=f"Waits for storage explain late time of ticks on a device of {latency_ms:g} ms",
             verdict=word,
-            evidence="; ".join([*self.invalid, evidence, *note]),
+            evidence="; ".join([*self.invalid, evidence, *note, *self.data.marked()]),
             facts=["late.all.storage", "busy.all.storage"],
             n=int(explained.lives),
         )
@@ -176,7 +176,7 @@ class InsideTick(Study):
             source=OURS,
             statement=statement,
             verdict=word,
-            evidence="; ".join([*self.invalid, *lacks, evidence, *few]),
+            evidence="; ".join([*self.invalid, *lacks, evidence, *few, *self.data.marked()]),
             facts=facts,
             n=found.n,
         )

@@ -137,6 +137,12 @@ class Runs:
                 found.setdefault(arm, []).append(f"{life.title}: {reason}")
         return found
 
+    def marked(self) -> list[str]:
+        """Returns a sentence if something outside disturbed lives at their last replacement, too."""
+        lives = [life for manifest in self.manifests for life in manifest["lives"].values()]
+        count = sum(bool(life["marked"]) for life in lives)
+        return [f"{count} of {len(lives)} lives were disturbed from outside at the last replacement, too"] if count else []
+
     def unreached(self) -> dict[str, int]:
         """Returns for each arm the number of lives whose server ended before the arm's turn."""
         found: dict[str, int] = {}
