@@ -13,7 +13,6 @@ from tickdisk.plot.theme import INK, colour, finish, log_scale, title
 from tickdisk.stats import ecdf
 
 _POINTS = 300
-_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def tails(

@@ -140,7 +140,8 @@ def run_life(stage: Stage) -> dict[str, Any]:
                 status = disk.status()
         with instruments():
             samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
-            ticks = ticks_of(running.tick_log, samples, ended=played.ended is not None)
+            in_order = len(problems) == len(server.check_log(running.server_log))  # there is no problem with its end
+            ticks = ticks_of(running.tick_log, samples, in_order=in_order)
             actions = player.read_actions(fast / player.ACTIONS, expected=written.events)
             client = player.read_status(fast / player.STATUS)
             requests = device.read_log(fast / "device.log")
@@ -161,7 +162,6 @@ def run_life(stage: Stage) -> dict[str, Any]:
             table.write("injections", stage.folder / "injections.parquet", made)
         for path in (running.tick_log, fast / player.ACTIONS, fast / "device.log", running.server_log):
             compress(path, raw)
-        of_its_end = len(problems) - len(server.check_log(running.server_log))
     agreement = clock_agreement(actions, ticks.markers, requests.to_pandas())
     arms = dict.fromkeys(epoch.arm for epoch in stage.life.epochs)
     return {
@@ -181,7 +181,7 @@ def run_life(stage: Stage) -> dict[str, Any]:
         "file_system": disk.file_system,
         "server": dict(running.facts),
         "server_problems": problems,
-        "server_ended_in_order": of_its_end == 0,
+        "server_ended_in_order": in_order,
         "ended": played.ended,
         "floors_ns": {arm: stage.floor_ns(arm) for arm in sorted(arms)},
         "latest_switch_ns": max(
@@ -271,12 +271,12 @@ def _epoch_row(number: int, epoch: Epoch, stage: Stage, setting: device.Setting,
     }
 
 
-def ticks_of(path: Path, samples: pd.DataFrame, *, ended: bool) -> server.Ticks:
-    """Reads the probe's file; a server that `ended` by itself may not have got as far as a tick."""
+def ticks_of(path: Path, samples: pd.DataFrame, *, in_order: bool) -> server.Ticks:
+    """Reads the probe's file; a server that did not end `in_order` may not have got as far as writing a tick."""
     try:
         return server.read_ticks(path, lambda ns: clock.to_monotonic(ns, "monotonic_raw", samples))
     except TickdiskError:
-        if not ended:
+        if in_order:
             raise
     return server.Ticks(
         pd.DataFrame(columns=table.SCHEMAS["ticks"].names),
