@@ -15,7 +15,7 @@ import pytest
 from tickdisk import table
 from tickdisk.config import Cell, Config, Life, load_arms, load_config, parse_config, plan
 from tickdisk.device import load_devices
-from tickdisk.report import join_burst, switchback
+from tickdisk.report import capture_cost, join_burst, switchback
 from tickdisk.report.study import Study
 
 SECOND = 1_000_000_000
@@ -26,6 +26,7 @@ DELAY_MS = 80.0
 QUIET = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": 0.01}
 GapOf = Callable[[str, int], float]
 LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "hdd": 6.0}
+LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
 REALISED_MS = 0.01
 """Calibration found every device so much slower than its model."""
@@ -346,6 +347,37 @@ def test_every_table_and_figure_comes_at_the_smallest_scale(tmp_path: Path) -> N
     study = _join_burst(_runs(tmp_path, "join_burst", scale="smoke"))
     assert "ssd_100us" in unescape(study.gap_tail().data)
     study.joins(), study.effects(), study.effects_table(), study.power(), study.manipulation(), study.runs()
+
+
+def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
+    costs = {"bpftrace": 1.1, "strace_positioned": 1.3, "strace": 1.5}
+
+    def captured(_: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        at, used, rows = 0, 0.0, []
+        for epoch in made["epochs"].to_dict("records"):
+            for at in range(int(epoch["start_ns"]), int(epoch["end_ns"]), SECOND // 4):
+                rows.append({"monotonic_ns": at, "process": "tick thread", "cpu_ns": round(used)})
+                used += 1e7 * costs.get(epoch["arm"], 1.0)
+        return made | {"load": pd.DataFrame([*rows, {"monotonic_ns": at + SECOND, "process": "server", "cpu_ns": 0}])}
+
+    captures = [{"arm": arm, "requests": 9, "lost_events": 0, "events": 9} for arm in costs]
+    lives = load_config().scales["paper"].capture_cost.lives
+    changed = {(block, "life"): {"captures": captures} for block in range(lives)}
+    path = _runs(tmp_path, "capture_cost", changed=changed, tables=captured)
+    micro = [{"round": turn, "tool": tool, "preads": 9} for turn in range(9) for tool in ("none", *costs)]
+    rows = pd.DataFrame(micro).assign(events=9, lost_events=0)
+    rows["ns_per_pread"] = rows["tool"].map({"none": 100.0, "bpftrace": 400.0, "strace_positioned": 4000.0, "strace": 5000.0})
+    table.write("micro", tmp_path / "micro.parquet", rows)
+    own = {"micro": str(tmp_path / "micro.parquet"), "output": None, "margin": None, "seed": 1}
+    study = capture_cost(str(path), runs=str(path.parent), **own)
+    verdicts = _verdicts(study)
+    busy = {role: verdicts[f"{role}.busy"] for role in ("positive", "null", "bpftrace", "strace_positioned")}
+    assert busy == {"positive": "different", "null": "equivalent", "bpftrace": "equivalent", "strace_positioned": "different"}
+    assert study.verdicts["gap_mean_ms", "strace"].word == "equivalent", "a known cost that ticks do not show here"
+    assert verdicts["bpftrace.gap_mean"] == "not valid"
+    assert study.contrasts["busy_ms", "strace"].ratio == pytest.approx(1.5, rel=0.05)
+    assert study.facts["capture_cost.captured_requests.strace"].value == 9 * lives
+    study.busy(), study.effects(), study.micro()
 
 
 def test_results_do_not_depend_on_which_tables_are_shown(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ class CaptureCost(Experiment):
         for arm, own in captures.groupby("arm"):
             source = f"{len(own)} captures of an epoch"
             self.fact(f"lost_events.{arm}", int(own["lost_events"].sum()), "events", n=int(own["events"].sum()), source=source)
-            self.fact(f"requests.{arm}", int(own["requests"].sum()), "requests", n=len(own), source=source)
+            self.fact(f"captured_requests.{arm}", int(own["requests"].sum()), "requests", n=len(own), source=source)
 
     def _state_micro(self) -> None:
         wide = self.micro_table.pivot_table(index="round", columns="tool", values="ns_per_pread")

@@ -181,7 +181,12 @@ class Experiment(Study):
             self.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
 
     def untried(self, arm: str) -> list[str]:
-        """Returns a sentence if the server made too few requests in the arm's epochs for its latency to have been tried."""
+        """Returns a sentence if the server made too few requests in the arm's epochs for its latency to have been tried.
+
+        An arm with the baseline's latency has nothing to try.
+        """
+        if self.data.latency_ms(arm) == self.data.latency_ms(self.baseline):
+            return []
         median = float(self.requests.loc[self.requests["arm"] == arm, "requests"].median())
         enough = self.data.decision.enough_requests
         if median >= enough:
