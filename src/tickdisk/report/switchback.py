@@ -113,7 +113,7 @@ class Switchback(Experiment):
         enough = found.lives >= max(self.plan.lives, self.plan.minimum)
         few = [] if enough else [f"{found.lives} lives of the {max(self.plan.lives, self.plan.minimum)} that a verdict needs"]
         of_arms = [reason for arm in self._doses() for reason in self.not_valid.get(arm, ())]
-        obstacles = [*few, *controls, *of_arms]
+        obstacles = [*(few or controls), *of_arms]
         source = f"fixed-sequence tests over {found.lives} lives, one-sided at {alpha:g}"
         for key, value, note in (
             ("good_up_to", found.good_up_to, f"largest latency at which the {title} is shown to stay within {self.margin:.0%}"),

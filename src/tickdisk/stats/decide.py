@@ -197,11 +197,13 @@ def decide(
         p = _adjusted(effects, keys, "p", family)
         p_equivalent = _adjusted(effects, keys, "p_equivalent", family)
         for key in keys:
+            # Too few lives for the claim are too few for its controls; once is enough to say so.
+            gate = controls[key[0]].reasons if effects[key].n >= plan.minimum else ()
             verdicts[key] = verdict(
                 effects[key],
                 plan,
                 family=family,
-                obstacles=[*obstacles, *own.get(key[1], ()), *controls[key[0]].reasons],
+                obstacles=[*obstacles, *own.get(key[1], ()), *gate],
                 unreached=before.get(key[1], 0),
                 p=p[key],
                 p_equivalent=p_equivalent[key],
