@@ -159,7 +159,7 @@ def test_in_a_williams_square_every_arm_stands_everywhere_and_follows_every_othe
 
 def test_the_order_of_arms_is_balanced_over_the_planned_lives(values: dict[str, Any]) -> None:
     arms = load_arms()
-    for experiment in ("switchback", "join_burst"):
+    for experiment in ("switchback", "join_burst", "capture_cost"):
         cells = [cell for cell in planned(values, arms) if cell.experiment == experiment]
         orders = [[epoch.arm for life in cell.lives for epoch in life.epochs] for cell in cells]
         assert len(orders) == len(orders[0]), "as many lives, or blocks, as arms: one whole square"

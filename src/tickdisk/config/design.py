@@ -72,7 +72,7 @@ def _capture_cost_lives(config: Config, arms: Sequence[Arm], block: int) -> tupl
     design = config.chosen.capture_cost
     order = _ordered(config, "capture_cost", arms, block)
     epochs = _epochs(order, design.warm_up_s, length_s=design.epoch_s, cut_s=design.cut_s)
-    return (_one_life(config, "capture_cost", arms, block, epochs),)
+    return (_one_life(config, "capture_cost", arms, block, epochs, _delays(arms, epochs)),)
 
 
 def _epochs(order: Sequence[str], start_s: float, *, length_s: float, cut_s: float) -> tuple[Epoch, ...]:

@@ -23,7 +23,7 @@ class CaptureCost(Experiment):
     """Effects of a capture on the server's ticks, from contrasts within lives, and on a micro-workload, within rounds."""
 
     control_words = {  # noqa: RUF012 - read only, as in the class above
-        "ticks": "strace on all calls on files makes the {metric} longer (positive control)",
+        "ticks": "A known delay of {delay} ms in the tick makes the {metric} longer (positive control)",
         "null": "No capture under two names changes the {metric} (A/A control)",
     }
 
