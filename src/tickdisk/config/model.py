@@ -225,7 +225,7 @@ class Scale(_Strict):
     checkpoint: Checkpoint
     store: Store
     replacements: Annotated[int, Field(ge=0, le=2)]
-    """How often a life is replaced at the most when something outside the system under test disturbed it."""
+    """The most times that a life is replaced because something outside the system under test disturbed it."""
 
 
 class Limits(_Strict):

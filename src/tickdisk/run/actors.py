@@ -1,4 +1,4 @@
-"""Who acts in a life, and must stay alive: the device's emulator, the server, the players."""
+"""The actors of a life, which must stay alive: the device's emulator, the server, the players."""
 
 import time
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class ServerEndedError(TickdiskError):
 
 @dataclass(frozen=True)
 class Actors:
-    """Who must stay alive while a life is played."""
+    """The three must stay alive while a life is played."""
 
     disk: device.MountedDevice
     running: server.RunningServer

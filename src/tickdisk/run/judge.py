@@ -1,4 +1,4 @@
-"""What is said of a life: why it must be replaced, for which arms it is not valid, and what a slow disk may have caused in it."""
+"""A life is judged: the reasons to replace it, the arms for which it is not valid, and what a slow disk may have caused in it."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether the clients themselves were too slow, arm by arm: how late the timers of their own schedule fired."""
+"""The clients themselves may be too slow: the timers of their own schedule tell it, arm by arm."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
