@@ -92,7 +92,7 @@ def _process(pid: int) -> _Process | None:
 
 @dataclass(frozen=True)
 class _Programs:
-    """Who used how many clock ticks so far: the testbed's processes together, and each of the kernel's threads."""
+    """The clock ticks used so far by the testbed's processes together, and by each of the kernel's threads."""
 
     testbed: int
     kernel: Mapping[tuple[int, int], int] | None

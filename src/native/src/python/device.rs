@@ -115,7 +115,7 @@ impl Disk {
         self.engine.power_on()
     }
 
-    /// What the device has done, by operation and in total.
+    /// Returns the counts of what the device has done, by operation and in total.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let status = py.detach(|| self.engine.status());
         let (dict, requests, bytes) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));

@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 
 use crate::replay as issuer;
 
-/// How often a replay lets Python look for signals.
+/// A replay lets Python look for signals this often.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes packed requests again; returns when the first was due, whether memory was locked and
