@@ -7,7 +7,7 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay soak release-check lock clean
+.PHONY: help paper test test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay reference soak release-check lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -15,7 +15,8 @@ help: ## this list
 paper: setup ## everything: results/paper.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks
 	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)"
 
-test: setup ## lint, types and tests of every language
+test: ## lint, types and tests of every language
+	@$(PYTHON) envs/setup.py --tests
 	@$(WITH_PATH) envs/checks
 
 setup: ## install what is missing, build what changed
@@ -43,6 +44,9 @@ bench-replay: setup ## how exactly requests are issued, beside fio and a loop in
 
 bench-profile: setup ## whether a profile behaves elsewhere as its disk does: of an emulated disk and this machine's, or DISK=path
 	@$(WITH_PATH) python -m tickdisk.profile.bench $(if $(DISK),"$(DISK)")
+
+reference: setup ## keeps the run in results/ as the reference of its scale, which other runs are compared with
+	@$(WITH_PATH) tickdisk reference
 
 soak: setup ## a device under random load that is verified, 128 requests in flight; MINUTES=15
 	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)

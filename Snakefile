@@ -45,6 +45,18 @@ include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
 
 
+# A step failed: the paper and the page still come, from what is whole, and say what is missing.
+onerror:
+    if Path("results/plan.json").exists():
+        folders, failed = notebooks_of_this_run()
+        words = [
+            *folders,
+            *(f"--left-out {name}" for name in PROJECT.config.leave_out),
+            *(f"--failed {name}" for name in failed),
+        ]
+        shell(f"tickdisk publish {' '.join(words)} || true")
+
+
 rule all:
     default_target: True
     input:

@@ -108,6 +108,10 @@ def least(path: Path, pattern: str) -> tuple[int, ...]:
     return version(found.group(1))
 
 
+TESTS = "--tests"
+"""With this word on the command line packages that only tests need are installed as well."""
+
+
 def stamps() -> dict[str, str]:
     """Returns the digests that the last set-up left."""
     with contextlib.suppress(OSError, ValueError):
@@ -122,8 +126,18 @@ def stamp(step: str, value: str) -> None:
 
 def package_lists(text: str) -> tuple[list[str], list[list[str]]]:
     """Returns the packages of `system-packages.txt`, and the alternative sets for Rust."""
-    lines = [words for line in text.splitlines() if (words := line.split("#")[0].split())]
-    return [words[0] for words in lines if words[0] != "rust:"], [words[1:] for words in lines if words[0] == "rust:"]
+    lines = _package_lines(text)
+    required = [words[0] for words in lines if not words[0].endswith(":")]
+    return required, [words[1:] for words in lines if words[0] == "rust:"]
+
+
+def packages_of_tests(text: str) -> list[str]:
+    """Returns the packages that only tests need."""
+    return [name for words in _package_lines(text) if words[0] == "test:" for name in words[1:]]
+
+
+def _package_lines(text: str) -> list[list[str]]:
+    return [words for line in text.splitlines() if (words := line.split("#")[0].split())]
 
 
 def find_tools(tools: Sequence[str], folders: Sequence[Path], minimum: tuple[int, ...], argument: str) -> Path | None:
@@ -158,13 +172,15 @@ def candidate(package: str) -> tuple[int, ...]:
 
 def system() -> str:
     """Installs the system packages that are missing, and Rust when no toolchain is new enough."""
-    names, rust_sets = package_lists((ENVS / "system-packages.txt").read_text())
+    text = (ENVS / "system-packages.txt").read_text()
+    names, rust_sets = package_lists(text)
     if not shutil.which("dpkg-query"):
         return "not Debian or Ubuntu, so not checked; needed are " + " ".join(names) + " and Rust"
     installed = set(output("dpkg-query", "-W", "-f", "${Package}:${db:Status-Status}\n").split())
     missing = [name for name in names if f"{name}:installed" not in installed]
+    wanted = [name for name in packages_of_tests(text) if TESTS in sys.argv and f"{name}:installed" not in installed]
     needs_rust, needed = rust_folder() is None, ".".join(map(str, rust_minimum()))
-    if not missing and not needs_rust:
+    if not missing and not needs_rust and not wanted:
         return f"all {len(names)} are there"
     root = [] if os.geteuid() == 0 else ["sudo"]
     if root and not shutil.which("sudo"):
@@ -172,11 +188,15 @@ def system() -> str:
         raise SetupError(f"neither root nor sudo; as root, run: apt-get install {' '.join(missing)}{rust}")
     advice = "check the network and the package sources, then run `make setup` again"
     run("system", [*root, "apt-get", "update", "-o", "Acquire::Retries=3"], advice)
+    # Where a distribution does not have them the tests that need them are skipped, and say so.
+    missing += [name for name in wanted if candidate(name)]
     if needs_rust:
         chosen = next((words for words in rust_sets if candidate(words[0]) >= rust_minimum()), None)
         if chosen is None:
             raise SetupError(f"no package has Rust {needed} or newer; install rustup, then run `make setup` again")
         missing += chosen
+    if not missing:
+        return f"all {len(names)} are there; not packaged here: {' '.join(wanted)}"
     run("system", [*root, "sh", "-ec", APT, "apt", *missing], advice)
     rust_folder.cache_clear()
     return "installed " + " ".join(missing)

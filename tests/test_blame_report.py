@@ -18,7 +18,8 @@ from tickdisk.cli import app
 from tickdisk.config import load_arms, load_config
 from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
-from tickdisk.report import inside_tick
+from tickdisk.report import Study, inside_tick
+from tickdisk.report.inside_tick import Results
 
 STALLS, TICKS = 20, 200
 DISK = DeviceModel(name="disk", read_latency_ns=3 * MS, write_latency_ns=3 * MS, flush_latency_ns=3 * MS)
@@ -67,7 +68,8 @@ def _write(machine: Machine, folder: Path, **more: object) -> Path:
         table.write(name, life / f"{name}.parquet", rows)
     capture = {"arm": "hdd", "lost_events": 3, "requests": 1, "started_ns": START_NS, "ended_ns": machine.now_ns}
     load = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": None}
-    described = {"captures": [capture], "ticks": {"ticks": 9, "missing": 0}, "trace_events": 1, "requests": 1}
+    ticks = {"ticks": 9, "missing": 0, "late": 0, "merged": 0}
+    described = {"captures": [capture], "ticks": ticks, "client": {"backlog_max": 0}, "trace_events": 1, "requests": 1}
     described |= {"attempts": [{"load": load, "reasons": []}], "marked": [], "not_valid": {}, "noted": [], "ended": None}
     manifest = {
         "hash": folder.name,
@@ -88,12 +90,12 @@ def run(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _write(machine, tmp_path_factory.mktemp("runs") / "abc")
 
 
-def _plan(folder: Path) -> Path:
+def _plan(folder: Path, *cells: str) -> Path:
     arms = [arm.model_dump(mode="json") for arm in load_arms()]
     plan = {
         "config": load_config().model_dump(mode="json"),
         "arms": arms,
-        "cells": [{"experiment": "inside_tick", "hash": "abc"}],
+        "cells": [{"experiment": "inside_tick", "hash": cell} for cell in cells or ("abc",)],
     }
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))
@@ -101,13 +103,20 @@ def _plan(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def study(run: Path) -> inside_tick:
-    path = _plan(run.parent)
-    return inside_tick(str(path), runs=str(run.parent), output=str(run.parent / "out"), bootstrap_samples=200, seed=1)
+def study(run: Path) -> Study[Results]:
+    return _study(run)
+
+
+def _study(run: Path) -> Study[Results]:
+    return inside_tick(str(_plan(run.parent)), runs=str(run.parent), bootstrap_samples=200, seed=1)
 
 
 def _facts(study, prefix):
-    return {name: fact.value for name, fact in study.facts.items() if name.startswith(f"inside_tick.{prefix}")}
+    return {name: fact.value for name, fact in study.statement.facts.items() if name.startswith(f"inside_tick.{prefix}")}
+
+
+def _claims(study):
+    return {claim.id.removeprefix("inside_tick."): claim for claim in study.statement.claims}
 
 
 def test_every_injected_stall_is_told_right(study):
@@ -116,32 +125,39 @@ def test_every_injected_stall_is_told_right(study):
         "inside_tick.device_stalls.named_share": 1.0,
         "inside_tick.device_stalls.named_wilson": 1.0,
     }
-    assert study.facts["inside_tick.cpu_stalls.blamed"].value == 0
-    assert study.facts["inside_tick.cpu_stalls.felt"].value == STALLS
+    facts, claims = study.statement.facts, _claims(study)
+    assert facts["inside_tick.cpu_stalls.blamed"].value == 0
+    assert facts["inside_tick.cpu_stalls.felt"].value == STALLS
     # Clopper and Pearson: with none of n the upper end is 1 - 0.025^(1/n).
-    assert study.facts["inside_tick.cpu_stalls.blamed_share"].high == pytest.approx(1 - 0.025 ** (1 / STALLS))
-    verdicts = {claim.id.rsplit(".", 1)[-1]: claim.verdict for claim in study.claims}
-    assert verdicts == {"explained": "not valid", "device_stalls": "equivalent", "cpu_stalls": "equivalent"}
-    assert study.stalls_table()["named"].sum() == STALLS
+    assert facts["inside_tick.cpu_stalls.blamed_share"].high == pytest.approx(1 - 0.025 ** (1 / STALLS))
+    verdicts = {name: (claim.kind, claim.verdict) for name, claim in claims.items()}
+    assert verdicts == {
+        "explained": ("comparison", "not valid"),
+        "device_stalls": ("bound", "kept"),
+        "cpu_stalls": ("bound", "kept"),
+    }
+    assert claims["device_stalls"].evidence.startswith("20 of 20 named; 0 slowed no tick")
+    assert (claims["device_stalls"].n, claims["device_stalls"].counted) == (STALLS, "stalls")
+    assert study.table("stalls")["named"].sum() == STALLS
 
 
 def test_what_is_stated_is_what_the_machine_did(study, machine):
-    ticks = study.blames[0].ticks
+    ticks = study.results.blames[0].ticks
     truth = [
         machine.truth(100, start, start + gap)["storage"] for start, gap in zip(ticks["start_ns"], ticks["gap_ns"], strict=True)
     ]
     assert ticks["storage_ns"].tolist() == truth
-    assert study.facts["inside_tick.storage.own"].value + study.facts["inside_tick.storage.behind_one_lock"].value == (
-        pytest.approx(sum(truth) / 1e9)
-    )
-    assert study.facts["inside_tick.lost_events"].value == 3
-    assert study.facts["inside_tick.ticks"].value == len(ticks)
+    said = study.statement
+    assert said["storage.own"].value + said["storage.behind_one_lock"].value == pytest.approx(sum(truth) / 1e9)
+    assert said["lost_events"].value == 3
+    assert said["ticks"].value == len(ticks)
+    assert (said["lives"].text, said["ticks"].source) == ("1 life", "1 captured life")
     parts = _facts(study, "late.cause")
     assert sum(parts.values()) == pytest.approx(1)
     assert _facts(study, "late.file").keys() >= {"inside_tick.late.file.map_sqlite", "inside_tick.late.file.players_sqlite"}
-    assert study.facts["inside_tick.late.all.storage"].note.endswith("1 of the 6 lives that an interval over lives needs")
-    assert study.slow_actions().loc["ping", "slow"] == len(study.actions) // 10 + 1
-    assert all("tick" in sentence for sentence in study.worst_ticks()["what happened"])
+    assert said["late.all.storage"].note.endswith("1 of the 6 lives that an interval over lives needs")
+    assert study.table("slow_actions").loc["ping", "slow"] == len(study.results.actions) // 10 + 1
+    assert all("tick" in sentence for sentence in study.table("worst_ticks")["what happened"])
 
 
 def _words(svg):
@@ -165,7 +181,7 @@ def _words(svg):
     ],
 )
 def test_figures_say_what_they_show(study, name, words):
-    texts = _words(getattr(study, name)())
+    texts = _words(study.figure(name))
     for word in words:
         assert any(word in text for text in texts), f"{word!r} is not in {texts}"
     assert not any(text.endswith("…") for text in texts), "a label was cut"
@@ -173,7 +189,7 @@ def test_figures_say_what_they_show(study, name, words):
 
 
 def test_a_stretch_of_any_length_has_few_rows_that_do_not_overlap(study):
-    one = study.blames[0]
+    one = study.results.blames[0]
     for seconds in (1, 10, 1000):
         shown = stretch(one, START_NS, START_NS + seconds * 1000 * MS)
         for rows in (shown.states, shown.calls, shown.service):
@@ -193,22 +209,62 @@ def test_where_requests_are_of_no_known_file_no_stall_is_named(machine, study, t
     """As on btrfs, or on a tree."""
     run = _write(machine, tmp_path / "runs" / "abc")
     (run / "life" / "extents.parquet").unlink()
-    blind = inside_tick(str(_plan(tmp_path)), runs=str(run.parent), output=str(tmp_path / "out"), bootstrap_samples=200, seed=1)
+    blind = _study(run)
     assert _facts(blind, "device_stalls.named")["inside_tick.device_stalls.named"] == 0
-    said = {claim.id: (claim.verdict, claim.evidence) for claim in blind.claims}
-    verdict, evidence = said["inside_tick.device_stalls"]
-    assert verdict == "not valid"
-    assert "nothing says of which file a device's request is" in evidence
-    others = {name: verdict for name, (verdict, _) in said.items() if name != "inside_tick.device_stalls"}
-    assert others == {claim.id: claim.verdict for claim in study.claims if claim.id in others}
-    assert blind.facts["inside_tick.late.all.storage"].value == study.facts["inside_tick.late.all.storage"].value
-    for draw in (blind.timeline, blind.worst_tick, blind.stalled_tick, blind.stalls, blind.late_shares):
-        assert "<svg" in draw().data
-    assert len(blind.stalls_table()) == 2 * STALLS
+    said = _claims(blind)
+    assert said["device_stalls"].verdict == "not valid"
+    assert "nothing says of which file a device's request is" in said["device_stalls"].evidence
+    others = {name: claim.verdict for name, claim in said.items() if name != "device_stalls"}
+    assert others == {name: claim.verdict for name, claim in _claims(study).items() if name in others}
+    assert blind.statement["late.all.storage"].value == study.statement["late.all.storage"].value
+    assert all("<svg" in blind.figure(name).data for name in blind.figures)
+    assert len(blind.table("stalls")) == 2 * STALLS
+
+
+def test_where_no_stall_was_injected_none_is_counted_and_the_figures_say_so(machine, tmp_path):
+    times = {f"{at}_ns": pd.Series(dtype="int64") for at in ("due", "start", "end")}
+    none = pd.DataFrame({"kind": pd.Series(dtype=object), **times})
+    bare = _study(_write(machine, tmp_path / "runs" / "abc", injections=none))
+    claims = _claims(bare)
+    for name in ("device_stalls", "cpu_stalls"):
+        assert (claims[name].verdict, claims[name].n) == ("not valid", 0)
+        assert claims[name].evidence == "no such stall was injected while ticks were captured; 20 stalls would decide"
+    assert len(bare.table("stalls")) == 0
+    bare.save(str(tmp_path / "out"))
+    reasons = json.loads((tmp_path / "out" / "figures.json").read_text())
+    assert {name for name, reason in reasons.items() if reason} == {"stalls", "stalled_tick"}
+
+
+def test_what_is_stated_does_not_depend_on_what_is_shown(run, study, tmp_path):
+    other = _study(run)
+    for name in reversed(other.tables):
+        other.table(name)
+    shown = {name: other.figure(name).data for name in reversed(other.figures)}
+    study.save(str(tmp_path / "first"))
+    other.save(str(tmp_path / "second"))
+    for file in ("facts.json", "claims.json", "figures.json"):
+        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
+    assert shown == {name: study.figure(name).data for name in study.figures}
+
+
+def test_a_file_is_one_file_in_all_lives_whatever_the_folder_of_their_device(machine, study, tmp_path):
+    runs = tmp_path / "runs"
+    _write(machine, runs / "abc")
+    evidence = machine.evidence()
+    moved = {
+        name: rows.assign(file=rows["file"].str.replace("/w/", "/run/other/w/", regex=False))
+        for name, rows in (("requests", evidence.requests), ("extents", evidence.extents))
+    }
+    _write(machine, runs / "def", **moved)
+    both = inside_tick(str(_plan(runs, "abc", "def")), runs=str(runs), bootstrap_samples=200, seed=1)
+    assert (both.statement["lives"].text, both.statement["ticks"].source) == ("2 lives", "2 captured lives")
+    shares = _facts(study, "late.file")
+    assert _facts(both, "late.file") == pytest.approx(shares)
+    assert _claims(both)["device_stalls"].n == 2 * STALLS
 
 
 def test_an_empty_disk_or_no_stalls_can_be_drawn(study):
-    one = study.blames[0]
+    one = study.results.blames[0]
     bare = replace(one.evidence, device=None, extents=None, injections=None)
     blame = attribute(bare, budget_ns=90 * MS, thread="Server")
     shown = stretch(blame, START_NS, START_NS + 500 * MS)
@@ -226,7 +282,7 @@ def _blame(*words):
 
 def test_the_screen_of_a_run_and_of_a_life(run, study):
     screen = _blame(run)
-    share = study.facts["inside_tick.late.all.storage"].value
+    share = study.statement["late.all.storage"].value
     assert f"storage explains {share:.0%} [" in screen
     assert "3 events lost" in screen
     assert (

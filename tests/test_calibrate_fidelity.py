@@ -283,10 +283,10 @@ def test_a_file_of_another_version_is_told_as_such(tmp_path: Path) -> None:
     ("holds", "told", "verdict"),
     [
         ([], 0, "not valid"),
-        ([True] * 4, 4, "equivalent"),
-        ([True] * 2, 4, "equivalent"),
+        ([True] * 4, 4, "kept"),
+        ([True] * 2, 4, "kept"),
         ([True], 4, "not valid"),
-        ([False], 4, "different"),
+        ([False], 4, "missed"),
     ],
 )
 def test_few_points_that_hold_do_not_speak_for_all(holds: list[bool], told: int, verdict: str) -> None:

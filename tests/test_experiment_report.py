@@ -16,7 +16,9 @@ from tickdisk import table
 from tickdisk.config import Cell, Config, Life, load_arms, load_config, parse_config, plan
 from tickdisk.device import load_devices
 from tickdisk.report import capture_cost, join_burst, switchback
+from tickdisk.report.join_burst import Results as JoinBurst
 from tickdisk.report.study import Study
+from tickdisk.report.switchback import Results as Switchback
 
 SECOND = 1_000_000_000
 BASE_MS, PER_MS = 100.0, 5.0
@@ -144,45 +146,49 @@ def _runs(
     return path
 
 
-def _switchback(path: Path) -> switchback:
+def _switchback(path: Path) -> Study[Switchback]:
     own = {"tick_metric": "gap_max_ms", "action": "teleport", "margin": None, "seed": 1}
-    return switchback(str(path), runs=str(path.parent), output=None, **own)
+    return switchback(str(path), runs=str(path.parent), **own)
 
 
-def _join_burst(path: Path) -> join_burst:
+def _join_burst(path: Path) -> Study[JoinBurst]:
     own = {"tick_metric": "gap_max_ms", "margin": None, "seed": 1}
-    return join_burst(str(path), runs=str(path.parent), output=None, **own)
+    return join_burst(str(path), runs=str(path.parent), **own)
 
 
-def _verdicts(study: Study) -> dict[str, str]:
-    return {claim.id.partition(".")[2]: claim.verdict for claim in study.claims}
+def _verdicts(study: Study[Any]) -> dict[str, str]:
+    return {claim.id.partition(".")[2]: claim.verdict for claim in study.statement.claims}
 
 
-def _evidence(study: Study) -> dict[str, str]:
-    return {claim.id.partition(".")[2]: claim.evidence for claim in study.claims}
+def _evidence(study: Study[Any]) -> dict[str, str]:
+    return {claim.id.partition(".")[2]: claim.evidence for claim in study.statement.claims}
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> switchback:
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Study[Switchback]:
     return _switchback(_runs(tmp_path_factory.mktemp("runs"), "switchback"))
 
 
-def test_a_known_effect_is_found_and_none_where_there_is_none(planned: switchback) -> None:
+def test_a_known_effect_is_found_and_none_where_there_is_none(planned: Study[Switchback]) -> None:
     verdicts = _verdicts(planned)
     controls = {role: verdicts[f"{role}.gap_mean"] for role in ("positive", "null", "sham")}
     assert controls == {"positive": "different", "null": "equivalent", "sham": "equivalent"}
     assert verdicts["positive.teleport_mean"] == "different"
     assert (verdicts["latency_6ms.gap_mean"], verdicts["latency_1ms.gap_mean"]) == ("different", "equivalent")
-    found = planned.facts["switchback.gap_mean_ratio.latency_6ms"]
+    found = planned.statement.facts["switchback.gap_mean_ratio.latency_6ms"]
     assert found.value == pytest.approx(linear("latency_6ms", 0) / linear("ssd_100us", 0), rel=0.02)
-    assert found.n == planned.facts["switchback.planned_lives"].value == planned.facts["switchback.contrasts"].value
+    assert (
+        found.n
+        == planned.statement.facts["switchback.planned_lives"].value
+        == planned.statement.facts["switchback.contrasts"].value
+    )
 
 
 def test_the_few_confirmatory_claims_are_the_configuration_s_and_all_others_say_that_they_are_a_scan(
-    planned: switchback,
+    planned: Study[Switchback],
 ) -> None:
-    fixed = planned.data.decision.confirmatory
-    families = {key: verdict.family for key, verdict in planned.verdicts.items()}
+    fixed = planned.results.contrasts.data.decision.confirmatory
+    families = {key: verdict.family for key, verdict in planned.results.contrasts.verdicts.items()}
     confirmatory = {key for key, family in families.items() if family == "confirmatory"}
     assert confirmatory == {(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)}
     said = {name for name, evidence in _evidence(planned).items() if "one of a scan" in evidence}
@@ -192,15 +198,15 @@ def test_the_few_confirmatory_claims_are_the_configuration_s_and_all_others_say_
     assert families["gap_max_ms", "latency_12ms"] == "scan"
 
 
-def test_doses_are_those_that_calibration_realised_and_the_slope_is_the_server_s(planned: switchback) -> None:
-    facts = {name.removeprefix("switchback."): fact for name, fact in planned.facts.items()}
+def test_doses_are_those_that_calibration_realised_and_the_slope_is_the_server_s(planned: Study[Switchback]) -> None:
+    facts = {name.removeprefix("switchback."): fact for name, fact in planned.statement.facts.items()}
     assert facts["dose.latency_6ms"].value == pytest.approx(6 + REALISED_MS)
     assert facts["gap_mean_slope"].value == pytest.approx(PER_MS, rel=0.1)
     # 20 % more than 100.5 ms: 3 ms of latency cost 14.5 %, 6 ms 29.5 %.
     assert facts["gap_mean_good_up_to"].value == pytest.approx(3 + REALISED_MS)
     assert facts["gap_mean_hurts_from"].value == pytest.approx(6 + REALISED_MS)
     assert _verdicts(planned)["dose_gap_mean"] == "different"
-    assert "the mean of 8 lives' lines" in unescape(planned.dose_gap_mean().data)
+    assert "the mean of 8 lives' lines" in unescape(planned.figure("dose_gap_mean").data)
 
 
 def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Path) -> None:
@@ -208,8 +214,8 @@ def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Pa
         return BASE_MS + (DELAY_MS if arm == "tick_delay" else 0.0)
 
     study = _switchback(_runs(tmp_path, "switchback", gap_ms=flat))
-    assert study.facts["switchback.gap_mean_good_up_to"].value == pytest.approx(12 + REALISED_MS)
-    assert study.facts["switchback.gap_mean_hurts_from"].value is None
+    assert study.statement.facts["switchback.gap_mean_good_up_to"].value == pytest.approx(12 + REALISED_MS)
+    assert study.statement.facts["switchback.gap_mean_hurts_from"].value is None
     verdicts = _verdicts(study)
     assert verdicts["dose_gap_mean"] == "equivalent"
     assert verdicts["dose_teleport_mean"] == "not valid", "the slowest device was not found slower, as actions must"
@@ -219,14 +225,14 @@ def test_replaced_marked_and_ended_lives_are_counted_and_all_count(tmp_path: Pat
     changed = {(1, "life"): {"marked": ["other programs used 40 % of the cores"]}}
     study = _switchback(_runs(tmp_path, "switchback", changed=changed))
     facts = {
-        name: study.facts[f"switchback.{name}"].value
+        name: study.statement.facts[f"switchback.{name}"].value
         for name in ("cells", "lives", "replaced_lives", "marked_lives", "ended_lives", "calibrations")
     }
     assert facts == {"cells": 8, "lives": 8, "replaced_lives": 1, "marked_lives": 1, "ended_lives": 0, "calibrations": 2}
     assert _verdicts(study)["latency_6ms.gap_max"] == "different"
-    assert study.contrasts["gap_max_ms", "latency_6ms"].n == 8
+    assert study.results.contrasts.outcome.contrasts["gap_max_ms", "latency_6ms"].n == 8
     assert "without marked lives" in _evidence(study)["latency_6ms.gap_max"]
-    assert "n = 7" in study.effects_table().loc[("mean tick gap", "latency_6ms"), "without marked lives"]
+    assert "n = 7" in study.table("effects").loc[("mean tick gap", "latency_6ms"), "without marked lives"]
 
 
 def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(tmp_path: Path) -> None:
@@ -242,13 +248,18 @@ def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(t
         return made
 
     study = _switchback(_runs(tmp_path, "switchback", tables=failing))
-    row = study.table[(study.table["life"] == 3) & (study.table["arm"] == "latency_6ms")].iloc[0]
+    row = study.results.contrasts.table[
+        (study.results.contrasts.table["life"] == 3) & (study.results.contrasts.table["arm"] == "latency_6ms")
+    ].iloc[0]
     assert row["teleport_mean_ms"] == tau_ms
     assert row["teleport_failed"] == row["teleport_at_tau"] == row["teleport_offered"] > 0
-    assert study.contrasts["teleport_mean_ms", "latency_6ms"].n == 8
-    at_tau = study.facts["switchback.teleport_at_tau.latency_6ms"]
+    assert study.results.contrasts.outcome.contrasts["teleport_mean_ms", "latency_6ms"].n == 8
+    at_tau = study.statement.facts["switchback.teleport_at_tau.latency_6ms"]
     assert at_tau.value == row["teleport_offered"]
-    assert study.logs["teleport_mean_ms", "latency_6ms"][3] == study.logs["teleport_mean_ms", "latency_6ms"].max()
+    assert (
+        study.results.contrasts.outcome.logs["teleport_mean_ms", "latency_6ms"][3]
+        == study.results.contrasts.outcome.logs["teleport_mean_ms", "latency_6ms"].max()
+    )
 
 
 def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: Path) -> None:
@@ -273,20 +284,23 @@ def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: 
     ended = {"epoch": epoch, "arm": "latency_6ms", "at_ns": 1, "said": "killed"}
     study = _switchback(_runs(tmp_path, "switchback", tables=ending, changed={(3, "life"): {"ended": ended}}))
     assert ended_in == [epoch]
-    rows = study.table[study.table["life"] == 3].set_index("arm")
+    rows = study.results.contrasts.table[study.results.contrasts.table["life"] == 3].set_index("arm")
     steady_ms = (rows.loc["latency_6ms", "end_ns"] - rows.loc["latency_6ms", "steady_ns"]) / 1e6
     assert rows.loc["latency_6ms", "gap_max_ms"] == rows.loc["latency_6ms", "gap_mean_ms"] == steady_ms
-    assert study.facts["switchback.ended_lives"].value == 1
-    assert study.contrasts["gap_max_ms", "latency_6ms"].n == 8
-    assert study.logs["gap_max_ms", "latency_6ms"][3] == study.logs["gap_max_ms", "latency_6ms"].max()
-    unreached = set(study.arms) - set(rows.index)
+    assert study.statement.facts["switchback.ended_lives"].value == 1
+    assert study.results.contrasts.outcome.contrasts["gap_max_ms", "latency_6ms"].n == 8
+    assert (
+        study.results.contrasts.outcome.logs["gap_max_ms", "latency_6ms"][3]
+        == study.results.contrasts.outcome.logs["gap_max_ms", "latency_6ms"].max()
+    )
+    unreached = set(study.results.contrasts.arms) - set(rows.index)
     assert unreached
     verdicts = _verdicts(study)
     # One life that is a hundred times worse than the others makes the t interval wide, and is no proof by itself.
     assert verdicts["latency_6ms.gap_max"] == "inconclusive"
-    assert study.effects_table().loc[("longest tick gap of an epoch", "latency_6ms"), "p sign flip"] < 0.01
-    for arm in unreached & set(study.treatments):
-        assert study.contrasts["gap_max_ms", arm].n == 7
+    assert study.table("effects").loc[("longest tick gap of an epoch", "latency_6ms"), "p sign flip"] < 0.01
+    for arm in unreached & set(study.results.contrasts.roles.treatments):
+        assert study.results.contrasts.outcome.contrasts["gap_max_ms", arm].n == 7
         assert verdicts[f"{arm}.gap_max"] != "not valid", "the order is drawn, so the other lives speak for this one"
 
 
@@ -307,13 +321,13 @@ def test_an_arm_whose_latency_hardly_any_request_met_says_so(tmp_path: Path) -> 
         return made
 
     study = _switchback(_runs(tmp_path, "switchback", tables=idle))
-    assert study.facts["switchback.requests.latency_1ms"].value == 3
-    assert study.facts["switchback.requests.latency_6ms"].value == REQUESTS
-    assert study.facts["switchback.request_latency.latency_6ms"].value == pytest.approx(6)
+    assert study.statement.facts["switchback.requests.latency_1ms"].value == 3
+    assert study.statement.facts["switchback.requests.latency_6ms"].value == REQUESTS
+    assert study.statement.facts["switchback.request_latency.latency_6ms"].value == pytest.approx(6)
     said = "in the median epoch the server made 3 requests, fewer than the 20"
     assert said in _evidence(study)["latency_1ms.gap_max"]
     assert said not in _evidence(study)["latency_6ms.gap_max"]
-    assert study.manipulation().loc["latency_6ms", "tried"] == "yes"
+    assert study.table("manipulation").loc["latency_6ms", "tried"] == "yes"
 
 
 def test_lives_that_respond_differently_widen_the_interval(tmp_path: Path) -> None:
@@ -321,7 +335,7 @@ def test_lives_that_respond_differently_widen_the_interval(tmp_path: Path) -> No
     differ = _switchback(
         _runs(tmp_path / "differ", "switchback", gap_ms=lambda arm, block: linear(arm, block) + 3 * block * LATENCY_MS[arm])
     )
-    widths = [study.contrasts["gap_mean_ms", "latency_6ms"] for study in (alike, differ)]
+    widths = [study.results.contrasts.outcome.contrasts["gap_mean_ms", "latency_6ms"] for study in (alike, differ)]
     assert np.log(widths[1].high / widths[1].low) > 5 * np.log(widths[0].high / widths[0].low)
 
 
@@ -334,19 +348,24 @@ def test_smoke_decides_the_positive_controls_only(tmp_path: Path) -> None:
 def test_more_lives_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path) -> None:
     planned = load_config().scales["paper"].join_burst.blocks
     more = _join_burst(_runs(tmp_path / "more", "join_burst", blocks=planned + 1))
-    assert (more.facts["join_burst.planned_lives"].value, more.facts["join_burst.contrasts"].value) == (planned, planned + 1)
-    claim = next(claim for claim in more.claims if claim.id == "join_burst.hdd.gap_mean")
+    assert (more.statement.facts["join_burst.planned_lives"].value, more.statement.facts["join_burst.contrasts"].value) == (
+        planned,
+        planned + 1,
+    )
+    claim = next(claim for claim in more.statement.claims if claim.id == "join_burst.hdd.gap_mean")
     assert claim.verdict == "different"
     assert f"{planned} lives were planned: confirmatory only if BLOCKS was set before the first run" in claim.evidence
     fewer = _join_burst(_runs(tmp_path / "fewer", "join_burst", blocks=planned - 1))
     assert _verdicts(fewer)["hdd.gap_mean"] == "not valid"
-    assert fewer.facts["join_burst.planned_lives"].value == planned
+    assert fewer.statement.facts["join_burst.planned_lives"].value == planned
 
 
 def test_every_table_and_figure_comes_at_the_smallest_scale(tmp_path: Path) -> None:
     study = _join_burst(_runs(tmp_path, "join_burst", scale="smoke"))
-    assert "ssd_100us" in unescape(study.gap_tail().data)
-    study.joins(), study.effects(), study.effects_table(), study.power(), study.manipulation(), study.runs()
+    assert "ssd_100us" in unescape(study.figure("gap_tail").data)
+    assert all(len(study.table(name)) for name in study.tables)
+    assert f"{len(study.figures)} figures" in study.save(str(tmp_path / "out"))
+    assert set(json.loads((tmp_path / "out" / "figures.json").read_text()).values()) == {None}
 
 
 def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
@@ -369,20 +388,27 @@ def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
     rows = pd.DataFrame(micro).assign(events=9, lost_events=0)
     rows["ns_per_pread"] = rows["tool"].map({"none": 100.0, "bpftrace": 400.0, "strace_positioned": 4000.0, "strace": 5000.0})
     table.write("micro", tmp_path / "micro.parquet", rows)
-    own = {"micro": str(tmp_path / "micro.parquet"), "output": None, "margin": None, "seed": 1}
+    own = {"micro": str(tmp_path / "micro.parquet"), "margin": None, "seed": 1}
     study = capture_cost(str(path), runs=str(path.parent), **own)
     verdicts = _verdicts(study)
     busy = {role: verdicts[f"{role}.busy"] for role in ("positive", "null", "bpftrace", "strace_positioned")}
     assert busy == {"positive": "different", "null": "equivalent", "bpftrace": "equivalent", "strace_positioned": "different"}
     # Ticks show the delay, and no capture: a step's slack hides it.
     assert (verdicts["positive.gap_mean"], verdicts["strace.gap_mean"]) == ("different", "equivalent")
-    assert study.contrasts["busy_ms", "strace"].ratio == pytest.approx(1.5, rel=0.05)
-    assert study.facts["capture_cost.captured_requests.strace"].value == 9 * lives
-    study.busy(), study.effects(), study.micro()
+    assert study.results.contrasts.outcome.contrasts["busy_ms", "strace"].ratio == pytest.approx(1.5, rel=0.05)
+    assert study.statement.facts["capture_cost.captured_requests.strace"].value == 9 * lives
+    assert all(hasattr(study.figure(name), "data") for name in study.figures)
 
 
-def test_results_do_not_depend_on_which_tables_are_shown(tmp_path: Path) -> None:
+def test_what_is_stated_does_not_depend_on_what_is_shown(tmp_path: Path) -> None:
     path = _runs(tmp_path, "switchback")
     first, second = _switchback(path), _switchback(path)
-    second.effects_table()
-    assert first.power().equals(second.power())
+    for name in reversed(second.tables):
+        second.table(name)
+    shown = {name: second.figure(name).data for name in reversed(second.figures)}
+    first.save(str(tmp_path / "first"))
+    second.save(str(tmp_path / "second"))
+    for file in ("facts.json", "claims.json", "figures.json"):
+        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
+    assert shown == {name: first.figure(name).data for name in first.figures}
+    assert first.table("effects").equals(second.table("effects"))

@@ -165,7 +165,7 @@ def _state(pid: int) -> str:
 
 
 def test_kill_9_of_snakemake_then_plain_snakemake_finishes(small_project: Path, workflow: Start) -> None:
-    first, second = _cells(small_project, "join_burst")
+    first, second = _cells(small_project, "switchback")
     _finish(workflow(str(_manifest_path(Path(), first))))
     before = _manifest_path(small_project, first).stat().st_mtime_ns
     running = workflow(str(_manifest_path(Path(), second)))
@@ -186,7 +186,7 @@ def test_kill_9_of_snakemake_then_plain_snakemake_finishes(small_project: Path, 
 
 
 def test_kill_9_of_the_device_daemon_is_one_error_and_the_next_start_finishes(small_project: Path, workflow: Start) -> None:
-    second = _cells(small_project, "join_burst")[1]
+    second = _cells(small_project, "switchback")[1]
     path = _manifest_path(small_project, second)
     shutil.rmtree(path.parent, ignore_errors=True)
     running = workflow(str(_manifest_path(Path(), second)))
@@ -203,7 +203,7 @@ def test_kill_9_of_the_device_daemon_is_one_error_and_the_next_start_finishes(sm
 
 
 def test_two_signals_in_a_row_leave_nothing(small_project: Path) -> None:
-    second = _cells(small_project, "join_burst")[1]
+    second = _cells(small_project, "switchback")[1]
     folder = small_project / "results/runs" / second
     shutil.rmtree(folder)
     running = subprocess.Popen(

@@ -8,8 +8,12 @@ import pandas as pd
 import pytest
 
 from tickdisk import replay
+from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
-from tickdisk.report.replay import ReplayStudy
+from tickdisk.report import Study
+from tickdisk.report import replay as replay_study
+from tickdisk.report.replay import Results
+from tickdisk.report.replay.compute import bound_verdict
 
 THREADS, N = 5, 6000
 MS = 1_000_000
@@ -51,48 +55,104 @@ def noise(mean_ns: float) -> np.ndarray:
     return np.random.default_rng(5).exponential(mean_ns, N).astype(np.int64)
 
 
-def verdicts(study: ReplayStudy) -> dict[str, str]:
-    return {claim.id.removeprefix("replay."): claim.verdict for claim in study.claims}
+def verdicts(study: Study[Results]) -> dict[str, str]:
+    return {claim.id.removeprefix("replay."): claim.verdict for claim in study.statement.claims}
 
 
-def test_known_lateness_gives_known_verdicts(tmp_path: Path) -> None:
+def evidence(study: Study[Results], claim: str) -> str:
+    return next(each.evidence for each in study.statement.claims if each.id == f"replay.{claim}")
+
+
+def known(folder: Path) -> Study[Results]:
+    """A fast and a slow device, replayed on time, and a fio that drifts."""
     drifting = noise(20_000) + np.linspace(0, 3 * MS, N).astype(np.int64)
     runs = {
         (replay.OURS, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000),
         (replay.FIO, "nvme_ssd", 50_000): made_up(drifting, 60_000),
         (replay.OURS, "hdd", 6 * MS): made_up(np.maximum(noise(20_000), 0) + 7 * MS * (np.arange(N) % 7 == 0), 6 * MS),
     }
-    study = ReplayStudy(result(tmp_path, runs, refused={"through a memory map": 3}), output=str(tmp_path / "out"))
+    return replay_study(result(folder, runs, refused={"through a memory map": 3}))
+
+
+def test_known_lateness_gives_known_verdicts(tmp_path: Path) -> None:
+    study = known(tmp_path)
     assert verdicts(study) == {
-        "nothing_lost": "equivalent",
-        "lag": "equivalent",
-        "no_drift_ours": "equivalent",
-        "no_drift_fio": "different",
+        "nothing_lost": "kept",
+        "lag": "kept",
+        "no_drift_ours": "kept",
+        "no_drift_fio": "missed",
         "time_lost_to_the_device": "different",
     }
+    said = study.statement
     # exponential with mean 20 us: p99 = 20 us * ln 100; the drift is 0.9 of 3 ms from the first to the last tenth
-    assert study.facts["replay.tickdisk_nvme_ssd.lag_p99"].value == pytest.approx(0.020 * np.log(100), rel=0.1)
-    assert study.facts["replay.fio.drift"].value == pytest.approx(2.7, rel=0.02)
-    assert study.facts["replay.refused"].value == 3
-    assert [study.facts[f"replay.{part}"].word for part in ("backend", "file_system")] == ["fuse", "ext4"]
-    assert set(study.summary()["on"]) == {"ext4 on fuse"}
-    for figure in (study.lateness, study.lag_over_time, study.time_lost, study.service):
-        assert "<svg" in figure().data
-    assert list(study.summary().index) == ["tickdisk_nvme_ssd", "fio_nvme_ssd", "tickdisk_hdd"]
-    assert study.refused()["requests"].tolist() == [3]
-    assert "4 figures" in study.save()
+    assert said["tickdisk_nvme_ssd.lag_p99"].value == pytest.approx(0.020 * np.log(100), rel=0.1)
+    assert said["fio.drift"].value == pytest.approx(2.7, rel=0.02)
+    # every seventh request is issued 7 ms later there, the others no later
+    assert said["device.delay"].value == pytest.approx(1, rel=0.01)
+    assert said["refused"].value == 3
+    assert [said[part].word for part in ("backend", "file_system")] == ["fuse", "ext4"]
+    assert evidence(study, "nothing_lost") == (
+        "6,003 captured; 6,000 replayed on nvme_ssd, none of them with another result; 6,000 replayed on hdd, none of them with "
+        "another result; 3 refused (3 through a memory map)"
+    )
+    assert set(study.table("summary")["on"]) == {"ext4 on fuse"}
+    assert list(study.table("summary").index) == ["tickdisk_nvme_ssd", "fio_nvme_ssd", "tickdisk_hdd"]
+    assert study.table("refused")["requests"].tolist() == [3]
+    assert {claim.kind for claim in said.claims if claim.id != "replay.time_lost_to_the_device"} == {"bound"}
+
+
+def test_what_is_drawn_changes_no_fact(tmp_path: Path) -> None:
+    study = known(tmp_path)
+    study.save(str(tmp_path / "first"))
+    for name in reversed(study.figures):
+        assert "<svg" in study.figure(name).data
+    known(tmp_path).save(str(tmp_path / "again"))
+    for file in ("facts.json", "claims.json", "figures.json"):
+        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
 
 
 def test_a_late_issuer_is_found_out(tmp_path: Path) -> None:
     late = noise(20_000) + np.linspace(0, 3 * MS, N).astype(np.int64)
     runs = {(replay.OURS, "nvme_ssd", 50_000): made_up(late, 60_000), (replay.OURS, "hdd", 6 * MS): made_up(late, 60_000)}
-    study = ReplayStudy(result(tmp_path, runs, refused={}), output=None)
+    study = replay_study(result(tmp_path, runs, refused={}))
     found = verdicts(study)
-    assert (found["lag"], found["no_drift_ours"], found["time_lost_to_the_device"]) == ("different", "different", "equivalent")
+    assert (found["lag"], found["no_drift_ours"], found["time_lost_to_the_device"]) == ("missed", "missed", "equivalent")
+    assert evidence(study, "nothing_lost").endswith("; none refused")
 
 
 def test_what_was_not_all_replayed_is_found_out(tmp_path: Path) -> None:
     runs = {(replay.OURS, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000).iloc[1:]}
-    study = ReplayStudy(result(tmp_path, runs, refused={}, threads=3), output=None)
-    assert verdicts(study)["nothing_lost"] == "different"
+    study = replay_study(result(tmp_path, runs, refused={}, threads=3))
+    assert verdicts(study)["nothing_lost"] == "missed"
     assert verdicts(study)["lag"] == "not valid", "fewer than four streams"
+    assert verdicts(study)["time_lost_to_the_device"] == "not valid", "there is one device only"
+
+
+def test_few_requests_decide_nothing(tmp_path: Path) -> None:
+    few = made_up(noise(20_000), 60_000).iloc[:250]
+    runs = {(replay.OURS, "nvme_ssd", 50_000): few, (replay.OURS, "hdd", 6 * MS): few}
+    study = replay_study(result(tmp_path, runs, refused={}))
+    found = verdicts(study)
+    assert (found["lag"], found["no_drift_ours"]) == ("inconclusive", "not valid")
+    assert evidence(study, "lag").endswith("too few requests for an interval")
+    assert study.statement["ours.drift"].text == "not estimable"
+
+
+def test_without_a_replay_of_ours_there_is_no_study(tmp_path: Path) -> None:
+    runs = {(replay.FIO, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000)}
+    with pytest.raises(TickdiskError, match="holds no replay by tickdisk"):
+        replay_study(result(tmp_path, runs, refused={}))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.1, 1, "kept"),
+        (1.1, 2, "missed"),
+        (0.9, 1.1, "inconclusive"),
+        (None, None, "inconclusive"),
+        (0.1, np.nan, "inconclusive"),
+    ],
+)
+def test_a_bound_is_kept_below_its_limit(low: float | None, high: float | None, verdict: str) -> None:
+    assert bound_verdict(low, high, 1) == verdict

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from tickdisk.errors import TickdiskError
-from tickdisk.report import Study
+from tickdisk.report import Statement, Study
 from tickdisk.report.publish import other_host
-from tickdisk.report.study import display
+from tickdisk.report.statement import Finding, upheld
 
 
 def test_a_fact_has_unit_interval_n_and_source(tmp_path: Path) -> None:
-    study = Study("s", str(tmp_path))
-    study.fact("gap.arm", 1.5, "ratio", interval=(1.25, math.inf), n=4, source="table x")
-    study.save()
+    said = Statement("s")
+    said.fact("gap.arm", 1.5, "ratio", interval=(1.25, math.inf), n=4, source="table x")
+    said.save(tmp_path)
     assert json.loads((tmp_path / "facts.json").read_text())["s.gap.arm"] == {
         "value": 1.5,
         "unit": "ratio",
@@ -24,49 +24,95 @@ def test_a_fact_has_unit_interval_n_and_source(tmp_path: Path) -> None:
         "n": 4,
         "source": "table x",
         "note": "",
+        "text": "1.50 [1.25, ∞]",
+        "short": "1.5",
     }
 
 
-def test_what_cannot_be_estimated_is_null_and_said(tmp_path: Path) -> None:
-    study = Study("s", str(tmp_path))
-    study.fact("gap", math.nan, "ms", source="x")
-    assert study.facts["s.gap"].value is None
-    assert display(study.facts["s.gap"]) == "not estimable"
+def test_a_value_that_cannot_be_estimated_is_null_and_said() -> None:
+    said = Statement("s")
+    assert said.fact("gap", math.nan, "ms", source="x").value is None
+    assert said["gap"].text == "not estimable"
 
 
 def test_an_interval_without_an_end_says_that_it_has_none() -> None:
-    study = Study("s", None)
-    study.fact("open", 4.0, "ms", interval=(2.0, math.inf), source="x")
-    study.fact("none", 4.0, "ms", interval=(math.nan, math.nan), source="x")
-    assert [display(fact) for fact in study.facts.values()] == ["4 [2, ∞] ms", "4 ms"]
+    said = Statement("s")
+    said.fact("open", 4.0, "ms", interval=(2.0, math.inf), source="x")
+    said.fact("none", 4.0, "ms", interval=(math.nan, math.nan), source="x")
+    assert [fact.text for fact in said.facts.values()] == ["4.00 [2.00, ∞] ms", "4 ms"]
 
 
 def test_one_of_something_is_said_as_one() -> None:
-    study = Study("s", None)
+    said = Statement("s")
     for number, (value, unit) in enumerate([(1, "lives"), (1, "update rates"), (2, "lives"), (1, "ms"), (1.0, "requests")]):
-        study.fact(f"f{number}", value, unit, source="x")
-    assert [display(fact) for fact in study.facts.values()] == ["1 life", "1 update rate", "2 lives", "1 ms", "1 requests"]
+        said.fact(f"f{number}", value, unit, source="x")
+    assert [fact.text for fact in said.facts.values()] == ["1 life", "1 update rate", "2 lives", "1 ms", "1 requests"]
 
 
 def test_a_fact_is_stated_once() -> None:
-    study = Study("s", None)
-    study.fact("gap", 1, "ms", source="x")
+    said = Statement("s")
+    said.fact("gap", 1, "ms", source="x")
     with pytest.raises(TickdiskError, match=r"fact s.gap: stated twice"):
-        study.fact("gap", 2, "ms", source="x")
+        said.fact("gap", 2, "ms", source="x")
 
 
-def test_a_claim_rests_on_facts_and_has_one_of_four_verdicts() -> None:
-    study = Study("s", None)
-    study.fact("gap", 1, "ms", source="x")
-    study.claim("c", source="x", statement="y", verdict="equivalent", evidence="z", facts=["gap"], n=6)
-    for verdict, facts in (("maybe", ["gap"]), ("equivalent", ["other"])):
-        with pytest.raises(TickdiskError, match=r"claim s.d"):
-            study.claim("d", source="x", statement="y", verdict=verdict, evidence="z", facts=facts, n=6)
+def test_a_claim_rests_on_facts_and_has_a_verdict_of_its_kind() -> None:
+    said = Statement("s")
+    said.fact("gap", 1, "ms", source="x")
+    words = {"source": "x", "statement": "y", "evidence": "z", "n": 6, "counted": "lives"}
+    said.comparison("compared", verdict="equivalent", effect="gap", **words)
+    said.bound("held", verdict="kept", effect="gap", **words)
+    assert [(claim.kind, claim.effect, claim.facts) for claim in said.claims] == [
+        ("comparison", "s.gap", ["s.gap"]),
+        ("bound", "s.gap", ["s.gap"]),
+    ]
+    for state, verdict, effect in (
+        (said.comparison, "kept", "gap"),
+        (said.bound, "equivalent", "gap"),
+        (said.comparison, "equivalent", "other"),
+    ):
+        with pytest.raises((TickdiskError, KeyError), match=r"claim s.d|s.other"):
+            state("d", verdict=verdict, effect=effect, **words)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "finding", "is_longer", "study"),
+    [
+        ("different", "no difference", True, "contradicted"),
+        ("equivalent", "no difference", True, "upheld"),
+        ("inconclusive", "no difference", True, "open"),
+        ("not valid", "difference", True, "open"),
+        ("different", "difference", False, "upheld"),
+        ("different", "longer", True, "upheld"),
+        ("different", "longer", False, "contradicted"),
+        ("equivalent", "longer", True, "contradicted"),
+        ("kept", None, True, "upheld"),
+        ("missed", None, True, "contradicted"),
+        ("not valid", None, True, "open"),
+    ],
+)
+def test_a_verdict_says_what_becomes_of_a_published_finding(
+    verdict: str, finding: Finding | None, is_longer: bool, study: str
+) -> None:
+    assert upheld(verdict, finding, is_longer=is_longer) == study
+
+
+def test_a_figure_that_results_do_not_have_leaves_a_reason(tmp_path: Path) -> None:
+    def none(_: int) -> None:
+        raise TickdiskError("no tick was late")
+
+    said = Statement("s")
+    study = Study(1, said, {"late": none}, {})
+    assert "no tick was late" in study.figure("late").data
+    study.save(str(tmp_path))
+    assert json.loads((tmp_path / "figures.json").read_text()) == {"late": "no tick was late"}
+    with pytest.raises(TickdiskError, match=r"no figure other; this study has late"):
+        study.figure("other")
 
 
 def test_without_output_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "not written" in Study("s", None).save()
+    assert "not written" in Study(1, Statement("s"), {}, {}).save(None)
     assert list(tmp_path.iterdir()) == []
 
 

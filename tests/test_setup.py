@@ -38,7 +38,7 @@ def toml(path: str) -> dict[str, Any]:
 def test_every_system_package_has_a_reason(setup: ModuleType) -> None:
     text = (ENVS / "system-packages.txt").read_text()
     entries = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    assert all(re.fullmatch(r"(rust:)?[a-z0-9.+ -]+ # \S.*", line) for line in entries)
+    assert all(re.fullmatch(r"((rust|test):)?[a-z0-9.+ -]+ # \S.*", line) for line in entries)
     required, rust = setup.package_lists(text)
     assert required == sorted(set(required))
     assert all(words[0].startswith("cargo") and words[1].startswith("rustc") and len(words) == 4 for words in rust)

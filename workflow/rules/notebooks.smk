@@ -21,6 +21,11 @@ EVIDENCE = {
         "results/store/calibrated.json",
     ],
 }
+EVIDENCE = {
+    name: files
+    for name, files in EVIDENCE.items()
+    if name not in PROJECT.config.leave_out
+}
 SOURCES = {
     "calibration": "-p calibration results/calibration.json -p fidelity results/fidelity.json",
     "switchback": "-p plan results/plan.json",
@@ -45,6 +50,8 @@ rule notebook:
         html="results/notebooks/{notebook}.html",
         facts="results/notebooks/{notebook}/facts.json",
         claims="results/notebooks/{notebook}/claims.json",
+        figures="results/notebooks/{notebook}/figures.json",
+        made="results/notebooks/{notebook}/made.txt",
     log:
         "results/logs/notebook/{notebook}.log",
     wildcard_constraints:
@@ -67,4 +74,18 @@ rule notebook:
         " && jupyter nbconvert --log-level WARN --to html {params.html_without_other_hosts}"
         " --output rendered.html {params.folder}/rendered.ipynb"
         " && mv {params.folder}/rendered.html {output.html}"
-        " && mv {params.folder}/rendered.ipynb {output.notebook}) > {log} 2>&1"
+        " && mv {params.folder}/rendered.ipynb {output.notebook}"
+        " && echo '{params.rendering} {params.asked}' > {output.made}) > {log} 2>&1"
+
+
+def notebooks_of_this_run():
+    """Returns the folders of notebooks that are of this plan and this code, and the names of all others."""
+    def is_of_this_run(name):
+        made = Path(f"results/notebooks/{name}/made.txt")
+        own = f"{PROJECT.rendering(name)} {PROJECT.asked_digest(name)}"
+        return made.exists() and made.read_text().strip() == own
+
+    whole = [name for name in EVIDENCE if is_of_this_run(name)]
+    return [f"results/notebooks/{name}" for name in whole], [
+        name for name in EVIDENCE if name not in whole
+    ]

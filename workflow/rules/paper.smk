@@ -1,58 +1,82 @@
 # What a reader opens: facts and claims of all notebooks, the paper, the page; and a check that they are whole.
 
 
+EVIDENCE_FILES = [
+    f"results/{name}.json"
+    for name in ("facts", "claims", "figures", "missing", "answers")
+]
+PAPER_SOURCES = sorted(
+    part for part in Path("workflow/paper").rglob("*") if part.suffix in (".typ", ".bib")
+)
+
+
 rule collect:
     input:
-        facts=expand("results/notebooks/{notebook}/facts.json", notebook=EVIDENCE),
-        claims=expand("results/notebooks/{notebook}/claims.json", notebook=EVIDENCE),
+        expand(
+            "results/notebooks/{notebook}/{part}.json",
+            notebook=EVIDENCE,
+            part=["facts", "claims", "figures"],
+        ),
         plan=ancient("results/plan.json"),
     output:
-        facts="results/facts.json",
-        claims="results/claims.json",
+        EVIDENCE_FILES,
     log:
         "results/logs/collect.log",
     params:
         computing=PROJECT.computing("collect"),
+        plan=PROJECT.plan_digest,
         folders=expand("results/notebooks/{notebook}", notebook=EVIDENCE),
+        left_out=[f"--left-out {name}" for name in PROJECT.config.leave_out],
     shell:
-        "tickdisk collect --facts {output.facts} --claims {output.claims}"
-        " {params.folders} > {log} 2>&1"
+        "tickdisk collect {params.folders} {params.left_out} --output results > {log} 2>&1"
+
+
+# The run beside the reference of its scale, if the project keeps one.
+rule compare:
+    input:
+        evidence=EVIDENCE_FILES,
+        reference=list(Path("data/reference").glob("*/*.json")),
+    output:
+        "results/comparison.json",
+    log:
+        "results/logs/compare.log",
+    params:
+        computing=PROJECT.computing("compare"),
+    shell:
+        "tickdisk compare-reference --output {output} 2>&1 | tee {log}"
 
 
 rule paper:
     input:
-        facts="results/facts.json",
-        claims="results/claims.json",
-        template="workflow/paper/paper.typ",
-        layout="workflow/paper/layout.typ",
+        evidence=EVIDENCE_FILES,
+        comparison="results/comparison.json",
+        template=PAPER_SOURCES,
     output:
         "results/paper.pdf",
     log:
         "results/logs/paper.log",
     params:
-        template=[
-            file_digest(Path("workflow/paper") / part)
-            for part in ("paper.typ", "layout.typ")
-        ],
+        template=[file_digest(part) for part in PAPER_SOURCES],
         asked=PROJECT.asked_digest("paper"),
         computing=PROJECT.computing("paper"),
     shell:
-        "tickdisk paper {input.template} --output {output} > {log} 2>&1"
+        "tickdisk paper workflow/paper/paper.typ --output {output} > {log} 2>&1"
 
 
 rule page:
     input:
-        facts="results/facts.json",
-        claims="results/claims.json",
+        evidence=EVIDENCE_FILES,
         notebooks=expand("results/notebooks/{notebook}.html", notebook=EVIDENCE),
+        comparison="results/comparison.json",
         paper="results/paper.pdf",
         template="workflow/paper/page.html.j2",
+        style="workflow/paper/vendor/pico.classless.min.css",
     output:
         "results/index.html",
     log:
         "results/logs/page.log",
     params:
-        template=file_digest(Path("workflow/paper/page.html.j2")),
+        template=[file_digest(Path("workflow/paper") / part) for part in ("page.html.j2", "vendor/pico.classless.min.css")],
         plan=PROJECT.plan_digest,
         computing=PROJECT.computing("page"),
     shell:

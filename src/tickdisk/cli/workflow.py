@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from tickdisk import process
-from tickdisk.files import read_json, write_json, write_text
+from tickdisk.files import write_text
 from tickdisk.project import PLAN_PATH, Project
 
 _Plan = Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
 _PREADS = 48_000
+_TEMPLATES = Path("workflow/paper")
 
 
 def _say(line: str) -> None:
@@ -127,15 +128,40 @@ def run(
     _say(f"{run_cell(project, chosen, room.load_calibration(calibration), runs, _say)}: whole")
 
 
+_Folders = Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote.")]
+_LeftOut = Annotated[list[str] | None, typer.Option(help="A study that the configuration leaves out.")]
+
+
+def _missing(left_out: list[str] | None, failed: list[str] | None = None) -> dict[str, str]:
+    reasons = dict.fromkeys(left_out or [], "the configuration leaves it out")
+    return reasons | dict.fromkeys(failed or [], "a step that it needs failed")
+
+
 def collect(
-    folders: Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote.")],
-    facts: _Output = Path("results/facts.json"),
-    claims: _Output = Path("results/claims.json"),
+    folders: _Folders,
+    left_out: _LeftOut = None,
+    output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
 ) -> None:
-    """Merges the facts and the claims of all notebooks."""
-    all_facts = [read_json(folder / "facts.json") for folder in folders]
-    write_json(facts, {name: fact for part in all_facts for name, fact in part.items()})
-    write_json(claims, [claim for folder in folders for claim in read_json(folder / "claims.json")])
+    """Merges what all notebooks state, and answers the paper's questions from it."""
+    from tickdisk.report import collect as merge
+
+    merge(folders, output, missing=_missing(left_out))
+
+
+def publish(
+    folders: Annotated[list[Path] | None, typer.Argument(help="Folders of the notebooks that are whole.")] = None,
+    left_out: _LeftOut = None,
+    failed: Annotated[list[str] | None, typer.Option(help="A study for which a step failed.")] = None,
+) -> None:
+    """Makes the paper and the page of a run that is not whole; both say what is missing."""
+    from tickdisk import compare, report
+
+    results, missing = Path("results"), _missing(left_out, failed)
+    report.collect(folders or [], results, missing=missing)
+    compare.compare_with_reference(results, results / "comparison.json")
+    report.set_paper(_TEMPLATES / "paper.typ", results / "paper.pdf")
+    report.write_page(_TEMPLATES / "page.html.j2", results, results / "index.html")
+    _say(f"results/paper.pdf and results/index.html come without {', '.join(missing)}, and say so")
 
 
 def paper(template: Annotated[Path, typer.Argument(help="Typst template.")], output: _Output = Path("results/paper.pdf")) -> None:
@@ -149,7 +175,7 @@ def page(template: Annotated[Path, typer.Argument(help="Jinja template.")], outp
     """Writes the page that leads to everything."""
     from tickdisk.report import write_page
 
-    write_page(template, output)
+    write_page(template, output.parent, output)
 
 
 def check(output: _Output = Path("results/checked.json")) -> None:
@@ -170,5 +196,5 @@ def schema() -> None:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    for command in (plan, world, calibrate, fidelity, micro, run, collect, paper, page, check, schema):
+    for command in (plan, world, calibrate, fidelity, micro, run, collect, publish, paper, page, check, schema):
         app.command(command.__name__)(command)

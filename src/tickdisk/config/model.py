@@ -9,6 +9,9 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 ScaleName = Literal["smoke", "paper", "full"]
 ExperimentName = Literal["switchback", "join_burst", "inside_tick", "accesses", "capture_cost"]
+StudyName = Literal[
+    "switchback", "join_burst", "inside_tick", "accesses", "capture_cost", "calibration", "replay", "checkpoint", "store"
+]
 Role = Literal["baseline", "null", "sham", "dose", "treatment", "delay"]
 PositiveFor = Literal["ticks", "actions"]
 Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
@@ -290,6 +293,8 @@ class Config(_Strict):
     """Size of the emulated device; memory is taken as it is written."""
     file_system: FileSystem
     """On the emulated device, in live cells, calibration and replay; backend tree is a file system itself, and has no other."""
+    leave_out: list[StudyName] = []
+    """Studies that do not run; the paper and the page come without them, and say so."""
     limits: Limits
     decision: Decision
     scales: dict[ScaleName, Scale]

@@ -1,5 +1,6 @@
 """Figures from prepared tables, all in one theme; each function returns an Altair chart."""
 
+from tickdisk.plot import paper
 from tickdisk.plot.accesses import access_sizes, cumulative_accesses, offset_time, over_regions, predicted_observed
 from tickdisk.plot.checkpoint import checkpoint_cost, checkpoint_game, tick_lengths
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
@@ -34,6 +35,7 @@ __all__ = [
     "offset_time",
     "over_regions",
     "paired_dots",
+    "paper",
     "predicted_observed",
     "save_png",
     "save_svg",

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.accesses import SIZES, Line
+from tickdisk.numbers import number, with_interval
 from tickdisk.plot.theme import INK, MOST_ROWS, MUTED, PALETTE, WIDTH, checked, colour, finish, title
 
 DATA = ("terrain", "player", "npc", "other")
@@ -121,8 +122,8 @@ def over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
         y = alt.Y("reads:Q", title=quantity, scale=alt.Scale(nice=5), axis=alt.Axis(tickCount=5))
         drawn = alt.Chart(ends.dropna()).mark_line(color=PALETTE[0], clip=True).encode(x, y)
         dots = alt.Chart(own).mark_circle(size=55, color=INK, opacity=0.65).encode(x, y)
-        interval = f" [{line.low:,.0f}, {line.high:,.0f}]" if np.isfinite(line.low) else ""
-        note = [f"{line.slope:,.0f}{interval} reads per region", f"R² = {line.r_squared:.3f}, n = {line.points} phases"]
+        slope, fit = with_interval(line.slope, line.low, line.high), number(line.r_squared)
+        note = [f"{slope} reads per region", f"R² = {fit}, n = {line.points} phases"]
         heading = alt.TitleParams(kind.capitalize(), subtitle=note, fontSize=12, subtitleFontSize=11)
         panels.append(alt.layer(drawn, dots).properties(width=260, height=240, title=heading))
     words = "A dot is a phase of a server life; line: least squares, interval over lives"
@@ -158,8 +159,9 @@ def predicted_observed(windows: pd.DataFrame) -> Any:
                 title=alt.TitleParams(life, fontSize=12, anchor="start", offset=4, color=MUTED),
             )
         )
+    counted = "1 life" if len(lives) == 1 else f"{len(lives)} lives"
     words = [
-        f"n = {len(rows)} windows between saves in {len(lives)} lives that the model was not fitted to",
+        f"n = {len(rows)} windows between saves in {counted} that the model was not fitted to",
         "When a region is flushed is known to a few seconds from what players do: the model spreads what the server does at once",
     ]
     return finish(alt.vconcat(*panels, spacing=10).properties(title=title("Requests predicted and observed", words)))

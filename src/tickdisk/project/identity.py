@@ -49,11 +49,14 @@ PRODUCTS: Mapping[str, Product] = {
     ),
     "sweep": Product(("tickdisk.cli.checkpoint:sweep",)),
     "store": Product(("tickdisk.cli.checkpoint:study", "tickdisk.store.study"), (*_PLANNED, "tickdisk.store")),
-    "collect": Product(("tickdisk.cli.workflow:collect",), _rooms("project")),
     **{
-        name: Product((f"tickdisk.cli.workflow:{name}", "tickdisk.report.publish"), ("tickdisk.report", *_rooms("project")))
-        for name in ("paper", "page", "check")
+        name: Product(
+            (f"tickdisk.cli.workflow:{name}", "tickdisk.report.publish", "tickdisk.report.page"),
+            ("tickdisk.report", *_rooms("project")),
+        )
+        for name in ("collect", "paper", "page", "check")
     },
+    "compare": Product(("tickdisk.cli.compare:compare_reference",), _rooms("project")),
 }
 """A start in `tickdisk.cli` is the command that a rule calls; the door of its room is a stop where the room does more."""
 

@@ -121,6 +121,11 @@ class Project:
             "config": self.config.model_dump(mode="json"),
             "chosen": self.config.chosen.model_dump(mode="json"),
             "arms": [arm.model_dump(mode="json") for arm in self.arms],
+            "tiers": {
+                name: {"description": model.description, "read_latency_ns": model.latency_ns[0]}
+                for name, model in self.devices.items()
+                if model.tier
+            },
             "world": str(self.world),
             "binaries": self.identity.cell(captured=True),
             "resolved": {cell.experiment: dict(cell.resolved) for cell in self.cells},

@@ -1,22 +1,25 @@
-"""What a notebook calls, and what is made of the notebooks: facts, claims, the paper, the page."""
+"""Studies that notebooks call, and what is made of what they state: facts, claims, the paper, the page."""
 
-from tickdisk.report.accesses import AccessStudy as accesses  # noqa: N813
-from tickdisk.report.calibration import CalibrationStudy as calibration  # noqa: N813 - a notebook reads `report.calibration(...)`
-from tickdisk.report.capture_cost import CaptureCost as capture_cost  # noqa: N813
-from tickdisk.report.checkpoint import CheckpointStudy as checkpoint  # noqa: N813
-from tickdisk.report.inside_tick import InsideTick as inside_tick  # noqa: N813
+from tickdisk.report.accesses import study as accesses
+from tickdisk.report.calibration import study as calibration
+from tickdisk.report.capture_cost import study as capture_cost
+from tickdisk.report.checkpoint import study as checkpoint
 from tickdisk.report.inside_tick import around_tick
-from tickdisk.report.join_burst import JoinBurst as join_burst  # noqa: N813
-from tickdisk.report.publish import check_results, set_paper, write_page
-from tickdisk.report.replay import ReplayStudy as replay  # noqa: N813
-from tickdisk.report.store import StoreStudy as store  # noqa: N813
-from tickdisk.report.study import VERDICTS, Claim, Fact, Study
-from tickdisk.report.switchback import Switchback as switchback  # noqa: N813
+from tickdisk.report.inside_tick import study as inside_tick
+from tickdisk.report.join_burst import study as join_burst
+from tickdisk.report.page import write_page
+from tickdisk.report.publish import check_results, collect, set_paper
+from tickdisk.report.replay import study as replay
+from tickdisk.report.statement import VERDICTS, Claim, Fact, Statement
+from tickdisk.report.store import study as store
+from tickdisk.report.study import Study
+from tickdisk.report.switchback import study as switchback
 
 __all__ = [
     "VERDICTS",
     "Claim",
     "Fact",
+    "Statement",
     "Study",
     "accesses",
     "around_tick",
@@ -24,6 +27,7 @@ __all__ = [
     "capture_cost",
     "check_results",
     "checkpoint",
+    "collect",
     "inside_tick",
     "join_burst",
     "replay",

@@ -1,23 +1,48 @@
-"""The paper, the page that leads to everything, and the check that both are whole."""
+"""The evidence and its answers in one place, the paper, and the check that everything is whole."""
 
 import json
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import typst
 
 from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, whole, write_json, write_text
-from tickdisk.report.study import VERDICTS, display
+from tickdisk.files import read_json, whole, write_json
+from tickdisk.report.answers import Context, answers, sizing
+from tickdisk.report.evidence import Evidence
+from tickdisk.report.setup import state_setup
+from tickdisk.report.statement import VERDICTS
 
 RESULTS = Path("results")
+_TEMPLATE = Path("workflow/paper/paper.typ")
 _MINIMUM_FACTS = 3
+BODY_PAGES, PAGES, FIGURES = 14, 17, 14
+"""The paper's limits: its body, all of it with references and appendix, and its figures."""
+
+
+def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mapping[str, str] | None = None) -> None:
+    """Merges what the studies in `folders` state, and answers the paper's questions from it.
+
+    Writes facts.json, claims.json, figures.json, missing.json and answers.json into `results`. `missing` names further studies,
+    each with the reason for which it is not there; answers, paper and page say so.
+    """
+    plan = read_json(results / "plan.json")
+    setup = state_setup(plan, results)
+    evidence = Evidence.collect(folders, [setup], missing)
+    evidence.save(results)
+    tiers = {tier["description"]: tier["read_latency_ns"] / 1e6 for tier in plan["tiers"].values()}
+    server = str(setup["server"].word).split()[0]
+    rows = sizing(evidence, server, tiers)
+    context = Context(evidence, server, rows, float(setup["margin"].value or 0))
+    said = {"answers": [asdict(each) for each in answers(context)], "sizing": [asdict(row) for row in rows]}
+    write_json(results / "answers.json", {**said, "missing": dict(evidence.missing)})
 
 
 def set_paper(template: Path, output: Path) -> None:
-    """Sets the paper from `results/facts.json`, `claims.json`, `plan.json` and the figures; typst brings the fonts."""
+    """Sets the paper from the evidence in `results` and the figures; typst brings the fonts."""
     with whole(output) as partial:
         try:
             typst.compile(str(template), output=str(partial), root=".", format="pdf", ignore_system_fonts=True)
@@ -25,41 +50,44 @@ def set_paper(template: Path, output: Path) -> None:
             raise TickdiskError(f"{template}: {error}; correct the template or state the fact it asks for") from error
 
 
-def _notebooks() -> list[dict[str, Any]]:
-    found = []
-    for folder in sorted(path.parent for path in (RESULTS / "notebooks").glob("*/facts.json")):
-        figures = sorted((folder / "figures").glob("*.svg"))
-        found.append(
-            {
-                "name": folder.name,
-                "title": folder.name.replace("_", " "),
-                "html": f"notebooks/{folder.name}.html",
-                "ipynb": f"notebooks/{folder.name}.ipynb",
-                "facts": read_json(folder / "facts.json"),
-                "figures": [
-                    {"name": figure.stem.replace("_", " "), "path": str(figure.relative_to(RESULTS))} for figure in figures
-                ],
-            }
-        )
-    return found
+@dataclass(frozen=True)
+class Extent:
+    """How long a paper is."""
+
+    body_pages: int
+    """Pages before references and appendix."""
+    pages: int
+    figures: int
 
 
-def write_page(template: Path, output: Path) -> None:
-    """Writes the page; it asks no other host for anything."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["display"] = display
-    plan = read_json(RESULTS / "plan.json")
-    write_text(
-        output,
-        environment.from_string(template.read_text(encoding="utf-8")).render(
-            notebooks=_notebooks(),
-            claims=read_json(RESULTS / "claims.json"),
-            facts=read_json(RESULTS / "facts.json"),
-            scale=plan["config"]["scale"],
-            cells=plan["cells"],
-            binaries=plan["binaries"],
-        ),
+def extent(template: Path) -> Extent:
+    """Returns how long the paper is that `template` sets from the evidence in `results`."""
+
+    def ask(selector: str) -> Any:
+        return json.loads(typst.query(str(template), selector, field="value", root=".", ignore_system_fonts=True))
+
+    figures = json.loads(
+        typst.query(str(template), "figure.where(kind: image)", field="kind", root=".", ignore_system_fonts=True)
     )
+    return Extent(ask("<body-end>")[0], ask("<paper-end>")[0], len(figures))
+
+
+def _notebooks(evidence: Evidence) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": study,
+            "title": study.replace("_", " "),
+            "html": f"notebooks/{study}.html",
+            "ipynb": f"notebooks/{study}.ipynb",
+            "facts": {name: fact for name, fact in evidence.facts.items() if name.startswith(f"{study}.")},
+            "figures": [
+                {"name": figure.replace("_", " "), "path": f"notebooks/{study}/figures/{figure}.svg"}
+                for figure, lack in figures.items()
+                if lack is None
+            ],
+        }
+        for study, figures in evidence.figures.items()
+    ]
 
 
 _LOADED = re.compile(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//[^"'\s>]+|@import\s+url\(["']?https?:[^)"']+""")
@@ -72,14 +100,25 @@ def other_host(html: str) -> str | None:
     return None if found is None else found.group(0)
 
 
-def _problems(notebooks: list[dict[str, Any]], claims: list[dict[str, Any]]) -> list[str]:
+def _problems(notebooks: Sequence[Mapping[str, Any]], evidence: Evidence) -> list[str]:
     problems = []
     for notebook in notebooks:
         if not notebook["figures"]:
             problems.append(f"notebook {notebook['name']} has no figure")
         if len(notebook["facts"]) < _MINIMUM_FACTS:
             problems.append(f"notebook {notebook['name']} states {len(notebook['facts'])} facts, fewer than {_MINIMUM_FACTS}")
-    problems += [f"claim {claim['id']} has verdict {claim['verdict']}" for claim in claims if claim["verdict"] not in VERDICTS]
+    problems += [
+        f"claim {name} has verdict {claim['verdict']}"
+        for name, claim in evidence.claims.items()
+        if claim["verdict"] not in VERDICTS[claim["kind"]]
+    ]
+    problems += [
+        f"the paper has {found} {what}, more than {most}"
+        for found, what, most in zip(
+            astuple(extent(_TEMPLATE)), ("pages of text", "pages", "figures"), (BODY_PAGES, PAGES, FIGURES), strict=True
+        )
+        if found > most
+    ]
     if not (RESULTS / "paper.pdf").read_bytes().startswith(b"%PDF"):
         problems.append("results/paper.pdf is not a PDF")
     for page in (RESULTS / "index.html", *(RESULTS / notebook["html"] for notebook in notebooks)):
@@ -91,17 +130,18 @@ def _problems(notebooks: list[dict[str, Any]], claims: list[dict[str, Any]]) -> 
 
 def check_results(output: Path) -> list[str]:
     """Returns one line a claim and writes `output`; TickdiskError lists what is not whole."""
-    notebooks, claims = _notebooks(), read_json(RESULTS / "claims.json")
-    problems = _problems(notebooks, claims)
+    evidence = Evidence.load(RESULTS)
+    notebooks = _notebooks(evidence)
+    problems = _problems(notebooks, evidence)
     if problems:
         raise TickdiskError(f"results are not whole: {'; '.join(problems)}; remove results/notebooks and run again")
     write_json(
         output,
         {
             "notebooks": [notebook["name"] for notebook in notebooks],
-            "claims": len(claims),
-            "facts": len(json.loads((RESULTS / "facts.json").read_text(encoding="utf-8"))),
+            "claims": len(evidence.claims),
+            "facts": len(evidence.facts),
         },
     )
-    width = max(len(claim["verdict"]) for claim in claims)
-    return [f"{claim['verdict']:{width}}  n={claim['n']:<3} {claim['statement']}" for claim in claims]
+    width = max(len(claim["verdict"]) for claim in evidence.claims.values())
+    return [f"{claim['verdict']:{width}}  n={claim['n']:<3} {claim['statement']}" for claim in evidence.claims.values()]

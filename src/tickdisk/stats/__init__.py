@@ -14,6 +14,7 @@ from tickdisk.stats.decide import (
     verdict,
 )
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
+from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
 from tickdisk.stats.order import OrderEffect, order_effect
 from tickdisk.stats.power import detectable_ratio, family_power, needed_lives
@@ -48,6 +49,7 @@ __all__ = [
     "lives_to_decide",
     "minimum_n",
     "minimum_n_interval",
+    "named_generator",
     "needed_lives",
     "order_effect",
     "quantile",

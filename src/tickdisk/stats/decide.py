@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite, log
 from typing import Literal
 
+from tickdisk.numbers import interval, p_value, percent, with_interval
 from tickdisk.stats.contrast import Contrast
 from tickdisk.stats.families import adjusted
 from tickdisk.stats.power import detectable_ratio, needed_lives
@@ -114,15 +115,15 @@ def verdict(
         found.append(f"n = {effect.n}, which gives no interval")
     if found:
         return say("not valid", "; ".join(found))
-    p_word = "p" if p == effect.p else "adjusted p"
+    p_words = p_value(p) if p == effect.p else f"adjusted {p_value(p)}"
     lacking = f" (in {unreached} more the server ended before)" if unreached else ""
-    size = f"ratio {effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}], n = {effect.n}{lacking}"
+    size = f"ratio {with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{lacking}"
     if effect.n >= MINIMUM_FOR_EQUIVALENCE and p_equivalent < plan.alpha:
-        there = f"; a difference is there ({p_word} = {p:.2g}), smaller than the margin" if p < plan.alpha else ""
-        ends = " to ".join(f"{100 * (end - 1):+.1f} %" for end in (effect.low_one_sided, effect.high_one_sided))
-        level = 100 * (1 - 2 * plan.alpha)
-        return say("equivalent", f"{size}; {level:g} % interval {ends} is inside the margin of {100 * plan.margin:g} %{there}")
-    return say("different" if p < plan.alpha else "inconclusive", f"{size}, {p_word} = {p:.2g}")
+        there = f"; a difference is there ({p_words}), smaller than the margin" if p < plan.alpha else ""
+        ends = interval(effect.low_one_sided, effect.high_one_sided)
+        level, margin = percent(1 - 2 * plan.alpha), percent(plan.margin)
+        return say("equivalent", f"{size}; the {level} interval {ends} is inside the margin of {margin}{there}")
+    return say("different" if p < plan.alpha else "inconclusive", f"{size}, {p_words}")
 
 
 def lives_to_decide(effect: Contrast, found: Verdict, plan: Plan) -> int | None:

@@ -1,0 +1,48 @@
+"""`tickdisk compare` and `tickdisk reference`: whether another run agrees."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_Run = Annotated[Path, typer.Argument(help="A folder with facts.json and claims.json, such as results or data/reference/paper.")]
+
+
+def compare(
+    first: _Run,
+    second: _Run,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole comparison as JSON.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="List every claim, not only those that disagree.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 if a claim has another verdict or two intervals are apart.")
+    ] = False,
+) -> None:
+    """Holds two runs beside each other: claim by claim the verdicts, effect by effect whether the intervals overlap."""
+    from tickdisk import compare as room
+
+    found = room.compare(room.load(first), room.load(second))
+    if as_json:
+        print(json.dumps(found.as_dict(), indent=2))
+    else:
+        for line in room.lines(found, all_rows=show_all):
+            print(line)
+    if strict and not found.agrees:
+        raise typer.Exit(1)
+
+
+def compare_reference(
+    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    output: Annotated[Path, typer.Option(help="File to write.")] = Path("results/comparison.json"),
+) -> None:
+    """Compares a run with the reference of its scale that the project keeps."""
+    from tickdisk import compare as room
+
+    print(room.compare_with_reference(results, output))
+
+
+def reference(results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results")) -> None:
+    """Keeps a run as the reference of its scale in data/reference, with its commit."""
+    from tickdisk import compare as room
+
+    print(room.write_reference(results))

@@ -1,0 +1,101 @@
+"""The comparison of two runs, claim by claim."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from tickdisk.compare.side import Side
+
+Verdicts = Literal["same", "other", "undecided in one", "undecided in both", "other plan", "only in one"]
+Intervals = Literal["overlap", "apart", "none"]
+_UNDECIDED = ("inconclusive", "not valid")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim in both runs."""
+
+    id: str
+    statement: str
+    verdicts: tuple[str, str]
+    """The verdict in each run; "not stated" where the run has no such claim."""
+    effects: tuple[str, str]
+    """The effect in each run as it is read; empty where the claim has none."""
+    compared: Verdicts
+    intervals: Intervals
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All claims of two runs."""
+
+    first: str
+    second: str
+    rows: tuple[Row, ...]
+    plans: tuple[str, ...]
+    """The studies whose plans differ, so that their claims are not compared."""
+    machines: tuple[str, str]
+
+    def count(self, compared: Verdicts) -> int:
+        """Returns how many claims compare like this."""
+        return sum(row.compared == compared for row in self.rows)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no claim has another verdict and no two intervals are apart."""
+        return not any(row.compared == "other" or row.intervals == "apart" for row in self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the comparison as JSON has it."""
+        return {**asdict(self), "agrees": self.agrees}
+
+
+def compare(first: Side, second: Side) -> Comparison:
+    """Compares two runs.
+
+    Claims of a study are compared only if its plan means the same in both: the same arms, times and players, margin and level.
+    Verdicts are the same, others, or undecided in one run or in both; effects overlap if their intervals do.
+    """
+    ids = list(dict.fromkeys([*first.claims, *second.claims]))
+    studies = list(dict.fromkeys(name.partition(".")[0] for name in ids))
+    other_plans = tuple(study for study in studies if first.design(study) != second.design(study))
+    rows = tuple(_row(name, first, second, is_comparable=name.partition(".")[0] not in other_plans) for name in ids)
+    machines = (_machine(first), _machine(second))
+    return Comparison(first.name, second.name, rows, other_plans, machines)
+
+
+def _row(name: str, first: Side, second: Side, *, is_comparable: bool) -> Row:
+    claims = [side.claims.get(name) for side in (first, second)]
+    stated = [claim for claim in claims if claim is not None]
+    verdicts = tuple("not stated" if claim is None else str(claim["verdict"]) for claim in claims)
+    facts = [
+        None if claim is None or not claim["effect"] else side.facts.get(claim["effect"])
+        for side, claim in zip((first, second), claims, strict=True)
+    ]
+    effects = tuple("" if fact is None else str(fact["text"]) for fact in facts)
+    compared: Verdicts = (
+        "only in one" if len(stated) == 1 else "other plan" if not is_comparable else _compared(verdicts[0], verdicts[1])
+    )
+    intervals: Intervals = "none" if not is_comparable else _intervals(facts[0], facts[1])
+    return Row(name, str(stated[0]["statement"]), (verdicts[0], verdicts[1]), (effects[0], effects[1]), compared, intervals)
+
+
+def _compared(first: str, second: str) -> Verdicts:
+    undecided = sum(word in _UNDECIDED for word in (first, second))
+    if undecided:
+        return "undecided in both" if undecided == 2 else "undecided in one"  # noqa: PLR2004 - of two
+    return "same" if first == second else "other"
+
+
+def _intervals(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> Intervals:
+    if first is None or second is None:
+        return "none"
+    ends = [(fact["low"], fact["high"]) for fact in (first, second)]
+    if any(end is None for pair in ends for end in pair):
+        return "none"
+    (low, high), (other_low, other_high) = ends
+    return "overlap" if low <= other_high and other_low <= high else "apart"
+
+
+def _machine(side: Side) -> str:
+    return f"{side.setup('processor')}, {side.setup('cores')}, kernel {side.setup('kernel')}, {side.setup('server')}"

@@ -1,0 +1,74 @@
+"""Runs of ours that are kept in the project, so that every run can be held against one of the same scale."""
+
+import json
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tickdisk.compare.comparison import compare
+from tickdisk.compare.side import load
+from tickdisk.compare.words import summary
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json, write_json, write_text
+
+REFERENCES = Path("data/reference")
+_KEPT = ("facts.json", "claims.json")
+_PLANNED = ("config", "chosen", "arms", "tiers", "binaries")
+
+
+def write_reference(results: Path, references: Path = REFERENCES) -> Path:
+    """Keeps facts, claims and plan of the run in `results` as the reference of its scale, and returns the folder.
+
+    about.json says when, and with which commit. TickdiskError if the project has changes that are not committed, because nobody
+    could make the run again.
+    """
+    changed = _git("status", "--porcelain", "--untracked-files=no")
+    if changed:
+        raise TickdiskError(
+            f"the project has changes that are not committed ({changed.splitlines()[0].strip()}, ...); commit them first"
+        )
+    plan = read_json(results / "plan.json")
+    folder = references / plan["config"]["scale"]
+    load(results)
+    for name in _KEPT:
+        # One line a fact or a claim, so that a new run shows what changed.
+        write_text(folder / name, _lines(read_json(results / name)))
+    write_json(folder / "plan.json", {name: plan[name] for name in _PLANNED})
+    made = datetime.now(UTC).date().isoformat()
+    write_json(folder / "about.json", {"commit": _git("rev-parse", "HEAD"), "date": made, "scale": folder.name})
+    return folder
+
+
+def _lines(value: Any) -> str:
+    items = (
+        [f"{json.dumps(name)}: {json.dumps(each, sort_keys=True)}" for name, each in value.items()]
+        if isinstance(value, dict)
+        else [json.dumps(each, sort_keys=True) for each in value]
+    )
+    start, end = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return f"{start}\n" + ",\n".join(items) + f"\n{end}\n"
+
+
+def _git(*words: str) -> str:
+    found = subprocess.run(["git", *words], capture_output=True, text=True, check=False)  # noqa: S603, S607
+    if found.returncode:
+        raise TickdiskError(f"git {' '.join(words)}: {found.stderr.strip() or 'failed'}; a reference needs the project's history")
+    return found.stdout.strip()
+
+
+def compare_with_reference(results: Path, output: Path, references: Path = REFERENCES) -> str:
+    """Compares the run in `results` with the reference of its scale, writes the comparison to `output`, and returns its summary.
+
+    Without a reference of this scale a sentence says so, and the comparison has no rows.
+    """
+    scale = read_json(results / "plan.json")["config"]["scale"]
+    folder = references / scale
+    if not (folder / "about.json").exists():
+        said = f"No reference of scale {scale} is kept in {references}, so this run is not compared with one of ours."
+        write_json(output, {"reference": None, "summary": said, "rows": []})
+        return said
+    about, found = read_json(folder / "about.json"), compare(load(results), load(folder))
+    said = f"This run against our reference of {about['date']} (commit {about['commit'][:12]}): {summary(found)}"
+    write_json(output, {"reference": about, "summary": said, **found.as_dict()})
+    return said

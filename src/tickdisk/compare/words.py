@@ -1,0 +1,53 @@
+"""A comparison in words, for a terminal and for the paper."""
+
+from collections.abc import Iterator
+
+from tickdisk.compare.comparison import Comparison, Row
+
+_ORDER = ("other", "same", "undecided in one", "undecided in both", "other plan", "only in one")
+
+
+def summary(found: Comparison) -> str:
+    """Returns the comparison in a few sentences."""
+    decided = found.count("same") + found.count("other")
+    apart = sum(row.intervals == "apart" for row in found.rows)
+    overlapping = sum(row.intervals == "overlap" for row in found.rows)
+    said = [f"{found.count('same')} of the {_counted(decided, 'claim')} that both runs decide have the same verdict."]
+    if found.count("undecided in one"):
+        said.append(f"{_counted(found.count('undecided in one'), 'claim')} can be decided in only one of the runs.")
+    if found.count("undecided in both"):
+        said.append(f"{_counted(found.count('undecided in both'), 'claim')} cannot be decided in either.")
+    said.append(f"{overlapping} of {_counted(overlapping + apart, 'pair')} of intervals overlap.")
+    if found.plans:
+        studies = ", ".join(study.replace("_", " ") for study in found.plans)
+        said.append(f"The plans differ in {studies}, so that claims of these studies are not compared.")
+    if found.count("only in one"):
+        said.append(f"{_counted(found.count('only in one'), 'claim')} stand in only one of the runs.")
+    return " ".join(said)
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def lines(found: Comparison, *, all_rows: bool) -> Iterator[str]:
+    """Yields the comparison line by line: the runs, the summary, and a table.
+
+    The table holds claims with another verdict or with intervals that are apart; with `all_rows` it holds every claim.
+    """
+    for name, side, machine in (("A", found.first, found.machines[0]), ("B", found.second, found.machines[1])):
+        yield f"{name}: {side} ({machine})"
+    yield summary(found)
+    rows = sorted(found.rows, key=lambda row: _ORDER.index(row.compared))
+    shown = [row for row in rows if all_rows or row.compared == "other" or row.intervals == "apart"]
+    if shown:
+        yield ""
+        yield from _table(shown)
+
+
+def _table(rows: list[Row]) -> Iterator[str]:
+    heads = ("claim", "verdict in A", "verdict in B", "verdicts", "effect in A", "effect in B", "intervals")
+    cells = [heads, *((row.id, *row.verdicts, row.compared, *row.effects, row.intervals) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

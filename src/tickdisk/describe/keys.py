@@ -1,0 +1,151 @@
+"""The columns of a table, and the keys of an object in a JSON file, read from the types that the code writes them by."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+_NULL, _NUMBER, _INTEGER = "null", "number", "integer"
+_KINDS: dict[object, str] = {
+    int: _INTEGER,
+    float: _NUMBER,
+    str: "text",
+    bool: "true or false",
+    NoneType: _NULL,
+    Any: "any value",
+}
+_COLUMN_KINDS = {"double": "float64"}
+_OWN = "tickdisk."
+
+
+@dataclass(frozen=True)
+class Key:
+    """A column of a table, or a key of an object."""
+
+    name: str
+    kind: str
+    """Its type in words."""
+    docstring: str = ""
+    """The sentence that stands beside it in the code; empty if there is none."""
+
+
+def keys_of_table(schema: pa.Schema) -> tuple[Key, ...]:
+    """Returns the columns of a Parquet table."""
+    return tuple(Key(column.name, f"{column_kind(column.type)}{' or null' if column.nullable else ''}") for column in schema)
+
+
+def column_kind(kind: pa.DataType) -> str:
+    """Returns a column's type under the name that pandas has for it.
+
+    Examples
+    --------
+    >>> column_kind(pa.float64()), column_kind(pa.dictionary(pa.int32(), pa.string()))
+    ('float64', 'category')
+
+    """
+    if pa.types.is_dictionary(kind):
+        return "category"
+    return "string" if pa.types.is_large_string(kind) else _COLUMN_KINDS.get(str(kind), str(kind))
+
+
+def keys_of_class(described: type[Any], *properties: str) -> tuple[Key, ...]:
+    """Returns the fields of a dataclass or of a pydantic model, and then the properties that the file has beside them."""
+    if issubclass(described, BaseModel):
+        hints = {name: field.annotation for name, field in described.model_fields.items()}
+    else:
+        known = get_type_hints(described, include_extras=True)
+        hints = {field.name: known[field.name] for field in fields(described)}
+    docstrings = _docstrings_of_fields(described)
+    own = [Key(name, kind_of(hint), docstrings.get(name, "")) for name, hint in hints.items()]
+    return (*own, *(_property(described, name) for name in properties))
+
+
+def _property(described: type[Any], name: str) -> Key:
+    getter = getattr(described, name).fget
+    return Key(name, kind_of(get_type_hints(getter)["return"]), _one_line(inspect.getdoc(getter) or ""))
+
+
+def elements_of(hint: Any) -> type[Any]:
+    """Returns the class of the objects in a list or a tuple.
+
+    Examples
+    --------
+    >>> elements_of(list[Key]).__name__
+    'Key'
+
+    """
+    element: type[Any] = get_args(hint)[0]
+    return element
+
+
+def elements_of_field(described: type[Any], name: str) -> type[Any]:
+    """Returns the class of the objects that a field of a dataclass lists."""
+    return elements_of(get_type_hints(described)[name])
+
+
+def kind_of(hint: Any) -> str:
+    """Returns a type in words, as JSON has it.
+
+    Examples
+    --------
+    >>> kind_of(float | int | None), kind_of(list[tuple[int, int]]), kind_of(Literal["read", "write"])
+    ('number or null', 'list of lists of 2 integers', '`read` or `write`')
+
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return kind_of(arguments[0])
+    if origin in (Union, UnionType):
+        kinds = dict.fromkeys(kind_of(argument) for argument in arguments)
+        if _NUMBER in kinds:
+            kinds.pop(_INTEGER, None)
+        return " or ".join(sorted(kinds, key=lambda kind: kind == _NULL))
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin in (list, tuple, Sequence):
+        return _list_kind(arguments)
+    return _KINDS.get(hint, "object")
+
+
+def _list_kind(arguments: tuple[Any, ...]) -> str:
+    """The words for a list; a tuple of different types is a list without more."""
+    kinds = {kind_of(argument) for argument in arguments if argument is not Ellipsis}
+    if len(kinds) != 1:
+        return "list"
+    number = "" if Ellipsis in arguments or len(arguments) == 1 else f"{len(arguments)} "
+    return f"list of {number}{_plural(kinds.pop())}"
+
+
+def _plural(kind: str) -> str:
+    if "`" in kind:
+        return "words"
+    if kind.startswith("list"):
+        return kind.replace("list", "lists", 1)
+    return " or ".join(f"{part}s" for part in kind.split(" or "))
+
+
+def _docstrings_of_fields(described: type[Any]) -> dict[str, str]:
+    """The string after each field of a class, and of the classes of this package that it is derived from."""
+    found: dict[str, str] = {}
+    for base in reversed(described.__mro__):
+        if not base.__module__.startswith(_OWN):
+            continue
+        definition = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        assert isinstance(definition, ast.ClassDef)
+        for field, after in pairwise(definition.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(after, ast.Expr):
+                text = after.value.value if isinstance(after.value, ast.Constant) else None
+                if isinstance(text, str):
+                    found[field.target.id] = _one_line(text)
+    return found
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

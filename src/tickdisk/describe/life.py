@@ -1,0 +1,236 @@
+"""The files of a server life: its tables, its player trace, and the record of every process."""
+
+from tickdisk.describe.entry import Entry, Section, table_entry, written
+from tickdisk.table import SCHEMAS
+
+LIFE = "results/runs/CELL/LIFE"
+
+_TICKS = table_entry(
+    f"{LIFE}/ticks.parquet",
+    "Each row is a tick of the server.",
+    SCHEMAS["ticks"],
+    {
+        "tick": "The number of the tick; the first tick of a server life is 1.",
+        "start_ns": "The time at which the tick began: the time at which it reached the tick probe.",
+        "end_ns": (
+            "The time at which the tick ended. It is always null for Luanti, which does not show the end of a tick to a mod."
+        ),
+        "players": "The number of players that were connected.",
+    },
+    {"players": "players"},
+)
+
+_ACTIONS = table_entry(
+    f"{LIFE}/actions.parquet",
+    "Each row is an action of a player; there is one for each line of the player trace.",
+    SCHEMAS["actions"],
+    {
+        "player": "The name of the player.",
+        "action": "The kind of action: join, walk, teleport, place, dig, ping, marker, burn or leave.",
+        "due_ns": "The time at which the player trace wants the action to begin.",
+        "issued_ns": "The time at which the client began the action. It is null if the client never did.",
+        "completed_ns": "The time at which the client saw that the action was completed. It is null if it was not.",
+        "outcome": "The end of the action: completed, timed_out or failed.",
+        "detail": "A remark of the client, such as the reason of a failure. It may be empty.",
+    },
+)
+
+_DEVICE = table_entry(
+    f"{LIFE}/device.parquet",
+    "Each row is a request that the emulated device answered, in the order of arrival.",
+    SCHEMAS["device"],
+    {
+        "seq": "The number of the request. A number that is missing belongs to a request that failed in a power cut.",
+        "op": "The operation: read, write, flush or discard.",
+        "offset": "The place of the first byte on the device.",
+        "length": "The number of bytes.",
+        "arrival_ns": (
+            "The time at which the kernel issued the request to the block device. Where the kernel does not tell it, this is the "
+            "time at which the emulator took the request."
+        ),
+        "inflight": "The number of requests that were in the device when the emulator took this one, which is counted, too.",
+        "nominal_ns": "The time at which the device model completes the request.",
+        "replied_ns": "The time at which the kernel had the reply of the emulator.",
+        "setting": (
+            "The number of the setting of the device that was in force, as in `epochs.parquet`. Setting 0 belongs to the set-up, "
+            "in which no request is delayed."
+        ),
+    },
+    {"offset": "B", "length": "B", "inflight": "requests"},
+)
+
+_EPOCHS = table_entry(
+    f"{LIFE}/epochs.parquet",
+    "Each row is an epoch: a part of the server life in which one arm was in force.",
+    SCHEMAS["epochs"],
+    {
+        "epoch": "The number of the epoch; the first epoch of a server life is 0.",
+        "arm": "The name of the arm.",
+        "device": "The name of the device model of the arm.",
+        "setting": "The number of the setting of the device, as in `device.parquet`.",
+        "start_ns": "The time from which requests met the device of this epoch.",
+        "steady_ns": "The time from which the epoch is analysed; the part before it is cut.",
+        "end_ns": "The time at which the plan ends the epoch.",
+    },
+)
+
+_CLOCKS = table_entry(
+    f"{LIFE}/clocks.parquet",
+    "Each row is a reading of three clocks of the kernel, one every ten seconds. It relates the times of other programs to ours.",
+    SCHEMAS["clocks"],
+    {
+        "monotonic_ns": "The reading of CLOCK_MONOTONIC, which all other tables use.",
+        "monotonic_raw_ns": "The reading of CLOCK_MONOTONIC_RAW, which the game server uses.",
+        "realtime_ns": "The reading of CLOCK_REALTIME, which strace uses; it counts from the beginning of 1970.",
+        "uncertainty_ns": "Half of the time that the three readings took together.",
+    },
+)
+
+_LOAD = table_entry(
+    f"{LIFE}/load.parquet",
+    "Each row is a process at one second: the processor time that it had used by then.",
+    SCHEMAS["load"],
+    {
+        "monotonic_ns": "The time of the reading.",
+        "process": "The process: server, tick thread, players, emulator or capture. The tick thread is part of the server.",
+        "cpu_ns": "The processor time that the process had used since it started.",
+    },
+)
+
+_REQUESTS = table_entry(
+    f"{LIFE}/requests.parquet",
+    "Each row is a system call of the server on a file, or a page fault in a mapped file. Only captured server lives have it.",
+    SCHEMAS["requests"],
+    {
+        "seq": "The number of the request in the order of start times; the first is 0.",
+        "level": "The place at which the request was captured; this is always syscall.",
+        "op": (
+            "The kind of request: read, write, sync, truncate, open, close, rename, unlink, mmap, fault, seek or dup. Several "
+            "system calls are of one kind."
+        ),
+        "call": "The name of the system call; fault stands for a page fault.",
+        "start_ns": "The time at which the request began.",
+        "latency_ns": "The time that the request took. A page fault that led to no wait has 0.",
+        "thread": "The number that the kernel gave to the thread.",
+        "thread_name": "The name of the thread when the request began.",
+        "process": "The number that the kernel gave to the process.",
+        "file": "The path of the file. It is null where the capture does not know the file.",
+        "offset": (
+            "The place in the file at which the request began, or the place to which a seek led. It is null where the "
+            "request has no such place, or where the capture does not know it."
+        ),
+        "length": "The number of bytes that were asked for. It is null where the request asks for no bytes.",
+        "result": "The result of the call, which is the number of bytes for a read or write. It is 0 if the call failed.",
+        "errno": "The number of the error. It is 0 if the call succeeded.",
+        "data": "The data that the file holds: terrain, player or other.",
+    },
+    {"offset": "B", "length": "B"},
+)
+
+_WAITS = table_entry(
+    f"{LIFE}/waits.parquet",
+    "Each row is a time in which a thread of the server did not run. Only lives that bpftrace captured have it.",
+    SCHEMAS["waits"],
+    {
+        "thread": "The number that the kernel gave to the thread.",
+        "thread_name": "The name of the thread when the wait began.",
+        "start_ns": "The time at which the wait began.",
+        "end_ns": "The time at which the wait ended.",
+        "kind": (
+            "The reason of the wait: io (storage), lock (another thread holds something), run_queue (the thread could run "
+            "and had no core) or sleep (everything else)."
+        ),
+        "call": "The system call in which the thread waited; fault stands for a page fault. It is empty if there was none.",
+        "waker": "The number of the thread that ended the wait. It is null if none was seen.",
+        "waker_name": "The name of the thread that ended the wait. It is null if none was seen.",
+    },
+)
+
+_EXTENTS = table_entry(
+    f"{LIFE}/extents.parquet",
+    "Each row is a part of a file that lay in one piece on the device. Only captured lives on a block device have it.",
+    SCHEMAS["extents"],
+    {
+        "file": "The path of the file.",
+        "offset": "The place of the part in the file.",
+        "physical": "The place of the part on the device.",
+        "length": "The number of bytes of the part.",
+    },
+    {"offset": "B", "physical": "B", "length": "B"},
+)
+
+_INJECTIONS = table_entry(
+    f"{LIFE}/injections.parquet",
+    "Each row is a stall that was made on purpose. Only lives whose plan has such stalls have it.",
+    SCHEMAS["injections"],
+    {
+        "kind": "The kind of stall: device_stall (the device starts no request) or cpu_stall (the tick thread is kept busy).",
+        "due_ns": "The time at which the plan wants the stall to begin.",
+        "start_ns": "The time at which the stall began.",
+        "end_ns": "The time at which the stall ended.",
+    },
+)
+
+_PLAYERS = Entry(
+    f"{LIFE}/players.jsonl",
+    "This is the player trace. Each line is an object for an action that a player is to take, in the order of due times.",
+    (
+        written(
+            "Each line has these keys:",
+            {
+                "due_ns": ("integer", "The time at which the action is due, counted from the start of the trace."),
+                "player": ("text", "The name of the player."),
+                "action": ("text", "The kind of action, as in `actions.parquet`."),
+                "parameters": (
+                    "object",
+                    (
+                        "The numbers that the action needs: `x`, `y` and `z` in nodes for a place, `yaw_degrees` and "
+                        "`speed_nodes_per_s` for a walk, `milliseconds` for a burn, and `number` for a marker."
+                    ),
+                ),
+            },
+        ),
+    ),
+)
+
+_LOGS = Entry(
+    f"{LIFE}/logs/PROCESS.json",
+    "Each process that Tickdisk starts leaves such a file, and its output beside it. Folders of logs elsewhere have them, too.",
+    (
+        written(
+            "The file is an object with these keys:",
+            {
+                "name": ("text", "The name of the process."),
+                "command": ("list of texts", "The command with its arguments."),
+                "pid": ("integer", "The number that the kernel gave to the process."),
+                "started_ns": ("integer", "The time at which the process started."),
+                "ended_ns": ("integer or null", "The time at which the process had ended. It is null while the process runs."),
+                "exit_code": (
+                    "integer or null",
+                    "The exit code; a negative one is the number of a signal. It is null while the process runs.",
+                ),
+            },
+        ),
+    ),
+)
+
+SECTION = Section(
+    "A server life",
+    "The folder of a cell holds a folder for each of its server lives. Besides the files below, `raw` holds the "
+    "output of the tick probe, of the clients, of the device, of the server and of a capture as these programs "
+    "wrote it, compressed with zstd.",
+    (
+        _TICKS,
+        _ACTIONS,
+        _DEVICE,
+        _EPOCHS,
+        _CLOCKS,
+        _LOAD,
+        _REQUESTS,
+        _WAITS,
+        _EXTENTS,
+        _INJECTIONS,
+        _PLAYERS,
+        _LOGS,
+    ),
+)

@@ -1,0 +1,115 @@
+"""Files that stand alone, and objects that stand in several files."""
+
+from tickdisk.describe.cell import CAPTURE_SUMMARY, CAPTURE_UNITS
+from tickdisk.describe.entry import Block, Entry, Section, written
+from tickdisk.describe.keys import keys_of_class
+from tickdisk.host import Load
+from tickdisk.server import WorldSpec
+from tickdisk.sources import TOOLCHAINS, Toolchains
+
+_WORLD = written(
+    "The file is an object with these keys:",
+    {
+        "spec": ("object", "The settings that decide the terrain."),
+        "edge_chunks": ("integer", "The edge of the generated square, in chunks of 5 map blocks."),
+        "blocks_generated": ("integer", "The number of map blocks that were generated."),
+        "blocks_stored": ("integer", "The number of map blocks in the database."),
+        "block_bytes": ("integer", "The size of all stored map blocks together."),
+        "map_bytes": ("integer", "The size of the database."),
+        "map_sha256": ("text", "The SHA-256 of the database."),
+        "seconds": ("number", "The time that the generation took."),
+        "radius_blocks": ("integer", "The distance up to which map blocks around a player are sent and active."),
+        "places": (
+            "list of lists of 3 integers",
+            "The places where a player can stand, as x, y and z, in the order in which traces use them.",
+        ),
+    },
+    {
+        "edge_chunks": "chunks",
+        "blocks_generated": "map blocks",
+        "blocks_stored": "map blocks",
+        "seconds": "s",
+        "radius_blocks": "map blocks",
+        "places": "nodes",
+    },
+)
+
+_SPEC = Block(
+    "`spec` has these keys:",
+    keys_of_class(WorldSpec),
+    {
+        "seed": "The seed of the terrain.",
+        "mapgen": "The terrain generator of Luanti.",
+    },
+    {"edge_blocks": "map blocks"},
+)
+
+_CAPTURE = written(
+    "The file is an object with these keys:",
+    {
+        "command": ("list of texts or null", "The command that was captured. It is null for a process that ran already."),
+        "pid": ("integer or null", "The number of the process that was captured. It is null for a command."),
+        "exit_code": ("integer or null", "The exit code of the command. It is null for a process that ran already."),
+        "host": ("object", "The machine. See *Host* below."),
+        **CAPTURE_SUMMARY,
+    },
+    CAPTURE_UNITS,
+)
+
+_TOOLCHAINS = Block(
+    "The file is an object with these keys:",
+    keys_of_class(Toolchains),
+    {
+        "rustc": "The version of the Rust compiler.",
+        "go": "The version of the Go compiler.",
+        "native": "A digest of the sources of the native module.",
+        "players": "A digest of the sources of the clients.",
+    },
+)
+
+_HOST = written(
+    "The object has these keys:",
+    {
+        "processor": ("text", "The name of the processor."),
+        "cores": ("integer", "The number of cores that Tickdisk may use."),
+        "memory_bytes": ("integer", "The size of the memory."),
+        "kernel": ("text", "The version of the kernel."),
+        "python": ("text", "The version of Python."),
+    },
+    {"cores": "cores"},
+)
+
+_LOAD = Block(
+    "The object has these keys; a pressure is 0 where the kernel keeps no account of it:",
+    keys_of_class(Load),
+    {
+        "seconds": "The length of the time.",
+        "busy_share": "The share of the cores' time in which they worked.",
+        "pressure_cpu_share": "The share of the time in which some task waited for a core.",
+        "pressure_io_share": "The share of the time in which some task waited for storage.",
+        "pressure_memory_share": "The share of the time in which some task waited for memory.",
+    },
+    {"seconds": "s"},
+)
+
+FILES = Section(
+    "Other files",
+    "These files are written by the set-up and by single commands.",
+    (
+        Entry("results/worlds/WORLD/world.json", "This file describes a generated world.", (_WORLD, _SPEC)),
+        Entry(
+            "CAPTURE/capture.json",
+            "`tickdisk capture` writes this file into the folder that it is given. Beside it lie `requests.parquet`, "
+            "`clocks.parquet` and, if bpftrace captured, `waits.parquet`, with the columns of a server life.",
+            (_CAPTURE,),
+        ),
+        Entry(
+            str(TOOLCHAINS),
+            "This file says from which sources and with which compilers the set-up built the programs.",
+            (_TOOLCHAINS,),
+        ),
+    ),
+)
+
+HOST = Entry("Host", "Several files say on which machine they were made.", (_HOST,), is_file=False)
+LOAD = Entry("Load", "A load tells how busy the machine was in some time.", (_LOAD,), is_file=False)

@@ -1,0 +1,346 @@
+"""The files of studies that have no server lives of their own: replay, cost of a capture, and saving a game's state."""
+
+from tickdisk.describe.entry import Block, Entry, Section, table_entry, written
+from tickdisk.describe.keys import keys_of_class
+from tickdisk.store import Calibrated, Machine
+from tickdisk.table import SCHEMAS
+
+_SPREAD = "`p50`, `p99` and `max`. A percentile that too few requests tell is null."
+
+_REPLAY = written(
+    "The file is an object with these keys:",
+    {
+        "captured": ("integer", "The number of captured requests in the time that was replayed."),
+        "replayed": ("integer", "The number of requests that were to be made again."),
+        "refused": ("object", "The number of requests that were not to be made again, by reason."),
+        "seconds": ("number", "The length of the part of the capture that was replayed."),
+        "streams": (
+            "list of objects",
+            "The captured threads, each of which is a stream of its own: `thread`, `thread_name` and the number of `requests`.",
+        ),
+        "ops": ("object", "The number of requests that were to be made again, by kind."),
+        "host": ("object", "The machine of the replay. See *Host* below."),
+        "runs": ("list of objects", "The replays."),
+    },
+    {"captured": "requests", "replayed": "requests", "refused": "requests", "seconds": "s", "ops": "requests"},
+)
+
+_REPLAY_RUN = written(
+    "Each object of `runs` has these keys:",
+    {
+        "name": ("text", "The name of the replay: tool and device."),
+        "tool": ("text", "The tool that made the requests: tickdisk or fio."),
+        "backend": ("text", "The way in which the device was emulated."),
+        "file_system": ("text or null", "The file system on the device. It is null for a replay that was simulated."),
+        "device": ("object", "The device model. See *Device model* below."),
+        "floor_ns": ("integer", "The latency of the emulator itself that was subtracted."),
+        "table": ("text", "The name of the table with the times of every request."),
+        "left_out": ("object", "The number of requests that the tool did not make or did not time, by reason."),
+        "is_real_time": ("true or false", "Whether the streams had real-time priority."),
+        "is_memory_locked": ("true or false", "Whether the memory of the tool was locked."),
+        "device_requests": (
+            "object or null",
+            "The number of requests of the device, by operation. It is null for a replay that was simulated.",
+        ),
+        "load": ("object", "The load of the machine during the replay. See *Load* below."),
+        "streams": ("integer", "The number of streams."),
+        "requests": ("integer", "The number of requests that were made."),
+        "seconds": ("number", "The time from the first due time to the last completion."),
+        "lag_unknown": ("integer", "The number of requests whose lag is not known."),
+        "lag_ns": ("object", f"The lag of the tool: {_SPREAD}"),
+        "lag_first_tenth_ns": ("object", "The lag of the first tenth of the requests, in the same form."),
+        "lag_last_tenth_ns": ("object", "The lag of the last tenth of the requests, in the same form."),
+        "lost_ns": ("object", f"The time lost to the device and to the requests before: {_SPREAD}"),
+        "delayed": ("integer", "The number of requests that had to wait for the request before them."),
+        "behind_ns": (
+            "integer",
+            "The time in which a stream had a request that was due and could not be made, summed over streams.",
+        ),
+        "service_ns": ("object", f"The time that the requests took: {_SPREAD}"),
+        "differing": (
+            "object",
+            (
+                "The number of results that were not as captured: `short` and `long` reads and writes, calls that `failed`, "
+                "and calls that `succeeded` and should have failed."
+            ),
+        ),
+    },
+    {
+        "left_out": "requests",
+        "device_requests": "requests",
+        "streams": "streams",
+        "requests": "requests",
+        "seconds": "s",
+        "lag_unknown": "requests",
+        "delayed": "requests",
+        "differing": "requests",
+    },
+)
+
+_REPLAY_TABLE = written(
+    "",
+    {
+        "seq": ("int64", "The number of the request, as in the capture."),
+        "thread": ("int64", "The number of the captured thread, which is a stream of the replay."),
+        "thread_name": ("string", "The name of the captured thread."),
+        "op": ("string", "The kind of request, as in `requests.parquet`."),
+        "call": ("string", "The name of the system call."),
+        "file": ("string", "The path of the file in the folder that is replayed."),
+        "offset": ("int64", "The place in the file."),
+        "length": ("int64", "The number of bytes that were asked for."),
+        "due_ns": ("int64", "The time at which the request was due."),
+        "issued_ns": ("int64", "The time at which the request was made."),
+        "completed_ns": ("int64", "The time at which the request was completed."),
+        "result": (
+            "int64",
+            "The result: the number of bytes of a read or write, 0 for another call, or the negative number of the error.",
+        ),
+        "expected": ("int64", "The captured result, in the same form."),
+        "captured_ns": ("int64", "The time that the captured request took."),
+        "lag_ns": (
+            "int64 or null",
+            (
+                "The time by which the tool made the request late, from the due time or from the completion of the request "
+                "before it in its stream, if that was later. It is null where the tool does not tell it."
+            ),
+        ),
+        "lost_ns": (
+            "int64 or null",
+            (
+                "The time by which the request before it in its stream was completed after the due time of this one. It is "
+                "null where the tool does not tell it."
+            ),
+        ),
+    },
+    {"offset": "B", "length": "B"},
+)
+
+_MICRO = table_entry(
+    "results/capture_micro.parquet",
+    "Each row is a run of a program that only reads from memory, under one tool or under none.",
+    SCHEMAS["micro"],
+    {
+        "round": "The number of the round, in which every tool has one turn; the first is 0.",
+        "tool": "The tool that captured: bpftrace, strace, strace_positioned or none.",
+        "preads": "The number of reads that the program made.",
+        "ns_per_pread": "The time that the program took for each read.",
+        "events": "The number of reads that the tool captured.",
+        "lost_events": "The number of events that did not arrive from the kernel.",
+    },
+    {"preads": "reads", "ns_per_pread": "ns", "events": "reads", "lost_events": "events"},
+)
+
+_ALGORITHM = "The name of the algorithm that saves the state."
+
+_SWEEP_RUNS = written(
+    "",
+    {
+        "run": ("int64", "The number of the simulated run. A run that belongs to two sweeps has two rows."),
+        "sweep": ("string", "The sweep that the row belongs to: rate, skew, anchor, game or readings."),
+        "reading": (
+            "string",
+            "The reading of the published cost model: `as stated`, or the name of one thing that is read otherwise.",
+        ),
+        "rate": ("float64", "The updates per tick that were asked for. It is null for the game."),
+        "skew": ("float64", "The skew of the Zipf distribution of the updates. It is null for the game."),
+        "updates_per_tick": ("float64", "The updates per tick that were made."),
+        "algorithm": ("string", _ALGORITHM),
+        "ticks": ("int64", "The number of ticks."),
+        "overhead_ms": ("float64", "The mean time that was added to a tick."),
+        "longest_ms": ("float64", "The longest time that was added to a tick."),
+        "checkpoint_s": ("float64", "The mean time of a checkpoint. It is null if none was completed."),
+        "recovery_s": ("float64", "The mean time of a recovery. It is null if no checkpoint was completed."),
+        "checkpoints": ("int64", "The number of completed checkpoints."),
+        "pause_ms": ("float64", "The mean pause at the beginning of a checkpoint."),
+        "objects": ("float64", "The mean number of objects that a checkpoint wrote."),
+        "bytes": ("float64", "The mean number of bytes that a checkpoint wrote."),
+        "copied": ("float64", "The mean number of objects that were copied in memory for a checkpoint."),
+        "updates_per_s": ("float64", "The updates that the simulator made in a second of processor time."),
+    },
+    {
+        "rate": "updates/tick",
+        "updates_per_tick": "updates/tick",
+        "ticks": "ticks",
+        "checkpoints": "checkpoints",
+        "objects": "objects",
+        "copied": "objects",
+        "updates_per_s": "updates/s",
+    },
+)
+
+_SWEEP_TICKS = written(
+    "",
+    {
+        "tick": ("int64", "The number of the tick; the first is 0."),
+        "overhead_ms": ("float64", "The time that was added to the tick."),
+        "length_ms": ("float64", "The length of the tick with that time."),
+        "run": ("int64", "The number of the simulated run, as in `runs.parquet`."),
+    },
+)
+
+_SWEEP_CHECKPOINTS = written(
+    "",
+    {
+        "tick": ("int64", "The number of the tick at whose end the checkpoint began."),
+        "begin_s": ("float64", "The simulated time at which the checkpoint began."),
+        "end_s": ("float64", "The simulated time at which the checkpoint ended."),
+        "pause_ms": ("float64", "The pause at the beginning of the checkpoint."),
+        "objects": ("int64", "The number of objects that were written."),
+        "bytes": ("int64", "The number of bytes that were written."),
+        "copied": ("int64", "The number of objects that were copied in memory."),
+        "is_full": ("bool", "Whether the checkpoint holds the whole state."),
+        "recovery_s": ("float64", "The time of a recovery after a crash at the end of the checkpoint."),
+        "run": ("int64", "The number of the simulated run, as in `runs.parquet`."),
+    },
+    {"objects": "objects", "copied": "objects"},
+)
+
+_TRIAL = {
+    "rate": ("int64", "The updates per tick."),
+    "life": ("int64", "The number of the life among those of the same algorithm and rate; the first is 0."),
+    "algorithm": ("string", _ALGORITHM),
+    "ticks": ("int64", "The number of ticks that are counted."),
+    "whole": ("int64", "The number of checkpoints in these ticks."),
+    "added_ms": ("float64", "The mean time that keeping the state added to a tick: `own_ms` and `beside_ms` together."),
+    "own_ms": (
+        "float64",
+        "The part of it that the algorithm spent: its updates and pauses less the same updates on a state that nobody keeps.",
+    ),
+    "beside_ms": (
+        "float64",
+        "The part of it by which updates of a state that nobody keeps took longer while checkpoints were written.",
+    ),
+    "slower": (
+        "float64",
+        "The share by which updates of a state that nobody keeps took longer in ticks that began during a checkpoint.",
+    ),
+    "null_ms": (
+        "float64",
+        (
+            "The time by which the updates of the algorithm took longer than those of a state that nobody keeps, without "
+            "a checkpoint."
+        ),
+    ),
+    "longest_ms": ("float64", "The longest time that was added to a tick."),
+    "pause_ms": ("float64", "The longest pause at the beginning of a checkpoint."),
+    "bare_ms": ("float64", "The mean time of the updates of a tick on a state that nobody keeps, without a checkpoint."),
+    "checkpoint_s": ("float64", "The mean time of a checkpoint."),
+    "objects": ("float64", "The mean number of objects that a checkpoint wrote."),
+    "bytes": ("float64", "The mean number of bytes that a checkpoint wrote."),
+    "pass_ns": ("float64", "The mean time for an object until the writer had handed it to the page cache."),
+    "recovery_s": ("float64", "The time of the recovery after the end of the life, with a cold page cache."),
+    "memory_bytes": ("int64", "The highest memory of the process, without the state that nobody keeps."),
+}
+_TRIAL_UNITS = {
+    "rate": "updates/tick",
+    "ticks": "ticks",
+    "whole": "checkpoints",
+    "slower": "share",
+    "objects": "objects",
+}
+_LIFE = "Each row is a real life of a state under one algorithm, which"
+_MORE = "The table has the columns of `fitted.parquet`, and then these:"
+
+_TESTED = {
+    "model_ms": (
+        "float64",
+        "The time added to a tick by the published cost model. It is null for an algorithm that the model does not know.",
+    ),
+    "calibrated_ms": (
+        "float64",
+        "The time added to a tick by the calibrated cost model. It is null for an algorithm that the model does not know.",
+    ),
+    "model_s": (
+        "float64",
+        "The time of a checkpoint by the published cost model. It is null for an algorithm that the model does not know.",
+    ),
+    "calibrated_s": (
+        "float64",
+        "The time of a checkpoint by the calibrated cost model. It is null for an algorithm that the model does not know.",
+    ),
+}
+
+_GAMES = {
+    "game": ("string", "The name of the game."),
+    "state_bytes": ("int64", "The size of the state."),
+    "skew": ("float64", "The skew of the Zipf distribution of the updates."),
+    "device": ("string", "The name of the device model."),
+    "tick_hz": ("float64", "The ticks per second."),
+}
+
+_CALIBRATED = Block(
+    "The file is an object with these keys:",
+    keys_of_class(Calibrated),
+    {
+        "machine": "The times of single steps on this machine.",
+        "terms_ns": "The time of each thing that a tick does for checkpoints, by name, fitted to the lives in `fitted.parquet`.",
+        "pass_ns": "The time for an object until the writer has handed it to the page cache.",
+        "sync_ms": "The time of a checkpoint besides the writing of its bytes.",
+    },
+)
+
+_MACHINE = Block(
+    "`machine` has these keys:",
+    keys_of_class(Machine),
+    {
+        "state_bytes": "The size of the state on which the times were measured.",
+        "copy_all_ns": "The time of one copy of the whole state.",
+        "copy_random_ns": "The time of one copy of an object at a random place of the state.",
+        "lock_ns": "The time of taking and releasing one lock.",
+        "bit_ns": "The time of testing a dirty bit, counted with its neighbours.",
+        "disk_bytes_per_s": "The bandwidth of large sequential writes, with the flush at their end.",
+    },
+)
+
+REPLAY = Section(
+    "The replay of captured requests",
+    "The first captured life of the study of storage accesses is replayed on other devices.",
+    (
+        Entry("results/replay/replay.json", "This file sums up the replays.", (_REPLAY, _REPLAY_RUN)),
+        Entry(
+            "results/replay/TOOL_DEVICE.parquet",
+            "Each row is a request that was made again. `tickdisk replay --output` writes the same table.",
+            (_REPLAY_TABLE,),
+        ),
+    ),
+)
+
+MICRO = Section("The cost of a capture", "Captures also run on a program that does nothing else.", (_MICRO,))
+
+CHECKPOINT = Section(
+    "The simulation of saving",
+    "Six algorithms that save a game's state run in a simulator under a published cost model. Times are simulated.",
+    (
+        Entry("results/checkpoint/runs.parquet", "Each row is a simulated run in one of its sweeps.", (_SWEEP_RUNS,)),
+        Entry("results/checkpoint/ticks.parquet", "Each row is a tick of a run with the reading `as stated`.", (_SWEEP_TICKS,)),
+        Entry(
+            "results/checkpoint/checkpoints.parquet",
+            "Each row is a completed checkpoint of a run with the reading `as stated`.",
+            (_SWEEP_CHECKPOINTS,),
+        ),
+    ),
+)
+
+STORE = Section(
+    "Saving for real",
+    "The same six algorithms and six later ones keep a state on emulated devices. `tickdisk checkpoint compare "
+    "--output` writes the same files, but for the games.",
+    (
+        Entry(
+            "results/store/fitted.parquet",
+            f"{_LIFE} the cost model was fitted to. A value is null where too few checkpoints fitted into the life.",
+            (written("", _TRIAL, _TRIAL_UNITS),),
+        ),
+        Entry(
+            "results/store/tested.parquet",
+            f"{_LIFE} the cost model was tested on.",
+            (written(_MORE, _TESTED),),
+        ),
+        Entry(
+            "results/store/games.parquet",
+            f"{_LIFE} played one of several games.",
+            (written(_MORE, _GAMES),),
+        ),
+        Entry("results/store/calibrated.json", "This file holds the calibrated cost model.", (_CALIBRATED, _MACHINE)),
+    ),
+)

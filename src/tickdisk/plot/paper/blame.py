@@ -1,0 +1,39 @@
+"""What explains late time, at the width of a column."""
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tickdisk.plot.paper.place import COLUMN, finish, panel_title
+from tickdisk.plot.theme import INK, checked
+
+_LABELS, _ROW, _MOST = 92, 11, 6
+
+
+def shares(rows: pd.DataFrame) -> Any:
+    """Returns shares of the late time with their intervals, a panel a group, the largest first.
+
+    `rows`: group, name, share, low, high, shares of 0 to 1; of each group the six largest are drawn.
+    """
+    table = checked(rows, ["group", "name", "share", "low", "high"], "late shares")
+    groups = list(dict.fromkeys(table["group"]))
+    scale, axis = alt.Scale(domain=[0, 1]), alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
+    panels = []
+    for group in groups:
+        own = table[table["group"] == group].sort_values("share", ascending=False).head(_MOST)
+        names, is_last = list(own["name"]), group == groups[-1]
+        x_title = "Share of the late time" if is_last else None
+        base, y = alt.Chart(own), alt.Y("name:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=_LABELS))
+        spans = base.mark_rule(strokeWidth=1.6, color=INK).encode(
+            alt.X("low:Q", scale=scale, title=x_title, axis=axis), y, x2="high:Q"
+        )
+        dots = base.mark_point(filled=True, size=26, opacity=1, color=INK).encode(
+            alt.X("share:Q", scale=scale, title=x_title, axis=axis), y
+        )
+        panels.append(
+            alt.layer(spans, dots).properties(
+                width=COLUMN - _LABELS - 8, height=_ROW * len(names), title=panel_title(f"By {group}")
+            )
+        )
+    return finish(alt.vconcat(*panels, spacing=6, bounds="flush"))

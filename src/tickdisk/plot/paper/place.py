@@ -1,0 +1,53 @@
+"""The places of figures in the paper, and the theme that they share; a pixel of a figure is a point of the paper."""
+
+from typing import Any
+
+import altair as alt
+
+from tickdisk.plot.theme import GRID, INK, MUTED
+
+COLUMN, PAGE = 239, 499
+"""Width in points of a column, and of both with the gutter."""
+_FONT = "Libertinus Serif"
+"""The paper's own, which typst brings along."""
+_SMALL, _USUAL = 7.5, 8.0
+
+
+def panel_title(text: str) -> alt.TitleParams:
+    """Returns the heading of one panel."""
+    return alt.TitleParams(text, fontSize=_USUAL, fontWeight=600, anchor="start", offset=3, frame="bounds")
+
+
+def finish(chart: Any) -> Any:
+    """Returns the chart with the paper's theme in it."""
+    text = {"labelFontSize": _SMALL, "titleFontSize": _USUAL, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
+    return chart.configure(
+        font=_FONT,
+        background="white",
+        padding=1,
+        view={"stroke": None},
+        title={"fontSize": _USUAL, "color": INK},
+        axis={
+            **text,
+            "grid": True,
+            "gridColor": GRID,
+            "gridWidth": 0.5,
+            "domainColor": MUTED,
+            "tickColor": MUTED,
+            "tickSize": 3,
+            "titlePadding": 3,
+            "labelPadding": 2,
+            "labelLimit": 200,
+        },
+        legend={
+            **text,
+            "orient": "bottom",
+            "symbolSize": 30,
+            "offset": 4,
+            "padding": 0,
+            "rowPadding": 1,
+            "columnPadding": 6,
+            "labelLimit": 200,
+        },
+        text={"fontSize": _SMALL, "color": INK},
+    )

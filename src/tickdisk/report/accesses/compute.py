@@ -1,0 +1,220 @@
+"""Accesses of captured server lives, and a model that generates them, computed once from the run folders."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tickdisk import accesses, stats, table
+from tickdisk.report.runs import LifeTables, Runs
+
+LINEAR = {kind: f"linear.{kind}" for kind in accesses.ARRIVALS}
+"""For each kind of phase in which players arrive the name of its ratio of reads per region."""
+_UNLOAD_TIMEOUT, _UNLOAD_DEFAULT_S = "server_unload_unused_data_timeout", 29.0
+_SAVE_PERIOD = "server_map_save_interval"
+_NAME = "accesses"
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What the captures of all lives hold beside the accesses that are studied."""
+
+    left_out: Mapping[str, int]
+    """Calls that are no access to the world's files, by reason, the most frequent first."""
+    lost_events: int
+    at_end: int
+    """Accesses after the last save of a life, as the server ends."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A ratio over lives, and the verdict on whether it differs from 1; the p values are adjusted for all ratios together."""
+
+    ratio: stats.Contrast
+    verdict: stats.Verdict
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of the study of accesses; the last third of the lives is held out from the generative model."""
+
+    data: Runs
+    plan: stats.Plan
+    published: accesses.Published
+    capture: Capture
+    lives: Sequence[accesses.Life]
+    fitted: Sequence[accesses.Life]
+    held_out: Sequence[accesses.Life]
+    model: accesses.Coefficients
+    """Requests that one event of each routine costs."""
+    model_bytes: accesses.Coefficients
+    errors: pd.DataFrame
+    """One row a life that was held out: requests per minute, observed and predicted."""
+    in_turn: pd.DataFrame
+    """The same, a row a life, each predicted from all others."""
+    summary: pd.DataFrame
+    """One row a life."""
+    means: Mapping[str, accesses.Mean]
+    """The means over lives of the columns of `summary`, and of the model's errors in size."""
+    points: pd.DataFrame
+    """One row a phase in which players arrive: regions, and requests."""
+    lines: Mapping[str, accesses.Line]
+    """For each kind of such phases the line of terrain reads over regions."""
+    lines_all: Mapping[str, accesses.Line]
+    """The same for all requests."""
+    effects: pd.DataFrame
+    """One row an interaction, data type and direction, published or found."""
+    tested: Mapping[str, Tested]
+    """The ratios that claims are about, by name."""
+    prediction: stats.Contrast
+    """Predicted over observed requests per minute, each life predicted from all others."""
+
+    def arrivals(self, kind: str) -> pd.DataFrame:
+        """Returns the points of one kind of phase."""
+        return self.points[self.points["kind"] == kind]
+
+
+def compute(
+    plan: str,
+    *,
+    runs: str,
+    published: str,
+    margin: float | None,
+    bootstrap_samples: int | None,
+    seed: int | None,
+) -> Results:
+    """Computes the results; see `study` for the parameters."""
+    data = Runs(plan, runs, _NAME)
+    decision, tables = data.decision, list(data.lives())
+    rules = stats.Plan(
+        data.scale.accesses.lives,
+        decision.minimum_lives,
+        decision.control_minimum_lives,
+        decision.margin if margin is None else margin,
+        decision.alpha,
+    )
+    selected = [accesses.select(table.read("requests", life.folder / "requests.parquet")) for life in tables]
+    lives = [_life(life, chosen.table) for life, chosen in zip(tables, selected, strict=True)]
+    fitted, held_out = _split(lives)
+    samples = decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples
+    drawn = data.config.seed if seed is None else seed
+
+    def fit(of: Literal["requests", "bytes"]) -> accesses.Coefficients:
+        rng = stats.named_generator(drawn, _NAME, f"fit of {of}")
+        return accesses.fit(fitted, rng=rng, samples=samples, of=of, alpha=rules.alpha)
+
+    model, theirs = fit("requests"), accesses.load_published(Path(published))
+    errors, in_turn = accesses.errors(model.value, held_out), accesses.errors_in_turn(lives)
+    summary, points = accesses.summary(lives), accesses.region_points(lives)
+    by_kind = {kind: points[points["kind"] == kind] for kind in accesses.ARRIVALS}
+    told_s = [float(life.manifest["server"]["settings"][_SAVE_PERIOD]) for life in tables]
+    return Results(
+        data=data,
+        plan=rules,
+        published=theirs,
+        capture=_capture(tables, selected, lives),
+        lives=lives,
+        fitted=fitted,
+        held_out=held_out,
+        model=model,
+        model_bytes=fit("bytes"),
+        errors=errors,
+        in_turn=in_turn,
+        summary=summary,
+        means=_means(summary, errors, in_turn, rules.alpha),
+        points=points,
+        lines={kind: accesses.line(own, "reads", alpha=rules.alpha) for kind, own in by_kind.items()},
+        lines_all={kind: accesses.line(own, alpha=rules.alpha) for kind, own in by_kind.items()},
+        effects=accesses.compare(accesses.effects(lives, rules.alpha), theirs),
+        tested=_test(_log_ratios(summary, by_kind, told_s), rules),
+        prediction=_contrast(finite_logs(in_turn["predicted"] / in_turn["observed"]), rules),
+    )
+
+
+def finite_logs(ratios: "pd.Series[float]") -> NDArray[np.float64]:
+    """Returns the logs of the ratios that are positive and finite: a life without one side has none."""
+    values = ratios.to_numpy(dtype=float)
+    return np.log(values[np.isfinite(values) & (values > 0)])
+
+
+def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
+    started_ns, settings = tables.manifest["started_ns"], tables.manifest["server"]["settings"]
+    phases = pd.DataFrame(tables.manifest["phases"])
+    times = {f"{end}_ns": (started_ns + phases[f"{end}_s"] * 1e9).round().astype("int64") for end in ("start", "end")}
+    return accesses.life_of(
+        tables.title,
+        rows,
+        tables.actions,
+        phases.assign(**times),
+        steps_ns=tables.ticks["start_ns"].to_numpy(),
+        unload_timeout_s=float(settings.get(_UNLOAD_TIMEOUT, _UNLOAD_DEFAULT_S)),
+    )
+
+
+def _split(lives: Sequence[accesses.Life]) -> tuple[Sequence[accesses.Life], Sequence[accesses.Life]]:
+    """Returns the lives that the model is fitted to, and those that are held out: the last third, none of a single life."""
+    held_out = max(1, len(lives) // 3) if len(lives) > 1 else 0
+    return lives[: len(lives) - held_out], lives[len(lives) - held_out :]
+
+
+def _capture(tables: Sequence[LifeTables], selected: Sequence[accesses.Accesses], lives: Sequence[accesses.Life]) -> Capture:
+    left_out = pd.DataFrame([chosen.left_out for chosen in selected]).sum().sort_values(ascending=False, kind="stable")
+    return Capture(
+        {str(reason): int(count) for reason, count in left_out.items()},
+        sum(capture["lost_events"] for life in tables for capture in life.manifest["captures"]),
+        sum(len(chosen.table) for chosen in selected) - sum(len(life.accesses) for life in lives),
+    )
+
+
+def _means(summary: pd.DataFrame, errors: pd.DataFrame, in_turn: pd.DataFrame, alpha: float) -> dict[str, accesses.Mean]:
+    """Intervals end at zero, and those of shares at one: nothing here lies beyond."""
+    values = {str(name): summary[name] for name in summary.columns}
+    values |= {"model.held_out_error": errors["error"].abs(), "model.in_turn_error": in_turn["error"].abs()}
+    found = {}
+    for name, of in values.items():
+        mean, most = accesses.over_lives(of, alpha), 1.0 if name.startswith("share_") else inf
+        low, high = (float(np.clip(end, 0.0, most)) for end in (mean.low, mean.high))
+        found[name] = replace(mean, low=low, high=high)
+    return found
+
+
+def _log_ratios(
+    summary: pd.DataFrame, arrivals: Mapping[str, pd.DataFrame], told_s: Sequence[float]
+) -> dict[str, NDArray[np.float64]]:
+    """Returns by name the logs of the ratios that are tested, one value a life."""
+    transfers = summary["reads"] + summary["writes"]
+    ratios = {
+        "writes": summary["writes"] / summary["reads"],
+        "sizes": _odds(summary["share_4_8_kib"], transfers),
+        "random.reads": _odds(1 - summary["share_sequential_reads"], summary["reads"]),
+        "random.writes": _odds(1 - summary["share_sequential_writes"], summary["writes"]),
+        "flush_interval": summary["save_period_s"] / told_s,
+    }
+    linear = {LINEAR[kind]: accesses.ratio_of_rates(own, "reads") for kind, own in arrivals.items()}
+    return linear | {name: finite_logs(of) for name, of in ratios.items()}
+
+
+def _odds(share: "pd.Series[float]", n: "pd.Series[int]") -> "pd.Series[float]":
+    """Returns share over the rest, of n, half a request added to each so that neither is none (Haldane 1956)."""
+    return (share * n + 0.5) / ((1 - share) * n + 0.5)
+
+
+def _contrast(log_ratios: NDArray[np.float64], rules: stats.Plan) -> stats.Contrast:
+    return stats.contrast(log_ratios, margin=rules.margin, alpha=rules.alpha)
+
+
+def _test(log_ratios: Mapping[str, NDArray[np.float64]], rules: stats.Plan) -> dict[str, Tested]:
+    """Tests all ratios as one scan."""
+    ratios = {name: _contrast(values, rules) for name, values in log_ratios.items()}
+    p, p_equivalent = (
+        stats.adjusted([getattr(ratio, test) for ratio in ratios.values()], "scan").tolist() for test in ("p", "p_equivalent")
+    )
+    return {
+        name: Tested(ratio, stats.verdict(ratio, rules, p=p[index], p_equivalent=p_equivalent[index]))
+        for index, (name, ratio) in enumerate(ratios.items())
+    }

@@ -1,0 +1,175 @@
+"""Tables and figures of the study of accesses."""
+
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any
+
+import pandas as pd
+
+from tickdisk import accesses, plot
+from tickdisk.errors import TickdiskError
+from tickdisk.numbers import number, p_value, percent, with_interval
+from tickdisk.report.accesses.compute import Results
+
+_MAP = "map.sqlite"
+_MB = 1e6
+
+
+def files(results: Results) -> pd.DataFrame:
+    """Returns requests and MB by data type, database or file, and direction, over all lives."""
+    rows = pd.concat([life.accesses for life in results.lives])
+    counted = rows.groupby(["data", "store", "op"])["bytes"].agg(requests="size", MB="sum").assign(MB=lambda of: of["MB"] / _MB)
+    table = counted.reset_index().pivot_table(index=["data", "store"], columns="op", values=["requests", "MB"], fill_value=0)
+    return table.map(number)
+
+
+def interactions(results: Results) -> pd.DataFrame:
+    """Returns which interaction causes which accesses: as published, and as found here in requests per interaction.
+
+    What was neither published nor found is not there.
+    """
+    effects = results.effects
+    chosen = effects[effects["published"] | (effects["p_adjusted"] < results.plan.alpha)]
+    rows = [
+        {
+            **{name: row[name] for name in ("interaction", "data", "op")},
+            "published": "yes" if row["published"] else "no",
+            "found": with_interval(row["per_event"], row["low"], row["high"]) if row["lives"] else "not seen alone",
+            "test": f"adjusted {p_value(row['p_adjusted'])}" if isfinite(row["p_adjusted"]) else "",
+            "windows": row["windows"],
+            "lives": row["lives"],
+        }
+        for row in chosen.to_dict("records")
+    ]
+    return pd.DataFrame(rows).set_index(["interaction", "data", "op"])
+
+
+def form(results: Results) -> pd.DataFrame:
+    """Returns requests, MB, sizes and sequential share by data type and direction, the mean of lives."""
+    means = pd.concat([accesses.form(life.accesses) for life in results.lives]).groupby(["data", "op"]).mean()
+    columns = {
+        "requests": means["requests"].map(number),
+        "MB": (means["bytes"] / _MB).map(number),
+        "median size (bytes)": means["p50_bytes"].map(number),
+        "of 4 or 8 KiB": means["share_4_8_kib"].map(percent),
+        "sequential": means["share_sequential"].map(percent),
+        "share of requests": means["share_requests"].map(percent),
+        "share of bytes": means["share_bytes"].map(percent),
+    }
+    return pd.DataFrame(columns)
+
+
+def delayed(results: Results) -> pd.DataFrame:
+    """Returns how much of what was written was written in saves, by data type and life."""
+    table = pd.concat([accesses.delayed(life.accesses, life.saves).assign(life=life.name) for life in results.lives])
+    table = table.set_index(["data", "life"])
+    columns = {
+        "requests": table["requests"].map(number),
+        "MB": (table["bytes"] / _MB).map(number),
+        "requests in saves": table["share_saved_requests"].map(percent),
+        "bytes in saves": table["share_saved_bytes"].map(percent),
+    }
+    return pd.DataFrame(columns)
+
+
+def routines(results: Results) -> pd.DataFrame:
+    """Returns the generative table: what one event of each routine costs here, beside the published accesses."""
+    theirs = {row.routine: f"{row.accesses}, {row.timing} {'/'.join(row.directions)}" for row in results.published.routines}
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for unit, model in (("requests", results.model), ("bytes", results.model_bytes)):
+        for row in accesses.listed(model).to_dict("records"):
+            key = (row["routine"], row["data"], row["op"])
+            cell = rows.setdefault(key, {"published": theirs.get(row["routine"], "none")})
+            cell[f"{unit} each"] = with_interval(row["value"], row["low"], row["high"])
+    known = {routine for routine, *_ in rows}
+    for routine, words in theirs.items():
+        if routine not in known:
+            rows[routine, "", ""] = {"published": words, "requests each": "no such event here"}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["routine", "data", "op"]).fillna("")
+
+
+def predictions(results: Results) -> pd.DataFrame:
+    """Returns requests per minute of each life that was held out, observed and predicted."""
+    errors = results.errors.set_index("life")
+    return pd.DataFrame(
+        {
+            **{f"{name} (requests/min)": errors[name].map(number) for name in ("observed", "predicted")},
+            "error": errors["error"].map(percent),
+        }
+    )
+
+
+def cumulative(results: Results) -> Any:
+    """Returns bytes read and written so far over time in the first life, its saves marked."""
+    life = results.lives[0]
+    start_ns = int(life.accesses["at_ns"].min())
+    saves_s = ((life.saves["end_ns"] - start_ns) / 1e9).tolist()
+    return plot.cumulative_accesses(accesses.cumulative(life.accesses, start_ns), saves_s=saves_s, life=life.name)
+
+
+def sizes(results: Results) -> Any:
+    """Returns the sizes of requests by data type and direction, over all lives."""
+    return plot.access_sizes(accesses.sizes(pd.concat([life.accesses for life in results.lives])))
+
+
+def offsets(results: Results) -> Any:
+    """Returns where in the map the first life reads and writes over time."""
+    rows = results.lives[0].accesses
+    own = rows[(rows["store"] == _MAP) & rows["file"].str.endswith(_MAP) & (rows["op"] != "sync")].dropna(subset=["offset"])
+    return plot.offset_time(own.assign(at_s=(own["at_ns"] - int(rows["at_ns"].min())) / 1e9), store=_MAP)
+
+
+def regions(results: Results) -> Any:
+    """Returns requests over the number of regions, for joins and for teleports."""
+    return plot.over_regions(results.points, results.lines)
+
+
+def predicted(results: Results) -> Any:
+    """Returns requests between saves, observed and predicted, in the lives that were held out."""
+    _check_held_out(results)
+    parts = [accesses.predict(results.model.value, life).assign(life=life.name) for life in results.held_out]
+    return plot.predicted_observed(pd.concat(parts))
+
+
+def paper_accesses(results: Results) -> Any:
+    """Returns bytes over time, reads over regions and predicted lives for the paper."""
+    _check_held_out(results)
+    life, points = results.lives[0], results.points
+    start_ns = int(life.accesses["at_ns"].min())
+    ends = pd.DataFrame({"regions": [float(points["regions"].min()), float(points["regions"].max())]})
+    lines = [
+        ends.assign(kind=kind, reads=line.intercept + line.slope * ends["regions"])
+        for kind, line in results.lines.items()
+        if isfinite(line.slope)
+    ]
+    return plot.paper.accesses(
+        accesses.cumulative(life.accesses.assign(data="all"), start_ns),
+        saves_s=((life.saves["end_ns"] - start_ns) / 1e9).tolist(),
+        regions=points,
+        lines=pd.concat(lines) if lines else pd.DataFrame(columns=["kind", "regions", "reads"]),
+        predicted=results.in_turn,
+    )
+
+
+def _check_held_out(results: Results) -> None:
+    if not results.held_out:
+        raise TickdiskError("only one life was captured, and the model was fitted to it; two lives give the figure")
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {
+    "cumulative": cumulative,
+    "regions": regions,
+    "sizes": sizes,
+    "offsets": offsets,
+    "predicted": predicted,
+    "paper_accesses": paper_accesses,
+}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: results.data.summary(),
+    "files": files,
+    "interactions": interactions,
+    "form": form,
+    "delayed": delayed,
+    "routines": routines,
+    "predictions": predictions,
+}

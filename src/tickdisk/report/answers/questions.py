@@ -1,0 +1,170 @@
+"""The six questions of the paper, and the answer to each in whole English sentences, whatever came out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tickdisk.numbers import number, percent
+from tickdisk.report.answers.dose import Row, sentence
+from tickdisk.report.answers.effect import Effect, Told, sentences
+from tickdisk.report.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to one of the paper's questions."""
+
+    id: str
+    question: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """The evidence that answers rest on, the server's name in prose, and the sizing table."""
+
+    evidence: Evidence
+    server: str
+    sizing: Sequence[Row]
+    margin: float
+
+    def verdict(self, claim: str) -> str:
+        """Returns the verdict of a claim; empty if it was not stated."""
+        found = self.evidence.claims.get(claim)
+        return "" if found is None else str(found["verdict"])
+
+    def told(self, claim: str) -> Told:
+        """Returns a claim and its effect, as they stand for this server."""
+        found = self.evidence.claims.get(claim)
+        return Told(self.server, found, None if found is None else self.evidence.facts[found["effect"]])
+
+    def latency(self, arm: str) -> str:
+        """Returns the nominal latency of a switchback's arm; empty if the switchback did not run."""
+        name = f"switchback.latency.{arm}"
+        return self.evidence.short(name) if name in self.evidence.facts else ""
+
+
+def _device(context: Context) -> str:
+    evidence = context.evidence
+    if not evidence.has("calibration"):
+        return "The emulated devices were not calibrated in this run."
+    said = []
+    for name, title in (("p50", "median"), ("p99", "99th percentile")):
+        verdict = context.verdict(f"calibration.faithful_{name}")
+        held = f"{evidence.short(f'calibration.faithful.{name}')} of {evidence.n(f'calibration.faithful.{name}')}"
+        said.append(
+            {
+                "kept": f"The {title} of the emulated devices' latencies keeps its bound at all {held} that were judged.",
+                "missed": f"The {title} of the emulated devices' latencies keeps its bound at {held} only.",
+            }.get(verdict, f"Whether the {title} of the emulated devices' latencies keeps its bound could not be judged here.")
+        )
+    return " ".join(said)
+
+
+def _storage(context: Context) -> str:
+    evidence = context.evidence
+    if not evidence.has("accesses"):
+        return f"What {context.server} asks of its storage was not captured in this run."
+    said = (
+        f"{context.server} reads when players come to new ground, {evidence.text('accesses.teleports.per_region')} for each "
+        f"region that a player teleports to, and writes in saves of {evidence.text('accesses.save_requests')}. "
+        f"Of its reads and writes {_share(evidence, 'accesses.share_4_8_kib')} are of 4 or 8 KiB."
+    )
+    if evidence.value("accesses.model.held_out_error") is None:
+        return said
+    return (
+        f"{said} A table of what each routine costs predicts the requests per minute of captured lives that it was not fitted to "
+        f"with an error of {_share(evidence, 'accesses.model.held_out_error')}."
+    )
+
+
+def _latency(context: Context) -> str:
+    cause = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
+    said = [
+        sentences(Effect(cause, quantity, context.margin), [context.told(claim)])
+        for quantity, claim in (
+            ("the longest tick gap", "switchback.latency_6ms.gap_max"),
+            ("the mean time of a teleport", "switchback.latency_6ms.teleport_mean"),
+        )
+    ]
+    return " ".join([*said, sentence(context.sizing)])
+
+
+def _blame(context: Context) -> str:
+    evidence = context.evidence
+    if not evidence.has("inside_tick"):
+        return "No server life was captured in this run, so no late tick was explained."
+    share, latency = _share(evidence, "inside_tick.late.all.storage"), evidence.short("inside_tick.latency")
+    explained = (
+        f"On a device of {latency}, waits for storage explain {share} of the time by which ticks were late."
+        if evidence.value("inside_tick.late.all.storage") is not None
+        else f"On a device of {latency} no tick was late."
+    )
+    named = f"{evidence.short('inside_tick.device_stalls.named')} of {evidence.n('inside_tick.device_stalls.named')}"
+    checked = {
+        "kept": f"Of injected stalls of the device, {named} are traced to request, file and tick, which keeps the bound.",
+        "missed": f"Of injected stalls of the device, only {named} are traced to request, file and tick.",
+    }.get(
+        context.verdict("inside_tick.device_stalls"),
+        f"Of injected stalls of the device, {named} are traced to request, file and tick, which is too few stalls to judge.",
+    )
+    return f"{explained} {checked}"
+
+
+def _replay(context: Context) -> str:
+    evidence = context.evidence
+    if not evidence.has("replay"):
+        return "No captured requests were replayed in this run."
+    whole = {
+        "kept": "Every captured request is made again or refused for a stated reason.",
+        "missed": "Some captured requests are not made again, or move other amounts of data.",
+    }.get(context.verdict("replay.nothing_lost"), "Whether every captured request is made again could not be judged.")
+    claim = evidence.claims["replay.lag"]
+    lag, streams = evidence.short(claim["effect"]), evidence.short("replay.streams")
+    on_time = {
+        "kept": f"99 % of them are issued within {lag} of their time, over {streams}.",
+        "missed": f"The replay is late: the 99th percentile of its lag is {lag}, over {streams}.",
+    }.get(str(claim["verdict"]), f"The 99th percentile of their lag is {lag}, which does not settle whether its bound is kept.")
+    return f"{whole} {on_time}"
+
+
+def _saving(context: Context) -> str:
+    evidence, said = context.evidence, []
+    if evidence.has("checkpoint"):
+        updates = evidence.short("checkpoint.half_tick.updates_per_tick")
+        later, eager = (evidence.short(f"checkpoint.half_tick.{name}") for name in ("copy_on_update", "eager"))
+        said.append(
+            f"In simulation, at {updates} per tick, methods that copy an object when it is first updated lengthen no tick by "
+            f"more than {later}, while every method that copies at the end of a tick lengthens one by at least {eager}."
+        )
+    if evidence.has("store"):
+        advice = {
+            name.removeprefix("store.game.").removesuffix(".advice"): fact["word"]
+            for name, fact in evidence.facts.items()
+            if name.startswith("store.game.") and name.endswith(".advice")
+        }
+        said += [f"On this machine, the method to choose for the {game} game is {word}." for game, word in advice.items()]
+    return " ".join(said) or "No method of saving was tried in this run."
+
+
+def _share(evidence: Evidence, name: str) -> str:
+    """A share as a percentage with its interval."""
+    fact = evidence.facts[name]
+    if fact["low"] is None or fact["high"] is None:
+        return percent(fact["value"])
+    return f"{percent(fact['value'])} (95 % interval {number(100 * fact['low'])} to {number(100 * fact['high'])} %)"
+
+
+QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
+    "device": ("Does the emulated device do what it says?", _device),
+    "storage": ("What does a server ask of its storage?", _storage),
+    "latency": ("Does storage latency reach ticks and players, and from where on?", _latency),
+    "blame": ("Which request made which tick late?", _blame),
+    "replay": ("Do captured requests behave the same elsewhere?", _replay),
+    "saving": ("How should a game save its state?", _saving),
+}
+"""The questions in the order of the paper's sections."""
+
+
+def answers(context: Context) -> list[Answer]:
+    """Returns the answer to every question."""
+    return [Answer(name, question, say(context)) for name, (question, say) in QUESTIONS.items()]

@@ -1,0 +1,210 @@
+"""Tables and figures of the calibration."""
+
+from collections.abc import Callable, Mapping
+from math import nan
+from typing import Any
+
+import pandas as pd
+
+from tickdisk import calibrate, plot
+from tickdisk.numbers import number, percent, with_interval
+from tickdisk.report.calibration.compute import DeviceJob, Results
+from tickdisk.report.calibration.state import CAPPED
+
+_DEPTH = 32
+"""The queue depth at which the table of devices tells requests per second."""
+_KEPT = {True: "kept", False: "missed", None: "not judged"}
+
+
+def conditions(results: Results) -> pd.DataFrame:
+    """Returns what the devices are made of here, when their requests arrive, and which other chains were measured beside them."""
+    rows = [(each.name.replace("_", " "), each.word, each.note) for each in results.conditions]
+    rows += [("another chain", name, words) for name, words in results.fidelity.others.items()]
+    return pd.DataFrame(rows, columns=["what", "here", "note"]).set_index("what")
+
+
+def summary(results: Results) -> pd.DataFrame:
+    """Returns one row a device: its nominal values, what it realises with intervals, its floor, and what it does not reach.
+
+    A device of which only the floor was measured has no percentiles, rates and bandwidths of its own.
+    """
+    return pd.DataFrame([_summary_row(results, device) for device in results.measured.devices]).set_index("device")
+
+
+def _summary_row(results: Results, device: calibrate.DeviceResult) -> dict[str, Any]:
+    read = results.job(device.name, "read", "random", 1)
+    deep = results.job(device.name, "read", "random", _DEPTH)
+    pipe = results.job(device.name, "read", "sequential")
+    capped = [f"floor {CAPPED}"] if device.name in results.capped else []
+    return {
+        "device": device.name,
+        "nominal (us)": number(device.latency_ns / 1000),
+        "realised (us)": number(device.p50_ns / 1000),
+        **{f"read {name} (us)": _quantile(read, key) for key, name in (("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))},
+        "n": "" if read is None else number(read.result.n),
+        f"requests/s, depth {_DEPTH}": "" if deep is None else number(deep.result.iops),
+        "read bandwidth (MB/s)": "" if pipe is None else number((pipe.result.bandwidth_bytes_per_s or nan) / 1e6),
+        "floor (us)": number(device.floor_ns / 1000),
+        "emulator CPU (us per request)": number(device.cpu_ns_per_request / 1000),
+        "limits here": "; ".join([*capped, *results.reasons(device)]),
+    }
+
+
+def _quantile(job: DeviceJob | None, name: str) -> str:
+    if job is None:
+        return ""
+    found = job.quantiles_us[name]
+    return number(None) if found is None else with_interval(found.value, found.low, found.high)
+
+
+def points(results: Results) -> pd.DataFrame:
+    """Returns every point: realised latencies and the model's, requests per second, load, and whether it keeps its bounds.
+
+    It has no more columns than pandas shows.
+    """
+    return pd.DataFrame([_point_row(results.fidelity, point) for point in results.fidelity.points])
+
+
+def _point_row(found: calibrate.Fidelity, point: calibrate.Point) -> dict[str, Any]:
+    p50, p99 = _KEPT[point.p50_holds], _KEPT[point.p99_holds]
+    return {
+        "device": point.device if point.chain == calibrate.OURS else f"{point.chain}, {point.device}",
+        "op": point.op,
+        "depth": point.queue_depth,
+        "n": number(point.n),
+        "p50 (us)": _us(point.p50_ns),
+        "model's p50": _us(point.nominal_p50_ns),
+        "p99 (us)": _us(point.p99_ns),
+        "model's p99": _us(point.nominal_p99_ns),
+        "p99.9 (us)": _us(point.p999_ns),
+        "model's p99.9": _us(point.nominal_p999_ns),
+        "requests/s": number(point.iops),
+        "bounds": f"p50 {p50}, p99 {p99}" if found.counts(point) else "",
+        "steal": percent(point.steal_share),
+        "pressure, cores": percent(point.pressure_cpu_share),
+        "pressure, memory": percent(point.pressure_memory_share),
+        "too loaded": "yes" if point.too_loaded else "no",
+        "late by the machine": "" if point.late_share is None else percent(point.late_share),
+        "taken by the machine": percent(point.taken_share),
+        "repeats": point.repeats,
+    }
+
+
+def _us(ns: int | None) -> str:
+    return number(None if ns is None else ns / 1000)
+
+
+def _jobs(results: Results) -> pd.DataFrame:
+    """Returns one row a job, as figures take them."""
+    return pd.DataFrame(
+        [
+            {
+                "device": job.device.name,
+                "floor_limited": job.device.floor_limited,
+                "op": job.result.op,
+                "pattern": job.result.pattern,
+                "depth": job.result.queue_depth,
+                "n": job.result.n,
+                "n_counted": job.result.n_counted,
+                "nominal_us": (job.result.nominal_p50_ns or job.device.latency_ns) / 1000,
+                **{f"{name}_us": nan if found is None else found.value for name, found in job.quantiles_us.items()},
+                "iops": job.result.iops or nan,
+                "expected_iops": job.result.nominal_iops or nan,
+                "nominal_bytes_per_s": job.result.nominal_bandwidth_bytes_per_s or nan,
+                "realised_bytes_per_s": job.result.bandwidth_bytes_per_s or nan,
+            }
+            for job in results.jobs
+        ],
+        columns=[
+            *("device", "floor_limited", "op", "pattern", "depth", "n", "n_counted", "nominal_us", "p50_us", "p99_us", "p999_us"),
+            *("iops", "expected_iops", "nominal_bytes_per_s", "realised_bytes_per_s"),
+        ],
+    )
+
+
+def _counted(n: "pd.Series[int]") -> str:
+    return f"n = {number(int(n.min()))} to {number(int(n.max()))} requests a point" if len(n) else ""
+
+
+def latency(results: Results) -> Any:
+    """Returns realised over nominal latency at queue depth 1; pwrite + fsync stands at the latency of a read."""
+    jobs = _jobs(results)
+    rows = jobs[(jobs["pattern"] == "random") & (jobs["depth"] == 1) & (jobs["nominal_us"] > 0)]
+    return plot.calibration_latency(rows, n=_counted(rows["n"]))
+
+
+def iops(results: Results) -> Any:
+    """Returns the requests per second of reads over queue depth, beside what the model allows."""
+    jobs = _jobs(results)
+    rows = jobs[(jobs["pattern"] == "random") & (jobs["op"] == "read")].dropna(subset=["iops", "expected_iops"])
+    return plot.iops_over_depth(rows, order=list(rows["device"].unique()), n=_counted(rows["n_counted"]))
+
+
+def bandwidth(results: Results) -> Any:
+    """Returns realised over nominal bandwidth."""
+    jobs = _jobs(results)
+    rows = jobs[jobs["pattern"] == "sequential"].dropna(subset=["nominal_bytes_per_s", "realised_bytes_per_s"])
+    return plot.bandwidth(rows, n=_counted(rows["n_counted"]))
+
+
+def fidelity(results: Results) -> Any:
+    """Returns how far medians, p99 and p99.9 of reads are from the model's, over queue depth."""
+    found = results.fidelity
+    rows, counts = [], []
+    for point in found.points:
+        if point.op != "read" or point.latency_ns == 0:
+            continue
+        counts.append(point.n)
+        is_ours = point.chain == calibrate.OURS
+        about = {
+            "device": point.device if is_ours else f"{point.chain}, {number(point.latency_ns / 1e6)} ms",
+            "depth": point.queue_depth,
+            "state": plot.HELD if found.counts(point) else plot.BEYOND if is_ours else plot.BESIDE,
+        }
+        rows += [
+            {**about, "quantile": name, "off_share": realised / said - 1}
+            for name, realised, said in (
+                ("median", point.p50_ns, point.nominal_p50_ns),
+                ("p99", point.p99_ns, point.nominal_p99_ns),
+                ("p99.9", point.p999_ns, point.nominal_p999_ns),
+            )
+            if realised is not None and said
+        ]
+    table = pd.DataFrame(rows, columns=["device", "depth", "state", "quantile", "off_share"])
+    note = _counted(pd.Series(counts, dtype=int))
+    return plot.fidelity(table, order=table["device"].unique().tolist(), n=note)
+
+
+def paper_fidelity(results: Results) -> Any:
+    """Returns how far medians and p99 of reads are from the model's for the paper, at points that are held to it."""
+    found, rows = results.fidelity, []
+    for point in found.points:
+        if point.op == "read" and found.counts(point) and not point.too_loaded:
+            parts = (("p50", point.p50_ns, point.nominal_p50_ns), ("p99", point.p99_ns, point.nominal_p99_ns))
+            rows += [
+                {
+                    "device": point.device.replace("_", " "),
+                    "depth": point.queue_depth,
+                    "quantile": name,
+                    "off_share": realised / said - 1,
+                }
+                for name, realised, said in parts
+                if realised is not None and said
+            ]
+    table = pd.DataFrame(rows, columns=["device", "depth", "quantile", "off_share"])
+    titles = {"p50": "Median", "p99": "99th percentile"}
+    return plot.paper.fidelity(table, order=table["device"].unique().tolist(), titles=titles)
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {
+    "latency": latency,
+    "iops": iops,
+    "bandwidth": bandwidth,
+    "fidelity": fidelity,
+    "paper_fidelity": paper_fidelity,
+}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "conditions": conditions,
+    "summary": summary,
+    "points": points,
+}

@@ -1,0 +1,71 @@
+"""Contrasts of the capture cost, and of the micro-workload, computed once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import stats, table
+from tickdisk.report import contrasts
+from tickdisk.report.runs import LifeTables, Runs
+from tickdisk.report.switchback import ALWAYS, METRICS
+
+BUSY = "busy_ms"
+NO_TOOL = "none"
+_TICK_THREAD = "tick thread"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of the capture cost."""
+
+    contrasts: contrasts.Contrasts
+    lives: Sequence[LifeTables]
+    micro: pd.DataFrame
+    """One row a round and tool: time of a 4 KiB pread from memory, events seen and lost."""
+    micro_ns: Mapping[str, stats.Contrast]
+    """For each tool the geometric mean over rounds of the time of a pread in ns, as a contrast to 1 ns."""
+    micro_ratio: Mapping[str, stats.Contrast]
+    """For each tool the ratio of that time to the one without a tool, paired within rounds."""
+
+
+def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int | None) -> Results:
+    """Computes the results; see `study` for the parameters."""
+    data = Runs(plan, runs, "capture_cost")
+    lives = list(data.lives())
+    tau_ns = round(data.scale.capture_cost.cut_s * 1e9)
+    found = contrasts.compute(
+        "capture_cost",
+        data,
+        pd.concat([_with_busy(life.epoch_rows(tau_ns), life) for life in lives], ignore_index=True),
+        {BUSY: "CPU time of the tick thread per tick", ALWAYS: METRICS[ALWAYS]},
+        actions=(),
+        planned=data.scale.capture_cost.lives,
+        asked=data.asked.capture_cost.lives,
+        margin=margin,
+        seed=seed,
+    )
+    rounds = table.read("micro", Path(micro))
+    wide = rounds.pivot_table(index="round", columns="tool", values="ns_per_pread")
+
+    def contrast(values: "pd.Series[float]") -> stats.Contrast:
+        return stats.contrast(np.log(values.to_numpy(float)), margin=found.margin, alpha=found.plan.alpha)
+
+    return Results(
+        contrasts=found,
+        lives=lives,
+        micro=rounds,
+        micro_ns={str(tool): contrast(wide[tool]) for tool in wide.columns},
+        micro_ratio={str(tool): contrast(wide[tool] / wide[NO_TOOL]) for tool in wide.columns if tool != NO_TOOL},
+    )
+
+
+def _with_busy(rows: pd.DataFrame, life: LifeTables) -> pd.DataFrame:
+    """Adds the CPU time that the tick thread used in the steady part of each epoch, per tick that started in it."""
+    load = table.read("load", life.folder / "load.parquet")
+    load = load[load["process"] == _TICK_THREAD]
+    at, used = load["monotonic_ns"].to_numpy(float), load["cpu_ns"].to_numpy(float)
+    cpu_ms = (np.interp(rows["end_ns"], at, used) - np.interp(rows["steady_ns"], at, used)) / 1e6
+    return rows.assign(**{BUSY: cpu_ms / rows["gap_n"]})

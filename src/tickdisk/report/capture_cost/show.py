@@ -1,0 +1,39 @@
+"""Tables and figures of the capture cost."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tickdisk import plot
+from tickdisk.report import contrasts
+from tickdisk.report.capture_cost.compute import BUSY, NO_TOOL, Results
+
+_TOOLS = (NO_TOOL, "bpftrace", "strace_positioned", "strace")
+
+
+def micro(results: Results) -> Any:
+    """Returns the time of a pread under each tool, a dot a round."""
+    rows = results.micro.rename(columns={"tool": "arm", "round": "life"})
+    rows["us_per_pread"] = rows["ns_per_pread"] / 1000
+    title = "time of a 4 KiB pread from memory"
+    return plot.paired_dots(rows, "us_per_pread", title=title, order=_TOOLS, unit="us", what="tools", within="round")
+
+
+def busy(results: Results) -> Any:
+    """Returns the tick thread's CPU time per tick of every epoch, epochs of a life joined by a line."""
+    found = results.contrasts
+    order = [arm.arm for arm in found.data.arms]
+    return plot.paired_dots(found.table, BUSY, title=found.metrics[BUSY], order=order, what="epochs", within="life")
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {
+    "micro": micro,
+    "busy": busy,
+    "effects": lambda results: contrasts.effects(results.contrasts),
+}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: contrasts.runs(results.contrasts),
+    "power": lambda results: contrasts.power(results.contrasts),
+    "effects": lambda results: contrasts.effects_table(results.contrasts),
+}

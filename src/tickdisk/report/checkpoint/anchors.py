@@ -1,0 +1,247 @@
+"""The published numbers of checkpoint recovery, each held against a table of simulated runs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import checkpoint
+from tickdisk.numbers import number, percent
+from tickdisk.report.algorithms import NAMES
+
+CONSTANT, CROSS_OVER = 0.05, 0.15
+"""A constant is reached within 5 % of the published number; a ratio to Naive-Snapshot's overhead is reached within 15 %."""
+NAIVE = "naive_snapshot"
+GAME = "game.updates_per_tick"
+_COLUMNS = {"overhead": "overhead_ms", "pause": "longest_ms", "checkpoint": "checkpoint_s", "recovery": "recovery_s"}
+_REASONS = {
+    "crossover": (
+        "How much is copied depends on how far the writer is when an object is first touched, and the paper does not say that. "
+        "The writer passes the most updated objects first. If an update copies only what is not yet written, few of these "
+        "objects are copied; if every first touch copies, all of them are. No reading that was tried brings all copy-on-update "
+        "methods to Naive-Snapshot at one update rate."
+    ),
+    "copy_on_update.most_gain": (
+        "At the lowest update rate most objects are written before they are touched, or are not dirty, so that no copy is made. "
+        "Readings under which more first touches copy come nearer to the published gain, but miss the cross-overs."
+    ),
+    "copy_on_update.most_cost": (
+        "At the highest update rate every object is copied once in each checkpoint, so the number of ticks in a checkpoint "
+        "decides alone. It is smaller if the writer also works during the time that checkpoints add to ticks."
+    ),
+    "naive.pause": "The pause is the size of the state over the bandwidth of memory, so the unit of the bandwidth decides alone.",
+    "log": "The number C decides it, as one of every C checkpoints is full, and the paper does not print C.",
+}
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A published number, the simulated value, and the bound that the value must keep."""
+
+    name: str
+    finding: str
+    """What was published, as a sentence."""
+    published: float
+    value: float
+    unit: str
+    criterion: str
+    """When the number counts as reached; empty if the sentence says so itself."""
+    words: str = "the simulated value is {}"
+    """What the value says, with a place for it."""
+    must: Literal["near", "above", "below"] = "near"
+    tolerance: float = 0.0
+    """The share of the published number by which a value that must come near may be off."""
+
+    @property
+    def statement(self) -> str:
+        """The claim: the published number and how near to it the simulation must come."""
+        return f"{self.finding} (published)" + (f", {self.criterion}" if self.criterion else "")
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the value keeps the bound; a value that is not known does not."""
+        distance = self.distance(self.value)
+        return distance <= self.tolerance if self.must == "near" else distance < 0
+
+    @property
+    def reason(self) -> str:
+        """What decides the number, and so why the model may not reach it; empty if nothing is known about that."""
+        return next((words for start, words in _REASONS.items() if self.name.startswith(start)), "")
+
+    def with_unit(self, value: float) -> str:
+        """Returns a value of this anchor as it is read; a ratio has no unit."""
+        return number(value) if self.unit == "ratio" else f"{number(value)} {self.unit}"
+
+    def distance(self, value: float) -> float:
+        """Returns how far a value is from the published number, as a share of it; less is better, negative is beyond a limit."""
+        signed = value / self.published - 1
+        return {"near": abs(signed), "above": -signed, "below": signed}[self.must]
+
+
+Values = Mapping[tuple[str, int], Mapping[str, float]]
+"""Columns of a run by algorithm and update rate."""
+
+
+def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> list[Anchor]:
+    """Returns all anchors about Zipf updates as found in `runs`: a row for each update rate and algorithm, of one reading."""
+    found = {
+        (str(row["algorithm"]), int(row["rate"])): {column: float(row[column]) for column in _COLUMNS.values()}
+        for row in runs.to_dict("records")
+    }
+    return [
+        *_constants(found, published),
+        *_log(found, published),
+        *_crossovers(found, published),
+        *_extremes(found, published),
+        *_half_tick(found, published),
+    ]
+
+
+def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Anchor:
+    """Returns the anchor about Knights and Archers as found in `runs` of the game."""
+    printed = published.game.updates_per_tick
+    return Anchor(
+        GAME,
+        f"Knights and Archers updates {number(printed)} cells per tick on average",
+        float(printed),
+        float(runs["updates_per_tick"].iloc[0]),
+        "updates",
+        f"reached within {percent(CONSTANT)}",
+        words="the game as played here, by rules that were chosen with this number in view, makes {} per tick",
+        tolerance=CONSTANT,
+    )
+
+
+def crossings(runs: pd.DataFrame) -> dict[str, float]:
+    """Returns the update rate at which each algorithm's overhead first exceeds Naive-Snapshot's, interpolated on log axes.
+
+    NaN where it does not within the update rates of `runs`.
+    """
+    overhead = runs.pivot_table(index="rate", columns="algorithm", values="overhead_ms")
+    rates = np.log(overhead.index.to_numpy(float))
+    found = {}
+    for name in checkpoint.ALGORITHMS:
+        if name == NAIVE:
+            continue
+        logs = np.log(overhead[name].to_numpy(float) / overhead[NAIVE].to_numpy(float))
+        above = np.flatnonzero((logs[1:] > 0) & (logs[:-1] <= 0))
+        if not above.size:
+            found[str(name)] = float("nan")
+            continue
+        first = int(above[0])
+        share = -logs[first] / (logs[first + 1] - logs[first])
+        found[str(name)] = float(np.exp(rates[first] + share * (rates[first + 1] - rates[first])))
+    return found
+
+
+def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+    """Of all update rates the value that is farthest from the published one stands for the constant."""
+    for printed in published.constants:
+        values = [row[_COLUMNS[printed.name]] for (name, _), row in found.items() if name == NAIVE]
+        yield Anchor(
+            f"naive.{printed.name}",
+            printed.statement,
+            printed.value,
+            max(values, key=lambda value: abs(value - printed.value)),
+            printed.unit,
+            f"reached within {percent(CONSTANT)} at every update rate",
+            words="at the update rate where it is farthest off the simulated value is {}",
+            tolerance=CONSTANT,
+        )
+
+
+def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+    log, criterion = published.log, f"reached within {percent(CONSTANT)}"
+    at_rate = f"at {number(log.updates_per_tick)} updates per tick"
+    for name in checkpoint.PARTIAL_LOG:
+        checkpoint_s = found[name, log.updates_per_tick]["checkpoint_s"]
+        yield Anchor(
+            f"log.{name}.checkpoint",
+            f"{NAMES[name]} takes {number(log.checkpoint_s)} s per checkpoint {at_rate}",
+            log.checkpoint_s,
+            checkpoint_s,
+            "s",
+            criterion,
+            words="the simulated value is {}, with C inferred from the published one",
+            tolerance=CONSTANT,
+        )
+        yield Anchor(
+            f"log.{name}.times_faster",
+            f"{NAMES[name]} checkpoints {number(log.times_faster)} times faster than Naive-Snapshot {at_rate}",
+            log.times_faster,
+            found[NAIVE, log.updates_per_tick]["checkpoint_s"] / checkpoint_s,
+            "ratio",
+            criterion,
+            words="the simulated ratio is {}, with C inferred from the published time",
+            tolerance=CONSTANT,
+        )
+
+
+def _crossovers(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+    for crossing in published.crossovers:
+        rate = crossing.updates_per_tick
+        for name in crossing.algorithms:
+            yield Anchor(
+                f"crossover.{name}",
+                f"{NAMES[name]} adds as much per tick as Naive-Snapshot at about {number(rate)} updates per tick",
+                1.0,
+                found[name, rate]["overhead_ms"] / found[NAIVE, rate]["overhead_ms"],
+                "ratio",
+                f"reached within {percent(CROSS_OVER)}",
+                words="the simulated ratio of the two overheads is {}",
+                tolerance=CROSS_OVER,
+            )
+
+
+def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+    """Gain and cost of the copy-on-update methods over all update rates, as ratios of overheads."""
+    ratios = [
+        row["overhead_ms"] / found[NAIVE, rate]["overhead_ms"]
+        for (name, rate), row in found.items()
+        if name in checkpoint.COPY_ON_UPDATE
+    ]
+    printed = published.copy_on_update
+    for name, words, value, published_ratio in (
+        ("most_gain", "up to {} times less per tick than", 1 / min(ratios), printed.most_gain),
+        ("most_cost", "up to {} times as much per tick as", max(ratios), printed.most_cost),
+    ):
+        yield Anchor(
+            f"copy_on_update.{name}",
+            f"The copy-on-update methods add {words.format(number(published_ratio))} Naive-Snapshot",
+            published_ratio,
+            value,
+            "ratio",
+            f"reached within {percent(CROSS_OVER)}",
+            words="the largest simulated ratio is {}",
+            tolerance=CROSS_OVER,
+        )
+
+
+def _half_tick(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+    rate = published.half_tick.updates_per_tick
+    limit_ms = 1e3 / checkpoint.Costs().tick_hz / 2
+    longest_ms = {name: found[name, rate]["longest_ms"] for name in checkpoint.ALGORITHMS}
+    later_ms = max(longest_ms.pop(name) for name in checkpoint.COPY_ON_UPDATE)
+    long = f"longer by more than half a tick ({number(limit_ms)} ms) at {number(rate)} updates per tick"
+    yield Anchor(
+        "half_tick.eager",
+        f"Every eager method makes a tick {long}",
+        limit_ms,
+        min(longest_ms.values()),
+        "ms",
+        "",
+        words="in simulation every eager method makes a tick longer by at least {}",
+        must="above",
+    )
+    yield Anchor(
+        "half_tick.copy_on_update",
+        f"No copy-on-update method makes a tick {long}",
+        limit_ms,
+        later_ms,
+        "ms",
+        "",
+        words="in simulation the copy-on-update methods make no tick longer by more than {}",
+        must="below",
+    )

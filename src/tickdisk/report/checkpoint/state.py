@@ -1,0 +1,76 @@
+"""What the checkpoint study states: what is simulated, each published number as a bound, cross-overs, and the game's costs."""
+
+from tickdisk import checkpoint
+from tickdisk.numbers import number
+from tickdisk.report.algorithms import CITED
+from tickdisk.report.checkpoint.anchors import Anchor
+from tickdisk.report.checkpoint.compute import Results
+from tickdisk.report.statement import Fact, Statement
+
+QUANTITIES = ("overhead_ms", "checkpoint_s", "recovery_s")
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims of the checkpoint study."""
+    said = Statement("checkpoint")
+    source = f"simulation of {number(results.ticks)} ticks for each input"
+    _state_setting(said, results)
+    for anchor in results.anchors:
+        _state_anchor(said, results, anchor, source)
+    for name, rate in results.crossings.items():
+        note = "updates per tick from which it adds more than Naive-Snapshot, interpolated between simulated rates"
+        said.fact(f"crossing.{name}", rate, "updates", n=results.ticks, source=source, note=note)
+    for row in results.game.to_dict("records"):
+        for quantity in QUANTITIES:
+            word, unit = quantity.rsplit("_", 1)
+            said.fact(f"game.{row['algorithm']}.{word}", row[quantity], unit, n=results.ticks, source=source)
+    return said
+
+
+def _state_setting(said: Statement, results: Results) -> None:
+    """States what is simulated, for prose."""
+    state, costs, source = checkpoint.State(), checkpoint.Costs(), "setting of the simulation, as published"
+    said.fact("state_cells", state.rows * state.columns, "cells", source=source)
+    said.fact("object_bytes", state.object_bytes, "B", source=source)
+    said.fact("disk_bandwidth", costs.disk_bytes_per_s / 1e6, "MB/s", source=source)
+    rate = results.published.half_tick.updates_per_tick
+    said.fact("half_tick.updates_per_tick", rate, "updates", source=results.published.source)
+
+
+def _state_anchor(said: Statement, results: Results, anchor: Anchor, source: str) -> None:
+    """States the simulated and the published number, and whether the first reaches the second.
+
+    An input that is shorter than the published ones decides nothing.
+    """
+    printed = "limit: half a tick" if anchor.must != "near" else ""
+    published = said.fact(
+        f"{anchor.name}.published", anchor.published, anchor.unit, source=results.published.source, note=printed
+    )
+    note = printed or f"published: {published.text}"
+    value = said.fact(anchor.name, anchor.value, anchor.unit, n=results.ticks, source=source, note=note)
+    short = f"{number(results.ticks)} ticks were simulated, and {number(results.published.ticks)}, as published, would decide"
+    said.bound(
+        anchor.name,
+        source=CITED,
+        statement=anchor.statement,
+        verdict="not valid" if not results.is_long_enough else "kept" if anchor.is_reached else "missed",
+        evidence="; ".join([_evidence(results, anchor, value), *([] if results.is_long_enough else [short])]),
+        effect=anchor.name,
+        facts=[f"{anchor.name}.published"],
+        n=results.ticks,
+        counted="ticks",
+    )
+
+
+def _evidence(results: Results, anchor: Anchor, value: Fact) -> str:
+    """Returns the simulated value in words and, where it does not reach the number, what the best other reading gives.
+
+    Other readings are tried over fewer ticks, so the stated one over as many ticks stands beside them.
+    """
+    found, nearest = anchor.words.format(value.text), results.nearest.get(anchor.name)
+    if anchor.is_reached or nearest is None:
+        return found
+    if not nearest.is_nearer:
+        return f"{found}; no other reading that was tried comes nearer"
+    ticks, other, stated = number(results.tried_ticks), anchor.with_unit(nearest.value), anchor.with_unit(nearest.stated)
+    return f"{found}; over {ticks} ticks the nearest other reading ({nearest.reading}) gives {other}, and the stated one {stated}"

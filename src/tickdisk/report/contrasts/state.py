@@ -1,0 +1,165 @@
+"""What contrasts over lives state: effects, lives, requests, controls, and claims about treatments."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tickdisk import stats
+from tickdisk.numbers import with_interval
+from tickdisk.report.contrasts.compute import Contrasts
+from tickdisk.report.statement import OURS, Finding, Statement
+
+_SCAN = "one of a scan (Benjamini-Hochberg)"
+CONTROL_WORDS = {
+    "ticks": "Effect of a known delay of {delay} ms in the tick on the {metric} (positive control)",
+    "actions": "Effect of {latency:g} ms of storage latency instead of {baseline:g} ms on the {metric}, from a cold cache "
+    "(positive control)",
+    "null": "Effect of the same device under another name on the {metric} (A/A control)",
+    "sham": "Effect of the emulator's CPU time alone on the {metric} (sham control)",
+}
+NO_CAPTURE_WORDS = {**CONTROL_WORDS, "null": "Effect of no capture under another name on the {metric} (A/A control)"}
+
+
+def fact_name(metric: str) -> str:
+    """Returns the metric as it stands in names of facts: without its unit, because ratios have none."""
+    return metric.removesuffix("_ms")
+
+
+def claimed(found: Contrasts) -> list[stats.Key]:
+    """Returns metric and arm of every claim about a treatment."""
+    return [key for key, verdict in found.verdicts.items() if verdict.family != "control"]
+
+
+def state_found(said: Statement, found: Contrasts) -> None:
+    """States the effects, the lives that they rest on, the requests that met each arm, and the planned power."""
+    _state_arms(said, found)
+    _state_effects(said, found)
+    _state_lives(said, found)
+    _state_requests(said, found)
+    for name, each in found.powers.items():
+        sd = found.data.decision.planned_life_sd
+        note = f"that {each.question}: {each.claims} claims (Holm), SD of a life's contrast {sd} (log scale)"
+        source = "simulation with the planned standard deviation"
+        said.fact(f"power_{name}", each.power, "probability", n=found.plan.lives, source=source, note=note)
+
+
+def _state_arms(said: Statement, found: Contrasts) -> None:
+    for arm in found.data.arms:
+        note = "realised by calibration on this machine"
+        said.fact(f"latency.{arm.arm}", found.data.latency_ms(arm.arm), "ms", source="device models", note="nominal")
+        said.fact(f"dose.{arm.arm}", found.data.dose_ms(arm.arm), "ms", source="calibration", note=note)
+
+
+def _state_effects(said: Statement, found: Contrasts) -> None:
+    level = f"{100 * (1 - found.plan.alpha):g} % interval"
+    source = f"{len(found.data.manifests)} cells of {found.name}, log ratios of lives"
+    for (metric, arm), effect in found.outcome.contrasts.items():
+        reference = found.baseline if arm == found.roles.null else f"the mean of {found.baseline} and {found.roles.null}"
+        said.fact(
+            f"{fact_name(metric)}_ratio.{arm}",
+            effect.ratio,
+            "ratio",
+            interval=(effect.low, effect.high),
+            n=effect.n,
+            source=source,
+            note=f"{found.metrics[metric]}: {arm} over {reference}, geometric mean, {level}",
+        )
+    for metric, title in found.metrics.items():
+        rows = found.table[(found.table["arm"] == found.baseline) & (found.table[metric] > 0)]
+        of_lives = np.log(rows.groupby("life")[metric].mean())
+        mean = stats.contrast(of_lives.to_numpy(float), margin=found.margin, alpha=found.plan.alpha)
+        interval, note = (mean.low, mean.high), f"{title} of {found.baseline}, geometric mean over lives"
+        said.fact(f"{fact_name(metric)}_baseline", mean.ratio, "ms", interval=interval, n=mean.n, source=source, note=note)
+        controls = found.outcome.decision.controls[metric]
+        note = f"{title}: the A/A control would have found it with 80 % power (unadjusted level)"
+        name = f"{fact_name(metric)}_detectable_ratio"
+        said.fact(name, controls.detectable, "ratio", n=controls.null.n, source=source, note=note)
+
+
+def _state_lives(said: Statement, found: Contrasts) -> None:
+    data, source = found.data, "manifests"
+    lives = list(data.lives())
+    attempts = [attempt for life in lives for attempt in life.manifest["attempts"][:-1]]
+    reasons = "; ".join(list(dict.fromkeys(reason for attempt in attempts for reason in attempt["reasons"]))[:3])
+    said.fact("lives", len(lives), "lives", source=source)
+    said.fact("replaced_lives", len(attempts), "lives", source=source, note=reasons)
+    marked = "disturbed from outside at the last replacement, too; they count"
+    said.fact("marked_lives", sum(life.marked for life in lives), "lives", source=source, note=marked)
+    ended = sum(life.manifest["ended"] is not None for life in lives)
+    said.fact("ended_lives", ended, "lives", source=source, note="the server ended by itself; they count")
+    said.fact("cells", len(data.manifests), "cells", source=source, note="; ".join(data.not_used))
+    note = "contrasts are within a life, so calibrations are strata"
+    said.fact("calibrations", data.calibrations, "calibrations", source=source, note=note)
+    said.fact("planned_lives", found.plan.lives, "lives", source="plan", note=f"verdicts from {found.plan.minimum} on")
+    most = max((effect.n for effect in found.outcome.contrasts.values()), default=0)
+    note = f"lives with a contrast, of {found.plan.lives} planned"
+    said.fact("contrasts", most, "lives", source=source, note=note)
+
+
+def _state_requests(said: Statement, found: Contrasts) -> None:
+    for arm, own in found.requests.groupby("arm", sort=False):
+        note, source = "median over lives of the device's log; the check that the arm was put to the test", f"{len(own)} epochs"
+        said.fact(f"requests.{arm}", float(own["requests"].median()), "requests", n=len(own), source=source, note=note)
+        said.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
+
+
+def state_controls(said: Statement, found: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:
+    """States what the controls say, for each metric."""
+    delays = {arm.arm: arm.tick_delay_ms for arm in found.data.arms}
+    for metric, title in found.metrics.items():
+        arms = {"positive": found.roles.positive[metric], "null": found.roles.null, "sham": found.roles.sham}
+        for role, arm in arms.items():
+            if arm is None:
+                continue
+            statement = words[found.kind(metric) if role == "positive" else role].format(
+                metric=title,
+                latency=found.data.latency_ms(arm),
+                baseline=found.data.latency_ms(found.baseline),
+                delay=delays[arm],
+            )
+            state_claim(said, found, f"{role}.{fact_name(metric)}", (metric, arm), statement)
+
+
+def state_claim(
+    said: Statement,
+    found: Contrasts,
+    name: str,
+    key: stats.Key,
+    statement: str,
+    *,
+    source: str = OURS,
+    finding: Finding | None = None,
+    notes: Sequence[str] = (),
+) -> None:
+    """States the claim about a metric and an arm; a control's own metric has its claim among the controls."""
+    metric, arm = key
+    verdict, effect = found.verdicts[key], found.outcome.contrasts[key]
+    words = [verdict.reason]
+    if verdict.word == "inconclusive":
+        needed = stats.lives_to_decide(effect, verdict, found.plan)
+        words.append("no feasible number of lives would decide" if needed is None else f"{needed} lives would decide")
+    if verdict.family == "scan":
+        words.append(_SCAN)
+    beside = without_marked(found, key)
+    words += [f"without marked lives {beside}"] if beside else []
+    said.comparison(
+        name,
+        source=source,
+        statement=statement,
+        verdict=verdict.word,
+        evidence="; ".join([*words, *notes, *found.caveats, *found.untried(arm)]),
+        effect=f"{fact_name(metric)}_ratio.{arm}",
+        facts=[f"requests.{arm}"],
+        n=verdict.n,
+        counted="lives",
+        finding=finding,
+    )
+
+
+def without_marked(found: Contrasts, key: stats.Key) -> str:
+    """Returns ratio, n and verdict without marked lives; empty if there are none, or no others."""
+    if found.unmarked is None:
+        return ""
+    verdict, effect = found.unmarked.decision.verdicts.get(key), found.unmarked.contrasts[key]
+    word = "" if verdict is None else f", {verdict.word}"
+    return f"{with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{word}"

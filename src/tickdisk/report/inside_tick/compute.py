@@ -1,0 +1,115 @@
+"""Blame of captured server lives: shares of late time, slow actions, and injected stalls, computed once from the run folders."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+import pandas as pd
+
+from tickdisk import blame, server, stats
+from tickdisk.errors import TickdiskError
+from tickdisk.report.runs import Runs
+
+_NAME = "inside_tick"
+_COUNTED = {
+    "device_stall": {"device_stalls.named": "named", "device_stalls.felt": "tick"},
+    "cpu_stall": {
+        "cpu_stalls.blamed": "blamed",
+        "cpu_stalls.outweighed": "outweighed",
+        "cpu_stalls.felt": "tick",
+    },
+}
+"""For each kind of stall what is counted, and the column of the checks that says so: true, or not null."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of the study of the inside of ticks."""
+
+    data: Runs
+    blames: Sequence[blame.Blame]
+    """One a captured life."""
+    obstacles: Sequence[str]
+    """Why nothing can be decided on these lives, such as an empty capture."""
+    shares: pd.DataFrame
+    """One row a part of busy or late time, as `blame.shares` returns them, over ticks that no injected stall touched; files by
+    their names in the world."""
+    checks: pd.DataFrame
+    """One row an injected stall, as `blame.check_injections` returns them, and life: its place in `blames`."""
+    stalls: Mapping[str, blame.Count]
+    """How many injected stalls were named, blamed, outweighed or felt."""
+    actions: pd.DataFrame
+    """One row an action, as `blame.blame_actions` returns them."""
+
+    @property
+    def latency_ms(self) -> float:
+        """The nominal read latency of the device in ms."""
+        return self.data.latency_ms(self.data.role("baseline"))
+
+    @property
+    def knows_files(self) -> bool:
+        """Whether every life's evidence says of which file a device's request is."""
+        return all(one.evidence.knows_files for one in self.blames)
+
+    @property
+    def counted_lives(self) -> str:
+        """The number of captured lives in words."""
+        return f"{len(self.blames)} captured {'life' if len(self.blames) == 1 else 'lives'}"
+
+
+def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | None) -> Results:
+    """Computes the results; see `study` for the parameters.
+
+    TickdiskError if no wait of any life was captured.
+    """
+    data = Runs(plan, runs, _NAME)
+    evidences = [blame.load_life(life.folder, life.manifest) for life in data.lives()]
+    obstacles = list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons))
+    blames = [
+        blame.attribute(evidence, budget_ns=server.BUDGET_NS, thread=server.TICK_THREAD)
+        for evidence in evidences
+        if not evidence.waits.empty
+    ]
+    if not blames:
+        raise TickdiskError(f"no wait was captured in {runs} ({'; '.join(obstacles) or 'the captures are empty'}); run again")
+    shares = blame.shares(
+        [_named(one) for one in blames],
+        rng=stats.named_generator(data.config.seed if seed is None else seed, _NAME, "shares"),
+        samples=data.decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples,
+        alpha=data.decision.alpha,
+        without=[one.evidence.injections for one in blames],
+    )
+    checks = pd.concat([blame.check_injections(one).assign(life=life) for life, one in enumerate(blames)], ignore_index=True)
+    return Results(
+        data=data,
+        blames=blames,
+        obstacles=obstacles,
+        shares=shares,
+        checks=checks,
+        stalls=_count(checks),
+        actions=pd.concat([blame.blame_actions(one) for one in blames], ignore_index=True),
+    )
+
+
+def _named(one: blame.Blame) -> blame.Blame:
+    """Returns the blame with files by their names in the world: a life's device has a folder of its own, so paths differ.
+
+    A file outside the world goes by its name alone.
+    """
+    requests = one.evidence.requests
+    folders = requests.loc[requests["data"] == "terrain", "file"].dropna().map(lambda path: str(PurePosixPath(path).parent))
+    world = f"{folders.mode()[0]}/" if len(folders) else None
+    names = {
+        path: path.removeprefix(world) if world is not None and path.startswith(world) else PurePosixPath(path).name
+        for path in one.links["file"].unique().tolist()
+    }
+    return replace(one, links=one.links.assign(file=one.links["file"].map(names)))
+
+
+def _count(checks: pd.DataFrame) -> dict[str, blame.Count]:
+    found = {}
+    for kind, columns in _COUNTED.items():
+        own = checks[checks["kind"] == kind]
+        for name, column in columns.items():
+            found[name] = blame.count(own[column].notna() if column == "tick" else own[column].astype(bool))
+    return found

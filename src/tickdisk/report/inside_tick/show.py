@@ -1,0 +1,181 @@
+"""Tables and figures of the study of the inside of ticks."""
+
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import blame, plot
+from tickdisk.errors import TickdiskError
+from tickdisk.numbers import number, percent
+from tickdisk.report.inside_tick.compute import Results
+
+_AROUND_NS, _STRETCH_NS = 700_000_000, 12_000_000_000
+_LINE = 120
+"""Letters in a line of a figure's subtitle."""
+_WORST = 10
+_BY = {"cause": "causes", "routine": "routines", "data": "data types", "file": "files"}
+_STALL_COLUMNS = ("kind", "tick", "gap (ms)", "cause", "stalled", "stalled_files", "call", "file", "request", "device")
+
+
+def worst_ticks(results: Results) -> pd.DataFrame:
+    """Returns the latest ticks, each explained in a sentence."""
+    ticks = pd.concat([one.ticks.assign(life=life) for life, one in enumerate(results.blames)])
+    worst = ticks.nlargest(_WORST, "late_ns")
+    said = [blame.explain(results.blames[life], tick) for life, tick in worst[["life", "tick"]].itertuples(index=False)]
+    return pd.DataFrame({"cause": worst["cause"].map(blame.CAUSE_WORDS).to_numpy(), "what happened": said})
+
+
+def slow_actions(results: Results) -> pd.DataFrame:
+    """Returns one row a kind of action: how many were slow, how long the server waited for storage meanwhile, and for what.
+
+    The wait that is named is the longest in the slowest action of the kind.
+    """
+    rows = {}
+    for action, own in results.actions.groupby("action"):
+        slow = own[own["slow"].astype(bool)]
+        slowest = own.iloc[int(own["latency_ns"].to_numpy().argmax())]
+        rows[str(action)] = {
+            "actions": len(own),
+            "slow": len(slow),
+            "median (ms)": number(own["latency_ns"].median() / 1e6),
+            "slowest (ms)": number(own["latency_ns"].max() / 1e6),
+            "storage in slow ones": percent(slow["storage_ns"].sum() / slow["latency_ns"].sum()) if len(slow) else "",
+            "longest wait in the slowest": blame.explain_wait(slowest.to_dict()),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("action")
+
+
+def stalls_table(results: Results) -> pd.DataFrame:
+    """Returns one row an injected stall: what was stalled, and what blame says; empty where no tick was slow."""
+    checks = results.checks.reindex(columns=[*results.checks.columns.union(["gap_ns", "waited_ns"], sort=False)])
+    table = checks.assign(**{f"{name} (ms)": checks[f"{name}_ns"].map(_ms) for name in ("gap", "waited")})
+    return table.reindex(columns=[*_STALL_COLUMNS, "waited (ms)", "named", "outweighed", "blamed"])
+
+
+def _ms(ns: Any) -> str:
+    return "" if pd.isna(ns) else number(float(ns) / 1e6)
+
+
+def timeline(results: Results) -> Any:
+    """Returns a stretch of the first life, with what each thread and the disk did."""
+    one = results.blames[0]
+    middle_ns = int(one.ticks["start_ns"].iloc[len(one.ticks) // 2])
+    said = f"What the {one.thread_name} thread, those that it waits for and the disk did"
+    return _timeline(one, middle_ns, middle_ns + _STRETCH_NS, "A stretch of one server life", said)
+
+
+def worst_tick(results: Results) -> Any:
+    """Returns the time around the latest tick that no injected stall touched."""
+    untouched = [one.ticks[~blame.overlapping(one.ticks, _injections(one))] for one in results.blames]
+    late = pd.concat([ticks.assign(life=life) for life, ticks in enumerate(untouched)])
+    if late.empty:
+        raise TickdiskError("an injected stall touched every captured tick; run the experiment with fewer stalls")
+    return _around(results, late.iloc[int(late["late_ns"].to_numpy().argmax())], "Around the latest tick")
+
+
+def stalled_tick(results: Results) -> Any:
+    """Returns the time around the latest tick during an injected stall of the device; if no tick was slow then, the first."""
+    stalls = results.checks[results.checks["kind"] == "device_stall"]
+    felt = stalls[stalls["tick"].notna()]
+    if stalls.empty:
+        raise TickdiskError("no stall was injected into the device while ticks were captured; run more lives (BLOCKS)")
+    if felt.empty:
+        stall = stalls.iloc[0]
+        ticks = results.blames[int(stall["life"])].ticks
+        tick = ticks[ticks["start_ns"] <= stall["start_ns"]].iloc[-1].copy()
+        tick["life"] = stall["life"]
+    else:
+        tick = felt.iloc[int(felt["gap_ns"].astype("int64").to_numpy().argmax())]
+    return _around(results, tick, "Around an injected stall of the device")
+
+
+def _around(results: Results, tick: "pd.Series[Any]", heading: str) -> Any:
+    """The chart around a tick, which has a life and a number."""
+    one = results.blames[int(tick["life"])]
+    row = int(one.ticks.index[one.ticks["tick"] == tick["tick"]][0])
+    return around_tick(one, row, heading)
+
+
+def late_shares(results: Results) -> Any:
+    """Returns what explains late time: shares with intervals by cause, routine, data type and file."""
+    rows = _late(results, tuple(_BY))
+    notes = [f"n = {number(int(rows['ticks'].iloc[0]))} ticks that no injected stall touched, of {results.counted_lives}"]
+    notes += [note for note in rows["note"].iloc[:1] if note]
+    rows = rows.assign(group=rows["by"].map(_BY))
+    return plot.late_shares(rows, order=list(blame.CAUSE_WORDS.values()), notes=notes)
+
+
+def paper_shares(results: Results) -> Any:
+    """Returns what explains late time for the paper, by cause and by file."""
+    rows = _late(results, ("cause", "file"))
+    return plot.paper.shares(rows.assign(group=rows["by"]))
+
+
+def _late(results: Results, by: tuple[str, ...]) -> pd.DataFrame:
+    """Returns the shares of late time with the names that readers know; TickdiskError where no tick was late."""
+    late = results.shares[(results.shares["of"] == "late") & results.shares["by"].isin(by)]
+    if not late["share"].notna().any():
+        raise TickdiskError("no tick was late that no injected stall touched, so that there is nothing to explain")
+    return late.assign(name=[blame.CAUSE_WORDS.get(name, name) for name in late["name"]])
+
+
+def stalls(results: Results) -> Any:
+    """Returns every injected stall: found or not, by what the slow tick's chain says."""
+    checks = results.checks
+    if checks.empty:
+        raise TickdiskError("no stall was injected while ticks were captured; run more lives (BLOCKS)")
+    first_ns = {life: int(one.ticks["start_ns"].iloc[0]) for life, one in enumerate(results.blames)}
+    device = (checks["kind"] == "device_stall").to_numpy()
+    rows = pd.DataFrame(
+        {
+            "at_s": (checks["start_ns"] - checks["life"].map(first_ns)) / 1e9,
+            "kind": np.where(device, "Disk stalled, and named with request and file", "Core kept busy, and storage not blamed"),
+            "gap_ms": checks["gap_ns"].astype("Float64") / 1e6,
+            "right": np.where(device, checks["named"].astype(bool), ~checks["blamed"].astype(bool)),
+        }
+    )
+    return plot.stalls_found(rows.sort_values("kind", ascending=False))
+
+
+def around_tick(one: blame.Blame, row: int, heading: str) -> Any:
+    """Returns the chart of the time around one tick, a row of `one.ticks`: gaps, threads, their files, the disk, saves."""
+    tick: Any = one.ticks.loc[row]
+    start_ns, end_ns = int(tick["start_ns"]) - _AROUND_NS, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS
+    said = blame.explain(one, int(tick["tick"]))
+    return _timeline(one, start_ns, end_ns, heading, f"{said[:1].upper()}{said[1:]}")
+
+
+def _timeline(one: blame.Blame, start_ns: int, end_ns: int, heading: str, said: str) -> Any:
+    shown = blame.stretch(one, start_ns, end_ns)
+    return plot.tick_timeline(
+        {part: getattr(shown, part) for part in ("ticks", "states", "calls", "service", "stalls")},
+        span_s=shown.span_s,
+        saves_s=shown.saves_s,
+        budget_ms=None if one.budget_ns is None else one.budget_ns / 1e6,
+        heading=heading,
+        notes=textwrap.wrap(said, _LINE),
+    )
+
+
+def _injections(one: blame.Blame) -> pd.DataFrame:
+    found = one.evidence.injections
+    return pd.DataFrame({"start_ns": [], "end_ns": []}) if found is None else found
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {
+    "timeline": timeline,
+    "worst_tick": worst_tick,
+    "late_shares": late_shares,
+    "stalls": stalls,
+    "stalled_tick": stalled_tick,
+    "paper_shares": paper_shares,
+}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: results.data.summary(),
+    "worst_ticks": worst_ticks,
+    "slow_actions": slow_actions,
+    "stalls": stalls_table,
+}

@@ -1,0 +1,190 @@
+"""What the study of the inside of ticks states: counts, shares of late time, and what blame says of injected stalls."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import blame
+from tickdisk.numbers import number, percent, with_interval
+from tickdisk.report.inside_tick.compute import Results
+from tickdisk.report.statement import OURS, Statement
+
+STALLS = 20
+"""So many injected stalls of a kind decide whether blame can be trusted."""
+_NAMED_SHARE = 0.95
+_NO_FILES = "here nothing says of which file a device's request is: that takes ext4 or xfs on backend fuse"
+_OF = {"late": "the late time", "busy": "the time in which the tick thread was not asleep"}
+_STALL_NOTES = {
+    "device_stalls.named": "a slow tick whose chain names a request that was stalled",
+    "device_stalls.felt": "a tick was slow meanwhile",
+    "cpu_stalls.blamed": "the slow tick's cause is storage, which took less than the stall",
+    "cpu_stalls.outweighed": "storage took longer than the stall, in the same tick",
+    "cpu_stalls.felt": "a tick was slow meanwhile",
+}
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A bound that blame must keep on the injected stalls of one kind."""
+
+    name: str
+    statement: str
+    count: str
+    """Name of the count that decides."""
+    is_kept: bool
+    words: str
+    """What was counted, in a sentence."""
+    obstacles: Sequence[str]
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims of the study of the inside of ticks."""
+    said = Statement("inside_tick")
+    _state_counts(said, results)
+    _state_waits(said, results)
+    _state_actions(said, results)
+    _state_shares(said, results)
+    _state_explained(said, results)
+    _state_stalls(said, results)
+    for bound in (_device_stalls(results), _cpu_stalls(results)):
+        _state_bound(said, results, bound)
+    return said
+
+
+def _state_counts(said: Statement, results: Results) -> None:
+    ticks, source = pd.concat([one.ticks for one in results.blames]), results.counted_lives
+    said.fact("lives", len(results.blames), "lives", source="manifests", note="captured")
+    said.fact("latency", results.latency_ms, "ms", source="device models", note="nominal read latency")
+    said.fact("ticks", len(ticks), "ticks", source=source, note="whose whole gap was captured")
+    said.fact("uncaptured_ticks", sum(one.uncaptured for one in results.blames), "ticks", source=source)
+    slow = int(ticks["slow"].sum())
+    said.fact("slow_ticks", slow, "ticks", n=len(ticks), source=source, note=f"gap over {number(blame.SLOW)} budgets")
+    late_s = float(ticks["late_ns"].sum() / 1e9)
+    said.fact("late", late_s, "s", n=len(ticks), source=source, note="over the budget")
+    for name in ("requests", "waits"):
+        count = sum(len(getattr(one.evidence, name)) for one in results.blames)
+        said.fact(name, count, name, source=source)
+    said.fact("lost_events", sum(one.evidence.lost_events for one in results.blames), "events", source=source)
+
+
+def _state_waits(said: Statement, results: Results) -> None:
+    """States the waits for I/O in the chains of ticks, by the number of locks before them, and what is known of them."""
+    io = pd.concat([one.links[one.links["kind"] == "io"] for one in results.blames])
+    of_depth = {
+        "own": (io["depth"] == 0, "the tick thread's own waits for I/O"),
+        "behind_one_lock": (io["depth"] == 1, "waits for I/O of a thread that held a lock"),
+        "deeper": (io["depth"] > 1, "waits for I/O behind more than one lock"),
+    }
+    for name, (chosen, note) in of_depth.items():
+        waited_s = float(io.loc[chosen, "ns"].sum() / 1e9)
+        said.fact(f"storage.{name}", waited_s, "s", n=int(chosen.sum()), source=results.counted_lives, note=note)
+    for name, column, words in (
+        ("with_request", "request", "the system call was captured"),
+        ("with_device_request", "device", "the device's request was found"),
+    ):
+        share = float(io.loc[io[column].notna(), "ns"].sum() / io["ns"].sum()) if len(io) else None
+        note = f"of the time of waits for I/O: {words}"
+        said.fact(f"storage.{name}", share, "share", n=len(io), source=results.counted_lives, note=note)
+
+
+def _state_actions(said: Statement, results: Results) -> None:
+    slow = results.actions[results.actions["slow"]]
+    for action, own in slow.groupby("action"):
+        share = float(own["storage_ns"].sum() / own["latency_ns"].sum())
+        note = "of the time that slow actions of this kind took: the server waited for storage"
+        said.fact(f"slow_actions.{action}", share, "share", n=len(own), source=results.counted_lives, note=note)
+
+
+def _state_shares(said: Statement, results: Results) -> None:
+    source = f"{results.counted_lives}, ticks that no injected stall touched"
+    rows: list[Any] = list(results.shares.itertuples())
+    for row in rows:
+        said.fact(
+            f"{row.of}.{row.by}.{re.sub(r'[^a-z0-9]+', '_', row.name.lower()).strip('_')}",
+            row.share,
+            "share",
+            interval=(row.low, row.high),
+            n=row.ticks,
+            source=source,
+            note="; ".join([f"of {_OF[row.of]}", "block bootstrap", *([row.note] if row.note else [])]),
+        )
+
+
+def _state_explained(said: Statement, results: Results) -> None:
+    shares = results.shares
+    chosen = (shares["of"] == "late") & (shares["by"] == "all") & (shares["name"] == "storage")
+    explained = shares[chosen].iloc[0]
+    few = [explained["note"]] if explained["note"] else []
+    share, low, high = (100 * float(explained[name]) for name in ("share", "low", "high"))
+    is_late = bool(np.isfinite(share))
+    size, ticks = with_interval(share, low, high), number(int(explained["ticks"]))
+    part = f"waits for storage explain {size} % of the late time of {ticks} ticks"
+    word = "different" if low > 0 else "inconclusive"
+    said.comparison(
+        "explained",
+        source=OURS,
+        statement=f"Late time of ticks with and without their waits for storage, on a device of {number(results.latency_ms)} ms",
+        verdict="not valid" if results.obstacles or few else word,
+        evidence="; ".join([*results.obstacles, *few, part if is_late else "no tick was late", *results.data.marked()]),
+        effect="late.all.storage",
+        facts=["busy.all.storage"],
+        n=int(explained["lives"]),
+        counted="lives",
+    )
+
+
+def _state_stalls(said: Statement, results: Results) -> None:
+    source = "injections, device log and extents against blame"
+    for name, one in results.stalls.items():
+        note, share = _STALL_NOTES[name], one.k / one.n if one.n else None
+        said.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
+        for method, ends, words in (("share", one.exact, "Clopper-Pearson"), ("wilson", one.wilson, "Wilson")):
+            said.fact(f"{name}_{method}", share, "share", interval=ends, n=one.n, source=source, note=f"{note}; {words} interval")
+
+
+def _device_stalls(results: Results) -> _Bound:
+    named, felt = (results.stalls[f"device_stalls.{name}"] for name in ("named", "felt"))
+    return _Bound(
+        "device_stalls",
+        f"Blame names request, file and tick of at least {percent(_NAMED_SHARE)} of the injected stalls of the device",
+        "device_stalls.named",
+        is_kept=named.n > 0 and named.k / named.n >= _NAMED_SHARE,
+        words=f"{named.k} of {named.n} named; {felt.n - felt.k} slowed no tick",
+        obstacles=[] if results.knows_files else [_NO_FILES],
+    )
+
+
+def _cpu_stalls(results: Results) -> _Bound:
+    blamed, outweighed = (results.stalls[f"cpu_stalls.{name}"] for name in ("blamed", "outweighed"))
+    return _Bound(
+        "cpu_stalls",
+        "Blame puts no injected stall of the processor down to storage",
+        "cpu_stalls.blamed",
+        is_kept=blamed.k == 0,
+        words=f"{blamed.k} of {blamed.n} put down to storage; {outweighed.k} in ticks in which storage took longer",
+        obstacles=[],
+    )
+
+
+def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
+    found = results.stalls[bound.count]
+    obstacles = [*results.obstacles, *bound.obstacles]
+    ends = f"95 % interval of the share {percent(found.exact[0])} to {percent(found.exact[1])}"
+    counted = [bound.words, ends] if found.n else ["no such stall was injected while ticks were captured"]
+    few = [] if found.n >= STALLS else [f"{STALLS} stalls would decide"]
+    prefix = f"{said.name}.{bound.name}."
+    said.bound(
+        bound.name,
+        source=OURS,
+        statement=bound.statement,
+        verdict="not valid" if obstacles or few else "kept" if bound.is_kept else "missed",
+        evidence="; ".join([*obstacles, *counted, *few, *results.data.marked()]),
+        effect=f"{bound.count}_share",
+        facts=[name.removeprefix(f"{said.name}.") for name in said.facts if name.startswith(prefix)],
+        n=found.n,
+        counted="stalls",
+    )

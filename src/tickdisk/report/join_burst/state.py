@@ -1,0 +1,30 @@
+"""What the join burst states: joins, effects and controls."""
+
+from tickdisk.report import contrasts
+from tickdisk.report.join_burst.compute import JOIN, Results
+from tickdisk.report.statement import Finding, Statement
+
+_JOIN_FINDING: tuple[str, Finding] = ("PokeSto, MF2: no difference", "no difference")
+_TICK_FINDING: tuple[str, Finding] = ("PokeSto, MF1: up to 3.5x", "longer")
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims of the join burst."""
+    said, found = Statement("join_burst"), results.contrasts
+    contrasts.state_found(said, found)
+    joins = results.joins
+    said.fact("joins", len(joins), "joins", source="actions tables")
+    completed = int((joins["outcome"] == "completed").sum())
+    said.fact("joins_completed", completed, "joins", n=len(joins), source="actions tables")
+    contrasts.state_controls(said, found)
+    baseline_ms = found.data.latency_ms(found.baseline)
+    for metric, arm in contrasts.claimed(found):
+        source, finding = _JOIN_FINDING if metric == JOIN else _TICK_FINDING
+        tier = " (the hard disk tier)" if arm == "hdd" else ""
+        statement = (
+            f"Effect of {found.data.latency_ms(arm):g} ms of storage latency{tier} instead of {baseline_ms:g} ms on the "
+            f"{found.metrics[metric]} of a join burst"
+        )
+        name = f"{arm}.{contrasts.fact_name(metric)}"
+        contrasts.state_claim(said, found, name, (metric, arm), statement, source=source, finding=finding)
+    return said

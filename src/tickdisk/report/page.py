@@ -1,0 +1,155 @@
+"""The page that leads to everything: answers first, then experiments, claims, and how they were made."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from tickdisk.files import read_json, write_text
+from tickdisk.report.answers import listed
+from tickdisk.report.evidence import Evidence
+
+_STYLE = "vendor/pico.classless.min.css"
+
+
+@dataclass(frozen=True)
+class _Card:
+    """How the page introduces a study: a title, a sentence, and its main figure with a description."""
+
+    title: str
+    words: str
+    figure: str
+    alt: str
+
+
+_CARDS = {
+    "switchback": _Card(
+        "The device changes inside one server life",
+        "Every arm has one epoch in each life; a life is compared with itself.",
+        "effects",
+        "Effects of every arm on ticks and actions, as ratios with intervals over lives",
+    ),
+    "join_burst": _Card(
+        "Everybody joins at once, from a cold cache",
+        "Each arm of a block has a server of its own that has just started.",
+        "joins",
+        "Mean join time of every life, by arm",
+    ),
+    "inside_tick": _Card(
+        "Which request made which tick late",
+        "Captured lives with injected stalls; late time is followed through locks and threads to requests.",
+        "late_shares",
+        "Shares of the late time by cause, data and file",
+    ),
+    "accesses": _Card(
+        "What the server asks of its storage",
+        "Captured lives in which players do one kind of thing at a time.",
+        "regions",
+        "Accesses over the number of regions",
+    ),
+    "replay": _Card(
+        "The same requests on another disk",
+        "Captured requests are made again at their times, by our replay and by fio.",
+        "lateness",
+        "How late requests were issued, by our replay and by fio",
+    ),
+    "calibration": _Card(
+        "What the emulated devices realise",
+        "fio measures every tier; the device's own log says what its model said.",
+        "fidelity",
+        "Realised latency against the model's, over queue depth",
+    ),
+    "checkpoint": _Card(
+        "Saving a game's state, in simulation",
+        "Six methods under the cost model of a published study.",
+        "overhead_rate",
+        "Time added to a tick over the update rate, by method",
+    ),
+    "store": _Card(
+        "Saving a game's state, for real",
+        "Twelve methods keep a state on an emulated disk.",
+        "which",
+        "What each method adds to the ticks of a game",
+    ),
+    "capture_cost": _Card(
+        "What a capture costs",
+        "Epochs with and without a capture in one life, and single reads from memory.",
+        "micro",
+        "Time of a read from memory under each tool",
+    ),
+}
+_MADE = {
+    "processor": "Processor",
+    "cores": "Cores",
+    "memory": "Memory",
+    "kernel": "Kernel",
+    "server": "Server",
+    "players": "Clients (digest of their sources)",
+    "rust": "Compiler of the emulator",
+    "go": "Compiler of the clients",
+    "fio": "fio",
+    "python": "Python",
+    "cells": "Live cells",
+    "planned_minutes": "Planned time of live cells",
+    "seed": "Seed",
+    "load.other_programs_share": "Other programs, at most",
+    "load.steal_share": "Time taken by the hypervisor, at most",
+    "load.pressure_memory_share": "Memory pressure, at most",
+}
+_FILES = {
+    "facts.json": "facts",
+    "claims.json": "claims",
+    "answers.json": "answers",
+    "calibration.json": "calibration",
+    "fidelity.json": "fidelity",
+    "plan.json": "plan",
+    "comparison.json": "comparison",
+}
+
+
+def write_page(template: Path, results: Path, output: Path) -> None:
+    """Writes the page from the evidence in `results`; it holds its style, and asks no other host for anything."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    plan, evidence = read_json(results / "plan.json"), Evidence.load(results)
+    claims = list(evidence.claims.values())
+    scale = str(plan["config"]["scale"])
+    text = environment.from_string(template.read_text(encoding="utf-8")).render(
+        style=(template.parent / _STYLE).read_text(encoding="utf-8"),
+        scale=scale,
+        is_smoke=scale == "smoke",
+        cards=[_card(study, evidence) for study in _CARDS if evidence.has(study)],
+        claims=claims,
+        facts=evidence.facts,
+        verdicts=list(dict.fromkeys(claim["verdict"] for claim in claims)),
+        sources=sorted({claim["source"] for claim in claims}),
+        made=[(words, evidence.facts[f"setup.{name}"]) for name, words in _MADE.items() if f"setup.{name}" in evidence.facts],
+        cells=[{**cell, "ran": (results / "runs" / cell["hash"] / "manifest.json").exists()} for cell in plan["cells"]],
+        files={file: words for file, words in _FILES.items() if (results / file).exists()},
+        comparison=read_json(results / "comparison.json")["summary"],
+        **read_json(results / "answers.json"),
+    )
+    write_text(output, text)
+
+
+def _card(study: str, evidence: Evidence) -> dict[str, Any]:
+    card, figures = _CARDS[study], evidence.figures[study]
+    is_drawn = card.figure in figures and figures[card.figure] is None
+    return {
+        "title": card.title,
+        "words": card.words,
+        "figure": f"notebooks/{study}/figures/{card.figure}.svg" if is_drawn else "",
+        "alt": card.alt,
+        "verdicts": _verdicts(study, evidence.claims),
+        "html": f"notebooks/{study}.html",
+        "ipynb": f"notebooks/{study}.ipynb",
+    }
+
+
+def _verdicts(study: str, claims: Mapping[str, Mapping[str, Any]]) -> str:
+    counts = Counter(str(claim["verdict"]) for name, claim in claims.items() if name.startswith(f"{study}."))
+    number = sum(counts.values())
+    said = listed([f"{count} {word}" for word, count in counts.most_common()])
+    return f"{number} {'claim' if number == 1 else 'claims'}: {said}." if number else "It makes no claims."

@@ -1,0 +1,100 @@
+"""What a run was made with: the machine, the versions of all programs, the scale's design, and the load that was seen."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tickdisk.files import read_json
+from tickdisk.report.statement import Statement
+
+_COUNTS = {
+    "switchback": {"lives": "lives", "players": "players", "warm_up_s": "s", "save_period_s": "s", "teleport_period_s": "s"},
+    "join_burst": {"blocks": "blocks", "players": "players", "burst_s": "s", "stay_s": "s"},
+    "inside_tick": {"lives": "lives", "stalls": "stalls", "stall_ms": "ms", "players": "players"},
+    "accesses": {"lives": "lives", "players": "players", "seconds": "s", "save_period_s": "s"},
+    "replay": {"seconds": "s"},
+    "capture_cost": {"lives": "lives", "micro_rounds": "rounds", "epoch_s": "s"},
+    "checkpoint": {"ticks": "ticks"},
+    "store": {"rows": "rows", "tick_hz": "Hz", "lives": "lives"},
+}
+"""For each part of a scale the values that prose names, and their units."""
+_PLAN = "plan.json"
+
+
+def state_setup(plan: Mapping[str, Any], results: Path) -> Statement:
+    """Returns the facts about a run of a plan, whose calibration and run folders are in `results`.
+
+    A part that is not there is not stated.
+    """
+    said = Statement("setup")
+    _state_design(said, plan)
+    manifests = [
+        read_json(path) for cell in plan["cells"] if (path := results / "runs" / cell["hash"] / "manifest.json").exists()
+    ]
+    _state_programs(said, plan, manifests)
+    if (results / "calibration.json").exists():
+        _state_machine(said, read_json(results / "calibration.json"))
+    _state_load(said, plan, manifests)
+    return said
+
+
+def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
+    config, scale = plan["config"], plan["chosen"]
+    said.word("scale", config["scale"], source=_PLAN, note=scale["description"])
+    said.fact("seed", config["seed"], "", source=_PLAN)
+    for part, values in _COUNTS.items():
+        for name, unit in values.items():
+            said.fact(f"{part}.{name}", scale[part][name], unit, source=_PLAN)
+    said.fact("world.edge_blocks", scale["world"]["edge_blocks"], "map blocks", source=_PLAN)
+    said.fact("world.seed", scale["world"]["seed"], "", source=_PLAN)
+    switchback = scale["switchback"]
+    epoch_s = switchback["epoch_save_periods"] * switchback["save_period_s"]
+    said.fact("switchback.epoch_s", epoch_s, "s", source=_PLAN, note="of which the first save period is cut")
+    decision = config["decision"]
+    for name in ("margin", "alpha"):
+        said.fact(name, decision[name], "", source=_PLAN)
+    for name in ("minimum_lives", "control_minimum_lives"):
+        said.fact(name, decision[name], "lives", source=_PLAN)
+    said.fact("enough_requests", decision["enough_requests"], "requests", source=_PLAN)
+    said.fact("replacements", scale["replacements"], "times", source=_PLAN, note="a spoilt life is run again at most")
+    for arm in plan["arms"]:
+        said.word(f"arm.{arm['experiment']}.{arm['arm']}", arm["description"], source="experiments.tsv", note=arm["role"])
+    for name, tier in plan["tiers"].items():
+        said.fact(f"tier.{name}", tier["read_latency_ns"] / 1e6, "ms", source=_PLAN, note=tier["description"])
+    delays = {arm["experiment"]: arm["tick_delay_ms"] for arm in plan["arms"] if arm["tick_delay_ms"] is not None}
+    for experiment, delay_ms in delays.items():
+        said.fact(f"{experiment}.tick_delay_ms", delay_ms, "ms", source=_PLAN, note="the positive control of ticks")
+
+
+def _state_programs(said: Statement, plan: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
+    binaries = plan["binaries"]
+    said.word("server", " ".join(binaries["server"].split()[:2]), source=_PLAN, note="the game server")
+    said.word("rust", " ".join(binaries["rustc"].split()[:2]), source=_PLAN, note="the compiler of the emulator")
+    said.word("go", binaries["go"].split()[2], source=_PLAN, note="the compiler of the clients")
+    said.word("players", binaries["players"], source=_PLAN, note="digest of the clients' sources")
+    said.word("python_code", binaries["python"], source=_PLAN, note="digest of the Python sources that make live cells")
+    cells = len(plan["cells"])
+    said.fact("cells", len(manifests), "cells", n=cells, source="manifests", note=f"of {cells} that were planned")
+
+
+def _state_machine(said: Statement, calibration: Mapping[str, Any]) -> None:
+    machine, source = calibration["machine"], "calibration.json"
+    said.word("processor", machine["processor"], source=source)
+    said.fact("cores", machine["cores"], "cores", source=source)
+    said.fact("memory", machine["memory_bytes"] / (1 << 30), "GiB", source=source)
+    said.word("kernel", machine["kernel"], source=source)
+    said.word("python", machine["python"], source=source)
+    said.word("fio", calibration["fio"], source=source)
+
+
+def _state_load(said: Statement, plan: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
+    """States how loaded the machine was in the lives that count, at its worst, and for how long they were planned."""
+    loads = [life["attempts"][-1]["load"] for manifest in manifests for life in manifest["lives"].values()]
+    for name in ("steal_share", "other_programs_share", "pressure_memory_share"):
+        known = [100 * load[name] for load in loads if load[name] is not None]
+        note = "in the server life in which it was highest"
+        said.fact(f"load.{name}", max(known, default=None), "%", n=len(known), source="manifests", note=note)
+        limit = plan["config"]["limits"][name]
+        said.fact(f"limit.{name}", 100 * limit, "%", source=_PLAN, note="above it a life is replaced")
+    seconds = sum(cell["seconds"] for cell in plan["cells"])
+    said.fact("planned_minutes", seconds / 60, "min", source=_PLAN, note="that live cells take")

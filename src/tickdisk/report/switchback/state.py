@@ -1,0 +1,126 @@
+"""What the switchback states: counts, effects and controls, doses, and what the epoch before does."""
+
+from tickdisk.numbers import number
+from tickdisk.report import contrasts
+from tickdisk.report.statement import OURS, Statement
+from tickdisk.report.switchback.compute import Results
+
+_POKESTO = "PokeSto, MF2: no difference"
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims of the switchback."""
+    said = Statement("switchback")
+    contrasts.state_found(said, results.contrasts)
+    _state_counts(said, results)
+    contrasts.state_controls(said, results.contrasts)
+    _state_effects(said, results)
+    for metric in results.contrasts.metrics:
+        _state_dose(said, results, metric)
+        _state_order(said, results, metric)
+    return said
+
+
+def _state_counts(said: Statement, results: Results) -> None:
+    ticks = [life.manifest["ticks"] for life in results.lives]
+    said.fact("ticks", int(sum(each["ticks"] for each in ticks)), "ticks", source="ticks tables")
+    said.fact("missing_ticks", int(sum(each["missing"] for each in ticks)), "ticks", source="ticks tables")
+    source = "actions tables"
+    said.fact("actions", sum(len(life.actions) for life in results.lives), "actions", source=source)
+    for outcome in ("timed_out", "failed"):
+        count = int(sum((life.actions["outcome"] == outcome).sum() for life in results.lives))
+        said.fact(f"actions_{outcome}", count, "actions", source=source)
+    for arm, own in results.contrasts.table.groupby("arm", sort=False):
+        name = f"{results.action}_at_tau.{arm}"
+        note = f"failed, timed out, or later than {results.tau_s:g} s: they count as that"
+        offered, late = (int(own[f"{results.action}_{part}"].sum()) for part in ("offered", "at_tau"))
+        said.fact(name, late, "actions", n=offered, source=source, note=note)
+    requests = sum(life.manifest["requests"] for life in results.lives)
+    said.fact("device_requests", requests, "requests", source="device tables")
+
+
+def _state_effects(said: Statement, results: Results) -> None:
+    found = results.contrasts
+    baseline_ms = found.data.latency_ms(found.baseline)
+    for metric, arm in contrasts.claimed(found):
+        is_published = metric != results.action_metric
+        bounds, notes = results.bounds[metric], []
+        is_good = bounds.good_up_to is not None and found.data.dose_ms(arm) <= bounds.good_up_to
+        if is_good and found.verdicts[metric, arm].word == "inconclusive":
+            # The dose test asks less: only whether the metric is longer by more than the margin, at a level of its own.
+            notes.append(f"that it is not more than {found.margin:.0%} longer is shown by the test of doses")
+        contrasts.state_claim(
+            said,
+            found,
+            f"{arm}.{contrasts.fact_name(metric)}",
+            (metric, arm),
+            f"Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
+            f"{found.metrics[metric]}",
+            source=_POKESTO if is_published else OURS,
+            finding="no difference" if is_published else None,
+            notes=notes,
+        )
+
+
+def _state_dose(said: Statement, results: Results, metric: str) -> None:
+    """States up to which dose the metric is good, from which one it suffers, the slope beside, and the claim."""
+    found, bounds, slope = results.contrasts, results.bounds[metric], results.slopes[metric]
+    name, title, plan, data = contrasts.fact_name(metric), found.metrics[metric], found.plan, found.data
+    needed = max(plan.lives, plan.minimum)
+    few = [] if bounds.lives >= needed else [f"{bounds.lives} lives of the {needed} that a verdict needs"]
+    of_arms = [reason for arm in results.doses for reason in found.not_valid.get(arm, ())]
+    obstacles = [*(few or found.outcome.decision.controls[metric].reasons), *of_arms]
+    source = f"fixed-sequence tests over {bounds.lives} lives, one-sided at {plan.alpha:g}"
+    for key, value, note in (
+        ("good_up_to", bounds.good_up_to, f"largest latency at which the {title} is shown to stay within {found.margin:.0%}"),
+        (
+            "hurts_from",
+            bounds.hurts_from,
+            f"smallest latency from which the {title} is shown to be more than {found.margin:.0%} longer",
+        ),
+    ):
+        said.fact(f"{name}_{key}", None if obstacles else value, "ms", n=bounds.lives, source=source, note=note)
+    said.fact(
+        f"{name}_slope",
+        None if slope is None else slope.per_ms,
+        "ms per ms",
+        interval=None if slope is None else (slope.low, slope.high),
+        n=None if slope is None else slope.lives,
+        source="a line within each life, t test over lives",
+        note=f"{title}: rise for each ms of device latency; secondary, because slack hides the first milliseconds",
+    )
+    least, most = (data.latency_ms(results.doses[end]) for end in (0, -1))
+    word = (
+        "different"
+        if bounds.hurts_from is not None
+        else "equivalent"
+        if bounds.good_up_to == data.dose_ms(results.doses[-1])
+        else "inconclusive"
+    )
+    good = "no latency is shown to be good" if bounds.good_up_to is None else f"good up to {number(bounds.good_up_to)} ms"
+    hurts = "none is shown to hurt" if bounds.hurts_from is None else f"hurts from {number(bounds.hurts_from)} ms"
+    reached = f"{good}, {hurts}, between them it is not known ({source})"
+    said.comparison(
+        f"dose_{name}",
+        source=OURS,
+        statement=f"Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
+        verdict="not valid" if obstacles else word,
+        evidence="; ".join([*(obstacles or [reached]), *found.caveats]),
+        effect=f"{name}_ratio.{results.doses[-1]}",
+        facts=[f"{name}_good_up_to", f"{name}_hurts_from", f"{name}_slope"],
+        n=bounds.lives,
+        counted="lives",
+    )
+
+
+def _state_order(said: Statement, results: Results, metric: str) -> None:
+    effect = results.orders[metric]
+    said.fact(
+        f"{contrasts.fact_name(metric)}_carry_over",
+        effect.carry_over,
+        "log ratio per decade",
+        interval=(effect.carry_over_low, effect.carry_over_high),
+        n=effect.n,
+        source="switchback epochs but the first",
+        note=f"{results.contrasts.metrics[metric]}: effect of a tenfold latency in the epoch before",
+    )

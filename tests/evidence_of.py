@@ -1,0 +1,81 @@
+"""Evidence as studies state it, with every verdict that a test asks for."""
+
+from collections.abc import Mapping, Sequence
+
+from tickdisk.report.evidence import Evidence
+from tickdisk.report.statement import OURS, VERDICTS, Statement
+
+STUDIES = ("calibration", "accesses", "switchback", "inside_tick", "replay", "checkpoint", "store")
+_TOO_FEW = "n = 4, fewer than the 6 lives that a verdict needs"
+
+
+def _comparison(said: Statement, name: str, verdict: str, effect: str, n: int = 8) -> None:
+    evidence = _TOO_FEW if verdict == "not valid" else "ratio, n = 8"
+    said.comparison(
+        name, source=OURS, statement="Effect of x on y", verdict=verdict, evidence=evidence, effect=effect, n=n, counted="lives"
+    )
+
+
+def _bound(said: Statement, name: str, verdict: str, effect: str) -> None:
+    said.bound(
+        name, source=OURS, statement="x is at most y", verdict=verdict, evidence="z", effect=effect, n=20, counted="stalls"
+    )
+
+
+def _switchback(verdict: str, ratio: float, *, good: float | None, hurts: float | None) -> Statement:
+    said = Statement("switchback")
+    for arm, latency in (("ssd_100us", 0.1), ("latency_6ms", 6.0), ("latency_12ms", 12.0)):
+        said.fact(f"latency.{arm}", latency, "ms", source="model")
+    for metric in ("gap_mean", "gap_max", "teleport_mean"):
+        for arm in ("latency_6ms", "latency_12ms"):
+            name = f"{metric}_ratio.{arm}"
+            said.fact(name, ratio, "ratio", interval=(ratio / 1.1, ratio * 1.1), n=8, source="lives")
+            _comparison(said, f"{arm}.{metric}", verdict, name, n=4 if verdict == "not valid" else 8)
+        for key, value in (("good_up_to", good), ("hurts_from", hurts)):
+            said.fact(f"{metric}_{key}", value, "ms", n=8, source="tests of doses")
+        decided = verdict if verdict == "not valid" else "different" if hurts is not None else "inconclusive"
+        _comparison(said, f"dose_{metric}", decided, f"{metric}_ratio.latency_12ms")
+    return said
+
+
+def evidence_of(
+    *,
+    comparison: str = "different",
+    bound: str = "kept",
+    ratio: float = 2.0,
+    good: float | None = 1.02,
+    hurts: float | None = 6.01,
+    without: Sequence[str] = (),
+) -> Evidence:
+    """Returns the evidence of a run in which every comparison and every bound has the given verdict."""
+    assert comparison in VERDICTS["comparison"]
+    assert bound in VERDICTS["bound"]
+    calibration, accesses, inside, replay = (Statement(name) for name in ("calibration", "accesses", "inside_tick", "replay"))
+    for name in ("p50", "p99"):
+        calibration.fact(f"faithful.{name}", 38, "points", n=40, source="fio")
+        _bound(calibration, f"faithful_{name}", bound, f"faithful.{name}")
+    for name, value, unit in (
+        ("teleports.per_region", 12.3, "requests"),
+        ("save_requests", 41.0, "requests"),
+        ("share_4_8_kib", 0.93, "share"),
+        ("model.held_out_error", 0.07, "share"),
+    ):
+        accesses.fact(name, value, unit, interval=(value * 0.9, value * 1.1), n=6, source="captures")
+    inside.fact("latency", 3.0, "ms", source="model")
+    inside.fact("late.all.storage", 0.4, "share", interval=(0.3, 0.5), n=900, source="captures")
+    inside.fact("device_stalls.named", 19, "stalls", n=20, source="injections")
+    _bound(inside, "device_stalls", bound, "device_stalls.named")
+    replay.fact("streams", 6, "streams", source="capture")
+    replay.fact("nvme_ssd.lag_p99", 0.02, "ms", interval=(0.01, 0.03), n=9000, source="replay")
+    _bound(replay, "nothing_lost", bound, "streams")
+    _bound(replay, "lag", bound, "nvme_ssd.lag_p99")
+    checkpoint, store = Statement("checkpoint"), Statement("store")
+    checkpoint.fact("half_tick.updates_per_tick", 64000, "updates", source="published")
+    checkpoint.fact("half_tick.copy_on_update", 11.2, "ms", source="simulation")
+    checkpoint.fact("half_tick.eager", 17.0, "ms", source="simulation")
+    store.word("game.usual.advice", "Copy-on-Update", source="lives")
+    switchback = _switchback(comparison, ratio, good=good, hurts=hurts)
+    every = [said for said in (calibration, accesses, switchback, inside, replay, checkpoint, store) if said.name not in without]
+    facts: Mapping[str, dict[str, object]] = {name: fact.as_dict() for said in every for name, fact in said.facts.items()}
+    claims = {claim.id: vars(claim) for said in every for claim in said.claims}
+    return Evidence(facts, claims, {said.name: {} for said in every}, dict.fromkeys(without, "it was left out"))

@@ -1,0 +1,131 @@
+"""Two runs beside each other: what is the same, what differs, and what cannot be compared."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence_of import evidence_of
+from typer.testing import CliRunner
+
+from tickdisk import compare as room
+from tickdisk.cli import app
+from tickdisk.compare import reference
+from tickdisk.errors import TickdiskError
+from tickdisk.report.statement import Statement
+
+
+def write(folder: Path, *, period_s: float = 5.3, lives: int = 8, scale: str = "paper", **changed: Any) -> Path:
+    """Writes the results of a run whose switchback has the given design."""
+    setup = Statement("setup")
+    setup.fact("switchback.save_period_s", period_s, "s", source="plan")
+    setup.fact("switchback.lives", lives, "lives", source="plan")
+    setup.fact("margin", 0.2, "", source="plan")
+    setup.word("arm.switchback.latency_6ms", "slow", source="plan")
+    setup.word("processor", "one", source="calibration")
+    evidence = evidence_of(**changed)
+    facts = {**evidence.facts, **{name: fact.as_dict() for name, fact in setup.facts.items()}}
+    replace(evidence, facts=facts).save(folder)
+    plan = {"config": {"scale": scale}, "chosen": {}, "arms": [], "tiers": {}, "binaries": {}}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write(tmp_path / "run")
+
+
+def test_a_run_agrees_with_itself(run: Path) -> None:
+    found = room.compare(room.load(run), room.load(run / "facts.json"))
+    assert {row.compared for row in found.rows} == {"same"}
+    assert {row.intervals for row in found.rows} == {"overlap", "none"}
+    assert found.agrees
+    assert room.summary(found).startswith(
+        f"{len(found.rows)} of the {len(found.rows)} claims that both runs decide have the same"
+    )
+
+
+def test_another_verdict_and_intervals_apart_are_named(run: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "other", comparison="equivalent", ratio=1.01)
+    found = room.compare(room.load(run), room.load(other))
+    row = next(row for row in found.rows if row.id == "switchback.latency_6ms.gap_max")
+    assert (row.verdicts, row.compared, row.intervals) == (("different", "equivalent"), "other", "apart")
+    assert not found.agrees
+    text = "\n".join(room.lines(found, all_rows=False))
+    assert row.id in text
+    assert "calibration.faithful_p50" not in text
+    assert "calibration.faithful_p50" in "\n".join(room.lines(found, all_rows=True))
+
+
+def test_a_claim_that_one_run_cannot_decide_is_neither_the_same_nor_another(run: Path, tmp_path: Path) -> None:
+    found = room.compare(room.load(run), room.load(write(tmp_path / "few", comparison="not valid")))
+    assert found.count("undecided in one") > 0
+    assert found.count("other") == 0
+    both = room.compare(room.load(tmp_path / "few"), room.load(tmp_path / "few"))
+    assert both.count("undecided in both") == found.count("undecided in one")
+
+
+def test_studies_are_compared_only_where_their_plans_mean_the_same(run: Path, tmp_path: Path) -> None:
+    more = room.compare(room.load(run), room.load(write(tmp_path / "more", lives=24)))
+    assert more.plans == ()
+    other = room.compare(room.load(run), room.load(write(tmp_path / "other", period_s=1.0)))
+    assert other.plans == ("switchback",)
+    assert {row.compared for row in other.rows if row.id.startswith("switchback.")} == {"other plan"}
+    assert {row.compared for row in other.rows if row.id.startswith("calibration.")} == {"same"}
+    assert "The plans differ in switchback, so that claims of these studies are not compared." in room.summary(other)
+
+
+def test_a_study_that_one_run_lacks_is_told(run: Path, tmp_path: Path) -> None:
+    found = room.compare(room.load(run), room.load(write(tmp_path / "less", without=["replay"])))
+    assert {row.verdicts[1] for row in found.rows if row.id.startswith("replay.")} == {"not stated"}
+    assert found.count("only in one") == 2
+
+
+def test_the_command_prints_tables_and_json_and_is_strict_when_asked(run: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "other", comparison="equivalent", ratio=1.01)
+    call = CliRunner().invoke
+    assert call(app, ["compare", str(run), str(run), "--strict"]).exit_code == 0
+    assert call(app, ["compare", str(run), str(other)]).exit_code == 0
+    assert call(app, ["compare", str(run), str(other), "--strict"]).exit_code == 1
+    told = json.loads(call(app, ["compare", str(run), str(other), "--json"]).stdout)
+    assert not told["agrees"]
+    assert {row["id"] for row in told["rows"]} == set(room.load(run).claims)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("facts.json", "[]", "not a set of facts"),
+        ("claims.json", "[{}]", "not a list of claims of this version"),
+        ("claims.json", "{", "not JSON"),
+    ],
+)
+def test_a_folder_of_something_else_is_refused(run: Path, name: str, text: str, words: str) -> None:
+    (run / name).write_text(text)
+    with pytest.raises(TickdiskError, match=words):
+        room.load(run)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match=r"nowhere does not exist; name a folder"):
+        room.load(tmp_path / "nowhere")
+
+
+def test_a_reference_holds_what_a_comparison_needs_and_says_where_it_is_from(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"status": "", "rev-parse": "0123456789abcdef"}
+    monkeypatch.setattr(reference, "_git", lambda *words: answers[words[0]])
+    references = tmp_path / "reference"
+    assert "No reference of scale paper is kept" in room.compare_with_reference(run, tmp_path / "c.json", references)
+    assert json.loads((tmp_path / "c.json").read_text())["rows"] == []
+    assert room.write_reference(run, references) == references / "paper"
+    assert json.loads((references / "paper" / "about.json").read_text())["commit"] == "0123456789abcdef"
+    found = room.compare(room.load(run), room.load(references / "paper"))
+    assert found.agrees
+    assert "commit 0123456789ab" in room.compare_with_reference(run, tmp_path / "c.json", references)
+    answers["status"] = " M README.md"
+    with pytest.raises(TickdiskError, match=r"changes that are not committed \(M README.md, \.\.\.\); commit them first"):
+        room.write_reference(run, references)

@@ -1,0 +1,120 @@
+"""The page in a real browser, from a file: no error, no request to a host, a filter that works, links that lead somewhere."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from evidence_of import STUDIES, evidence_of
+from test_paper import written
+
+from tickdisk.report import write_page
+from tickdisk.report.publish import other_host
+
+ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = shutil.which("chromium")
+browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium, which `make test` installs where it is packaged")
+SCRIPT = """<script>
+const told = {};
+const shown = () => [...document.querySelectorAll("#claim-table tbody tr")].filter(row => row.offsetParent !== null).length;
+const set = (id, value) => { const box = document.getElementById(id); box.value = value; box.dispatchEvent(new Event("input")); };
+addEventListener("load", () => {
+  told.all = shown();
+  set("verdict", "kept"); told.kept = shown(); set("verdict", "");
+  set("search", "no such words"); told.none = shown(); told.said = !document.getElementById("none").hidden;
+  set("search", ""); told.again = shown();
+  const bottom = id => document.querySelector(id).getBoundingClientRect().bottom + scrollY;
+  told.answers = bottom("#answers dl"); told.sizing = bottom("#sizing table");
+  told.wide = document.documentElement.scrollWidth; told.inner = innerWidth;
+  const focusable = document.querySelectorAll("a[href], input, select, summary");
+  told.keyboard = [...focusable].every(each => each.tabIndex >= 0);
+  document.body.append(Object.assign(document.createElement("pre"), {id: "told", textContent: JSON.stringify(told)}));
+});
+</script>"""
+
+
+class Links(HTMLParser):
+    """Collects what a page leads to and what it has places for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.places: set[str] = set()
+
+    def handle_starttag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.links += [value for name in ("href", "src") if (value := values.get(name))]
+        self.places |= {values["id"] or ""} if "id" in values else set()
+
+
+def page_of(folder: Path, monkeypatch: pytest.MonkeyPatch, **verdicts: object) -> Path:
+    """Writes the page of a run with all files that it can lead to."""
+    written(folder, evidence_of(**verdicts))  # type: ignore[arg-type]
+    monkeypatch.chdir(folder)
+    results = folder / "results"
+    plan = json.loads((results / "plan.json").read_text())
+    plan["config"]["scale"] = "paper"
+    plan["cells"] = [{"hash": "00", "experiment": "switchback", "block": 0, "lives": ["life"]}]
+    (results / "plan.json").write_text(json.dumps(plan))
+    (results / "paper.pdf").write_bytes(b"%PDF")
+    for study in STUDIES:
+        (results / "notebooks").mkdir(exist_ok=True)
+        for suffix in ("html", "ipynb"):
+            (results / f"notebooks/{study}.{suffix}").touch()
+    write_page(folder / "workflow/paper/page.html.j2", results, results / "index.html")
+    return results / "index.html"
+
+
+def test_every_link_leads_somewhere_and_nothing_is_asked_of_a_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = page_of(tmp_path, monkeypatch)
+    text = page.read_text()
+    assert other_host(text) is None
+    found = Links()
+    found.feed(text)
+    for link in found.links:
+        if link.startswith("#"):
+            assert link[1:] in found.places
+        elif not link.startswith("data:"):
+            assert (page.parent / link).exists(), link
+
+
+def test_what_is_missing_is_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = page_of(tmp_path, monkeypatch, without=["switchback"]).read_text()
+    assert "Parts of this run are missing" in text
+    assert "The experiment that decides this did not run" in text
+
+
+def look(page: Path, width: int, height: int, folder: Path) -> tuple[dict[str, float], str, str]:
+    """Returns what the script saw in a window of this size, what the console said, and the addresses that were asked for."""
+    copy = page.with_name("looked_at.html")
+    copy.write_text(page.read_text().replace("</body>", f"{SCRIPT}</body>"))
+    log = folder / f"net_{width}.json"
+    words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--window-size={width},{height}"]
+    words += [f"--log-net-log={log}", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=4000", "--dump-dom"]
+    words += ["--disable-background-networking", "--disable-component-update", "--no-first-run", "--disable-sync"]
+    assert CHROMIUM is not None
+    done = subprocess.run([CHROMIUM, *words, copy.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+    told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout)
+    assert told is not None, done.stderr[-2000:]
+    asked = re.findall(r'"url":"((?:https?|wss?):[^"]*)"', log.read_text())
+    return json.loads(told[1]), "\n".join(re.findall(r".*CONSOLE.*", done.stderr)), "\n".join(asked)
+
+
+@browser
+def test_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = page_of(tmp_path, monkeypatch)
+    told, console, asked = look(page, 1280, 800, tmp_path)
+    assert console == ""
+    assert asked == ""
+    claims = len(json.loads((page.parent / "claims.json").read_text()))
+    assert (told["all"], told["again"], told["none"], told["said"]) == (claims, claims, 0, True)
+    assert 0 < told["kept"] < claims
+    assert told["keyboard"]
+    # Answers and sizing table are there without scrolling.
+    assert told["answers"] < told["sizing"] < 800
+    phone, console, _ = look(page, 390, 844, tmp_path)
+    assert console == ""
+    assert phone["wide"] <= phone["inner"]

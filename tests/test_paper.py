@@ -1,0 +1,97 @@
+"""The paper: every outcome can be set, every figure is referred to, and no number is typed into its prose."""
+
+import json
+import re
+import shutil
+import tomllib
+from dataclasses import asdict, replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+from evidence_of import STUDIES, evidence_of
+
+from tickdisk.report import publish, set_paper
+from tickdisk.report.answers import Context, answers, sizing
+from tickdisk.report.evidence import Evidence
+from tickdisk.report.statement import Statement
+
+ROOT = Path(__file__).resolve().parent.parent
+TEMPLATES = ROOT / "workflow/paper"
+PROSE = sorted((TEMPLATES / "sections").glob("*.typ"))
+
+
+def written(folder: Path, evidence: Evidence) -> Path:
+    """Writes a project folder whose results are this evidence; returns the template."""
+    shutil.copytree(TEMPLATES, folder / "workflow/paper")
+    results = folder / "results"
+    setup = Statement("setup")
+    setup.word("scale", "paper", source="plan", note="the published experiments")
+    facts = {**evidence.facts, **{name: fact.as_dict() for name, fact in setup.facts.items()}}
+    replace(evidence, facts=facts).save(results)
+    rows = sizing(evidence, "Luanti", {"hard disk": 6.0})
+    said = {"answers": [asdict(each) for each in answers(Context(evidence, "Luanti", rows, 0.2))]}
+    said |= {"sizing": [asdict(row) for row in rows], "missing": dict(evidence.missing)}
+    (results / "answers.json").write_text(json.dumps(said))
+    decision = {"alpha": 0.05, "margin": 0.2, "minimum_lives": 6, "confirmatory": {"arm": "latency_6ms", "action": "teleport"}}
+    arms = [{"experiment": "switchback", "arm": "latency_6ms", "description": "slow"}]
+    (results / "plan.json").write_text(json.dumps({"config": {"decision": decision}, "arms": arms}))
+    (results / "comparison.json").write_text(json.dumps({"reference": None, "summary": "No reference is kept.", "rows": []}))
+    return folder / "workflow/paper/paper.typ"
+
+
+@pytest.mark.parametrize(
+    ("comparison", "bound", "without"),
+    [
+        *product(("different", "equivalent"), ("kept",), ((),)),
+        ("not valid", "not valid", ()),
+        ("inconclusive", "missed", STUDIES),
+    ],
+)
+def test_the_paper_is_set_whatever_came_out(
+    comparison: str, bound: str, without: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = written(tmp_path, evidence_of(comparison=comparison, bound=bound, without=without))
+    monkeypatch.chdir(tmp_path)
+    set_paper(template, Path("results/paper.pdf"))
+    assert Path("results/paper.pdf").read_bytes().startswith(b"%PDF")
+    found = publish.extent(template)
+    assert 0 < found.body_pages <= publish.BODY_PAGES
+    assert found.figures <= publish.FIGURES
+
+
+def _text() -> str:
+    return "\n".join(path.read_text() for path in [*PROSE, TEMPLATES / "paper.typ"])
+
+
+def test_every_figure_and_table_is_referred_to_and_every_source_is_cited() -> None:
+    text = _text()
+    labels = set(re.findall(r"<([a-z][a-z-]*)>", text))
+    figures = set(re.findall(r"(?:#plot|#claims-table|#figure)(?:(?!\n\n|\n#).|\n(?!\n|#))*?<([a-z][a-z-]*)>", text))
+    referred = set(re.findall(r"@([a-z][a-z0-9-]*)", text))
+    sources = set(re.findall(r"^@\w+\{(\w+),", (TEMPLATES / "references.bib").read_text(), re.MULTILINE))
+    assert len(figures) > 15
+    assert figures <= referred
+    assert referred - labels == sources
+
+
+def test_sections_keep_their_budget_and_all_budgets_fit_the_paper() -> None:
+    budget = tomllib.loads((TEMPLATES / "budget.toml").read_text())
+    assert sum(each["pages"] for each in budget.values()) <= publish.BODY_PAGES
+    assert sum(each["figures"] for each in budget.values()) <= publish.FIGURES
+    for path in PROSE:
+        drawn = len(re.findall(r"^#(?:plot\(|figure\(overview)", path.read_text(), re.MULTILINE))
+        assert drawn == budget.get(path.stem, {"figures": 0})["figures"], path
+
+
+def test_no_measured_number_is_typed_into_prose() -> None:
+    """Numbers of the text are counts of things that the text itself lists, requirements, or lengths in the layout."""
+    for path in PROSE:
+        prose = re.sub(
+            r"#[a-z-]+\((?:[^()]|\([^()]*\))*\)|#[a-z.]+|@[a-z0-9-]+(\[[^\]]*\])?|\"[^\"]*\"|//.*", "", path.read_text()
+        )
+        if path.stem == "artifact":
+            continue
+        found = re.findall(r"(?<![\w.])\d+(?:[.,]\d+)*\s*(?:ms|us|s|%|MB|GB|times|requests|lives)\b", prose)
+        allowed = {"95 %", "80 %", "4 KiB", "99 %", "8 KiB"}
+        assert not [each for each in found if each not in allowed and not each.startswith(("95", "80", "99"))], path
