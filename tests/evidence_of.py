@@ -24,8 +24,9 @@ def _bound(said: Statement, name: str, verdict: str, effect: str) -> None:
 
 def _switchback(verdict: str, ratio: float, *, good: float | None, hurts: float | None) -> Statement:
     said = Statement("switchback")
-    for arm, latency in (("ssd_100us", 0.1), ("latency_6ms", 6.0), ("latency_12ms", 12.0)):
+    for arm, latency in (("ssd_100us", 0.1), ("latency_1ms", 1.0), ("latency_6ms", 6.0), ("latency_12ms", 12.0)):
         said.fact(f"latency.{arm}", latency, "ms", source="model")
+        said.fact(f"dose.{arm}", latency + 0.01, "ms", source="calibration")
     for metric in ("gap_mean", "gap_max", "teleport_mean"):
         for arm in ("latency_6ms", "latency_12ms"):
             name = f"{metric}_ratio.{arm}"
@@ -77,5 +78,5 @@ def evidence_of(
     switchback = _switchback(comparison, ratio, good=good, hurts=hurts)
     every = [said for said in (calibration, accesses, switchback, inside, replay, checkpoint, store) if said.name not in without]
     facts: Mapping[str, dict[str, object]] = {name: fact.as_dict() for said in every for name, fact in said.facts.items()}
-    claims = {claim.id: vars(claim) for said in every for claim in said.claims}
+    claims = {claim.id: claim.as_dict() for said in every for claim in said.claims}
     return Evidence(facts, claims, {said.name: {} for said in every}, dict.fromkeys(without, "it was left out"))

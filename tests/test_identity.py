@@ -34,9 +34,9 @@ STORE = {"sweep", "store", "checkpoint.ipynb", "store.ipynb"}
 LOOKED_UP = {"calibration.ipynb", "replay.ipynb"}
 
 TABLE: dict[str, set[str]] = {
-    # Rooms of src/tickdisk. `plot` draws for all: whoever draws anything depends on all of it, and on what it computes with.
+    # Rooms of src/tickdisk. `plot` draws for all notebooks: each depends on all of it, and on what it computes with.
     "src/tickdisk/__init__.py": set(),
-    "src/tickdisk/accesses/life.py": NOTEBOOKS | PAGES,
+    "src/tickdisk/accesses/life.py": NOTEBOOKS,
     "src/tickdisk/blame/words.py": {"inside_tick.ipynb"},
     "src/tickdisk/calibrate/measure.py": {"calibration"} | LOOKED_UP,
     "src/tickdisk/calibrate/fidelity.py": {"fidelity"} | LOOKED_UP,
@@ -52,14 +52,14 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/soak.py": set(),
     "src/tickdisk/doctor/checks.py": set(),
-    "src/tickdisk/errors.py": NOTEBOOKS | PAGES,
-    "src/tickdisk/files.py": NOTEBOOKS | PAGES,
+    "src/tickdisk/errors.py": NOTEBOOKS | PAGES | {"compare"},
+    "src/tickdisk/files.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP,
     "src/tickdisk/machine.py": DEVICE,
     "src/tickdisk/memory.py": DEVICE | {"micro"},
     "src/tickdisk/numbers.py": NOTEBOOKS | PAGES,
     "src/tickdisk/player/explore.py": LIVE,
-    "src/tickdisk/plot/effects.py": NOTEBOOKS | PAGES,
+    "src/tickdisk/plot/effects.py": NOTEBOOKS,
     "src/tickdisk/process.py": DEVICE | {"micro", "sweep", "world"},
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/project.py": set(),
@@ -106,8 +106,8 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/server/ticks.py": LIVE | EXPERIMENTS,
     "src/tickdisk/sources/text.py": set(),  # what it does shows in the digests
     "src/tickdisk/standstill.py": {"fidelity"} | LOOKED_UP,
-    "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES,
-    "src/tickdisk/stats/quantile.py": NOTEBOOKS | PAGES | {"replay", "store"},
+    "src/tickdisk/stats/contrast.py": NOTEBOOKS,
+    "src/tickdisk/stats/quantile.py": NOTEBOOKS | {"replay", "store"},
     "src/tickdisk/store/child.py": {"store", "store.ipynb"},  # a program of its own
     "src/tickdisk/store/study.py": {"store", "store.ipynb"},
     "src/tickdisk/store/crash.py": {"store.ipynb"},

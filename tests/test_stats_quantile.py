@@ -31,6 +31,8 @@ def test_the_core_imports_numbers_only():
         "arch",
         "tickdisk.stats",
         "tickdisk.errors",
+        "tickdisk.numbers",
+        "hashlib",
         "functools",
         "warnings",
         "math",

@@ -96,7 +96,7 @@ def test_another_seed_runs_every_cell_again(folder: Path) -> None:
     assert jobs["notebook"] == NOTEBOOKS
 
 
-AFTER_NOTEBOOKS = Counter(collect=1, paper=1, page=1, check=1, all=1)
+AFTER_NOTEBOOKS = Counter(compare=1, collect=1, paper=1, page=1, check=1, all=1)
 
 
 @pytest.fixture

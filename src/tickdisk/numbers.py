@@ -103,7 +103,8 @@ def _written(value: float | None, rounding: str, *, trailing_zeros: bool) -> str
     rounded = _rounded(Decimal(f"{value:.12g}"), rounding)
     if 0 < abs(rounded) < _TINY:
         exponent = rounded.adjusted()
-        return f"{_plain(rounded.scaleb(-exponent), trailing_zeros=trailing_zeros)} \N{MULTIPLICATION SIGN} 10{str(exponent).translate(_SUPERSCRIPTS)}"
+        mantissa = _plain(rounded.scaleb(-exponent), trailing_zeros=trailing_zeros)
+        return f"{mantissa} \N{MULTIPLICATION SIGN} 10{str(exponent).translate(_SUPERSCRIPTS)}"
     return _plain(rounded, trailing_zeros=trailing_zeros)
 
 

@@ -33,3 +33,17 @@ def store_devices():
     store = PROJECT.config.chosen.store
     names = [store.device, *(game.device for game in store.games)]
     return [device.named(name, project.DEVICES_PATH) for name in names]
+
+
+def notebooks_of_this_run():
+    """Returns the folders of notebooks that are of this plan and this code, and the names of all others."""
+
+    def is_of_this_run(name):
+        made = Path(f"results/notebooks/{name}/made.txt")
+        own = f"{PROJECT.rendering(name)} {PROJECT.asked_digest(name)}"
+        return made.exists() and made.read_text().strip() == own
+
+    whole = [name for name in EVIDENCE if is_of_this_run(name)]
+    return [f"results/notebooks/{name}" for name in whole], [
+        name for name in EVIDENCE if name not in whole
+    ]

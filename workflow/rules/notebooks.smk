@@ -76,16 +76,3 @@ rule notebook:
         " && mv {params.folder}/rendered.html {output.html}"
         " && mv {params.folder}/rendered.ipynb {output.notebook}"
         " && echo '{params.rendering} {params.asked}' > {output.made}) > {log} 2>&1"
-
-
-def notebooks_of_this_run():
-    """Returns the folders of notebooks that are of this plan and this code, and the names of all others."""
-    def is_of_this_run(name):
-        made = Path(f"results/notebooks/{name}/made.txt")
-        own = f"{PROJECT.rendering(name)} {PROJECT.asked_digest(name)}"
-        return made.exists() and made.read_text().strip() == own
-
-    whole = [name for name in EVIDENCE if is_of_this_run(name)]
-    return [f"results/notebooks/{name}" for name in whole], [
-        name for name in EVIDENCE if name not in whole
-    ]

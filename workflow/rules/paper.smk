@@ -6,7 +6,9 @@ EVIDENCE_FILES = [
     for name in ("facts", "claims", "figures", "missing", "answers")
 ]
 PAPER_SOURCES = sorted(
-    part for part in Path("workflow/paper").rglob("*") if part.suffix in (".typ", ".bib")
+    part
+    for part in Path("workflow/paper").rglob("*")
+    if part.suffix in (".typ", ".bib")
 )
 
 
@@ -76,7 +78,10 @@ rule page:
     log:
         "results/logs/page.log",
     params:
-        template=[file_digest(Path("workflow/paper") / part) for part in ("page.html.j2", "vendor/pico.classless.min.css")],
+        template=[
+            file_digest(Path("workflow/paper") / part)
+            for part in ("page.html.j2", "vendor/pico.classless.min.css")
+        ],
         plan=PROJECT.plan_digest,
         computing=PROJECT.computing("page"),
     shell:

@@ -29,7 +29,7 @@ def write_reference(results: Path, references: Path = REFERENCES) -> Path:
             f"the project has changes that are not committed ({changed.splitlines()[0].strip()}, ...); commit them first"
         )
     plan = read_json(results / "plan.json")
-    folder = references / plan["config"]["scale"]
+    folder = references / str(plan["config"]["scale"])
     load(results)
     for name in _KEPT:
         # One line a fact or a claim, so that a new run shows what changed.

@@ -122,7 +122,7 @@ def over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
         y = alt.Y("reads:Q", title=quantity, scale=alt.Scale(nice=5), axis=alt.Axis(tickCount=5))
         drawn = alt.Chart(ends.dropna()).mark_line(color=PALETTE[0], clip=True).encode(x, y)
         dots = alt.Chart(own).mark_circle(size=55, color=INK, opacity=0.65).encode(x, y)
-        slope, fit = with_interval(line.slope, line.low, line.high), number(line.r_squared)
+        slope, fit = with_interval(line.slope, line.low, line.high), number(line.r_squared, trailing_zeros=True)
         note = [f"{slope} reads per region", f"R² = {fit}, n = {line.points} phases"]
         heading = alt.TitleParams(kind.capitalize(), subtitle=note, fontSize=12, subtitleFontSize=11)
         panels.append(alt.layer(drawn, dots).properties(width=260, height=240, title=heading))

@@ -42,12 +42,16 @@ class Fact:
 
     @property
     def text(self) -> str:
-        """The fact as a person reads it: value, interval and unit."""
+        """The fact as a person reads it: value, interval and unit; a share is read in %."""
         if self.word is not None:
             return self.word
-        text = numbers.with_interval(self.value, self.low, self.high)
-        has_unit = self.value is not None and self.unit not in ("", "ratio")
-        return f"{text} {self.unit}" if has_unit else text
+        if self.unit == "share":
+            value, low, high = (None if part is None else 100 * part for part in (self.value, self.low, self.high))
+            text, unit = numbers.with_interval(value, low, high), "%"
+        else:
+            text, unit = numbers.with_interval(self.value, self.low, self.high), self.unit
+        has_unit = self.value is not None and unit not in ("", "ratio")
+        return f"{text} {unit}" if has_unit else text
 
     @property
     def short(self) -> str:
@@ -78,7 +82,12 @@ class Claim:
     facts: list[str]
     n: int
     counted: str
-    """What n counts."""
+    """The word for what n counts."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns what claims.json holds: the fields, and n as it is read."""
+        counted = _of_one(self.counted) if self.n == 1 else self.counted
+        return {**asdict(self), "n_text": f"{numbers.number(self.n)} {counted}"}
 
 
 def upheld(verdict: str, finding: Finding | None, *, is_longer: bool = True) -> str:
@@ -215,7 +224,7 @@ class Statement:
     def verdicts(self) -> pd.DataFrame:
         """Returns the claims as a table."""
         rows = [
-            (claim.statement, claim.source, claim.verdict, claim.study, f"{claim.n:,} {claim.counted}", claim.evidence)
+            (claim.statement, claim.source, claim.verdict, claim.study, claim.as_dict()["n_text"], claim.evidence)
             for claim in self.claims
         ]
         return pd.DataFrame(rows, columns=["claim", "source", "verdict", "study", "n", "evidence"]).set_index("claim")
@@ -223,4 +232,4 @@ class Statement:
     def save(self, folder: Path) -> None:
         """Writes facts.json and claims.json into the folder."""
         write_json(folder / "facts.json", {name: fact.as_dict() for name, fact in self.facts.items()})
-        write_json(folder / "claims.json", [asdict(claim) for claim in self.claims])
+        write_json(folder / "claims.json", [claim.as_dict() for claim in self.claims])

@@ -45,7 +45,8 @@ class Study(Generic[Results]):
 
     def table(self, name: str) -> pd.DataFrame:
         """Returns a table for display."""
-        return _one(self.tables, name, "table")(self.results)
+        table: pd.DataFrame = _one(self.tables, name, "table")(self.results)
+        return table
 
     def verdicts(self) -> pd.DataFrame:
         """Returns the claims with their verdicts."""

@@ -35,8 +35,9 @@ def accesses(
 
     """
     width = (PAGE - _AXES * 3 - _SPACING * 2) / 3
-    panels = [_over_time(cumulative, saves_s), _over_regions(regions, lines), _predicted(predicted)]
-    return finish(alt.hconcat(*[panel.properties(width=width, height=_HEIGHT) for panel in panels], spacing=_SPACING))
+    drawn = [_over_time(cumulative, saves_s), _over_regions(regions, lines), _predicted(predicted)]
+    panels = [panel.properties(width=width, height=_HEIGHT) for panel in drawn]
+    return finish(alt.hconcat(*panels, spacing=_SPACING).resolve_scale(color="independent"))
 
 
 def _over_time(cumulative: pd.DataFrame, saves_s: Sequence[float]) -> Any:

@@ -8,7 +8,7 @@ import pandas as pd
 from tickdisk.plot.paper.place import COLUMN, finish, panel_title
 from tickdisk.plot.theme import INK, checked
 
-_LABELS, _ROW, _MOST = 92, 11, 6
+_LABELS, _ROW, _MOST = 100, 11, 6
 
 
 def shares(rows: pd.DataFrame) -> Any:
@@ -18,13 +18,15 @@ def shares(rows: pd.DataFrame) -> Any:
     """
     table = checked(rows, ["group", "name", "share", "low", "high"], "late shares")
     groups = list(dict.fromkeys(table["group"]))
-    scale, axis = alt.Scale(domain=[0, 1]), alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
+    scale = alt.Scale(domain=[0, 1])
     panels = []
     for group in groups:
         own = table[table["group"] == group].sort_values("share", ascending=False).head(_MOST)
         names, is_last = list(own["name"]), group == groups[-1]
         x_title = "Share of the late time" if is_last else None
-        base, y = alt.Chart(own), alt.Y("name:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=_LABELS))
+        axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], labels=is_last, ticks=is_last)
+        y_axis = alt.Axis(grid=False, labelLimit=_LABELS, minExtent=_LABELS, maxExtent=_LABELS)
+        base, y = alt.Chart(own), alt.Y("name:N", sort=names, title=None, axis=y_axis)
         spans = base.mark_rule(strokeWidth=1.6, color=INK).encode(
             alt.X("low:Q", scale=scale, title=x_title, axis=axis), y, x2="high:Q"
         )

@@ -21,12 +21,13 @@ def fidelity(table: pd.DataFrame, *, order: Sequence[str], titles: Mapping[str, 
     """
     points = checked(table, ["device", "depth", "quantile", "off_share"], "fidelity")
     told = [quantile for quantile in titles if (points["quantile"] == quantile).any()]
-    width = (COLUMN - _AXES - 12 * (len(told) - 1) - _SPACING * (len(told) - 1)) / len(told)
+    width = (COLUMN - _AXES * len(told) - _SPACING * (len(told) - 1)) / len(told)
     depths = sorted(points["depth"].unique().tolist())
-    most = max(_LEAST, float(points["off_share"].max()) * 1.15)
-    least = min(-_LEAST / 2, float(points["off_share"].min()) * 1.15)
     panels = []
     for quantile in told:
+        own = points[points["quantile"] == quantile]
+        most = max(_LEAST, float(own["off_share"].max()) * 1.15)
+        least = min(-_LEAST / 2, float(own["off_share"].min()) * 1.15)
         x = alt.X(
             "depth:Q",
             scale=alt.Scale(type="log", base=2, domain=[depths[0] / 1.2, depths[-1] * 1.2], nice=False),
@@ -39,9 +40,9 @@ def fidelity(table: pd.DataFrame, *, order: Sequence[str], titles: Mapping[str, 
             title="Longer than the model" if quantile == told[0] else None,
             axis=alt.Axis(format="%", tickCount=5),
         )
-        base = alt.Chart(points[points["quantile"] == quantile])
+        base = alt.Chart(own)
         tone = colour(order, "device")
         zero = base.mark_rule(color=MUTED, strokeDash=[3, 2], strokeWidth=0.6).encode(y=alt.YDatum(0.0))
         marks = base.mark_line(strokeWidth=1.2, point={"size": 14}).encode(x, y, color=tone)
         panels.append(alt.layer(zero, marks).properties(width=width, height=_HEIGHT, title=panel_title(titles[quantile])))
-    return finish(alt.hconcat(*panels, spacing=_SPACING).configure_legend(columns=3))
+    return finish(alt.hconcat(*panels, spacing=_SPACING), legend_columns=4)

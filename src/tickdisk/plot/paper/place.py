@@ -15,11 +15,11 @@ _SMALL, _USUAL = 7.5, 8.0
 
 def panel_title(text: str) -> alt.TitleParams:
     """Returns the heading of one panel."""
-    return alt.TitleParams(text, fontSize=_USUAL, fontWeight=600, anchor="start", offset=3, frame="bounds")
+    return alt.TitleParams(text[:1].upper() + text[1:], fontSize=_USUAL, fontWeight=600, anchor="start", offset=3, frame="bounds")
 
 
-def finish(chart: Any) -> Any:
-    """Returns the chart with the paper's theme in it."""
+def finish(chart: Any, *, legend_columns: int = 4) -> Any:
+    """Returns the chart with the paper's theme in it; `legend_columns` keeps the legend within its width."""
     text = {"labelFontSize": _SMALL, "titleFontSize": _USUAL, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
     return chart.configure(
         font=_FONT,
@@ -48,6 +48,7 @@ def finish(chart: Any) -> Any:
             "rowPadding": 1,
             "columnPadding": 6,
             "labelLimit": 200,
+            "columns": legend_columns,
         },
         text={"fontSize": _SMALL, "color": INK},
     )

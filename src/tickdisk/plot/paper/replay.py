@@ -9,18 +9,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk.plot.paper.place import COLUMN, finish
-from tickdisk.plot.theme import INK, checked, colour, log_scale
+from tickdisk.plot.theme import checked, colour, log_scale
 from tickdisk.stats import ecdf
 
 _POINTS, _AXES, _HEIGHT = 200, 36, 100
 _LEAST_US = 1.0
 
 
-def lateness(parts: Mapping[str, NDArray[np.float64]], *, limit_us: float) -> Any:
+def lateness(parts: Mapping[str, NDArray[np.float64]]) -> Any:
     """Returns the share of requests that were issued later than x, on two log axes, a line a replayer.
 
-    `parts`: for each replayer, issued less due in us; what is below 1 us is drawn there. `limit_us` is the bound that must be
-    kept at 1 %.
+    `parts`: for each replayer, issued less due in us; what is below 1 us is drawn there.
     """
     frames = []
     for name, values in parts.items():
@@ -29,7 +28,7 @@ def lateness(parts: Mapping[str, NDArray[np.float64]], *, limit_us: float) -> An
     table = pd.concat(frames, ignore_index=True)
     lowest = 0.8 / max(len(values) for values in parts.values())
     table = checked(table[table["above"] > lowest / 2], ["replay", "us", "above"], "lateness")
-    x_scale, ticks = log_scale(table["us"], limit_us, pad=1.1)
+    x_scale, ticks = log_scale(table["us"], pad=1.1)
     x = alt.X("us:Q", scale=x_scale, title="Issued later than due by (us, log)", axis=alt.Axis(values=ticks[::1], format="~s"))
     shares = [10.0**exponent for exponent in range(-6, 1) if 10.0**exponent >= lowest]
     y = alt.Y(
@@ -41,5 +40,4 @@ def lateness(parts: Mapping[str, NDArray[np.float64]], *, limit_us: float) -> An
     lines = (
         alt.Chart(table).mark_line(interpolate="step-after", strokeWidth=1.2).encode(x, y, color=colour(list(parts), "replay"))
     )
-    limit = alt.Chart(pd.DataFrame({"us": [limit_us]})).mark_rule(color=INK, strokeDash=[3, 2], strokeWidth=0.7).encode(x)
-    return finish(alt.layer(limit, lines).properties(width=COLUMN - _AXES, height=_HEIGHT))
+    return finish(lines.properties(width=COLUMN - _AXES, height=_HEIGHT))

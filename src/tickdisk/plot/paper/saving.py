@@ -34,7 +34,7 @@ def costs(table: pd.DataFrame, *, quantities: Mapping[str, str], order: Sequence
         y = alt.Y(f"{column}:Q", title=None, scale=scale, axis=alt.Axis(values=ticks, format="~g"))
         marks = alt.Chart(rows).mark_line(strokeWidth=1.2, point={"size": 14}).encode(x, y, color=colour(order, "algorithm"))
         panels.append(marks.properties(width=width, height=_HEIGHT, title=panel_title(title)))
-    return finish(alt.hconcat(*panels, spacing=_SPACING))
+    return finish(alt.hconcat(*panels, spacing=_SPACING), legend_columns=3)
 
 
 def methods(table: pd.DataFrame, *, limit_ms: float) -> Any:

@@ -11,16 +11,18 @@ from tickdisk.errors import TickdiskError
 from tickdisk.numbers import number, p_value, percent, with_interval
 from tickdisk.report.accesses.compute import Results
 
-_MAP = "map.sqlite"
+_MAP, _MARKERS = "map.sqlite", "/markers/"
 _MB = 1e6
 
 
 def files(results: Results) -> pd.DataFrame:
     """Returns requests and MB by data type, database or file, and direction, over all lives."""
     rows = pd.concat([life.accesses for life in results.lives])
-    counted = rows.groupby(["data", "store", "op"])["bytes"].agg(requests="size", MB="sum").assign(MB=lambda of: of["MB"] / _MB)
-    table = counted.reset_index().pivot_table(index=["data", "store"], columns="op", values=["requests", "MB"], fill_value=0)
-    return table.map(number)
+    store = rows["store"].mask(rows["file"].str.contains(_MARKERS, regex=False), "markers")
+    counted = rows.assign(store=store, requests=1, MB=rows["bytes"] / _MB)
+    values = ["requests", "MB"]
+    table = counted.pivot_table(index=["data", "store"], columns="op", values=values, aggfunc="sum", fill_value=0)
+    return pd.DataFrame({(value, str(op)): table[value, op].map(number) for value in values for op in table[value].columns})
 
 
 def interactions(results: Results) -> pd.DataFrame:

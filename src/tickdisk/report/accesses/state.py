@@ -91,8 +91,8 @@ def _state_counts(said: Statement, results: Results) -> None:
     said.fact("lost_events", capture.lost_events, "events", source=source)
     note = "after the last save, as the server ends; not studied"
     said.fact("at_end", capture.at_end, "requests", source=source, note=note)
-    reasons = "; ".join(f"{number(count)}: {reason}" for reason, count in capture.left_out.items())
-    note = f"not studied: {reasons}" if reasons else ""
+    reasons = "; ".join(f"{reason}: {number(count)}" for reason, count in capture.left_out.items())
+    note = f"not studied, by reason: {reasons}" if reasons else ""
     said.fact("left_out", sum(capture.left_out.values()), "calls", source=source, note=note)
     for op in ("reads", "writes", "syncs"):
         said.fact(op, int(results.summary[op].sum()), "requests", n=len(results.lives), source=source)
@@ -116,9 +116,10 @@ def _state_means(said: Statement, results: Results) -> None:
 def _state_lines(said: Statement, results: Results) -> None:
     for kind, line in results.lines.items():
         ends, note = (line.low, line.high), f"reads of terrain over regions, phases of {kind}"
+        explained = "of the variance that a line explains:"
         said.fact(f"{kind}.per_region", line.slope, "requests", interval=ends, n=line.lives, source=_CAPTURES, note=note)
-        said.fact(f"{kind}.r_squared", line.r_squared, "share", n=line.points, source=_CAPTURES, note=note)
-        every, note = results.lines_all[kind], f"all requests over regions, phases of {kind}"
+        said.fact(f"{kind}.r_squared", line.r_squared, "share", n=line.points, source=_CAPTURES, note=f"{explained} {note}")
+        every, note = results.lines_all[kind], f"{explained} all requests over regions, phases of {kind}"
         said.fact(f"{kind}.r_squared_all", every.r_squared, "share", n=every.points, source=_CAPTURES, note=note)
 
 

@@ -51,7 +51,7 @@ def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[
         title,
         "no latency tried" if good is None else f"{number(good)} ms",
         "no latency tried" if hurts is None else f"{number(hurts)} ms",
-        _disk(good, hurts, tiers),
+        _disk(None if good is None else _nominal_ms(evidence, study, good), hurts, tiers),
         effect,
         is_decided=True,
     )
@@ -63,8 +63,17 @@ def _dose(evidence: Evidence, effect: str) -> str:
     return evidence.short(f"{study}.latency.{rest.partition('.')[2]}")
 
 
+def _nominal_ms(evidence: Evidence, study: str, good_ms: float) -> float:
+    """The nominal latency of the slowest arm whose realised latency is shown to be good: tiers go by theirs, too."""
+    doses = [name.rpartition(".")[2] for name in evidence.facts if name.startswith(f"{study}.dose.")]
+    nominal = [
+        evidence.value(f"{study}.latency.{arm}") for arm in doses if (evidence.value(f"{study}.dose.{arm}") or 0) <= good_ms
+    ]
+    return max(latency for latency in nominal if latency is not None)
+
+
 def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, float]) -> str:
-    """The slowest tier at or below the latency that is good; a dose is the realised latency of its tier, a little above it."""
+    """The slowest tier at or below the latency that is good."""
     if good_ms is None:
         return "none is shown to be" if hurts_ms is not None else "not known"
     enough = {name: latency for name, latency in tiers.items() if latency <= good_ms}

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tickdisk.numbers import number, percent
 from tickdisk.report.answers.dose import Row, sentence
 from tickdisk.report.answers.effect import Effect, Told, sentences
 from tickdisk.report.evidence import Evidence
@@ -50,11 +49,11 @@ def _device(context: Context) -> str:
     said = []
     for name, title in (("p50", "median"), ("p99", "99th percentile")):
         verdict = context.verdict(f"calibration.faithful_{name}")
-        held = f"{evidence.short(f'calibration.faithful.{name}')} of {evidence.n(f'calibration.faithful.{name}')}"
+        held, judged = int(evidence.value(f"calibration.faithful.{name}") or 0), evidence.n(f"calibration.faithful.{name}")
         said.append(
             {
-                "kept": f"The {title} of the emulated devices' latencies keeps its bound at all {held} that were judged.",
-                "missed": f"The {title} of the emulated devices' latencies keeps its bound at {held} only.",
+                "kept": f"The {title} of the emulated devices' latencies keeps its bound at all of the {judged} points judged.",
+                "missed": f"The {title} of the emulated devices' latencies keeps its bound at {held} of {judged} points only.",
             }.get(verdict, f"Whether the {title} of the emulated devices' latencies keeps its bound could not be judged here.")
         )
     return " ".join(said)
@@ -67,23 +66,23 @@ def _storage(context: Context) -> str:
     said = (
         f"{context.server} reads when players come to new ground, {evidence.text('accesses.teleports.per_region')} for each "
         f"region that a player teleports to, and writes in saves of {evidence.text('accesses.save_requests')}. "
-        f"Of its reads and writes {_share(evidence, 'accesses.share_4_8_kib')} are of 4 or 8 KiB."
+        f"Of its reads and writes {evidence.text('accesses.share_4_8_kib')} are of 4 or 8 KiB."
     )
     if evidence.value("accesses.model.held_out_error") is None:
         return said
     return (
         f"{said} A table of what each routine costs predicts the requests per minute of captured lives that it was not fitted to "
-        f"with an error of {_share(evidence, 'accesses.model.held_out_error')}."
+        f"with an error of {evidence.text('accesses.model.held_out_error')}."
     )
 
 
 def _latency(context: Context) -> str:
-    cause = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
+    long = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
     said = [
         sentences(Effect(cause, quantity, context.margin), [context.told(claim)])
-        for quantity, claim in (
-            ("the longest tick gap", "switchback.latency_6ms.gap_max"),
-            ("the mean time of a teleport", "switchback.latency_6ms.teleport_mean"),
+        for cause, quantity, claim in (
+            (long, "the longest tick gap", "switchback.latency_6ms.gap_max"),
+            ("the same latency", "the mean time of a teleport", "switchback.latency_6ms.teleport_mean"),
         )
     ]
     return " ".join([*said, sentence(context.sizing)])
@@ -93,7 +92,7 @@ def _blame(context: Context) -> str:
     evidence = context.evidence
     if not evidence.has("inside_tick"):
         return "No server life was captured in this run, so no late tick was explained."
-    share, latency = _share(evidence, "inside_tick.late.all.storage"), evidence.short("inside_tick.latency")
+    share, latency = evidence.text("inside_tick.late.all.storage"), evidence.short("inside_tick.latency")
     explained = (
         f"On a device of {latency}, waits for storage explain {share} of the time by which ticks were late."
         if evidence.value("inside_tick.late.all.storage") is not None
@@ -144,14 +143,6 @@ def _saving(context: Context) -> str:
         }
         said += [f"On this machine, the method to choose for the {game} game is {word}." for game, word in advice.items()]
     return " ".join(said) or "No method of saving was tried in this run."
-
-
-def _share(evidence: Evidence, name: str) -> str:
-    """A share as a percentage with its interval."""
-    fact = evidence.facts[name]
-    if fact["low"] is None or fact["high"] is None:
-        return percent(fact["value"])
-    return f"{percent(fact['value'])} (95 % interval {number(100 * fact['low'])} to {number(100 * fact['high'])} %)"
 
 
 QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {

@@ -40,7 +40,7 @@ def state_found(said: Statement, found: Contrasts) -> None:
         sd = found.data.decision.planned_life_sd
         note = f"that {each.question}: {each.claims} claims (Holm), SD of a life's contrast {sd} (log scale)"
         source = "simulation with the planned standard deviation"
-        said.fact(f"power_{name}", each.power, "probability", n=found.plan.lives, source=source, note=note)
+        said.fact(f"power_{name}", 100 * each.power, "%", n=found.plan.lives, source=source, note=note)
 
 
 def _state_arms(said: Statement, found: Contrasts) -> None:

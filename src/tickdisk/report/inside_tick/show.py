@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ _LINE = 120
 """Letters in a line of a figure's subtitle."""
 _WORST = 10
 _BY = {"cause": "causes", "routine": "routines", "data": "data types", "file": "files"}
-_STALL_COLUMNS = ("kind", "tick", "gap (ms)", "cause", "stalled", "stalled_files", "call", "file", "request", "device")
 
 
 def worst_ticks(results: Results) -> pd.DataFrame:
@@ -49,10 +49,31 @@ def slow_actions(results: Results) -> pd.DataFrame:
 
 
 def stalls_table(results: Results) -> pd.DataFrame:
-    """Returns one row an injected stall: what was stalled, and what blame says; empty where no tick was slow."""
-    checks = results.checks.reindex(columns=[*results.checks.columns.union(["gap_ns", "waited_ns"], sort=False)])
-    table = checks.assign(**{f"{name} (ms)": checks[f"{name}_ns"].map(_ms) for name in ("gap", "waited")})
-    return table.reindex(columns=[*_STALL_COLUMNS, "waited (ms)", "named", "outweighed", "blamed"])
+    """Returns one row an injected stall: what was stalled, and what blame says; cells are empty where no tick was slow.
+
+    `device request` is the one that the longest wait in a slow tick led to, in `file`, by `call`.
+    """
+    rows = [
+        {
+            "kind": row["kind"].replace("_", " "),
+            "tick": _known(row["tick"]),
+            "gap (ms)": _ms(row["gap_ns"]),
+            "cause": blame.CAUSE_WORDS.get(row["cause"], ""),
+            "requests stalled": row["stalled"],
+            "files stalled": ", ".join(Path(path).name for path in row["stalled_files"]),
+            "call": row["call"],
+            "file": Path(row["file"]).name,
+            "device request": _known(row["device"]),
+            "waited (ms)": _ms(row["waited_ns"]),
+            **{name: bool(row[name]) for name in ("named", "outweighed", "blamed")},
+        }
+        for row in results.checks.to_dict("records")
+    ]
+    return pd.DataFrame(rows)
+
+
+def _known(value: Any) -> str:
+    return "" if pd.isna(value) else str(int(value))
 
 
 def _ms(ns: Any) -> str:

@@ -34,7 +34,11 @@ def compute(plan: str, *, runs: str, tick_metric: str, margin: float | None, see
         data,
         # A join that takes longer than the stay would reach into the leaves.
         contrasts.epoch_rows(lives, tau_ns=round(data.scale.join_burst.stay_s * 1e9)),
-        {JOIN: "mean join time", ALWAYS: METRICS[ALWAYS], tick_metric: METRICS.get(tick_metric, tick_metric)},
+        {
+            JOIN: "mean join time of a burst",
+            ALWAYS: f"{METRICS[ALWAYS]} of a join burst",
+            tick_metric: f"{METRICS.get(tick_metric, tick_metric).removesuffix(' of an epoch')} of a join burst",
+        },
         actions={JOIN},
         planned=data.scale.join_burst.blocks,
         asked=data.asked.join_burst.blocks,

@@ -23,7 +23,7 @@ def state(results: Results) -> Statement:
         tier = " (the hard disk tier)" if arm == "hdd" else ""
         statement = (
             f"Effect of {found.data.latency_ms(arm):g} ms of storage latency{tier} instead of {baseline_ms:g} ms on the "
-            f"{found.metrics[metric]} of a join burst"
+            f"{found.metrics[metric]}"
         )
         name = f"{arm}.{contrasts.fact_name(metric)}"
         contrasts.state_claim(said, found, name, (metric, arm), statement, source=source, finding=finding)

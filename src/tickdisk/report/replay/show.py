@@ -99,7 +99,7 @@ def paper_lateness(results: Results) -> Any:
     """Returns how late requests were issued for the paper, by our replay and by fio."""
     names = {results.fast.name: "our replay"} | ({} if results.fio is None else {results.fio.name: "fio"})
     parts = {names[run.name]: 1000 * run.late_ms for run in _ours_and_fio(results)}
-    return plot.paper.lateness(parts, limit_us=1000 * LIMIT_MS)
+    return plot.paper.lateness(parts)
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

@@ -1,5 +1,7 @@
 """What the switchback states: counts, effects and controls, doses, and what the epoch before does."""
 
+from math import exp
+
 from tickdisk.numbers import number
 from tickdisk.report import contrasts
 from tickdisk.report.statement import OURS, Statement
@@ -117,10 +119,10 @@ def _state_order(said: Statement, results: Results, metric: str) -> None:
     effect = results.orders[metric]
     said.fact(
         f"{contrasts.fact_name(metric)}_carry_over",
-        effect.carry_over,
-        "log ratio per decade",
-        interval=(effect.carry_over_low, effect.carry_over_high),
+        exp(effect.carry_over),
+        "ratio",
+        interval=(exp(effect.carry_over_low), exp(effect.carry_over_high)),
         n=effect.n,
         source="switchback epochs but the first",
-        note=f"{results.contrasts.metrics[metric]}: effect of a tenfold latency in the epoch before",
+        note=f"{results.contrasts.metrics[metric]}: factor by which it changes for a tenfold latency in the epoch before",
     )
