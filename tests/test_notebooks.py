@@ -1,5 +1,6 @@
 """Notebooks are thin, stripped, and refuse parameters that they do not have."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,6 +28,16 @@ def test_a_notebook_is_stripped_and_thin(path: Path) -> None:
     assert len(parameters) == 1
     assert parameters[0].source.startswith("# parameters")
     assert all(len(cell.source.splitlines()) <= LONGEST_CELL for cell in code if cell is not parameters[0])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_facts_are_saved_before_anything_is_shown_and_never_again(path: Path) -> None:
+    code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    made = next(index for index, source in enumerate(code) if "study = report." in source)
+    assert code[made + 1] == "study.save(output)"
+    shown = code[made + 2 :]
+    assert shown
+    assert all(re.fullmatch(r"study\.(figure|table|verdicts)\([^=]*\)", source) for source in shown), shown
 
 
 def test_injected_names_are_held_against_declared_ones() -> None:
