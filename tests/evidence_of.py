@@ -62,6 +62,7 @@ def evidence_of(
         ("model.held_out_error", 0.07, "share"),
     ):
         accesses.fact(name, value, unit, interval=(value * 0.9, value * 1.1), n=6, source="captures")
+    inside.fact("lives", 1, "lives", source="manifests")
     inside.fact("latency", 3.0, "ms", source="model")
     inside.fact("late.all.storage", 0.4, "share", interval=(0.3, 0.5), n=900, source="captures")
     inside.fact("device_stalls.named", 19, "stalls", n=20, source="injections")

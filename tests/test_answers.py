@@ -93,10 +93,30 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
 @pytest.mark.parametrize(
     ("good", "hurts", "disk", "words"),
     [
-        (1.02, 6.01, "cloud volume", "is shown to be good up to 1.02 ms, and suffers from 6.01 ms on"),
-        (12.1, None, "hard disk", "is shown to be good up to 12.1 ms, and is not shown to suffer from any"),
-        (None, 1.02, "none is shown to be", "is not shown to be good at any latency tried, and suffers from 1.02 ms on"),
-        (None, None, "not known", "is not shown to be good at any latency tried, and is not shown to suffer from any"),
+        (
+            1.02,
+            6.01,
+            "cloud volume",
+            "is shown to stay within 20 % of its baseline up to 1.02 ms, and exceeds that from 6.01 ms on",
+        ),
+        (
+            12.1,
+            None,
+            "hard disk",
+            "is shown to stay within 20 % of its baseline up to 12.1 ms, and is not shown to exceed that at any",
+        ),
+        (
+            None,
+            1.02,
+            "none is shown to be",
+            "is not shown to stay within 20 % of its baseline at any latency tried, and exceeds that from 1.02 ms on",
+        ),
+        (
+            None,
+            None,
+            "not known",
+            "is not shown to stay within 20 % of its baseline at any latency tried, and is not shown to exceed that at any",
+        ),
     ],
 )
 def test_the_sizing_table_names_the_slowest_disk_that_is_good(

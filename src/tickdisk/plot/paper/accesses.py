@@ -72,8 +72,9 @@ def _over_regions(regions: pd.DataFrame, lines: pd.DataFrame) -> Any:
 
 def _predicted(predicted: pd.DataFrame) -> Any:
     rows = checked(predicted, ["life", "observed", "predicted"], "accesses")
-    ends = [0, float(rows[["observed", "predicted"]].to_numpy().max()) * 1.1]
-    scale = alt.Scale(domain=ends, nice=False)
+    values = rows[["observed", "predicted"]].to_numpy(float)
+    ends = [float(values.min()) * 0.9, float(values.max()) * 1.1]
+    scale = alt.Scale(domain=ends, nice=False, zero=False)
     x = alt.X("observed:Q", title="Observed requests/min", scale=scale, axis=alt.Axis(tickCount=4))
     y = alt.Y("predicted:Q", title="Predicted", scale=scale, axis=alt.Axis(tickCount=4))
     equal = pd.DataFrame({"observed": ends, "predicted": ends})

@@ -38,10 +38,10 @@ def timeline(epochs: pd.DataFrame, gaps: pd.DataFrame, *, budget_ms: float, word
     end_s = float(steps["end_s"].max())
     points = _points(gaps, steps, zero, end_s)
     x_scale = alt.Scale(domain=[0, end_s], nice=False)
-    latency_scale, ticks = log_scale(steps["latency_ms"].clip(lower=1e-3), pad=2.2)
+    latency_scale, _ = log_scale(steps["latency_ms"].clip(lower=1e-3), pad=2.2)
     width = PAGE - _AXES
     x = alt.X("start_s:Q", scale=x_scale, title=None, axis=alt.Axis(labels=False, ticks=False, grid=False))
-    y = alt.Y("latency_ms:Q", scale=latency_scale, title="Device (ms)", axis=alt.Axis(values=ticks[::2], format=",~r"))
+    y = alt.Y("latency_ms:Q", scale=latency_scale, title="Latency (ms, log)", axis=alt.Axis(values=[0.1, 1, 10], format=",~r"))
     bars = alt.Chart(steps).mark_rule(strokeWidth=3, color=PALETTE[0]).encode(x, y, x2="end_s:Q")
     labels = (
         alt.Chart(steps)
@@ -50,7 +50,7 @@ def timeline(epochs: pd.DataFrame, gaps: pd.DataFrame, *, budget_ms: float, word
     )
     upper = alt.layer(bars, labels).properties(width=width, height=62)
     gap_scale, gap_ticks = log_scale(points["gap_ms"], budget_ms)
-    gap_y = alt.Y("gap_ms:Q", scale=gap_scale, title="Tick gap (ms)", axis=alt.Axis(values=gap_ticks, format=",~r"))
+    gap_y = alt.Y("gap_ms:Q", scale=gap_scale, title="Tick gap (ms, log)", axis=alt.Axis(values=gap_ticks, format=",~r"))
     gap_x = alt.X("at_s:Q", scale=x_scale, title="Time since the first epoch (s)", axis=alt.Axis(grid=False))
     opacity = alt.Opacity("part:N", scale=alt.Scale(domain=["analysed", "cut"], range=[0.85, 0.2]), legend=None)
     dots = alt.Chart(points).mark_circle(size=7, color=PALETTE[0]).encode(gap_x, gap_y, opacity=opacity)

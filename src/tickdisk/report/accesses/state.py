@@ -43,7 +43,7 @@ class _Question:
 _QUESTIONS: Mapping[str, _Question] = {
     **{
         name: _Question(
-            f"Number of terrain reads per region in the phase of {kind} with most regions against the one with fewest",
+            f"Terrain reads per region: the phase of {kind} with the most regions against the one with the fewest",
             "reads of terrain per region in the phase with most regions over the one with fewest",
             "linear",
             "no difference",

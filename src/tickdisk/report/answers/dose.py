@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tickdisk.numbers import number
+from tickdisk.numbers import number, percent
 from tickdisk.report.evidence import Evidence
 
 METRICS = {
@@ -12,6 +12,7 @@ METRICS = {
     "switchback.teleport_mean": "mean teleport latency",
 }
 NOT_DECIDED = "not decided at this scale"
+_NONE = "no latency tried"
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[
     return Row(
         server,
         title,
-        "no latency tried" if good is None else f"{number(good)} ms",
-        "no latency tried" if hurts is None else f"{number(hurts)} ms",
+        _NONE if good is None else f"{number(good)} ms",
+        _NONE if hurts is None else f"{number(hurts)} ms",
         _disk(None if good is None else _nominal_ms(evidence, study, good), hurts, tiers),
         effect,
         is_decided=True,
@@ -80,22 +81,24 @@ def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, flo
     return max(enough, key=lambda name: enough[name]) if enough else "none is shown to be"
 
 
-def sentence(rows: Sequence[Row]) -> str:
-    """Returns what the table says, in one sentence a metric."""
+def sentence(rows: Sequence[Row], margin: float) -> str:
+    """Returns what the table says, in one sentence a metric; `margin` is the ratio less 1 that a metric may change by."""
     if not rows:
         return "The experiment that decides which disk is good enough did not run."
     if not any(row.is_decided for row in rows):
         return "Which disk is good enough is not decided at this scale, which has too few server lives."
-    return " ".join(_said(row) for row in rows)
+    return " ".join(_said(row, percent(margin)) for row in rows)
 
 
-def _said(row: Row) -> str:
+def _said(row: Row, margin: str) -> str:
     if not row.is_decided:
         return f"For the {row.metric} this is {NOT_DECIDED}."
     good = (
-        "is not shown to be good at any latency tried"
-        if row.good_up_to == "no latency tried"
-        else f"is shown to be good up to {row.good_up_to}"
+        f"is not shown to stay within {margin} of its baseline at any latency tried"
+        if row.good_up_to == _NONE
+        else f"is shown to stay within {margin} of its baseline up to {row.good_up_to}"
     )
-    hurts = "is not shown to suffer from any" if row.suffers_from == "no latency tried" else f"suffers from {row.suffers_from} on"
-    return f"The {row.metric} {good}, and {hurts}."
+    hurts = (
+        "and is not shown to exceed that at any" if row.suffers_from == _NONE else f"and exceeds that from {row.suffers_from} on"
+    )
+    return f"The {row.metric} {good}, {hurts}."

@@ -85,7 +85,7 @@ def _latency(context: Context) -> str:
             ("the same latency", "the mean time of a teleport", "switchback.latency_6ms.teleport_mean"),
         )
     ]
-    return " ".join([*said, sentence(context.sizing)])
+    return " ".join([*said, sentence(context.sizing, context.margin)])
 
 
 def _blame(context: Context) -> str:
@@ -93,18 +93,21 @@ def _blame(context: Context) -> str:
     if not evidence.has("inside_tick"):
         return "No server life was captured in this run, so no late tick was explained."
     share, latency = evidence.text("inside_tick.late.all.storage"), evidence.short("inside_tick.latency")
+    lives = evidence.short("inside_tick.lives").replace(" ", " captured ")
     explained = (
-        f"On a device of {latency}, waits for storage explain {share} of the time by which ticks were late."
+        f"In {lives} on a device of {latency}, waits for storage explain {share} of the time by which ticks were late."
         if evidence.value("inside_tick.late.all.storage") is not None
-        else f"On a device of {latency} no tick was late."
+        else f"In {lives} on a device of {latency} no tick was late."
     )
-    named = f"{evidence.short('inside_tick.device_stalls.named')} of {evidence.n('inside_tick.device_stalls.named')}"
+    if context.verdict("inside_tick.explained") == "not valid":
+        explained += " That is too few lives for a verdict."
+    named = f"{int(evidence.value('inside_tick.device_stalls.named') or 0)} of {evidence.n('inside_tick.device_stalls.named')}"
     checked = {
-        "kept": f"Of injected stalls of the device, {named} are traced to request, file and tick, which keeps the bound.",
-        "missed": f"Of injected stalls of the device, only {named} are traced to request, file and tick.",
+        "kept": f"Of injected stalls of the device, {named} are traced to their request, file and tick.",
+        "missed": f"Of injected stalls of the device, only {named} are traced to their request, file and tick.",
     }.get(
         context.verdict("inside_tick.device_stalls"),
-        f"Of injected stalls of the device, {named} are traced to request, file and tick, which is too few stalls to judge.",
+        f"Of injected stalls of the device, {named} are traced to their request, file and tick, too few to judge.",
     )
     return f"{explained} {checked}"
 
@@ -120,7 +123,7 @@ def _replay(context: Context) -> str:
     claim = evidence.claims["replay.lag"]
     lag, streams = evidence.short(claim["effect"]), evidence.short("replay.streams")
     on_time = {
-        "kept": f"99 % of them are issued within {lag} of their time, over {streams}.",
+        "kept": f"99 % of the requests that are made again are issued within {lag} of their time, over {streams}.",
         "missed": f"The replay is late: the 99th percentile of its lag is {lag}, over {streams}.",
     }.get(str(claim["verdict"]), f"The 99th percentile of their lag is {lag}, which does not settle whether its bound is kept.")
     return f"{whole} {on_time}"
@@ -141,7 +144,7 @@ def _saving(context: Context) -> str:
             for name, fact in evidence.facts.items()
             if name.startswith("store.game.") and name.endswith(".advice")
         }
-        said += [f"On this machine, the method to choose for the {game} game is {word}." for game, word in advice.items()]
+        said += [f"On this machine, the method to choose for the game called {game} is {word}." for game, word in advice.items()]
     return " ".join(said) or "No method of saving was tried in this run."
 
 

@@ -6,8 +6,11 @@ from tickdisk.numbers import number
 from tickdisk.report import contrasts
 from tickdisk.report.statement import OURS, Statement
 from tickdisk.report.switchback.compute import Results
+from tickdisk.server import BUDGET_NS
 
 _POKESTO = "PokeSto, MF2: no difference"
+_SLOWEST_MS = 6.0
+"""The latency of the slowest device of the published study, which says nothing of slower ones."""
 
 
 def state(results: Results) -> Statement:
@@ -28,6 +31,7 @@ def _state_counts(said: Statement, results: Results) -> None:
     said.fact("ticks", int(sum(each["ticks"] for each in ticks)), "ticks", source="ticks tables")
     said.fact("missing_ticks", int(sum(each["missing"] for each in ticks)), "ticks", source="ticks tables")
     source = "actions tables"
+    said.fact("step", BUDGET_NS / 1e6, "ms", source="server", note="a tick that starts on time starts so long after the last one")
     said.fact("actions", sum(len(life.actions) for life in results.lives), "actions", source=source)
     for outcome in ("timed_out", "failed"):
         count = int(sum((life.actions["outcome"] == outcome).sum() for life in results.lives))
@@ -45,7 +49,7 @@ def _state_effects(said: Statement, results: Results) -> None:
     found = results.contrasts
     baseline_ms = found.data.latency_ms(found.baseline)
     for metric, arm in contrasts.claimed(found):
-        is_published = metric != results.action_metric
+        is_published = metric != results.action_metric and found.data.latency_ms(arm) <= _SLOWEST_MS
         bounds, notes = results.bounds[metric], []
         is_good = bounds.good_up_to is not None and found.data.dose_ms(arm) <= bounds.good_up_to
         if is_good and found.verdicts[metric, arm].word == "inconclusive":
