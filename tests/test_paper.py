@@ -33,7 +33,13 @@ def written(folder: Path, evidence: Evidence) -> Path:
     said = {"answers": [asdict(each) for each in answers(Context(evidence, "Luanti", rows, 0.2))]}
     said |= {"sizing": [asdict(row) for row in rows], "missing": dict(evidence.missing)}
     (results / "answers.json").write_text(json.dumps(said))
-    decision = {"alpha": 0.05, "margin": 0.2, "minimum_lives": 6, "confirmatory": {"arm": "latency_6ms", "action": "teleport"}}
+    decision = {
+        "alpha": 0.05,
+        "margin": 0.2,
+        "minimum_lives": 6,
+        "planned_life_sd": 0.21,
+        "confirmatory": {"arm": "latency_6ms", "action": "teleport"},
+    }
     arms = [{"experiment": "switchback", "arm": "latency_6ms", "description": "slow"}]
     (results / "plan.json").write_text(json.dumps({"config": {"decision": decision}, "arms": arms}))
     (results / "comparison.json").write_text(json.dumps({"reference": None, "summary": "No reference is kept.", "rows": []}))
