@@ -26,6 +26,7 @@ SECTIONS: tuple[Section, ...] = (
 
 EXAMPLE = """\
 import pandas as pd
+
 ticks, epochs = (pd.read_parquet(f"results/runs/CELL/LIFE/{name}.parquet") for name in ("ticks", "epochs"))
 ticks = ticks.drop(columns="end_ns").assign(gap_ms=-ticks["start_ns"].diff(-1) / 1e6)
 kept = pd.merge_asof(ticks, epochs.drop(columns="start_ns"), left_on="start_ns", right_on="steady_ns").query("start_ns < end_ns")
