@@ -1,4 +1,4 @@
-"""What a run states as a whole: the facts, claims and figures of all studies, and the studies that are missing."""
+"""Collects the facts, claims and figures of all studies of a run, and names the studies that are missing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ _STYLE = "vendor/pico.classless.min.css"
 
 @dataclass(frozen=True)
 class _Card:
-    """How the page introduces a study: a title, a sentence, and its main figure with a description."""
+    """The introduction of a study on the page: a title, a sentence, and its main figure with a description."""
 
     title: str
     words: str

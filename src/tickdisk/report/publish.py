@@ -52,7 +52,7 @@ def set_paper(template: Path, output: Path) -> None:
 
 @dataclass(frozen=True)
 class Extent:
-    """How long a paper is."""
+    """The length of a paper."""
 
     body_pages: int
     """Pages before references and appendix."""

@@ -1,4 +1,4 @@
-"""What a run was made with: the machine, the versions of all programs, the scale's design, and the load that was seen."""
+"""States the set-up of a run: the machine, the programs, the scale's design, and the load that was seen."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -22,7 +22,7 @@ VERDICTS: dict[Kind, tuple[str, ...]] = {
 }
 """Two conditions are compared; a bound is what an instrument must keep, or how near a published number must be reached."""
 Finding = Literal["difference", "longer", "no difference"]
-"""What a published study found; a bound stands for what it found by itself."""
+"""The finding of a published study; a bound needs none, as it says by itself what was found."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
 
 
@@ -75,7 +75,7 @@ class Claim:
     """The question in neutral words: an effect, or a bound."""
     verdict: str
     study: str
-    """What that makes of a published finding: upheld, contradicted or open; empty for a claim of ours."""
+    """The outcome for a published finding: upheld, contradicted or open; empty for a claim of ours."""
     evidence: str
     effect: str
     """Name of the fact that says how large it is; empty if no single one does."""

@@ -1,4 +1,4 @@
-"""What the server asks of its storage, in three panels at the width of the page."""
+"""Draws the accesses of a server in three panels, at the width of the page."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What explains late time, at the width of a column."""
+"""Draws the shares of late time, at the width of a column."""
 
 from typing import Any
 

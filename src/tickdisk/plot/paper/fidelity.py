@@ -1,4 +1,4 @@
-"""How far the emulated devices are from their models, over queue depths, at the width of a column."""
+"""Draws the deviation of emulated devices from their models, at the width of a column."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

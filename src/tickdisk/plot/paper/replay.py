@@ -1,4 +1,4 @@
-"""How late requests were issued, at the width of a column."""
+"""Draws how late requests were issued, at the width of a column."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -22,7 +22,7 @@ _NAME = "accesses"
 
 @dataclass(frozen=True)
 class Capture:
-    """What the captures of all lives hold beside the accesses that are studied."""
+    """The parts of all captures that are not studied."""
 
     left_out: Mapping[str, int]
     """Calls that are no access to the world's files, by reason, the most frequent first."""

@@ -1,4 +1,4 @@
-"""What the study of accesses states: counts, means, coefficients, and published findings held against this server."""
+"""States counts, means and coefficients, and holds published findings against this server."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _MEANS = {
 
 @dataclass(frozen=True)
 class _Question:
-    """How a ratio is asked about, what it is, and what was published of it."""
+    """The question about a ratio, its description, and the published finding."""
 
     statement: str
     ratio: str

@@ -69,7 +69,7 @@ class Judged:
     """The points at which a percentile is held to the model's, counted by what became of them."""
 
     limit: str
-    """How far the percentile may be from the model's, in words."""
+    """The largest distance from the model's percentile that the bound allows, in words."""
     kept: int
     judged: int
     untold: int
@@ -94,7 +94,7 @@ class Results:
     """The devices whose floor is as long as their nominal latency, which is the most that can be subtracted."""
     acceptance: Sequence[Acceptance]
     judged: Mapping[str, Judged]
-    """What became of the points, for p50 and p99."""
+    """The outcome of the points, for p50 and p99."""
 
     @property
     def pipes(self) -> list[calibrate.Pipe]:

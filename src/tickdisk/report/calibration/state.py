@@ -1,4 +1,4 @@
-"""What the calibration states: what each device realises, the bounds that it must keep, and what other chains do beside it."""
+"""States the realised figures of each device, the bounds that it must keep, and the figures of other chains."""
 
 from math import isfinite
 

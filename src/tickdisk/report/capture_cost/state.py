@@ -1,4 +1,4 @@
-"""What the capture cost states: captures, the micro-workload, effects and controls."""
+"""States captures, the micro-workload, effects and controls."""
 
 import pandas as pd
 

@@ -42,14 +42,14 @@ class Anchor:
 
     name: str
     finding: str
-    """What was published, as a sentence."""
+    """The published finding as a sentence."""
     published: float
     value: float
     unit: str
     criterion: str
     """When the number counts as reached; empty if the sentence says so itself."""
     words: str = "the simulated value is {}"
-    """What the value says, with a place for it."""
+    """The sentence that the value is put into."""
     must: Literal["near", "above", "below"] = "near"
     tolerance: float = 0.0
     """The share of the published number by which a value that must come near may be off."""
@@ -67,7 +67,7 @@ class Anchor:
 
     @property
     def reason(self) -> str:
-        """What decides the number, and so why the model may not reach it; empty if nothing is known about that."""
+        """The reason for which the model may not reach the number; empty if none is known."""
         return next((words for start, words in _REASONS.items() if self.name.startswith(start)), "")
 
     def with_unit(self, value: float) -> str:
@@ -137,7 +137,7 @@ def crossings(runs: pd.DataFrame) -> dict[str, float]:
 
 
 def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
-    """Of all update rates the value that is farthest from the published one stands for the constant."""
+    """Takes the value that is farthest from the published one, over all update rates, as the constant."""
     for printed in published.constants:
         values = [row[_COLUMNS[printed.name]] for (name, _), row in found.items() if name == NAIVE]
         yield Anchor(

@@ -33,9 +33,9 @@ class Results:
     tick_lengths: pd.DataFrame
     """A row for each tick of the inputs under the stated readings: run, tick, overhead_ms, length_ms."""
     ticks: int
-    """How many ticks every input has under the stated readings."""
+    """The number of ticks of every input under the stated readings."""
     tried_ticks: int
-    """How many ticks the other readings were tried over, and the stated one again beside them."""
+    """The number of ticks over which the other readings, and the stated one beside them, were tried."""
     anchors: tuple[Anchor, ...]
     tried: pd.DataFrame
     """The value of every anchor (row) under every reading (column), the stated one first."""

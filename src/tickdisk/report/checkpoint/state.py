@@ -1,4 +1,4 @@
-"""What the checkpoint study states: what is simulated, each published number as a bound, cross-overs, and the game's costs."""
+"""States the simulated setting, each published number as a bound, cross-overs, and the game's costs."""
 
 from tickdisk import checkpoint
 from tickdisk.numbers import number

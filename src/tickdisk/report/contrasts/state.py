@@ -1,4 +1,4 @@
-"""What contrasts over lives state: effects, lives, requests, controls, and claims about treatments."""
+"""States effects, lives, requests, controls, and claims about treatments."""
 
 from collections.abc import Sequence
 

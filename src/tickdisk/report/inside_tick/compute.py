@@ -37,7 +37,7 @@ class Results:
     checks: pd.DataFrame
     """One row an injected stall, as `blame.check_injections` returns them, and life: its place in `blames`."""
     stalls: Mapping[str, blame.Count]
-    """How many injected stalls were named, blamed, outweighed or felt."""
+    """The numbers of injected stalls that were named, blamed, outweighed or felt."""
     actions: pd.DataFrame
     """One row an action, as `blame.blame_actions` returns them."""
 

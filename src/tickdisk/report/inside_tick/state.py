@@ -1,4 +1,4 @@
-"""What the study of the inside of ticks states: counts, shares of late time, and what blame says of injected stalls."""
+"""States counts, shares of late time, and the verdicts of blame on injected stalls."""
 
 import re
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class _Bound:
     """Name of the count that decides."""
     is_kept: bool
     words: str
-    """What was counted, in a sentence."""
+    """The counts in a sentence."""
     obstacles: Sequence[str]
 
 

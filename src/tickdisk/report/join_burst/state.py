@@ -1,4 +1,4 @@
-"""What the join burst states: joins, effects and controls."""
+"""States joins, effects and controls."""
 
 from tickdisk.report import contrasts
 from tickdisk.report.join_burst.compute import JOIN, Results

@@ -48,7 +48,7 @@ class Run:
     """One replay of the captured requests by one tool on one device."""
 
     described: Mapping[str, Any]
-    """What replay.json says of it."""
+    """The entry of the replay in replay.json."""
     timings: pd.DataFrame
     """One row a request, in the order of due times, as in `tickdisk.replay.log`."""
     quantiles: Mapping[str, Found]
@@ -71,12 +71,12 @@ class Run:
 
     @property
     def lag_ms(self) -> Floats:
-        """What the issuer was late with beyond what the device made it late, where that is known."""
+        """The delay of the issuer that the device did not cause, where that is known."""
         return _known_ms(self.timings["lag_ns"])
 
     @property
     def lost_ms(self) -> Floats:
-        """What the device made the issuer late, where that is known."""
+        """The delay of the issuer that the device caused, where that is known."""
         return _known_ms(self.timings["lost_ns"])
 
     @property
@@ -95,7 +95,7 @@ class Results:
     """The results of the replay."""
 
     seconds: float
-    """How much of the captured life was replayed."""
+    """The length of the part of the captured life that was replayed."""
     captured: int
     replayed: int
     """The requests of the plan: those that were captured and not refused."""
@@ -112,7 +112,7 @@ class Results:
     drifts: Mapping[str, Difference | None]
     """For "ours" (by its lag) and "fio" (by issued less due) the mean of the last tenth of requests less that of the first."""
     delay: Difference | None
-    """How much later than on the fast device requests are issued on the slow one; None where there is only one device."""
+    """The delay of requests on the slow device beside the fast one; None where there is only one device."""
 
     @property
     def ours(self) -> Sequence[Run]:

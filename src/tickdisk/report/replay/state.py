@@ -1,4 +1,4 @@
-"""What the replay states: counts, lags and times lost of each replay, and whether its bounds are kept."""
+"""States counts, lags and times lost of each replay, and whether its bounds are kept."""
 
 from math import isfinite
 

@@ -31,7 +31,7 @@ class Game:
 
     @property
     def kept(self) -> int:
-        """How many algorithms made no tick longer by more than the limit."""
+        """The number of algorithms that made no tick longer by more than the limit."""
         return int((self.algorithms["longest_ms"] <= self.limit_ms).sum())
 
 
@@ -68,7 +68,7 @@ class Results:
 
     @property
     def lives(self) -> int:
-        """How many lives all points rest on."""
+        """The number of lives that all points rest on."""
         return int(self.points["lives"].sum())
 
     @property

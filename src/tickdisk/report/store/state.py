@@ -1,4 +1,4 @@
-"""What the store study states: how far both models are off, the bounds that they must keep, and every algorithm on each game."""
+"""States the errors of both models, the bounds that they must keep, and the costs of every algorithm."""
 
 from tickdisk import store
 from tickdisk.numbers import number, percent

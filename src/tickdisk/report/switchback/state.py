@@ -1,4 +1,4 @@
-"""What the switchback states: counts, effects and controls, doses, and what the epoch before does."""
+"""States counts, effects, controls, doses, and the effect of the epoch before."""
 
 from math import exp
 
