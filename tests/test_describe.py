@@ -278,7 +278,7 @@ def test_a_manifest_is_described_key_by_key() -> None:
 
 
 def test_lists_in_sentences_of_a_manifest_are_whole() -> None:
-    """What is too small for a table of its own stands in a sentence."""
+    """Files that are too small for a table of their own are described in a sentence."""
     said = {row.name: row.sentence for block in ENTRIES[MANIFEST].blocks for row in block.rows(MANIFEST)}
     for name, found in (
         ("network", go_keys("Network")),
