@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.statement import OURS, VERDICTS, Statement
 
-STUDIES = ("calibration", "accesses", "switchback", "inside_tick", "replay", "checkpoint", "store")
+STUDIES = ("calibration", "accesses", "switchback", "join_burst", "inside_tick", "replay", "checkpoint", "store")
+_BELOW_THE_BURST = 1.02
+"""A latency that the switchback tries and the burst of joins does not."""
 _TOO_FEW = "n = 4, fewer than the 6 lives that a verdict needs"
 
 
@@ -27,16 +29,32 @@ def _switchback(verdict: str, ratio: float, *, good: float | None, hurts: float 
     for arm, latency in (("ssd_100us", 0.1), ("latency_1ms", 1.0), ("latency_6ms", 6.0), ("latency_12ms", 12.0)):
         said.fact(f"latency.{arm}", latency, "ms", source="model")
         said.fact(f"dose.{arm}", latency + 0.01, "ms", source="calibration")
-    for metric in ("gap_mean", "gap_max", "teleport_mean"):
+    _effects(said, ("gap_mean", "gap_max", "teleport_mean"), verdict, ratio, good=good, hurts=hurts)
+    return said
+
+
+def _join_burst(verdict: str, ratio: float, *, good: float | None, hurts: float | None) -> Statement:
+    said = Statement("join_burst")
+    for arm, latency in (("ssd_100us", 0.1), ("latency_6ms", 6.0), ("latency_12ms", 12.0)):
+        said.fact(f"latency.{arm}", latency, "ms", source="model")
+        said.fact(f"dose.{arm}", latency + 0.01, "ms", source="calibration")
+    _effects(said, ("join_mean", "gap_mean", "gap_max"), verdict, ratio, good=good, hurts=hurts)
+    return said
+
+
+def _effects(
+    said: Statement, metrics: Sequence[str], verdict: str, ratio: float, *, good: float | None, hurts: float | None
+) -> None:
+    for metric in metrics:
         for arm in ("latency_6ms", "latency_12ms"):
             name = f"{metric}_ratio.{arm}"
             said.fact(name, ratio, "ratio", interval=(ratio / 1.1, ratio * 1.1), n=8, source="lives")
             _comparison(said, f"{arm}.{metric}", verdict, name, n=4 if verdict == "not valid" else 8)
+        said.fact(f"{metric}_baseline", 113.0, "ms", interval=(109.0, 117.0), n=8, source="lives")
         for key, value in (("good_up_to", good), ("hurts_from", hurts)):
             said.fact(f"{metric}_{key}", value, "ms", n=8, source="tests of doses")
         decided = verdict if verdict == "not valid" else "different" if hurts is not None else "inconclusive"
         _comparison(said, f"dose_{metric}", decided, f"{metric}_ratio.latency_12ms")
-    return said
 
 
 def evidence_of(
@@ -68,6 +86,10 @@ def evidence_of(
     inside.fact("device_stalls.named", 19, "stalls", n=20, source="injections")
     _bound(inside, "device_stalls", bound, "device_stalls.named")
     replay.fact("streams", 6, "streams", source="capture")
+    replay.fact("captured", 9400, "requests", source="capture")
+    replay.fact("replayed", 9000, "requests", source="plan")
+    replay.fact("device.delay", 74.4, "ms", interval=(51.4, 101.0), n=9000, source="replay")
+    _comparison(replay, "time_lost_to_the_device", comparison, "device.delay")
     replay.fact("nvme_ssd.lag_p99", 0.02, "ms", interval=(0.01, 0.03), n=9000, source="replay")
     _bound(replay, "nothing_lost", bound, "streams")
     _bound(replay, "lag", bound, "nvme_ssd.lag_p99")
@@ -75,9 +97,13 @@ def evidence_of(
     checkpoint.fact("half_tick.updates_per_tick", 64000, "updates", source="published")
     checkpoint.fact("half_tick.copy_on_update", 11.2, "ms", source="simulation")
     checkpoint.fact("half_tick.eager", 17.0, "ms", source="simulation")
+    store.fact("game.usual.copy_on_update.added", 0.2, "ms", n=8, source="lives")
     store.word("game.usual.advice", "Copy-on-Update", source="lives")
     switchback = _switchback(comparison, ratio, good=good, hurts=hurts)
-    every = [said for said in (calibration, accesses, switchback, inside, replay, checkpoint, store) if said.name not in without]
+    burst = _join_burst(comparison, ratio, good=good if good != _BELOW_THE_BURST else None, hurts=hurts)
+    every = [
+        said for said in (calibration, accesses, switchback, burst, inside, replay, checkpoint, store) if said.name not in without
+    ]
     facts: Mapping[str, dict[str, object]] = {name: fact.as_dict() for said in every for name, fact in said.facts.items()}
     claims = {claim.id: claim.as_dict() for said in every for claim in said.claims}
     return Evidence(facts, claims, {said.name: {} for said in every}, dict.fromkeys(without, "it was left out"))

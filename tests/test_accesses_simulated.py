@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import TickdiskError, accesses, table
+from tickdisk import TickdiskError, accesses, stats, table
 from tickdisk.player.explore import explore
 
 PLACES = [(x * 80 + 8, 4, z * 80 + 8) for z in range(20) for x in range(20)]
@@ -320,9 +320,9 @@ def test_when_blocks_are_unloaded(timeout_s, earliest_s, latest_s):
 
 
 def test_means_over_lives():
-    mean = accesses.over_lives([1.0, 2.0, 3.0, float("nan")])
+    mean = stats.over_lives([1.0, 2.0, 3.0, float("nan")])
     # The oracle: 2 -+ 4.3027 (the 97.5 % quantile of t with 2 degrees of freedom, from a printed table) / sqrt(3).
     assert (mean.value, mean.n) == (2, 3)
     assert (mean.low, mean.high) == pytest.approx((-0.4841, 4.4841), abs=1e-4)
     assert mean.p_above == pytest.approx(0.0371, abs=1e-4)
-    assert np.isnan(accesses.over_lives([1.0]).low)
+    assert np.isnan(stats.over_lives([1.0]).low)

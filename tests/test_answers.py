@@ -1,12 +1,13 @@
 """Answers are whole English sentences for every outcome, and say no more than one verdict each."""
 
 import re
+from dataclasses import replace
 from itertools import product
 
 import pytest
 from evidence_of import STUDIES, evidence_of
 
-from tickdisk.report.answers import QUESTIONS, Context, Effect, Row, Told, answers, sentences, sizing
+from tickdisk.report.answers import QUESTIONS, Answers, Effect, Told, answer, sentences
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.statement import VERDICTS
 
@@ -15,9 +16,12 @@ WORDS = [word for kind in VERDICTS.values() for word in kind]
 EFFECT = Effect("6 ms of storage latency instead of 0.1 ms", "the longest tick gap", 0.2)
 
 
+def answered(evidence: Evidence) -> Answers:
+    return answer(evidence, "Luanti", TIERS, 0.2)
+
+
 def said(evidence: Evidence) -> dict[str, str]:
-    rows = sizing(evidence, "Luanti", TIERS)
-    return {each.id: each.sentence for each in answers(Context(evidence, "Luanti", rows, 0.2))}
+    return {each.id: each.sentence for each in answered(evidence).answers}
 
 
 def check(text: str) -> None:
@@ -32,9 +36,9 @@ def check(text: str) -> None:
 
 @pytest.mark.parametrize(("comparison", "bound", "ratio"), list(product(VERDICTS["comparison"], VERDICTS["bound"], (0.5, 2.0))))
 def test_every_outcome_has_whole_sentences(comparison: str, bound: str, ratio: float) -> None:
-    found = said(evidence_of(comparison=comparison, bound=bound, ratio=ratio))
-    assert list(found) == list(QUESTIONS)
-    for text in found.values():
+    whole = answered(evidence_of(comparison=comparison, bound=bound, ratio=ratio))
+    assert [each.id for each in whole.answers] == list(QUESTIONS)
+    for text in (whole.brief, whole.advice, *(each.sentence for each in whole.answers)):
         check(text)
 
 
@@ -56,9 +60,13 @@ def test_nothing_at_all_is_still_an_answer() -> None:
 @pytest.mark.parametrize(
     ("verdict", "ratio", "words"),
     [
-        ("different", 2.0, "makes the longest tick gap longer, by a factor of 2.00 [1.81, 2.20]"),
-        ("different", 0.5, "makes the longest tick gap shorter, to a ratio of"),
-        ("equivalent", 1.01, "leaves the longest tick gap within 20 % of what it was"),
+        (
+            "different",
+            2.0,
+            "makes the longest tick gap of an epoch 2.00 [1.81, 2.20] times as long",
+        ),
+        ("different", 0.5, "makes the longest tick gap of an epoch only 0.500"),
+        ("equivalent", 1.01, "leaves the longest tick gap of an epoch within 20 % of what it was"),
         ("inconclusive", 1.1, "it is not known whether 6 ms of storage latency"),
         ("not valid", 1.1, "was not decided, because 4 lives are fewer than a verdict needs"),
     ],
@@ -83,7 +91,7 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
         ],
     )
     check(text)
-    assert text.startswith("On Luanti and Minestom, 6 ms of storage latency instead of 0.1 ms makes the longest tick gap longer")
+    assert text.startswith("On Luanti and Minestom, 6 ms of storage latency instead of 0.1 ms makes the longest tick gap 2.00")
     assert "On Dragonfly, " in text
     assert text.endswith(
         "On Paper, the effect of 6 ms of storage latency instead of 0.1 ms on the longest tick gap was not measured in this run."
@@ -96,13 +104,13 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
         (
             1.02,
             6.01,
-            "cloud volume",
+            "cloud volume (1 ms)",
             "is shown to stay within 20 % of its baseline up to 1.02 ms, and exceeds that from 6.01 ms on",
         ),
         (
             12.1,
             None,
-            "hard disk",
+            "hard disk (6 ms)",
             "is shown to stay within 20 % of its baseline up to 12.1 ms, and is not shown to exceed that at any",
         ),
         (
@@ -122,15 +130,53 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
 def test_the_sizing_table_names_the_slowest_disk_that_is_good(
     good: float | None, hurts: float | None, disk: str, words: str
 ) -> None:
-    rows = sizing(evidence_of(good=good, hurts=hurts), "Luanti", TIERS)
-    assert {row.disk for row in rows} == {disk}
-    text = said(evidence_of(good=good, hurts=hurts))["latency"]
+    found = answered(evidence_of(good=good, hurts=hurts))
+    assert {row.disk for row in found.sizing if row.study == "switchback"} == {disk}
+    text = next(each.sentence for each in found.answers if each.id == "latency")
     check(text)
     assert words in text
 
 
+@pytest.mark.parametrize(
+    ("good", "hurts", "words"),
+    [
+        (
+            1.02,
+            6.01,
+            "latencies of up to 1.02 ms are shown to keep every metric within 20 % of its baseline, and from 6.01 ms on",
+        ),
+        (
+            12.1,
+            None,
+            "up to 12.1 ms are shown to keep every metric within 20 % of its baseline, and no metric is shown to exceed",
+        ),
+        (
+            None,
+            1.02,
+            "No latency that was tried is shown to keep the mean tick gap within 20 % of its baseline, and from 1.02 ms",
+        ),
+        (None, None, "No latency that was tried is shown to keep the mean tick gap within 20 % of its baseline, and no metric"),
+    ],
+)
+def test_the_advice_is_that_of_the_strictest_metric(good: float | None, hurts: float | None, words: str) -> None:
+    found = answered(evidence_of(good=good, hurts=hurts))
+    assert words in found.advice
+    assert found.advice in found.brief
+    assert ("When all players join at once" in found.advice) == (hurts is not None)
+    check(found.brief)
+
+
+def test_advice_goes_by_the_metric_that_suffers_first() -> None:
+    evidence = evidence_of(good=3.0, hurts=12.0)
+    facts = {name: dict(fact) for name, fact in evidence.facts.items()}
+    facts["switchback.gap_max_good_up_to"]["value"], facts["switchback.gap_max_hurts_from"]["value"] = 1.0, 3.0
+    advice = answered(replace(evidence, facts=facts)).advice
+    assert advice.startswith("While players play, latencies of up to 1 ms are shown to keep every metric within 20 %")
+    assert "and from 3 ms on the longest tick gap of an epoch is shown to exceed that." in advice
+
+
 def test_a_scale_that_decides_nothing_says_so_once() -> None:
-    evidence = evidence_of(comparison="not valid", good=None, hurts=None)
-    rows = sizing(evidence, "Luanti", TIERS)
-    assert all(row == Row("Luanti", row.metric, *["not decided at this scale"] * 3, row.effect, is_decided=False) for row in rows)
-    assert said(evidence)["latency"].count("not decided at this scale") == 1
+    found = answered(evidence_of(comparison="not valid", good=None, hurts=None))
+    told = {(row.good_up_to, row.suffers_from, row.disk, row.is_decided) for row in found.sizing}
+    assert told == {(*["not decided at this scale"] * 3, False)}
+    assert next(each.sentence for each in found.answers if each.id == "latency").count("not decided at this scale") == 1

@@ -42,9 +42,10 @@ def test_a_run_agrees_with_itself(run: Path) -> None:
     assert {row.compared for row in found.rows} == {"same"}
     assert {row.intervals for row in found.rows} == {"overlap", "none"}
     assert found.agrees
-    assert room.summary(found).startswith(
-        f"{len(found.rows)} of the {len(found.rows)} claims that both runs decide have the same"
-    )
+    assert found.is_one_run
+    said = room.summary(found)
+    assert said.startswith("Both hold the same numbers to the last digit")
+    assert f"{len(found.rows)} of the {len(found.rows)} claims that both runs decide have the same" in said
 
 
 def test_another_verdict_and_intervals_apart_are_named(run: Path, tmp_path: Path) -> None:
@@ -53,6 +54,7 @@ def test_another_verdict_and_intervals_apart_are_named(run: Path, tmp_path: Path
     row = next(row for row in found.rows if row.id == "switchback.latency_6ms.gap_max")
     assert (row.verdicts, row.compared, row.intervals) == (("different", "equivalent"), "other", "apart")
     assert not found.agrees
+    assert not found.is_one_run
     text = "\n".join(room.lines(found, all_rows=False))
     assert row.id in text
     assert "calibration.faithful_p50" not in text
@@ -80,7 +82,7 @@ def test_studies_are_compared_only_where_their_plans_mean_the_same(run: Path, tm
 def test_a_study_that_one_run_lacks_is_told(run: Path, tmp_path: Path) -> None:
     found = room.compare(room.load(run), room.load(write(tmp_path / "less", without=["replay"])))
     assert {row.verdicts[1] for row in found.rows if row.id.startswith("replay.")} == {"not stated"}
-    assert found.count("only in one") == 2
+    assert found.count("only in one") == 3
 
 
 def test_the_command_prints_tables_and_json_and_is_strict_when_asked(run: Path, tmp_path: Path) -> None:

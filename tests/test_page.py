@@ -26,8 +26,13 @@ const set = (id, value) => { const box = document.getElementById(id); box.value 
 addEventListener("load", () => {
   told.all = shown();
   set("verdict", "kept"); told.kept = shown(); set("verdict", "");
-  set("search", "no such words"); told.none = shown(); told.said = !document.getElementById("none").hidden;
+  set("search", "no such words"); told.none = shown(); told.said = document.getElementById("count").textContent;
+  set("search", "ratio"); told.unfolded = document.querySelectorAll("#claim-table details[open]").length;
+  set("search", "atio"); told.fragment = shown();
   set("search", ""); told.again = shown();
+  set("source", document.getElementById("source").options[1]?.value ?? ""); told.published = shown(); set("source", "");
+  document.querySelector("a[data-experiment=switchback]").click(); told.of_card = shown();
+  told.counted = document.getElementById("count").textContent; set("experiment", "");
   const bottom = id => document.querySelector(id).getBoundingClientRect().bottom + scrollY;
   told.answers = bottom("#answers dl"); told.sizing = bottom("#sizing table");
   told.wide = document.documentElement.scrollWidth; told.inner = innerWidth;
@@ -87,7 +92,7 @@ def test_every_link_leads_somewhere_and_nothing_is_asked_of_a_host(tmp_path: Pat
 def test_what_is_missing_is_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = page_of(tmp_path, monkeypatch, without=["switchback"]).read_text()
     assert "Parts of this run are missing" in text
-    assert "The experiment that decides this did not run" in text
+    assert "The experiment that decides which disk is good enough did not run" in text
 
 
 def look(page: Path, width: int, height: int, folder: Path) -> tuple[dict[str, Any], str]:
@@ -111,7 +116,11 @@ def test_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert console == ""
     assert told["asked"] == []
     claims = len(json.loads((page.parent / "claims.json").read_text()))
-    assert (told["all"], told["again"], told["none"], told["said"]) == (claims, claims, 0, True)
+    assert (told["all"], told["again"], told["none"], told["said"]) == (claims, claims, 0, "No claim has all of this.")
+    assert told["unfolded"] > 0, "the word stands in evidence alone"
+    assert told["fragment"] == 0, "words are searched from their beginning"
+    of_card = sum(claim["id"].startswith("switchback.") for claim in json.loads((page.parent / "claims.json").read_text()))
+    assert (told["of_card"], told["counted"]) == (of_card, f"{of_card} of {claims} claims")
     assert 0 < told["kept"] < claims
     assert told["keyboard"]
     # Answers and sizing table are there without scrolling.

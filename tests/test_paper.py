@@ -12,7 +12,7 @@ import pytest
 from evidence_of import STUDIES, evidence_of
 
 from tickdisk.report import publish, set_paper
-from tickdisk.report.answers import Context, answers, sizing
+from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.statement import Statement
 
@@ -29,10 +29,7 @@ def written(folder: Path, evidence: Evidence) -> Path:
     setup.word("scale", "paper", source="plan", note="the published experiments")
     facts = {**evidence.facts, **{name: fact.as_dict() for name, fact in setup.facts.items()}}
     replace(evidence, facts=facts).save(results)
-    rows = sizing(evidence, "Luanti", {"hard disk": 6.0})
-    said = {"answers": [asdict(each) for each in answers(Context(evidence, "Luanti", rows, 0.2))]}
-    said |= {"sizing": [asdict(row) for row in rows], "missing": dict(evidence.missing)}
-    (results / "answers.json").write_text(json.dumps(said))
+    (results / "answers.json").write_text(json.dumps(asdict(answer(evidence, "Luanti", {"hard disk": 6.0}, 0.2))))
     decision = {
         "alpha": 0.05,
         "margin": 0.2,

@@ -4,7 +4,6 @@ from tickdisk.accesses.effects import compare, effects
 from tickdisk.accesses.flush import cumulative, delayed, flushes, save_of, saves, unload_after_s
 from tickdisk.accesses.form import SIZES, form, sequential, size_class, sizes
 from tickdisk.accesses.life import ROUTINES, UNLOADED, Life, counts, events, interactions, life_of
-from tickdisk.accesses.mean import Mean, over_lives
 from tickdisk.accesses.model import Coefficients, design, errors, errors_in_turn, estimate, fit, listed, predict
 from tickdisk.accesses.published import DIRECTIONS, Published, load_published
 from tickdisk.accesses.regions import ARRIVALS, Line, line, ratio_of_rates, region_points
@@ -21,7 +20,6 @@ __all__ = [
     "Coefficients",
     "Life",
     "Line",
-    "Mean",
     "Published",
     "compare",
     "counts",
@@ -41,7 +39,6 @@ __all__ = [
     "line",
     "listed",
     "load_published",
-    "over_lives",
     "predict",
     "ratio_of_rates",
     "region_points",

@@ -9,9 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk.accesses.life import INTERACTIONS, UNLOAD, UNLOADED, Life, counts, interactions, kinds
-from tickdisk.accesses.mean import over_lives
 from tickdisk.accesses.published import DIRECTIONS, Data, Published
-from tickdisk.stats import adjusted
+from tickdisk.stats import adjusted, over_lives
 
 _NAMES = list(dict.fromkeys(INTERACTIONS.values()))
 _KEYS = ["interaction", "data", "op"]

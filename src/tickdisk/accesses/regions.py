@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tickdisk.accesses.life import Life, counts, interactions
-from tickdisk.accesses.mean import over_lives
+from tickdisk.stats import over_lives
 
 ARRIVALS = {"joins": "server join", "teleports": "position change"}
 """Phases in which players come to places where nobody has been, and what they do."""

@@ -35,6 +35,8 @@ class Comparison:
     plans: tuple[str, ...]
     """The studies whose plans differ, so that their claims are not compared."""
     machines: tuple[str, str]
+    is_one_run: bool
+    """Whether all estimates that both runs hold are the same to the last digit, as those of a run and itself are."""
 
     def count(self, compared: Verdicts) -> int:
         """Returns how many claims compare like this."""
@@ -61,7 +63,12 @@ def compare(first: Side, second: Side) -> Comparison:
     other_plans = tuple(study for study in studies if first.design(study) != second.design(study))
     rows = tuple(_row(name, first, second, is_comparable=name.partition(".")[0] not in other_plans) for name in ids)
     machines = (_machine(first), _machine(second))
-    return Comparison(first.name, second.name, rows, other_plans, machines)
+    return Comparison(first.name, second.name, rows, other_plans, machines, _is_one_run(first, second))
+
+
+def _is_one_run(first: Side, second: Side) -> bool:
+    estimates = [name for name, fact in first.facts.items() if fact["low"] is not None and name in second.facts]
+    return bool(estimates) and all(first.facts[name]["value"] == second.facts[name]["value"] for name in estimates)
 
 
 def _row(name: str, first: Side, second: Side, *, is_comparable: bool) -> Row:

@@ -9,6 +9,12 @@ _ORDER = ("other", "same", "undecided in one", "undecided in both", "other plan"
 
 def summary(found: Comparison) -> str:
     """Returns the comparison in a few sentences."""
+    if found.is_one_run:
+        return "Both hold the same numbers to the last digit, so that a run is compared with itself here. " + _compared(found)
+    return _compared(found)
+
+
+def _compared(found: Comparison) -> str:
     decided = found.count("same") + found.count("other")
     apart = sum(row.intervals == "apart" for row in found.rows)
     overlapping = sum(row.intervals == "overlap" for row in found.rows)

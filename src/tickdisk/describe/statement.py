@@ -1,12 +1,10 @@
 """The files that say what a run states: facts, claims, figures, answers, and the comparison with the reference."""
 
-from typing import get_type_hints
-
 from tickdisk.compare import Comparison
 from tickdisk.describe.entry import Block, Entry, Section, written
-from tickdisk.describe.keys import elements_of, elements_of_field, keys_of_class
+from tickdisk.describe.keys import elements_of_field, keys_of_class
 from tickdisk.report import Claim, Fact
-from tickdisk.report.answers import answers, sizing
+from tickdisk.report.answers import Answers
 
 _IS_OBJECT = "The file is an object with these keys:"
 
@@ -67,35 +65,11 @@ _MISSING = written(
     {"STUDY": ("text", "The reason for which the study is missing, under the name of the study.")},
 )
 
-_ANSWERS = written(
-    _IS_OBJECT,
-    {
-        "answers": ("list of objects", "The questions of the paper, each with its answer."),
-        "sizing": (
-            "list of objects",
-            "The rows of the table that says which disk is good enough; empty if its experiment did not run.",
-        ),
-        "missing": ("object", "The studies that are missing, as in `missing.json`."),
-    },
-)
+_ANSWERS = Block(_IS_OBJECT, keys_of_class(Answers), {})
 
-_ANSWER = Block(
-    "Each object of `answers` has these keys:",
-    keys_of_class(elements_of(get_type_hints(answers)["return"])),
-    {"id": "The name of the question.", "question": "The question.", "sentence": "The answer, in one or more sentences."},
-)
+_ANSWER = Block("Each object of `answers` has these keys:", keys_of_class(elements_of_field(Answers, "answers")), {})
 
-_SIZING = Block(
-    "Each object of `sizing` has these keys:",
-    keys_of_class(elements_of(get_type_hints(sizing)["return"])),
-    {
-        "server": "The name of the game server.",
-        "metric": "The metric of ticks or of actions.",
-        "good_up_to": "The highest latency at which the metric is shown to be as good as at the baseline, as the paper shows it.",
-        "suffers_from": "The lowest latency from which the metric is shown to be worse, as the paper shows it.",
-        "is_decided": "Whether this run could decide.",
-    },
-)
+_SIZING = Block("Each object of `sizing` has these keys:", keys_of_class(elements_of_field(Answers, "sizing")), {})
 
 REFERENCE = {
     "commit": ("text", "The commit of the project that made the reference."),

@@ -8,18 +8,20 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.errors import TickdiskError
+from tickdisk.numbers import number, with_interval
 from tickdisk.plot.theme import BAND, INK, MUTED, PALETTE, checked, colour, finish, log_scale
 from tickdisk.plot.theme import title as headed
 from tickdisk.stats import Slope
 
 VERDICT_COLOURS = {
-    "different": PALETTE[1],
-    "equivalent": PALETTE[2],
+    "different": PALETTE[0],
+    "equivalent": INK,
     "inconclusive": PALETTE[4],
     "not valid": PALETTE[7],
     "": MUTED,
 }
-"""A contrast that no claim rests on has no verdict."""
+"""Neither a difference nor its absence is good or bad by itself, so that neither is green or red. A contrast that no claim rests
+on has no verdict."""
 
 
 def _capital(text: str) -> str:
@@ -79,7 +81,7 @@ def dose_response(
             alt.Chart(curve).mark_line(color=PALETTE[0], clip=True).encode(x, at("fit")),
         ]
         words.append(
-            f"Line: {fit.per_ms:.3g} [{fit.low:.3g}, {fit.high:.3g}] ms per ms of latency, the mean of {fit.lives} lives' lines, "
+            f"Line: {with_interval(fit.per_ms, fit.low, fit.high)} ms per ms of latency, the mean of {fit.lives} lives' lines, "
             f"with the {level:.0%} band over lives"
         )
     layers.append(alt.Chart(points).mark_circle(size=42, color=INK, opacity=0.65).encode(x, at("value")))
@@ -107,7 +109,7 @@ def forest(
         cut_low=table["low"].clip(lower=low_end, upper=high_end),
         cut_high=table["high"].clip(lower=low_end, upper=high_end),
         text=[
-            f"{ratio:.2f} [{low:.2f}, {high:.2f}]" if pd.notna(low) else f"{ratio:.2f}" if pd.notna(ratio) else "not estimable"
+            with_interval(ratio, low, high) if pd.notna(low) else number(ratio) if pd.notna(ratio) else "not estimable"
             for ratio, low, high in zip(table["ratio"], table["low"], table["high"], strict=True)
         ],
         words=[f"{verdict}{', ' if verdict else ''}n = {n}" for verdict, n in zip(table["verdict"], table["n"], strict=True)],

@@ -1,7 +1,7 @@
 """The page that leads to everything: answers first, then experiments, claims, and how they were made."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ _CARDS = {
     "switchback": _Card(
         "The device changes inside one server life",
         "Every arm has one epoch in each life; a life is compared with itself.",
-        "effects",
+        "paper_effects",
         "Effects of every arm on ticks and actions, as ratios with intervals over lives",
     ),
     "join_burst": _Card(
@@ -41,37 +41,37 @@ _CARDS = {
     "inside_tick": _Card(
         "Which request made which tick late",
         "Captured lives with injected stalls; late time is followed through locks and threads to requests.",
-        "late_shares",
+        "paper_shares",
         "Shares of the late time by cause, data and file",
     ),
     "accesses": _Card(
         "What the server asks of its storage",
         "Captured lives in which players do one kind of thing at a time.",
-        "regions",
-        "Accesses over the number of regions",
+        "paper_accesses",
+        "Bytes over time, reads over the number of regions, and predicted against observed requests",
     ),
     "replay": _Card(
         "The same requests on another disk",
         "Captured requests are made again at their times, by our replay and by fio.",
-        "lateness",
+        "paper_lateness",
         "How late requests were issued, by our replay and by fio",
     ),
     "calibration": _Card(
         "What the emulated devices realise",
         "fio measures every tier; the device's own log says what its model said.",
-        "fidelity",
-        "Realised latency against the model's, over queue depth",
+        "paper_fidelity",
+        "Deviation of realised latency from the model, over queue depth",
     ),
     "checkpoint": _Card(
         "Saving a game's state, in simulation",
         "Six methods under the cost model of a published study.",
-        "overhead_rate",
-        "Time added to a tick over the update rate, by method",
+        "paper_costs",
+        "Time added to a tick, time to a checkpoint and to recover, over the update rate, by method",
     ),
     "store": _Card(
         "Saving a game's state, for real",
         "Twelve methods keep a state on an emulated disk.",
-        "which",
+        "paper_methods",
         "What each method adds to the ticks of a game",
     ),
     "capture_cost": _Card(
@@ -114,7 +114,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
     """Writes the page from the evidence in `results`; it holds its style, and asks no other host for anything."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plan, evidence = read_json(results / "plan.json"), Evidence.load(results)
-    claims = list(evidence.claims.values())
+    claims = [_claim(claim, evidence) for claim in evidence.claims.values()]
     scale = str(plan["config"]["scale"])
     text = environment.from_string(template.read_text(encoding="utf-8")).render(
         style=(template.parent / _STYLE).read_text(encoding="utf-8"),
@@ -122,10 +122,11 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         is_smoke=scale == "smoke",
         cards=[_card(study, evidence) for study in _CARDS if evidence.has(study)],
         claims=claims,
-        facts=evidence.facts,
+        baseline=evidence.facts.get("switchback.latency.ssd_100us", {"short": "the baseline"})["short"],
         verdicts=list(dict.fromkeys(claim["verdict"] for claim in claims)),
-        sources=sorted({claim["source"] for claim in claims}),
-        made=[(words, evidence.facts[f"setup.{name}"]) for name, words in _MADE.items() if f"setup.{name}" in evidence.facts],
+        studies=list(dict.fromkeys(claim["experiment"] for claim in claims)),
+        sources=_sources(claims),
+        made=[_made(name, words, evidence) for name, words in _MADE.items() if f"setup.{name}" in evidence.facts],
         cells=[{**cell, "ran": (results / "runs" / cell["hash"] / "manifest.json").exists()} for cell in plan["cells"]],
         files={file: words for file, words in _FILES.items() if (results / file).exists()},
         comparison=read_json(results / "comparison.json")["summary"],
@@ -134,10 +135,35 @@ def write_page(template: Path, results: Path, output: Path) -> None:
     write_text(output, text)
 
 
+def _made(name: str, words: str, evidence: Evidence) -> tuple[str, str, str]:
+    """Returns a fact about the making of the run in words, its text, and the limit that it is held to; empty if it has none."""
+    limit = evidence.facts.get(f"setup.limit.{name.removeprefix('load.')}")
+    return words, str(evidence.facts[f"setup.{name}"]["text"]), "" if limit is None else str(limit["text"])
+
+
+def _claim(claim: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
+    """Returns a claim with the size of its effect in words, its experiment, and the publication that its source names."""
+    fact = evidence.facts.get(claim["effect"])
+    here = "" if fact is None else str(fact["text"])
+    if fact is not None and fact["unit"] == claim["counted"]:
+        here = f"{str(fact['short']).removesuffix(' ' + fact['unit'])} of {claim['n_text']}"
+    publication = str(claim["source"]).partition(":")[0].partition(",")[0]
+    return {**claim, "here": here, "experiment": str(claim["id"]).partition(".")[0], "publication": publication}
+
+
+def _sources(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the publications, and each with what became of its findings, as the filter offers them."""
+    published = [claim for claim in claims if claim["study"]]
+    return sorted(
+        {option for claim in published for option in (claim["publication"], f"{claim['publication']} {claim['study']}")}
+    )
+
+
 def _card(study: str, evidence: Evidence) -> dict[str, Any]:
     card, figures = _CARDS[study], evidence.figures[study]
     is_drawn = card.figure in figures and figures[card.figure] is None
     return {
+        "study": study,
         "title": card.title,
         "words": card.words,
         "figure": f"notebooks/{study}/figures/{card.figure}.svg" if is_drawn else "",

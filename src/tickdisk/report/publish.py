@@ -11,10 +11,11 @@ import typst
 
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, whole, write_json
-from tickdisk.report.answers import Context, answers, sizing
+from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.setup import state_setup
 from tickdisk.report.statement import VERDICTS
+from tickdisk.report.tiers import tier_name
 
 RESULTS = Path("results")
 _TEMPLATE = Path("workflow/paper/paper.typ")
@@ -33,12 +34,9 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
     setup = state_setup(plan, results)
     evidence = Evidence.collect(folders, [setup], missing)
     evidence.save(results)
-    tiers = {tier["description"]: tier["read_latency_ns"] / 1e6 for tier in plan["tiers"].values()}
+    tiers = {tier_name(name): tier["read_latency_ns"] / 1e6 for name, tier in plan["tiers"].items()}
     server = str(setup["server"].word).split()[0]
-    rows = sizing(evidence, server, tiers)
-    context = Context(evidence, server, rows, float(setup["margin"].value or 0))
-    said = {"answers": [asdict(each) for each in answers(context)], "sizing": [asdict(row) for row in rows]}
-    write_json(results / "answers.json", {**said, "missing": dict(evidence.missing)})
+    write_json(results / "answers.json", asdict(answer(evidence, server, tiers, float(setup["margin"].value or 0))))
 
 
 def set_paper(template: Path, output: Path) -> None:

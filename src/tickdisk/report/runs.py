@@ -52,9 +52,20 @@ class LifeTables:
             ended_epoch=None if ended is None else ended["epoch"],
         ).assign(marked=self.marked)
 
+    def device(self) -> pd.DataFrame:
+        """Returns the device's log of the life, one row a request."""
+        return table.read("device", self.folder / "device.parquet")
+
     def requests(self) -> pd.DataFrame:
-        """Returns one row an epoch: the requests that the device's log holds, and their median latency."""
-        return qos.requests_table(table.read("device", self.folder / "device.parquet"), self.epochs, life=self.block)
+        """Returns one row an epoch: the requests that the device's log holds, their median latency, and how late replies were.
+
+        `late_p99_ms` is the 99th percentile of the time from the moment at which the model answers a request to its reply.
+        """
+        requests = self.device()
+        arrival_ns, late_ms = requests["arrival_ns"], (requests["replied_ns"] - requests["nominal_ns"]) / 1e6
+        ends = zip(self.epochs["start_ns"], self.epochs["end_ns"], strict=True)
+        late_p99_ms = [float(late_ms[(arrival_ns >= start) & (arrival_ns < end)].quantile(0.99)) for start, end in ends]
+        return qos.requests_table(requests, self.epochs, life=self.block).assign(late_p99_ms=late_p99_ms)
 
 
 class Runs:

@@ -23,6 +23,8 @@ VERDICTS: dict[Kind, tuple[str, ...]] = {
 """Two conditions are compared; a bound is what an instrument must keep, or how near a published number must be reached."""
 Finding = Literal["difference", "longer", "no difference"]
 """The finding of a published study; a bound needs none, as it says by itself what was found."""
+_SYMBOLS = {"us": "µs"}
+"""Units that are read otherwise than they are written in files."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
 
 
@@ -49,7 +51,7 @@ class Fact:
             value, low, high = (None if part is None else 100 * part for part in (self.value, self.low, self.high))
             text, unit = numbers.with_interval(value, low, high), "%"
         else:
-            text, unit = numbers.with_interval(self.value, self.low, self.high), self.unit
+            text, unit = numbers.with_interval(self.value, self.low, self.high), _SYMBOLS.get(self.unit, self.unit)
         has_unit = self.value is not None and unit not in ("", "ratio")
         return f"{text} {unit}" if has_unit else text
 
@@ -191,9 +193,13 @@ class Statement:
         facts: Sequence[str] = (),
         n: int,
         counted: str,
+        is_fitted: bool = False,
     ) -> None:
-        """States whether a bound is kept that an instrument, a model or a published number must keep; errors as `comparison`."""
-        study = "" if source == OURS else upheld(verdict, None)
+        """States whether a bound is kept that an instrument, a model or a published number must keep; errors as `comparison`.
+
+        `is_fitted`: a free parameter was chosen so that the published number is reached, so that reaching it leaves it open.
+        """
+        study = "" if source == OURS else "open" if is_fitted and verdict == "kept" else upheld(verdict, None)
         self._claim(name, "bound", source, statement, verdict, study, evidence, effect, facts, n, counted)
 
     def _claim(

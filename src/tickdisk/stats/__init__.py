@@ -16,6 +16,7 @@ from tickdisk.stats.decide import (
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
 from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
+from tickdisk.stats.mean import Mean, over_lives
 from tickdisk.stats.order import OrderEffect, order_effect
 from tickdisk.stats.power import detectable_ratio, family_power, needed_lives
 from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interval, quantile
@@ -27,6 +28,7 @@ __all__ = [
     "Controls",
     "Decision",
     "Key",
+    "Mean",
     "OrderEffect",
     "Plan",
     "Quantile",
@@ -52,6 +54,7 @@ __all__ = [
     "named_generator",
     "needed_lives",
     "order_effect",
+    "over_lives",
     "quantile",
     "sensitivity",
     "slope",

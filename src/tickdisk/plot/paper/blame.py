@@ -9,23 +9,26 @@ from tickdisk.plot.paper.place import COLUMN, finish, panel_title
 from tickdisk.plot.theme import INK, checked
 
 _LABELS, _ROW, _MOST = 100, 11, 6
+_LEAST = 0.005
+"""What cannot be seen beside 0 is not drawn."""
 
 
 def shares(rows: pd.DataFrame) -> Any:
     """Returns shares of the late time with their intervals, a panel a group, the largest first.
 
-    `rows`: group, name, share, low, high, shares of 0 to 1; of each group the six largest are drawn.
+    `rows`: group, name, share, low, high, shares of 0 to 1; of each group the six largest above half a percent are drawn.
     """
     table = checked(rows, ["group", "name", "share", "low", "high"], "late shares")
     groups = list(dict.fromkeys(table["group"]))
     scale = alt.Scale(domain=[0, 1])
     panels = []
     for group in groups:
-        own = table[table["group"] == group].sort_values("share", ascending=False).head(_MOST)
+        chosen = (table["group"] == group) & ((table["high"] > _LEAST) | (table["share"] > _LEAST))
+        own = table[chosen].sort_values("share", ascending=False).head(_MOST)
         names, is_last = list(own["name"]), group == groups[-1]
         x_title = "Share of the late time" if is_last else None
         axis = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], labels=is_last, ticks=is_last)
-        y_axis = alt.Axis(grid=False, labelLimit=_LABELS, minExtent=_LABELS, maxExtent=_LABELS)
+        y_axis = alt.Axis(grid=False, labelLimit=_LABELS + 20, minExtent=_LABELS, maxExtent=_LABELS)
         base, y = alt.Chart(own), alt.Y("name:N", sort=names, title=None, axis=y_axis)
         spans = base.mark_rule(strokeWidth=1.6, color=INK).encode(
             alt.X("low:Q", scale=scale, title=x_title, axis=axis), y, x2="high:Q"
@@ -35,7 +38,7 @@ def shares(rows: pd.DataFrame) -> Any:
         )
         panels.append(
             alt.layer(spans, dots).properties(
-                width=COLUMN - _LABELS - 8, height=_ROW * len(names), title=panel_title(f"By {group}")
+                width=COLUMN - _LABELS - 8, height=_ROW * len(names), title=panel_title(f"By {group}", frame="group")
             )
         )
-    return finish(alt.vconcat(*panels, spacing=6, bounds="flush"))
+    return finish(alt.vconcat(*panels, spacing=16, bounds="flush"))

@@ -1,6 +1,6 @@
 """The places of figures in the paper, and the theme that they share; a pixel of a figure is a point of the paper."""
 
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 
@@ -13,9 +13,9 @@ _FONT = "Libertinus Serif"
 _SMALL, _USUAL = 7.5, 8.0
 
 
-def panel_title(text: str) -> alt.TitleParams:
-    """Returns the heading of one panel."""
-    return alt.TitleParams(text[:1].upper() + text[1:], fontSize=_USUAL, fontWeight=600, anchor="start", offset=3, frame="bounds")
+def panel_title(text: str, *, frame: Literal["bounds", "group"] = "bounds") -> alt.TitleParams:
+    """Returns the heading of one panel, above its axis labels or (frame "group") above the plot itself."""
+    return alt.TitleParams(text[:1].upper() + text[1:], fontSize=_USUAL, fontWeight=600, anchor="start", offset=3, frame=frame)
 
 
 def finish(chart: Any, *, legend_columns: int = 4) -> Any:

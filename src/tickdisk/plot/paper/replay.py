@@ -29,7 +29,7 @@ def lateness(parts: Mapping[str, NDArray[np.float64]]) -> Any:
     lowest = 0.8 / max(len(values) for values in parts.values())
     table = checked(table[table["above"] > lowest / 2], ["replay", "us", "above"], "lateness")
     x_scale, ticks = log_scale(table["us"], pad=1.1)
-    x = alt.X("us:Q", scale=x_scale, title="Issued later than due by (us, log)", axis=alt.Axis(values=ticks[::1], format="~s"))
+    x = alt.X("us:Q", scale=x_scale, title="Issued later than due by (µs, log)", axis=alt.Axis(values=ticks[::1], format="~s"))
     shares = [10.0**exponent for exponent in range(-6, 1) if 10.0**exponent >= lowest]
     y = alt.Y(
         "above:Q",

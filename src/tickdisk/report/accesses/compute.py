@@ -59,7 +59,7 @@ class Results:
     """The same, a row a life, each predicted from all others."""
     summary: pd.DataFrame
     """One row a life."""
-    means: Mapping[str, accesses.Mean]
+    means: Mapping[str, stats.Mean]
     """The means over lives of the columns of `summary`, and of the model's errors in size."""
     points: pd.DataFrame
     """One row a phase in which players arrive: regions, and requests."""
@@ -171,13 +171,13 @@ def _capture(tables: Sequence[LifeTables], selected: Sequence[accesses.Accesses]
     )
 
 
-def _means(summary: pd.DataFrame, errors: pd.DataFrame, in_turn: pd.DataFrame, alpha: float) -> dict[str, accesses.Mean]:
+def _means(summary: pd.DataFrame, errors: pd.DataFrame, in_turn: pd.DataFrame, alpha: float) -> dict[str, stats.Mean]:
     """Intervals end at zero, and those of shares at one: nothing here lies beyond."""
     values = {str(name): summary[name] for name in summary.columns}
     values |= {"model.held_out_error": errors["error"].abs(), "model.in_turn_error": in_turn["error"].abs()}
     found = {}
     for name, of in values.items():
-        mean, most = accesses.over_lives(of, alpha), 1.0 if name.startswith("share_") else inf
+        mean, most = stats.over_lives(of, alpha), 1.0 if name.startswith("share_") else inf
         low, high = (float(np.clip(end, 0.0, most)) for end in (mean.low, mean.high))
         found[name] = replace(mean, low=low, high=high)
     return found

@@ -1,7 +1,7 @@
 """Answers in English: a sentence for every question and every outcome, and the sizing table."""
 
-from tickdisk.report.answers.dose import Row, sizing
+from tickdisk.report.answers.dose import Row
 from tickdisk.report.answers.effect import Effect, Told, listed, sentences
-from tickdisk.report.answers.questions import QUESTIONS, Answer, Context, answers
+from tickdisk.report.answers.questions import QUESTIONS, Answer, Answers, answer
 
-__all__ = ["QUESTIONS", "Answer", "Context", "Effect", "Row", "Told", "answers", "listed", "sentences", "sizing"]
+__all__ = ["QUESTIONS", "Answer", "Answers", "Effect", "Row", "Told", "answer", "listed", "sentences"]

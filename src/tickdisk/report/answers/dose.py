@@ -10,9 +10,15 @@ METRICS = {
     "switchback.gap_mean": "mean tick gap",
     "switchback.gap_max": "longest tick gap of an epoch",
     "switchback.teleport_mean": "mean teleport latency",
+    "join_burst.join_mean": "mean join time of a burst",
+    "join_burst.gap_mean": "mean tick gap of a join burst",
+    "join_burst.gap_max": "longest tick gap of a join burst",
 }
+"""The metrics of the table, as `study.metric`: those of steady play first, then those of a burst of joins."""
+PLAY = "switchback"
 NOT_DECIDED = "not decided at this scale"
 _NONE = "no latency tried"
+_NO_CLASS = "none is shown to be"
 
 
 @dataclass(frozen=True)
@@ -20,40 +26,56 @@ class Row:
     """A row of the sizing table."""
 
     server: str
+    """The name of the game server."""
+    study: str
+    """The experiment that decides it."""
     metric: str
+    """The metric of ticks or of actions."""
     good_up_to: str
+    """The highest latency at which the metric is shown to be as good as at the baseline, as the paper shows it."""
     suffers_from: str
+    """The lowest latency from which the metric is shown to be worse, as the paper shows it."""
     disk: str
     """The slowest class of disk that is shown to be good enough."""
+    baseline: str
+    """The metric at the baseline's latency."""
     effect: str
     """The effect of the largest dose, with its interval."""
+    good_up_to_ms: float | None
+    """The latency of `good_up_to` as a number; null where none is shown to be good, or nothing is decided."""
+    suffers_from_ms: float | None
+    """The latency of `suffers_from` as a number; null where none is shown to be worse, or nothing is decided."""
     is_decided: bool
+    """Whether this run could decide."""
 
 
 def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float]) -> list[Row]:
     """Returns the sizing table of a server; `tiers` are the classes of disks and their latencies in ms.
 
-    A table without rows says that the experiment did not run.
+    A table without rows of an experiment says that it did not run.
     """
-    if not evidence.has("switchback"):
-        return []
-    return [_row(evidence, server, name, title, tiers) for name, title in METRICS.items()]
+    return [_row(evidence, server, name, title, tiers) for name, title in METRICS.items() if evidence.has(name.partition(".")[0])]
 
 
 def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[str, float]) -> Row:
     study, _, metric = name.partition(".")
     claim = evidence.claims[f"{study}.dose_{metric}"]
     effect = f"{evidence.facts[claim['effect']]['text']} at {_dose(evidence, claim['effect'])}"
+    baseline, nothing = evidence.short(f"{name}_baseline"), NOT_DECIDED
     if claim["verdict"] == "not valid":
-        return Row(server, title, NOT_DECIDED, NOT_DECIDED, NOT_DECIDED, effect, is_decided=False)
+        return Row(server, study, title, nothing, nothing, nothing, baseline, effect, None, None, is_decided=False)
     good, hurts = evidence.value(f"{name}_good_up_to"), evidence.value(f"{name}_hurts_from")
     return Row(
         server,
+        study,
         title,
         _NONE if good is None else f"{number(good)} ms",
         _NONE if hurts is None else f"{number(hurts)} ms",
         _disk(None if good is None else _nominal_ms(evidence, study, good), hurts, tiers),
+        baseline,
         effect,
+        good,
+        hurts,
         is_decided=True,
     )
 
@@ -76,18 +98,60 @@ def _nominal_ms(evidence: Evidence, study: str, good_ms: float) -> float:
 def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, float]) -> str:
     """The slowest tier at or below the latency that is good."""
     if good_ms is None:
-        return "none is shown to be" if hurts_ms is not None else "not known"
+        return _NO_CLASS if hurts_ms is not None else "not known"
     enough = {name: latency for name, latency in tiers.items() if latency <= good_ms}
-    return max(enough, key=lambda name: enough[name]) if enough else "none is shown to be"
+    if not enough:
+        return _NO_CLASS
+    slowest = max(enough, key=lambda name: enough[name])
+    return f"{slowest} ({number(enough[slowest])} ms)"
 
 
-def sentence(rows: Sequence[Row], margin: float) -> str:
-    """Returns what the table says, in one sentence a metric; `margin` is the ratio less 1 that a metric may change by."""
-    if not rows:
+def of_each_metric(rows: Sequence[Row], margin: float) -> str:
+    """Returns the rows of steady play in words, a sentence a metric; `margin` is the ratio less 1 that a metric may change by."""
+    play = [row for row in rows if row.study == PLAY]
+    return _undecided(play) or " ".join(_said(row, percent(margin)) for row in play)
+
+
+def of_the_strictest(rows: Sequence[Row], margin: float) -> str:
+    """Returns in one or two sentences up to which latency all metrics of steady play are good, and from where one suffers."""
+    play = [row for row in rows if row.study == PLAY]
+    undecided = _undecided(play)
+    if undecided:
+        return undecided
+    within, decided = f"within {percent(margin)} of its baseline", [row for row in play if row.is_decided]
+    good = min(decided, key=lambda row: row.good_up_to_ms or 0.0)
+    hurt = min(decided, key=lambda row: float("inf") if row.suffers_from_ms is None else row.suffers_from_ms)
+    first = (
+        f"No latency that was tried is shown to keep the {good.metric} {within}"
+        if good.good_up_to_ms is None
+        else f"While players play, latencies of up to {good.good_up_to} are shown to keep every metric {within}"
+    )
+    second = (
+        "and no metric is shown to exceed that at any"
+        if hurt.suffers_from_ms is None
+        else f"and from {hurt.suffers_from} on the {hurt.metric} is shown to exceed that"
+    )
+    return f"{first}, {second}."
+
+
+def of_the_burst(rows: Sequence[Row], margin: float) -> str:
+    """Returns one sentence about a burst of joins; empty where its experiment decides nothing."""
+    burst = [row for row in rows if row.study != PLAY]
+    if not burst:
+        return "A burst of joins was not measured in this run."
+    hurt = [row for row in burst if row.suffers_from_ms is not None]
+    if not hurt:
+        return ""
+    first = min(hurt, key=lambda row: row.suffers_from_ms or 0.0)
+    return f"When all players join at once, the {first.metric} grows by more than {percent(margin)} from {first.suffers_from} on."
+
+
+def _undecided(play: Sequence[Row]) -> str:
+    if not play:
         return "The experiment that decides which disk is good enough did not run."
-    if not any(row.is_decided for row in rows):
+    if not any(row.is_decided for row in play):
         return "Which disk is good enough is not decided at this scale, which has too few server lives."
-    return " ".join(_said(row, percent(margin)) for row in rows)
+    return ""
 
 
 def _said(row: Row, margin: str) -> str:
@@ -95,10 +159,12 @@ def _said(row: Row, margin: str) -> str:
         return f"For the {row.metric} this is {NOT_DECIDED}."
     good = (
         f"is not shown to stay within {margin} of its baseline at any latency tried"
-        if row.good_up_to == _NONE
+        if row.good_up_to_ms is None
         else f"is shown to stay within {margin} of its baseline up to {row.good_up_to}"
     )
     hurts = (
-        "and is not shown to exceed that at any" if row.suffers_from == _NONE else f"and exceeds that from {row.suffers_from} on"
+        "and is not shown to exceed that at any"
+        if row.suffers_from_ms is None
+        else f"and exceeds that from {row.suffers_from} on"
     )
     return f"The {row.metric} {good}, {hurts}."

@@ -41,23 +41,27 @@ class Told:
 
 
 _SENTENCES = {
-    "longer": "On {servers}, {cause} makes {quantity} longer, by a factor of {sizes}.",
-    "shorter": "On {servers}, {cause} makes {quantity} shorter, to a ratio of {sizes}.",
-    "equivalent": "On {servers}, {cause} leaves {quantity} within {margin} of what it was (ratio {sizes}).",
-    "inconclusive": "On {servers}, it is not known whether {cause} changes {quantity} (ratio {sizes}).",
-    "not valid": "On {servers}, the effect of {cause} on {quantity} was not decided, because {reason}.",
-    NOT_RUN: "On {servers}, the effect of {cause} on {quantity} was not measured in this run.",
+    "longer": "{cause} makes {quantity} {sizes} times as long.",
+    "shorter": "{cause} makes {quantity} only {sizes} times as long.",
+    "equivalent": "{cause} leaves {quantity} within {margin} of what it was (ratio {sizes}).",
+    "inconclusive": "it is not known whether {cause} changes {quantity} (ratio {sizes}).",
+    "not valid": "the effect of {cause} on {quantity} was not decided, because {reason}.",
+    NOT_RUN: "the effect of {cause} on {quantity} was not measured in this run.",
 }
 
 
-def sentences(effect: Effect, told: Sequence[Told]) -> str:
-    """Returns a sentence for each outcome, which names the servers that it holds for."""
+def sentences(effect: Effect, told: Sequence[Told], *, names_servers: bool = True) -> str:
+    """Returns a sentence for each outcome, which names the servers that it holds for.
+
+    `names_servers` False leaves the names out, where the sentence before has named the only one.
+    """
     said = []
     for outcome, sentence in _SENTENCES.items():
         own = [each for each in told if each.outcome == outcome]
         if own:
+            words = "On {servers}, " + sentence if names_servers else sentence
             said.append(
-                sentence.format(
+                words.format(
                     servers=listed([each.server for each in own]),
                     cause=effect.cause,
                     quantity=effect.quantity,
@@ -66,7 +70,7 @@ def sentences(effect: Effect, told: Sequence[Told]) -> str:
                     reason=listed(list(dict.fromkeys(reason(each.claim) for each in own if each.claim is not None))),
                 )
             )
-    return " ".join(said)
+    return " ".join(each[0].upper() + each[1:] for each in said)
 
 
 def reason(claim: Mapping[str, Any]) -> str:

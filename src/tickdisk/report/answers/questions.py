@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tickdisk.report.answers.dose import Row, sentence
+from tickdisk.numbers import number
+from tickdisk.report.answers.dose import Row, of_each_metric, of_the_burst, of_the_strictest, sizing
 from tickdisk.report.answers.effect import Effect, Told, sentences
 from tickdisk.report.evidence import Evidence
 
@@ -13,8 +14,27 @@ class Answer:
     """An answer to one of the paper's questions."""
 
     id: str
+    """The name of the question."""
     question: str
+    """The question."""
     sentence: str
+    """The answer, in one or more sentences."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of a run: in brief, as advice to an operator, to each question, and as a table."""
+
+    brief: str
+    """The effects of storage latency and the advice, as the paper's abstract has them."""
+    advice: str
+    """The latency at which a disk is good enough, in one or two sentences."""
+    answers: Sequence[Answer]
+    """The questions of the paper, each with its answer."""
+    sizing: Sequence[Row]
+    """The rows of the table that says which disk is good enough; empty if its experiments did not run."""
+    missing: Mapping[str, str]
+    """The studies that are missing, as in `missing.json`."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +96,30 @@ def _storage(context: Context) -> str:
     )
 
 
-def _latency(context: Context) -> str:
+def _effects(context: Context) -> str:
+    """Returns the two confirmatory effects in words."""
     long = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
-    said = [
-        sentences(Effect(cause, quantity, context.margin), [context.told(claim)])
-        for cause, quantity, claim in (
-            (long, "the longest tick gap", "switchback.latency_6ms.gap_max"),
-            ("the same latency", "the mean time of a teleport", "switchback.latency_6ms.teleport_mean"),
+    return " ".join(
+        sentences(Effect(cause, quantity, context.margin), [context.told(claim)], names_servers=is_first)
+        for cause, quantity, claim, is_first in (
+            (long, "the longest tick gap of an epoch", "switchback.latency_6ms.gap_max", True),
+            ("the same latency", "the mean time of a teleport", "switchback.latency_6ms.teleport_mean", False),
         )
-    ]
-    return " ".join([*said, sentence(context.sizing, context.margin)])
+    )
+
+
+def _latency(context: Context) -> str:
+    return _joined(
+        _effects(context), of_each_metric(context.sizing, context.margin), of_the_burst(context.sizing, context.margin)
+    )
+
+
+def _advice(context: Context) -> str:
+    return _joined(of_the_strictest(context.sizing, context.margin), of_the_burst(context.sizing, context.margin))
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _blame(context: Context) -> str:
@@ -116,8 +150,10 @@ def _replay(context: Context) -> str:
     evidence = context.evidence
     if not evidence.has("replay"):
         return "No captured requests were replayed in this run."
+    captured, replayed = evidence.short("replay.captured"), number(evidence.value("replay.replayed"))
     whole = {
-        "kept": "Every captured request is made again or refused for a stated reason.",
+        "kept": f"Of {captured} captured, {replayed} are made again with the same result, and the others are refused for a "
+        "stated reason.",
         "missed": "Some captured requests are not made again, or move other amounts of data.",
     }.get(context.verdict("replay.nothing_lost"), "Whether every captured request is made again could not be judged.")
     claim = evidence.claims["replay.lag"]
@@ -126,7 +162,9 @@ def _replay(context: Context) -> str:
         "kept": f"99 % of the requests that are made again are issued within {lag} of their time, over {streams}.",
         "missed": f"The replay is late: the 99th percentile of its lag is {lag}, over {streams}.",
     }.get(str(claim["verdict"]), f"The 99th percentile of their lag is {lag}, which does not settle whether its bound is kept.")
-    return f"{whole} {on_time}"
+    slower = context.verdict("replay.time_lost_to_the_device")
+    delayed = f"On the slowest device they are issued {evidence.text('replay.device.delay')} later on average."
+    return _joined(whole, on_time, delayed if slower == "different" else "")
 
 
 def _saving(context: Context) -> str:
@@ -144,8 +182,23 @@ def _saving(context: Context) -> str:
             for name, fact in evidence.facts.items()
             if name.startswith("store.game.") and name.endswith(".advice")
         }
-        said += [f"On this machine, the method to choose for the game called {game} is {word}." for game, word in advice.items()]
+        said += [_advised(context, game, word) for game, word in advice.items()]
     return " ".join(said) or "No method of saving was tried in this run."
+
+
+def _advised(context: Context, game: str, method: str) -> str:
+    lives = [
+        context.evidence.n(name)
+        for name in context.evidence.facts
+        if name.startswith(f"store.game.{game}.") and name.endswith(".added")
+    ]
+    most = max(lives, default=0)
+    chosen = (
+        f"For the game called {game}, the rule for choosing a method picks {method} here, from {most} "
+        f"{'life' if most == 1 else 'lives'} of each method."
+    )
+    few = " That is too few lives for a recommendation." if context.verdict("store.calibrated") == "not valid" else ""
+    return chosen + few
 
 
 QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
@@ -159,6 +212,27 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
 """The questions in the order of the paper's sections."""
 
 
-def answers(context: Context) -> list[Answer]:
-    """Returns the answer to every question."""
-    return [Answer(name, question, say(context)) for name, (question, say) in QUESTIONS.items()]
+def answer(evidence: Evidence, server: str, tiers: Mapping[str, float], margin: float) -> Answers:
+    """Returns the answers of a run.
+
+    Parameters
+    ----------
+    evidence
+        The facts and claims of all studies.
+    server
+        The server's name in prose.
+    tiers
+        The classes of disks, and their latencies in ms.
+    margin
+        The margin of equivalence, as a ratio less 1.
+
+    """
+    context = Context(evidence, server, sizing(evidence, server, tiers), margin)
+    advice = _advice(context)
+    return Answers(
+        brief=f"{_effects(context)} {advice}",
+        advice=advice,
+        answers=[Answer(name, question, say(context)) for name, (question, say) in QUESTIONS.items()],
+        sizing=context.sizing,
+        missing=dict(evidence.missing),
+    )

@@ -78,6 +78,8 @@ class Judged:
     """Points for which the machine never stood still enough."""
     loaded: int
     """Points that were measured under too much load."""
+    most_off_ns: float | None
+    """The largest distance from the model's percentile at a point that was judged; None without one."""
     verdict: BoundVerdict
 
 
@@ -217,11 +219,21 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
     calm = [point for point in held if not point.too_loaded]
     loaded = len(held) - len(calm)
     p50 = [point.p50_holds for point in calm]
-    p99 = [point.p99_holds for point in calm if point.p99_holds is not None]
+    tails = [point for point in calm if point.p99_holds is not None]
+    p99 = [bool(point.p99_holds) for point in tails]
     untold = sum(point.p99_is_near is None for point in calm)
     told = sum(point.p99_is_near is not None for point in held)
     return {
-        "p50": Judged(calibrate.P50_LIMIT, sum(p50), len(p50), 0, 0, loaded, verdict_of_points(p50, len(held))),
+        "p50": Judged(
+            calibrate.P50_LIMIT,
+            sum(p50),
+            len(p50),
+            0,
+            0,
+            loaded,
+            _most_off([(point.p50_ns, point.nominal_p50_ns) for point in calm]),
+            verdict_of_points(p50, len(held)),
+        ),
         "p99": Judged(
             calibrate.P99_LIMIT,
             sum(p99),
@@ -229,6 +241,12 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
             untold,
             len(calm) - untold - len(p99),
             loaded,
+            _most_off([(point.p99_ns, point.nominal_p99_ns) for point in tails]),
             verdict_of_points(p99, told),
         ),
     }
+
+
+def _most_off(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """Returns the largest distance between a realised percentile and the model's."""
+    return max((abs(realised - said) for realised, said in pairs if realised is not None and said is not None), default=None)

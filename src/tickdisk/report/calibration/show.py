@@ -10,6 +10,7 @@ from tickdisk import calibrate, plot
 from tickdisk.numbers import number, percent, with_interval
 from tickdisk.report.calibration.compute import DeviceJob, Results
 from tickdisk.report.calibration.state import CAPPED
+from tickdisk.report.tiers import tier_name
 
 _DEPTH = 32
 """The queue depth at which the table of devices tells requests per second."""
@@ -183,7 +184,7 @@ def paper_fidelity(results: Results) -> Any:
             parts = (("p50", point.p50_ns, point.nominal_p50_ns), ("p99", point.p99_ns, point.nominal_p99_ns))
             rows += [
                 {
-                    "device": point.device.replace("_", " "),
+                    "device": tier_name(point.device),
                     "depth": point.queue_depth,
                     "quantile": name,
                     "off_share": realised / said - 1,

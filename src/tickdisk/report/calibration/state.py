@@ -154,6 +154,9 @@ def _state_fidelity(said: Statement, results: Results) -> None:
     for name, judged in results.judged.items():
         note = f"{name} is within {judged.limit} of the model's"
         said.fact(f"faithful.{name}", judged.kept, "points", n=judged.judged, source=_FIDELITY, note=note)
+        most_ms = None if judged.most_off_ns is None else judged.most_off_ns / 1e6
+        note = f"largest distance of {name} from the model's at a point that was judged"
+        said.fact(f"faithful.{name}_most_off", most_ms, "ms", n=judged.judged, source=_FIDELITY, note=note)
         said.bound(
             f"faithful_{name}",
             source=OURS,

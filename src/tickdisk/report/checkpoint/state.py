@@ -8,6 +8,7 @@ from tickdisk.report.checkpoint.compute import Results
 from tickdisk.report.statement import Fact, Statement
 
 QUANTITIES = ("overhead_ms", "checkpoint_s", "recovery_s")
+_FITTED = "a parameter that is not published was chosen so that it is reached, which leaves the published number untested"
 
 
 def state(results: Results) -> Statement:
@@ -33,6 +34,7 @@ def _state_setting(said: Statement, results: Results) -> None:
     said.fact("state_cells", state.rows * state.columns, "cells", source=source)
     said.fact("object_bytes", state.object_bytes, "B", source=source)
     said.fact("disk_bandwidth", costs.disk_bytes_per_s / 1e6, "MB/s", source=source)
+    said.fact("ticks", results.ticks, "ticks", source=source, note="of every input under the stated readings")
     rate = results.published.half_tick.updates_per_tick
     said.fact("half_tick.updates_per_tick", rate, "updates", source=results.published.source)
 
@@ -59,6 +61,7 @@ def _state_anchor(said: Statement, results: Results, anchor: Anchor, source: str
         facts=[f"{anchor.name}.published"],
         n=results.ticks,
         counted="ticks",
+        is_fitted=anchor.is_fitted,
     )
 
 
@@ -68,6 +71,8 @@ def _evidence(results: Results, anchor: Anchor, value: Fact) -> str:
     Other readings are tried over fewer ticks, so the stated one over as many ticks stands beside them.
     """
     found, nearest = anchor.words.format(value.text), results.nearest.get(anchor.name)
+    if anchor.is_reached and anchor.is_fitted:
+        return f"{found}; {_FITTED}"
     if anchor.is_reached or nearest is None:
         return found
     if not nearest.is_nearer:

@@ -1,6 +1,7 @@
 """The part that switchback, join burst and capture cost share: contrasts over lives, their controls and verdicts."""
 
 from tickdisk.report.contrasts.compute import Contrasts, compute, epoch_rows
+from tickdisk.report.contrasts.doses import dose_arms, dose_bounds, state_doses
 from tickdisk.report.contrasts.show import effects, effects_table, manipulation, power, runs
 from tickdisk.report.contrasts.state import (
     NO_CAPTURE_WORDS,
@@ -16,6 +17,8 @@ __all__ = [
     "Contrasts",
     "claimed",
     "compute",
+    "dose_arms",
+    "dose_bounds",
     "effects",
     "effects_table",
     "epoch_rows",
@@ -25,5 +28,6 @@ __all__ = [
     "runs",
     "state_claim",
     "state_controls",
+    "state_doses",
     "state_found",
 ]

@@ -101,6 +101,11 @@ def _state_requests(said: Statement, found: Contrasts) -> None:
         note, source = "median over lives of the device's log; the check that the arm was put to the test", f"{len(own)} epochs"
         said.fact(f"requests.{arm}", float(own["requests"].median()), "requests", n=len(own), source=source, note=note)
         said.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
+    late = found.requests.groupby("arm", sort=False)["late_p99_ms"].median()
+    note = (
+        "99th percentile of the time from the model's answer to the reply, median over lives, of the arm in which it is longest"
+    )
+    said.fact("request_late_p99", float(late.max()), "ms", n=len(found.requests), source="device tables", note=note)
 
 
 def state_controls(said: Statement, found: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:

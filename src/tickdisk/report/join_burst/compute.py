@@ -1,10 +1,11 @@
 """Contrasts of the join burst, computed once from the run folders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from tickdisk import stats
 from tickdisk.report import contrasts
 from tickdisk.report.runs import LifeTables, Runs
 from tickdisk.report.switchback import ALWAYS, METRICS
@@ -18,6 +19,13 @@ class Results:
 
     contrasts: contrasts.Contrasts
     lives: Sequence[LifeTables]
+    bounds: Mapping[str, stats.Bounds]
+    """For each metric the latencies (ms) up to which it is good and from which it suffers."""
+
+    @property
+    def doses(self) -> list[str]:
+        """Returns the arms with a latency of their own, from the least."""
+        return contrasts.dose_arms(self.contrasts, "treatment")
 
     @property
     def joins(self) -> pd.DataFrame:
@@ -45,4 +53,4 @@ def compute(plan: str, *, runs: str, tick_metric: str, margin: float | None, see
         margin=margin,
         seed=seed,
     )
-    return Results(found, lives)
+    return Results(found, lives, contrasts.dose_bounds(found, contrasts.dose_arms(found, "treatment")))

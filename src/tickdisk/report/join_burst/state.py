@@ -7,7 +7,7 @@ from tickdisk.report.statement import OURS, Finding, Statement
 _SLOWEST_MS = 6.0
 """The latency of the slowest device of the published study, which says nothing of slower ones."""
 _JOIN_FINDING: tuple[str, Finding | None] = ("PokeSto, MF2: no difference", "no difference")
-_TICK_FINDING: tuple[str, Finding | None] = ("PokeSto, MF1: up to 3.5x", "longer")
+_TICK_FINDING: tuple[str, Finding | None] = ("PokeSto, MF1: longer, up to 3.5 times", "longer")
 
 
 def state(results: Results) -> Statement:
@@ -31,4 +31,6 @@ def state(results: Results) -> Statement:
         )
         name = f"{arm}.{contrasts.fact_name(metric)}"
         contrasts.state_claim(said, found, name, (metric, arm), statement, source=source, finding=finding)
+    for metric in found.metrics:
+        contrasts.state_doses(said, found, results.doses, results.bounds, metric, facts=())
     return said

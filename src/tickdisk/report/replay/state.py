@@ -16,6 +16,7 @@ from tickdisk.report.replay.compute import (
     drift_verdict,
 )
 from tickdisk.report.statement import OURS, Statement
+from tickdisk.report.tiers import tier_name
 
 _NOTES = {
     "lag": "issued less the later of due and the previous completion in the stream",
@@ -126,12 +127,13 @@ def _state_lag(said: Statement, results: Results) -> None:
 
 def _state_drift(said: Statement, whose: str, run: Run, drift: Difference | None, source: str) -> None:
     quantity = "lag" if whose == "ours" else "time of issue less due time"
+    replayer = f"{'Our replay' if whose == 'ours' else 'fio'} on the {tier_name(run.device)} tier"
     note = f"mean {quantity} of the last tenth of the requests less that of the first"
     _state_difference(said, f"{whose}.drift", drift, source, note)
     said.bound(
         f"no_drift_{whose}",
         source=OURS,
-        statement=f"{run.name}: the mean {quantity} of the last tenth of the requests is within {number(EQUAL_MS)} ms of that of "
+        statement=f"{replayer}: the mean {quantity} of the last tenth of the requests is within {number(EQUAL_MS)} ms of that of "
         "the first",
         verdict=drift_verdict(drift),
         evidence="too few requests" if drift is None else f"it is {_written(drift)} longer",
@@ -149,7 +151,8 @@ def _state_delay(said: Statement, results: Results, source: str) -> None:
     said.comparison(
         "time_lost_to_the_device",
         source=OURS,
-        statement=f"Effect of {slow.device} instead of {fast.device} on how late the same requests are issued",
+        statement=f"Effect of the {tier_name(slow.device)} tier instead of the {tier_name(fast.device)} tier on how late the "
+        "same requests are issued",
         verdict=delay_verdict(delay),
         evidence="there are no replays on two devices" if delay is None else f"on average {_written(delay)} later",
         effect="device.delay",

@@ -100,8 +100,8 @@ def _claim_paper(said: Statement, results: Results) -> None:
         "paper_model",
         source=CITED,
         statement=(
-            f"The real Copy-on-Update adds up to {number(theirs)} times what the cost model says (published), "
-            f"reached within a factor of {number(_AS_PUBLISHED)}"
+            f"The real Copy-on-Update adds up to {number(theirs)} times what the cost model says, "
+            f"within a factor of {number(_AS_PUBLISHED)}"
         ),
         verdict="not valid" if results.is_small or ratios.empty else "kept" if is_reached else "missed",
         evidence="; ".join([measured, *_obstacles(said, results)]),

@@ -36,6 +36,8 @@ class Results:
     slopes: Mapping[str, stats.Slope | None]
     orders: Mapping[str, stats.OrderEffect]
     """For each metric the effects of the epoch before and of the place in the life."""
+    reads_per_action: stats.Mean
+    """The device's reads for each action of the kind, over lives."""
 
     @property
     def action_metric(self) -> str:
@@ -45,8 +47,7 @@ class Results:
     @property
     def doses(self) -> list[str]:
         """The arms with a latency of their own, from the least."""
-        data = self.contrasts.data
-        return sorted((arm.arm for arm in data.arms if arm.role == "dose"), key=data.dose_ms)
+        return contrasts.dose_arms(self.contrasts, "dose")
 
 
 def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
@@ -70,30 +71,35 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
         margin=margin,
         seed=seed,
     )
-    doses = [arm.arm for arm in data.arms if arm.role == "dose"]
     return Results(
         contrasts=found,
         lives=lives,
         tick_metric=tick_metric,
         action=action,
         tau_s=tau_s,
-        bounds={
-            metric: stats.dose_bounds(
-                [(data.dose_ms(arm), found.outcome.contrasts[metric, arm]) for arm in doses], margin=found.margin
-            )
-            for metric in found.metrics
-        },
+        bounds=contrasts.dose_bounds(found, contrasts.dose_arms(found, "dose")),
         slopes={metric: _slope(found, metric) for metric in found.metrics},
         orders={metric: _order(found, metric) for metric in found.metrics},
+        reads_per_action=stats.over_lives([_reads_per_action(life, action) for life in lives], found.plan.alpha),
     )
 
 
 def dose_rows(found: contrasts.Contrasts, metric: str) -> pd.DataFrame:
     """Returns the epochs of both baselines and of the doses, with the realised latency of each."""
-    doses = [arm.arm for arm in found.data.arms if arm.role == "dose"]
-    arms = [found.baseline, found.roles.null, *doses]
+    arms = [found.baseline, found.roles.null, *contrasts.dose_arms(found, "dose")]
     rows = found.table[found.table["arm"].isin(arms)].dropna(subset=[metric])
     return rows.assign(latency_ms=rows["arm"].map(found.data.dose_ms))
+
+
+def _reads_per_action(life: LifeTables, action: str) -> float:
+    """Returns the reads that reached the device in the steady parts of a life's epochs, over the actions due in them."""
+    starts, ends = life.epochs["steady_ns"].to_numpy(), life.epochs["end_ns"].to_numpy()
+    requests, actions = life.device(), life.actions
+    counts = []
+    for moments in (requests.loc[requests["op"] == "read", "arrival_ns"], actions.loc[actions["action"] == action, "due_ns"]):
+        ordered = np.sort(moments.to_numpy())
+        counts.append(int((np.searchsorted(ordered, ends) - np.searchsorted(ordered, starts)).sum()))
+    return counts[0] / counts[1] if counts[1] else float("nan")
 
 
 def _slope(found: contrasts.Contrasts, metric: str) -> stats.Slope | None:

@@ -2,7 +2,6 @@
 
 from math import exp
 
-from tickdisk.numbers import number
 from tickdisk.report import contrasts
 from tickdisk.report.statement import OURS, Statement
 from tickdisk.report.switchback.compute import Results
@@ -41,6 +40,11 @@ def _state_counts(said: Statement, results: Results) -> None:
         note = f"failed, timed out, or later than {results.tau_s:g} s: they count as that"
         offered, late = (int(own[f"{results.action}_{part}"].sum()) for part in ("offered", "at_tau"))
         said.fact(name, late, "actions", n=offered, source=source, note=note)
+    reads, note = results.reads_per_action, "reads that reached the device, over the actions; walking players read as well"
+    name = f"reads_per_{results.action}"
+    said.fact(
+        name, reads.value, "reads", interval=(reads.low, reads.high), n=reads.n, source="device and actions tables", note=note
+    )
     requests = sum(life.manifest["requests"] for life in results.lives)
     said.fact("device_requests", requests, "requests", source="device tables")
 
@@ -69,23 +73,8 @@ def _state_effects(said: Statement, results: Results) -> None:
 
 
 def _state_dose(said: Statement, results: Results, metric: str) -> None:
-    """States up to which dose the metric is good, from which one it suffers, the slope beside, and the claim."""
-    found, bounds, slope = results.contrasts, results.bounds[metric], results.slopes[metric]
-    name, title, plan, data = contrasts.fact_name(metric), found.metrics[metric], found.plan, found.data
-    needed = max(plan.lives, plan.minimum)
-    few = [] if bounds.lives >= needed else [f"{bounds.lives} lives of the {needed} that a verdict needs"]
-    of_arms = [reason for arm in results.doses for reason in found.not_valid.get(arm, ())]
-    obstacles = [*(few or found.outcome.decision.controls[metric].reasons), *of_arms]
-    source = f"fixed-sequence tests over {bounds.lives} lives, one-sided at {plan.alpha:g}"
-    for key, value, note in (
-        ("good_up_to", bounds.good_up_to, f"largest latency at which the {title} is shown to stay within {found.margin:.0%}"),
-        (
-            "hurts_from",
-            bounds.hurts_from,
-            f"smallest latency from which the {title} is shown to be more than {found.margin:.0%} longer",
-        ),
-    ):
-        said.fact(f"{name}_{key}", None if obstacles else value, "ms", n=bounds.lives, source=source, note=note)
+    """States the slope of a metric, and the tests of its doses."""
+    found, slope, name = results.contrasts, results.slopes[metric], contrasts.fact_name(metric)
     said.fact(
         f"{name}_slope",
         None if slope is None else slope.per_ms,
@@ -93,30 +82,9 @@ def _state_dose(said: Statement, results: Results, metric: str) -> None:
         interval=None if slope is None else (slope.low, slope.high),
         n=None if slope is None else slope.lives,
         source="a line within each life, t test over lives",
-        note=f"{title}: rise for each ms of device latency; secondary, because slack hides the first milliseconds",
+        note=f"{found.metrics[metric]}: rise per ms of device latency; secondary, because slack hides the first milliseconds",
     )
-    least, most = (data.latency_ms(results.doses[end]) for end in (0, -1))
-    word = (
-        "different"
-        if bounds.hurts_from is not None
-        else "equivalent"
-        if bounds.good_up_to == data.dose_ms(results.doses[-1])
-        else "inconclusive"
-    )
-    good = "no latency is shown to be good" if bounds.good_up_to is None else f"good up to {number(bounds.good_up_to)} ms"
-    hurts = "none is shown to hurt" if bounds.hurts_from is None else f"hurts from {number(bounds.hurts_from)} ms"
-    reached = f"{good}, {hurts}, between them it is not known ({source})"
-    said.comparison(
-        f"dose_{name}",
-        source=OURS,
-        statement=f"Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
-        verdict="not valid" if obstacles else word,
-        evidence="; ".join([*(obstacles or [reached]), *found.caveats]),
-        effect=f"{name}_ratio.{results.doses[-1]}",
-        facts=[f"{name}_good_up_to", f"{name}_hurts_from", f"{name}_slope"],
-        n=bounds.lives,
-        counted="lives",
-    )
+    contrasts.state_doses(said, found, results.doses, results.bounds, metric, facts=[f"{name}_slope"])
 
 
 def _state_order(said: Statement, results: Results, metric: str) -> None:

@@ -1,0 +1,63 @@
+"""Tests of doses: up to which latency a metric is shown to be good, and from which one it is shown to suffer."""
+
+from collections.abc import Mapping, Sequence
+
+from tickdisk import stats
+from tickdisk.numbers import number
+from tickdisk.report.contrasts.compute import Contrasts
+from tickdisk.report.contrasts.state import fact_name
+from tickdisk.report.statement import OURS, Statement
+
+
+def dose_arms(found: Contrasts, role: str) -> list[str]:
+    """Returns the arms of a role, which have a latency of their own, from the least realised latency to the largest."""
+    return sorted((arm.arm for arm in found.data.arms if arm.role == role), key=found.data.dose_ms)
+
+
+def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds]:
+    """Returns for each metric what the fixed-sequence tests of these arms show, in ms of realised latency."""
+    return {
+        metric: stats.dose_bounds(
+            [(found.data.dose_ms(arm), found.outcome.contrasts[metric, arm]) for arm in arms], margin=found.margin
+        )
+        for metric in found.metrics
+    }
+
+
+def state_doses(
+    said: Statement,
+    found: Contrasts,
+    arms: Sequence[str],
+    bounds: Mapping[str, stats.Bounds],
+    metric: str,
+    *,
+    facts: Sequence[str],
+) -> None:
+    """States both bounds of a metric, and the claim about all doses; `facts` are further facts that the claim rests on."""
+    name, title, plan, data, found_bounds = fact_name(metric), found.metrics[metric], found.plan, found.data, bounds[metric]
+    good_up_to, hurts_from, lives = found_bounds.good_up_to, found_bounds.hurts_from, found_bounds.lives
+    needed = max(plan.lives, plan.minimum)
+    few = [] if lives >= needed else [f"{lives} lives of the {needed} that a verdict needs"]
+    of_arms = [reason for arm in arms for reason in found.not_valid.get(arm, ())]
+    obstacles = [*(few or found.outcome.decision.controls[metric].reasons), *of_arms]
+    source = f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g}"
+    for key, value, note in (
+        ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {found.margin:.0%}"),
+        ("hurts_from", hurts_from, f"smallest latency from which the {title} is shown to be more than {found.margin:.0%} longer"),
+    ):
+        said.fact(f"{name}_{key}", None if obstacles else value, "ms", n=lives, source=source, note=note)
+    word = "different" if hurts_from is not None else "equivalent" if good_up_to == data.dose_ms(arms[-1]) else "inconclusive"
+    good = "no latency is shown to be good" if good_up_to is None else f"good up to {number(good_up_to)} ms"
+    hurts = "none is shown to hurt" if hurts_from is None else f"hurts from {number(hurts_from)} ms"
+    least, most = (data.latency_ms(arms[end]) for end in (0, -1))
+    said.comparison(
+        f"dose_{name}",
+        source=OURS,
+        statement=f"Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
+        verdict="not valid" if obstacles else word,
+        evidence="; ".join([*(obstacles or [f"{good}, {hurts}, between them it is not known ({source})"]), *found.caveats]),
+        effect=f"{name}_ratio.{arms[-1]}",
+        facts=[f"{name}_good_up_to", f"{name}_hurts_from", *facts],
+        n=lives,
+        counted="lives",
+    )
