@@ -50,6 +50,8 @@ def _effects(
             name = f"{metric}_ratio.{arm}"
             said.fact(name, ratio, "ratio", interval=(ratio / 1.1, ratio * 1.1), n=8, source="lives")
             _comparison(said, f"{arm}.{metric}", verdict, name, n=4 if verdict == "not valid" else 8)
+        said.fact(f"{metric}_least_dose", 6.0, "ms", source="model")
+        said.fact(f"{metric}_least_dose_ratio", ratio, "ratio", interval=(ratio / 1.1, ratio * 1.1), n=8, source="lives")
         said.fact(f"{metric}_baseline", 113.0, "ms", interval=(109.0, 117.0), n=8, source="lives")
         for key, value in (("good_up_to", good), ("hurts_from", hurts)):
             said.fact(f"{metric}_{key}", value, "ms", n=8, source="tests of doses")

@@ -133,9 +133,9 @@ def test_quantiles_are_of_the_requests_after_the_ramp(known: Study[Results]) -> 
 
 def test_tables_and_figures_show_what_facts_state(known: Study[Results]) -> None:
     summary, fact = known.table("summary"), known.statement["sata_ssd.read_p99"]
-    assert summary.loc["sata_ssd", "read p99 (us)"] == with_interval(fact.value, fact.low, fact.high)
-    assert fact.text == f"{summary.loc['sata_ssd', 'read p99 (us)']} us"
-    assert summary.loc["sata_ssd_3000us", "read p99 (us)"] == "", "its floor was measured, and nothing else"
+    assert summary.loc["sata_ssd", "read p99 (µs)"] == with_interval(fact.value, fact.low, fact.high)
+    assert fact.text == f"{summary.loc['sata_ssd', 'read p99 (µs)']} µs"
+    assert summary.loc["sata_ssd_3000us", "read p99 (µs)"] == "", "its floor was measured, and nothing else"
     jobs = _jobs(known.results)
     drawn = jobs[(jobs["device"] == "sata_ssd") & (jobs["op"] == "read") & (jobs["depth"] == 1)]
     assert drawn["p99_us"].tolist() == [fact.value]
@@ -156,18 +156,18 @@ def test_a_capped_floor_says_so(known: Study[Results]) -> None:
 def test_acceptance_is_a_bound(known: Study[Results]) -> None:
     claims = {claim.statement: claim for claim in known.statement.claims if "acceptance" in claim.id}
     assert {statement: claim.verdict for statement, claim in claims.items()} == {
-        "sata_ssd, 4 KiB random read, queue depth 1: p50 is at most 5 us from nominal": "kept",
-        "sata_ssd, 4 KiB random write, queue depth 1: p50 is at most 5 us from nominal": "kept",
+        "sata_ssd, 4 KiB random read, queue depth 1: p50 is at most 5 µs from nominal": "kept",
+        "sata_ssd, 4 KiB random write, queue depth 1: p50 is at most 5 µs from nominal": "kept",
         "sata_ssd, 1 MiB sequential read, queue depth 16: the bandwidth is at most 3 % from nominal": "kept",
         "sata_ssd, 1 MiB sequential write, queue depth 16: the bandwidth is at most 3 % from nominal": "not valid",
-        "hdd, 4 KiB random read, queue depth 1: p50 is at most 180 us from nominal": "missed",
-        "hdd, 4 KiB random write, queue depth 1: p50 is at most 180 us from nominal": "missed",
+        "hdd, 4 KiB random read, queue depth 1: p50 is at most 180 µs from nominal": "missed",
+        "hdd, 4 KiB random write, queue depth 1: p50 is at most 180 µs from nominal": "missed",
         "hdd, 4 KiB random read, queue depth 32: requests per second are at least 90 % of nominal": "missed",
     }
     by_end = {statement.partition(", ")[2]: claim for statement, claim in claims.items()}
     slow = by_end["4 KiB random read, queue depth 32: requests per second are at least 90 % of nominal"]
     assert (slow.evidence, slow.effect, slow.n) == ("they are 70 % of it", "calibration.hdd.read_iops_depth_32", RAMP + KEPT)
-    loaded = by_end["4 KiB random write, queue depth 1: p50 is at most 180 us from nominal"]
+    loaded = by_end["4 KiB random write, queue depth 1: p50 is at most 180 µs from nominal"]
     assert loaded.evidence.endswith("the machine was under too much load")
 
 

@@ -17,6 +17,9 @@ import yaml
 from typer.main import get_command
 
 from tickdisk.cli import app
+from tickdisk.report.answers import answer
+from tickdisk.report.evidence import Evidence
+from tickdisk.report.tiers import tier_name
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -184,3 +187,14 @@ def test_what_is_cited_is_this_version() -> None:
     assert cited["version"] == project["version"]
     assert cited["license"] == project["license"]
     assert all(cited[key] for key in ("title", "abstract", "authors"))
+
+
+def test_what_the_readme_says_came_out_is_what_our_reference_says() -> None:
+    folder = ROOT / "data/reference/paper"
+    facts, claims, plan = (json.loads((folder / f"{name}.json").read_text()) for name in ("facts", "claims", "plan"))
+    studies: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
+    evidence = Evidence(facts, {claim["id"]: claim for claim in claims}, studies, {})
+    tiers = {tier_name(name): tier["read_latency_ns"] / 1e6 for name, tier in plan["tiers"].items()}
+    advice = answer(evidence, "Luanti", tiers, facts["setup.margin"]["value"]).advice
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"our run at paper scale: {advice[0].lower()}{advice[1:]}" in text

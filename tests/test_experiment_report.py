@@ -330,6 +330,32 @@ def test_an_arm_whose_latency_hardly_any_request_met_says_so(tmp_path: Path) -> 
     assert study.table("manipulation").loc["latency_6ms", "tried"] == "yes"
 
 
+def test_reads_are_counted_for_each_action_and_late_replies_are_told(tmp_path: Path) -> None:
+    def late(_: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        epochs, device = made["epochs"], made["device"]
+        cut_ns = np.repeat((epochs["steady_ns"] - epochs["start_ns"]).to_numpy(), REQUESTS)
+        device = device.assign(op=["read", "write"] * (len(device) // 2), arrival_ns=device["arrival_ns"] + cut_ns)
+        made["device"] = device.assign(replied_ns=device["nominal_ns"] + 2_000_000)
+        return made
+
+    study = _switchback(_runs(tmp_path, "switchback", tables=late))
+    life = study.results.lives[0]
+    analysed_s = (life.epochs["end_ns"] - life.epochs["steady_ns"]) / SECOND
+    # Half of the requests are reads. A teleport is due every half second of the analysed part, but for its last half.
+    teleports = int(np.ceil(analysed_s / 0.5 - 1).sum())
+    assert study.statement["reads_per_teleport"].value == pytest.approx(REQUESTS / 2 * len(life.epochs) / teleports)
+    assert study.statement["reads_per_teleport"].n == len(study.results.lives)
+    assert study.statement["request_late_p99"].value == pytest.approx(2.0)
+
+
+def test_a_burst_of_joins_has_its_place_in_the_sizing_table(tmp_path: Path) -> None:
+    study = _join_burst(_runs(tmp_path, "join_burst"))
+    # Of 100.5 ms at the baseline, 30 % more at 6 ms and 60 % more at 12 ms.
+    assert study.statement["gap_mean_good_up_to"].value is None
+    assert study.statement["gap_mean_hurts_from"].value == pytest.approx(6.0 + REALISED_MS)
+    assert _verdicts(study)["dose_gap_mean"] == "different"
+
+
 def test_lives_that_respond_differently_widen_the_interval(tmp_path: Path) -> None:
     alike = _switchback(_runs(tmp_path / "alike", "switchback"))
     differ = _switchback(

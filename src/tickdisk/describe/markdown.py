@@ -38,8 +38,10 @@ _HEAD = """\
 # Data
 
 This page describes every table and every JSON file that Tickdisk writes. It is for a researcher who wants to use the recorded
-data. `tickdisk describe` prints it from the types in the code, so please change the descriptions in `src/tickdisk/describe` and
-not this page. [results/README.md](../results/README.md) is a shorter list of the files.
+data. The project comes without recordings: `make paper` makes them. Of our own runs it has the facts, the claims and the plans,
+in `data/reference`. Data and code have the MIT licence. `tickdisk describe` prints this page from the types in the code, so
+please change the descriptions in `src/tickdisk/describe` and not the page. [results/README.md](../results/README.md) is a shorter
+list of the files.
 
 ## How to read the data
 - A table is a Parquet file, and pandas reads it with `read_parquet`. Columns have the types that are stated here. Tables of
@@ -54,7 +56,9 @@ not this page. [results/README.md](../results/README.md) is a shorter list of th
 
 ## An example with pandas
 This example compares the arms of one server life by the time from the start of a tick to the start of the next. A tick belongs
-to the epoch in whose analysed part it starts. `results/plan.json` says which cell belongs to which experiment.
+to the epoch in whose analysed part it starts. Replace CELL and LIFE: `results/plan.json` says which cell belongs to which
+experiment, and the one life of a cell of the switchback is named `life`. `block` counts from 0 there, and from 1 in what
+commands print.
 """
 
 

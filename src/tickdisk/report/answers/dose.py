@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.numbers import number, percent
+from tickdisk.report.answers.effect import listed
 from tickdisk.report.evidence import Evidence
 
 METRICS = {
@@ -41,6 +42,8 @@ class Row:
     """The metric at the baseline's latency."""
     effect: str
     """The effect of the largest dose, with its interval."""
+    least: str
+    """The effect of the smallest dose, with its interval."""
     good_up_to_ms: float | None
     """The latency of `good_up_to` as a number; null where none is shown to be good, or nothing is decided."""
     suffers_from_ms: float | None
@@ -61,9 +64,10 @@ def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[
     study, _, metric = name.partition(".")
     claim = evidence.claims[f"{study}.dose_{metric}"]
     effect = f"{evidence.facts[claim['effect']]['text']} at {_dose(evidence, claim['effect'])}"
+    least = f"{evidence.text(f'{name}_least_dose_ratio')} times as long at {evidence.short(f'{name}_least_dose')}"
     baseline, nothing = evidence.short(f"{name}_baseline"), NOT_DECIDED
     if claim["verdict"] == "not valid":
-        return Row(server, study, title, nothing, nothing, nothing, baseline, effect, None, None, is_decided=False)
+        return Row(server, study, title, nothing, nothing, nothing, baseline, effect, least, None, None, is_decided=False)
     good, hurts = evidence.value(f"{name}_good_up_to"), evidence.value(f"{name}_hurts_from")
     return Row(
         server,
@@ -74,6 +78,7 @@ def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[
         _disk(None if good is None else _nominal_ms(evidence, study, good), hurts, tiers),
         baseline,
         effect,
+        least,
         good,
         hurts,
         is_decided=True,
@@ -119,12 +124,13 @@ def of_the_strictest(rows: Sequence[Row], margin: float) -> str:
     if undecided:
         return undecided
     within, decided = f"within {percent(margin)} of its baseline", [row for row in play if row.is_decided]
+    within_all = f"within {percent(margin)} of {'its baseline' if len(play) == 1 else 'their baselines'}"
     good = min(decided, key=lambda row: row.good_up_to_ms or 0.0)
     hurt = min(decided, key=lambda row: float("inf") if row.suffers_from_ms is None else row.suffers_from_ms)
     first = (
         f"No latency that was tried is shown to keep the {good.metric} {within}"
         if good.good_up_to_ms is None
-        else f"While players play, latencies of up to {good.good_up_to} are shown to keep every metric {within}"
+        else f"While players play, latencies of up to {good.good_up_to} are shown to keep {_metrics(play)} {within_all}"
     )
     second = (
         "and no metric is shown to exceed that at any"
@@ -134,7 +140,7 @@ def of_the_strictest(rows: Sequence[Row], margin: float) -> str:
     return f"{first}, {second}."
 
 
-def of_the_burst(rows: Sequence[Row], margin: float) -> str:
+def of_the_burst(rows: Sequence[Row]) -> str:
     """Returns one sentence about a burst of joins; empty where its experiment decides nothing."""
     burst = [row for row in rows if row.study != PLAY]
     if not burst:
@@ -143,7 +149,14 @@ def of_the_burst(rows: Sequence[Row], margin: float) -> str:
     if not hurt:
         return ""
     first = min(hurt, key=lambda row: row.suffers_from_ms or 0.0)
-    return f"When all players join at once, the {first.metric} grows by more than {percent(margin)} from {first.suffers_from} on."
+    return (
+        f"When all players join at once, the {first.metric} suffers from {first.suffers_from} on: it is {first.least}, the least "
+        "latency that was tried there."
+    )
+
+
+def _metrics(rows: Sequence[Row]) -> str:
+    return listed([f"the {row.metric}" for row in rows])
 
 
 def _undecided(play: Sequence[Row]) -> str:

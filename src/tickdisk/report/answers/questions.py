@@ -72,9 +72,9 @@ def _device(context: Context) -> str:
         held, judged = int(evidence.value(f"calibration.faithful.{name}") or 0), evidence.n(f"calibration.faithful.{name}")
         said.append(
             {
-                "kept": f"The {title} of the emulated devices' latencies keeps its bound at all of the {judged} points judged.",
-                "missed": f"The {title} of the emulated devices' latencies keeps its bound at {held} of {judged} points only.",
-            }.get(verdict, f"Whether the {title} of the emulated devices' latencies keeps its bound could not be judged here.")
+                "kept": f"The emulated devices keep the bound on their {title} at all of the {judged} points judged.",
+                "missed": f"The emulated devices keep the bound on their {title} at {held} of {judged} points only.",
+            }.get(verdict, f"Whether the emulated devices keep the bound on their {title} could not be judged here.")
         )
     return " ".join(said)
 
@@ -92,7 +92,7 @@ def _storage(context: Context) -> str:
         return said
     return (
         f"{said} A table of what each routine costs predicts the requests per minute of captured lives that it was not fitted to "
-        f"with an error of {evidence.text('accesses.model.held_out_error')}."
+        f"with a mean error of {evidence.text('accesses.model.held_out_error')}."
     )
 
 
@@ -109,13 +109,11 @@ def _effects(context: Context) -> str:
 
 
 def _latency(context: Context) -> str:
-    return _joined(
-        _effects(context), of_each_metric(context.sizing, context.margin), of_the_burst(context.sizing, context.margin)
-    )
+    return _joined(_effects(context), of_each_metric(context.sizing, context.margin), of_the_burst(context.sizing))
 
 
 def _advice(context: Context) -> str:
-    return _joined(of_the_strictest(context.sizing, context.margin), of_the_burst(context.sizing, context.margin))
+    return _joined(of_the_strictest(context.sizing, context.margin), of_the_burst(context.sizing))
 
 
 def _joined(*sentences: str) -> str:
@@ -159,11 +157,11 @@ def _replay(context: Context) -> str:
     claim = evidence.claims["replay.lag"]
     lag, streams = evidence.short(claim["effect"]), evidence.short("replay.streams")
     on_time = {
-        "kept": f"99 % of the requests that are made again are issued within {lag} of their time, over {streams}.",
+        "kept": f"The replayer itself delays 99 % of them by at most {lag}, over {streams}.",
         "missed": f"The replay is late: the 99th percentile of its lag is {lag}, over {streams}.",
     }.get(str(claim["verdict"]), f"The 99th percentile of their lag is {lag}, which does not settle whether its bound is kept.")
     slower = context.verdict("replay.time_lost_to_the_device")
-    delayed = f"On the slowest device they are issued {evidence.text('replay.device.delay')} later on average."
+    delayed = f"On the slower of two devices they are issued {evidence.text('replay.device.delay')} later on average."
     return _joined(whole, on_time, delayed if slower == "different" else "")
 
 
@@ -204,7 +202,7 @@ def _advised(context: Context, game: str, method: str) -> str:
 QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
     "device": ("Does the emulated device do what it says?", _device),
     "storage": ("What does a server ask of its storage?", _storage),
-    "latency": ("Does storage latency reach ticks and players, and from where on?", _latency),
+    "latency": ("Does storage latency reach ticks and players, and from what latency on?", _latency),
     "blame": ("Which request made which tick late?", _blame),
     "replay": ("Do captured requests behave the same elsewhere?", _replay),
     "saving": ("How should a game save its state?", _saving),

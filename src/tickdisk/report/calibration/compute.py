@@ -225,7 +225,7 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
     told = sum(point.p99_is_near is not None for point in held)
     return {
         "p50": Judged(
-            calibrate.P50_LIMIT,
+            calibrate.P50_LIMIT.replace(" us", " µs"),
             sum(p50),
             len(p50),
             0,
@@ -235,7 +235,7 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
             verdict_of_points(p50, len(held)),
         ),
         "p99": Judged(
-            calibrate.P99_LIMIT,
+            calibrate.P99_LIMIT.replace(" us", " µs"),
             sum(p99),
             len(p99),
             untold,

@@ -131,7 +131,7 @@ def _phrase(each: Acceptance) -> tuple[str, str, str]:
     result, limit, value = each.job.result, each.line["limit"], each.line["value"]
     what = f"{each.job.device.name}, {each.job.words}"
     if result.compared == "p50_ns":
-        return f"{what}: p50 is at most {number(limit)} us from nominal", f"p50 is {number(value)} us from it", f"{result.op}_p50"
+        return f"{what}: p50 is at most {number(limit)} µs from nominal", f"p50 is {number(value)} µs from it", f"{result.op}_p50"
     if result.compared == "iops":
         return (
             f"{what}: requests per second are at least {percent(limit)} of nominal",

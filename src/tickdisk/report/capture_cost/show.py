@@ -17,7 +17,7 @@ def micro(results: Results) -> Any:
     rows = results.micro.rename(columns={"tool": "arm", "round": "life"})
     rows["us_per_pread"] = rows["ns_per_pread"] / 1000
     title = "time of a 4 KiB pread from memory"
-    return plot.paired_dots(rows, "us_per_pread", title=title, order=_TOOLS, unit="us", what="tools", within="round")
+    return plot.paired_dots(rows, "us_per_pread", title=title, order=_TOOLS, unit="µs", what="tools", within="round")
 
 
 def busy(results: Results) -> Any:

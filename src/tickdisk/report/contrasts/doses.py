@@ -46,6 +46,13 @@ def state_doses(
         ("hurts_from", hurts_from, f"smallest latency from which the {title} is shown to be more than {found.margin:.0%} longer"),
     ):
         said.fact(f"{name}_{key}", None if obstacles else value, "ms", n=lives, source=source, note=note)
+    smallest = found.outcome.contrasts[metric, arms[0]]
+    note = f"{title}: effect of {data.latency_ms(arms[0]):g} ms, the smallest dose"
+    ends = (smallest.low, smallest.high)
+    said.fact(f"{name}_least_dose_ratio", smallest.ratio, "ratio", interval=ends, n=smallest.n, source=source, note=note)
+    said.fact(
+        f"{name}_least_dose", data.latency_ms(arms[0]), "ms", source="device models", note="the smallest dose that was tried"
+    )
     word = "different" if hurts_from is not None else "equivalent" if good_up_to == data.dose_ms(arms[-1]) else "inconclusive"
     good = "no latency is shown to be good" if good_up_to is None else f"good up to {number(good_up_to)} ms"
     hurts = "none is shown to hurt" if hurts_from is None else f"hurts from {number(hurts_from)} ms"

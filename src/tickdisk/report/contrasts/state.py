@@ -9,6 +9,7 @@ from tickdisk.numbers import with_interval
 from tickdisk.report.contrasts.compute import Contrasts
 from tickdisk.report.statement import OURS, Finding, Statement
 
+_LATE = "99th percentile of the time from the moment at which the model answers a request to its reply"
 _SCAN = "one of a scan (Benjamini-Hochberg)"
 CONTROL_WORDS = {
     "ticks": "Effect of a known delay of {delay} ms in the tick on the {metric} (positive control)",
@@ -101,11 +102,11 @@ def _state_requests(said: Statement, found: Contrasts) -> None:
         note, source = "median over lives of the device's log; the check that the arm was put to the test", f"{len(own)} epochs"
         said.fact(f"requests.{arm}", float(own["requests"].median()), "requests", n=len(own), source=source, note=note)
         said.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
+        late_ms, words = float(own["late_p99_ms"].median()), f"{_LATE}, median over lives"
+        said.fact(f"request_late_p99.{arm}", late_ms, "ms", n=len(own), source=source, note=words)
     late = found.requests.groupby("arm", sort=False)["late_p99_ms"].median()
-    note = (
-        "99th percentile of the time from the model's answer to the reply, median over lives, of the arm in which it is longest"
-    )
-    said.fact("request_late_p99", float(late.max()), "ms", n=len(found.requests), source="device tables", note=note)
+    words = f"{_LATE}, in the arm in which it is longest"
+    said.fact("request_late_p99", float(late.max()), "ms", n=len(found.requests), source="device tables", note=words)
 
 
 def state_controls(said: Statement, found: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:

@@ -47,6 +47,14 @@ class Results:
         return self.data.latency_ms(self.data.role("baseline"))
 
     @property
+    def untouched(self) -> pd.DataFrame:
+        """The captured ticks that no injected stall touched, with life: their place in `blames`; the latest come first."""
+        ticks = [
+            one.ticks[~blame.overlapping(one.ticks, injections(one))].assign(life=life) for life, one in enumerate(self.blames)
+        ]
+        return pd.concat(ticks).sort_values("late_ns", ascending=False, kind="stable")
+
+    @property
     def knows_files(self) -> bool:
         """Whether every life's evidence says of which file a device's request is."""
         return all(one.evidence.knows_files for one in self.blames)
@@ -89,6 +97,12 @@ def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | 
         stalls=_count(checks),
         actions=pd.concat([blame.blame_actions(one) for one in blames], ignore_index=True),
     )
+
+
+def injections(one: blame.Blame) -> pd.DataFrame:
+    """Returns start_ns and end_ns of the injected stalls of a life; no row if there were none."""
+    found = one.evidence.injections
+    return pd.DataFrame({"start_ns": [], "end_ns": []}) if found is None else found
 
 
 def _named(one: blame.Blame) -> blame.Blame:

@@ -90,11 +90,10 @@ def timeline(results: Results) -> Any:
 
 def worst_tick(results: Results) -> Any:
     """Returns the time around the latest tick that no injected stall touched."""
-    untouched = [one.ticks[~blame.overlapping(one.ticks, _injections(one))] for one in results.blames]
-    late = pd.concat([ticks.assign(life=life) for life, ticks in enumerate(untouched)])
-    if late.empty:
+    untouched = results.untouched
+    if untouched.empty:
         raise TickdiskError("an injected stall touched every captured tick; run the experiment with fewer stalls")
-    return _around(results, late.iloc[int(late["late_ns"].to_numpy().argmax())], "Around the latest tick")
+    return _around(results, untouched.iloc[0], "Around the latest tick")
 
 
 def stalled_tick(results: Results) -> Any:
@@ -130,8 +129,8 @@ def late_shares(results: Results) -> Any:
 
 
 def paper_shares(results: Results) -> Any:
-    """Returns what explains late time for the paper, by cause and by file."""
-    rows = _late(results, ("cause", "file"))
+    """Returns what explains late time for the paper, by cause and by what the server did meanwhile."""
+    rows = _late(results, ("cause", "routine"))
     return plot.paper.shares(rows.assign(group=rows["by"]))
 
 
@@ -179,11 +178,6 @@ def _timeline(one: blame.Blame, start_ns: int, end_ns: int, heading: str, said: 
         heading=heading,
         notes=textwrap.wrap(said, _LINE),
     )
-
-
-def _injections(one: blame.Blame) -> pd.DataFrame:
-    found = one.evidence.injections
-    return pd.DataFrame({"start_ns": [], "end_ns": []}) if found is None else found
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

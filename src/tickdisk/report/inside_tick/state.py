@@ -16,6 +16,8 @@ from tickdisk.report.statement import OURS, Statement
 STALLS = 20
 """So many injected stalls of a kind decide whether blame can be trusted."""
 _NAMED_SHARE = 0.95
+_EXAMPLES = 3
+"""So many of the latest ticks are told in words."""
 _NO_FILES = "here nothing says of which file a device's request is: that takes ext4 or xfs on backend fuse"
 _OF = {"late": "the late time", "busy": "the time in which the tick thread was not asleep"}
 _STALL_NOTES = {
@@ -63,6 +65,12 @@ def _state_counts(said: Statement, results: Results) -> None:
     said.fact("uncaptured_ticks", sum(one.uncaptured for one in results.blames), "ticks", source=source)
     slow = int(ticks["slow"].sum())
     said.fact("slow_ticks", slow, "ticks", n=len(ticks), source=source, note=f"gap over {number(blame.SLOW)} budgets")
+    untouched = results.untouched
+    note = "of those that no injected stall touched"
+    said.fact("untouched_slow_ticks", int(untouched["slow"].sum()), "ticks", n=len(untouched), source=source, note=note)
+    for place, tick in enumerate(untouched.head(_EXAMPLES).to_dict("records"), start=1):
+        words = blame.explain(results.blames[int(tick["life"])], int(tick["tick"]))
+        said.word(f"latest.{place}", f"{words[:1].upper()}{words[1:]}.", source=source, note="the latest ticks, in words")
     late_s = float(ticks["late_ns"].sum() / 1e9)
     said.fact("late", late_s, "s", n=len(ticks), source=source, note="over the budget")
     for name in ("requests", "waits"):
