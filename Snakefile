@@ -63,4 +63,7 @@ rule all:
         "results/paper.pdf",
         "results/index.html",
         "results/checked.json",
+        "results/comparison.json",
+        EVIDENCE_FILES,
+        NOTEBOOK_PRODUCTS,
     localrule: True

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_trace import requests_table, row
+from replay_trace import ROOT, requests_table, row
 from typer.testing import CliRunner
 
 from tickdisk import device, replay, table
@@ -84,7 +84,10 @@ def test_wrong_steps_are_refused(wrong: dict[str, list[int]]) -> None:
 
 
 def test_a_simulated_replay_charges_what_reaches_the_device() -> None:
-    """Each time follows by hand: reads 100, writes 200, flushes 1000 ns; a page is read once and written when it is synced."""
+    """Each time follows by hand: reads 100, writes 200, flushes 1000 ns; a page is read once and written when it is synced.
+
+    The first fsync writes the data (200), the journal (200), flushes (1000), writes the commit (200) and flushes (1000).
+    """
     model = DeviceModel(name="slow", read_latency_ns=100, write_latency_ns=200, flush_latency_ns=1000)
     place = {"offset": 0, "length": 8192}
     rows = [
@@ -100,10 +103,37 @@ def test_a_simulated_replay_charges_what_reaches_the_device() -> None:
     ]
     planned = replay.plan(requests_table(rows))
     timings = replay.issue_simulated(planned, model).timings
-    assert timings["issued_ns"].tolist() == [0, 10, 110, 50, 300, 1500, 5000, 5500, 5600]
-    assert timings["completed_ns"].tolist() == [0, 110, 110, 50, 1500, 2500, 5100, 5500, 5600]
+    assert timings["issued_ns"].tolist() == [0, 10, 110, 50, 300, 2900, 5000, 5500, 5600]
+    assert timings["completed_ns"].tolist() == [0, 110, 110, 50, 2900, 3900, 5100, 5500, 5600]
     assert timings["lag_ns"].tolist() == [0] * 9
-    assert timings["lost_ns"].clip(lower=0).tolist() == [0, 0, 90, 0, 0, 1190, 0, 0, 0]
+    assert timings["lost_ns"].clip(lower=0).tolist() == [0, 0, 90, 0, 0, 2590, 0, 0, 0]
+
+
+def test_a_sync_commits_the_journal_only_for_what_it_must_keep() -> None:
+    """Reads take 1, writes 10, flushes 100 ns: a commit is 10 + 100 + 10 + 100, a plain flush 100, and data 10."""
+    model = DeviceModel(name="slow", read_latency_ns=1, write_latency_ns=10, flush_latency_ns=100)
+    page = {"offset": 0, "length": 4096}
+    steps = [
+        (row(1, 0, "read", "a", 4096, **page), 1),
+        (row(1, 1, "write", "a", 4096, **page), 0),
+        (row(1, 2, "sync", "a", call="fdatasync"), 10 + 100),  # the same size: its times can wait
+        (row(1, 3, "sync", "a", call="fsync"), 220),  # its times
+        (row(1, 4, "write", "a", 4096, offset=4096, length=4096), 0),
+        (row(1, 5, "sync", "a", call="fdatasync"), 10 + 220),  # its size
+        (row(1, 6, "sync", "a", call="fdatasync"), 100),
+        (row(1, 7, "write", "b", 4096, **page), 0),
+        (row(1, 8, "sync", "b", call="fdatasync"), 10 + 220),  # a new file
+        (row(1, 9, "unlink", "b"), 0),
+        (row(1, 10, "sync", "", call="fsync"), 220),  # the folder
+        (row(1, 11, "sync", "", call="fsync"), 100),
+        (row(1, 12, "truncate", "a", length=4096), 0),
+        (row(1, 13, "write", "a", 4096, **page), 0),
+        (row(1, 14, "sync", "", call="sync"), 10 + 220),
+        (row(1, 15, "sync", "a", call="fsync"), 100),  # all of it is in the last commit
+    ]
+    planned = replay.plan(requests_table([request for request, _ in steps]), root=ROOT)
+    timings = replay.issue_simulated(planned, model).timings
+    assert (timings["completed_ns"] - timings["issued_ns"]).tolist() == [ns for _, ns in steps]
 
 
 def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:

@@ -161,15 +161,21 @@ def test_a_person_who_is_not_root_gets_a_tree(machine: Machine) -> None:
     assert backend_check(other).detail.startswith("tree runs unless another is named; fuse does not: it needs root")
 
 
-@pytest.mark.parametrize("count", [1, 12, 60])
-def test_the_screen_is_one_screen_and_keeps_what_is_missing(count: int) -> None:
-    fine = [Check(f"fine {number}", "ok", "word " * 60) for number in range(count)]
-    lost = [Check("lost", "missing", "word " * 60, ("b", "a")), Check("half", "limited", "x" * 300, ("b",))]
-    lines = render([*fine, *lost]).splitlines()
-    assert len(lines) <= 24
-    assert max(map(len, lines)) <= 100
-    assert sum(line.startswith(("MISSING  lost", "limited  half")) for line in lines) == 2
+@pytest.mark.parametrize("columns", [None, 72, 100, 200])
+def test_rows_are_whole_in_a_file_and_wrapped_on_a_terminal(columns: int | None) -> None:
+    checks = [
+        Check("fine", "ok", "word " * 60),
+        Check("lost", "missing", "word " * 60, ("b", "a")),
+        Check("half", "limited", "x" * 30, ("b",)),
+    ]
+    lines = render(checks, columns).splitlines()
+    assert " ".join(" ".join(lines).split()).count("word") == 120, "nothing is cut"
+    assert sum(line.startswith(("ok       fine", "MISSING  lost", "limited  half")) for line in lines) == 3
     assert lines[-2:] == ["for the rest: apt-get install a b", "`make paper` cannot run here: lost"]
+    if columns is None:
+        assert len(lines) == 5
+    else:
+        assert max(map(len, lines)) <= columns
 
 
 def devices(folder: Path) -> Path:

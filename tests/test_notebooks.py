@@ -63,3 +63,42 @@ def test_an_unknown_papermill_parameter_is_an_error(path: Path, tmp_path: Path) 
         papermill.execute_notebook(
             path, tmp_path / "out.ipynb", parameters={"no_such_name": 1}, progress_bar=False, log_output=False
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("margin", "0.1"),
+        ("margin", True),
+        ("margin", float("nan")),
+        ("margin", -0.5),
+        ("margin", 0),
+        ("margin", 1.5),
+        ("margin", "null"),
+        ("margin", "[0.1]"),
+        ("margin", [0.1, 0.2]),
+        ("bootstrap_samples", 0),
+        ("bootstrap_samples", 1e3),
+        ("bootstrap_samples", "1e3"),
+        ("seed", -1),
+        ("seed", 2**70),
+        ("seed", True),
+        ("tick_metric", "gap_p99_ms"),
+        ("tick_metric", "life"),
+        ("tick_metric", None),
+        ("action", "join"),
+        ("plan", None),
+        ("runs", 3),
+    ],
+)
+def test_a_parameter_of_another_type_or_range_is_one_sentence_that_names_it(name: str, value: object) -> None:
+    with pytest.raises(TickdiskError) as raised:
+        parameters.check_values(**{name: value})
+    said = str(raised.value)
+    assert said.startswith(f"parameter {name} is {value!r}, and must be ")
+    assert "\n" not in said
+
+
+def test_planned_and_common_values_are_fine() -> None:
+    parameters.check_values(margin=None, seed=None, bootstrap_samples=None, tick_metric="gap_max_ms", action="teleport", plan="p.json")
+    parameters.check_values(margin=0.1, seed=0, bootstrap_samples=500, tick_metric="gap_p95_ms", action="dig")

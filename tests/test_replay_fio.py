@@ -51,6 +51,34 @@ def test_a_plan_without_reads_and_writes_is_none_for_fio(tmp_path: Path) -> None
         replay.replay_by_fio(planned, tmp_path / "target", tmp_path / "fio")
 
 
+def test_names_with_blanks_get_others_and_nothing_else_changes(tmp_path: Path) -> None:
+    rows = [
+        row(1, 0, "read", "my world/map.sqlite", 4096, offset=0, length=4096),
+        row(1, 1_000_000, "write", "my_world/map.sqlite", 4096, offset=0, length=4096),
+        row(1, 2_000_000, "read", "plain", 4096, offset=0, length=4096),
+    ]
+    requests = requests_table(rows)
+    table.write("requests", tmp_path / "requests.parquet", requests)
+    planned, renamed = replay.without_blanks(replay.plan(requests))
+    assert renamed == {"my world": "my_world_2", "my world/map.sqlite": "my_world_map.sqlite"} or len(renamed) == 2
+    assert not any(" " in name for name in {*planned.requests["file"], *planned.folders, *planned.beginning.sizes})
+    assert planned.requests["file"].nunique() == 3
+    words = ["replay", tmp_path / "requests.parquet", tmp_path / "target", "--for-fio", tmp_path / "fio"]
+    done = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
+    assert "3 requests of 1 streams" in done.stdout
+    assert "  renamed   my world/map.sqlite to " in done.stdout
+    process.run(["fio", str(tmp_path / "fio/replay.fio")])
+
+
+def test_a_replay_by_fio_that_would_leave_out_nearly_all_is_refused(tmp_path: Path) -> None:
+    rows = [row(1, at, "sync", "shared", call="sync") for at in range(0, 900, 100)]
+    rows.append(row(1, 1000, "read", "shared", 4096, offset=0, length=4096))
+    planned = replay.plan(requests_table(rows))
+    with pytest.raises(TickdiskError, match=r"could replay only 1 of 10 reads, writes and syncs \(9 neither read"):
+        replay.write_for_fio(planned, tmp_path / "target", tmp_path / "fio")
+    assert not (tmp_path / "fio").exists()
+
+
 def test_fio_fails_in_one_sentence(tmp_path: Path) -> None:
     planned = replay.plan(requests_table([row(1, 0, "read", "shared", 4096, offset=0, length=4096)]))
     target = prepared(planned, tmp_path / "target")

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from replay_trace import ROOT, made_by_hand
+from replay_trace import ROOT, made_by_hand, requests_table, row
 
 from tickdisk import device, replay, table
 from tickdisk.report import replay as replay_study
@@ -76,3 +76,33 @@ def test_by_hand(captured: Path, tmp_path: Path) -> None:
     assert replayed == len(timings)
     assert (again.returncode, "is not empty" in again.stderr) == (2, True)
     assert replay.plan(replay.load_capture(captured), seconds=1).root == ROOT
+
+
+def test_what_is_computed_is_what_the_emulated_device_takes(tmp_path: Path) -> None:
+    """Syncs of every kind on ext4, far apart, so that each meets an idle device: the sums agree within a quarter."""
+    step_ns, rows = 120_000_000, [row(1, 0, "read", "map", 1 << 20, offset=0, length=1 << 20)]
+    for number in range(24):
+        at_ns = (number + 1) * step_ns
+        match number % 4:
+            case 0 | 1:  # within the file
+                rows.append(row(1, at_ns, "write", "map", 4096, offset=4096 * number, length=4096))
+                rows.append(row(1, at_ns + 1000, "sync", "map", call="fdatasync" if number % 4 else "fsync"))
+            case 2:  # the file grows
+                rows.append(row(1, at_ns, "write", "log", 4096, offset=4096 * number, length=4096))
+                rows.append(row(1, at_ns + 1000, "sync", "log", call="fdatasync"))
+            case 3:  # as SQLite ends a transaction
+                rows.append(row(1, at_ns, "write", "map-journal", 4096, offset=0, length=4096))
+                rows.append(row(1, at_ns + 1000, "sync", "map-journal", call="fdatasync"))
+                rows.append(row(1, at_ns + 2000, "unlink", "map-journal"))
+                rows.append(row(1, at_ns + 3000, "sync", "", call="fsync"))
+    planned = replay.plan(requests_table(rows), root=ROOT)
+    slow = model("slow", 6_000_000)
+    computed = replay.costs(replay.issue_simulated(planned, slow).timings)
+    with device.up(slow, size_bytes=128 << 20, floor_ns=100_000) as disk:
+        target = disk.mount_point / "replay"
+        replay.prepare(planned, target)
+        disk.remount()
+        measured = replay.costs(replay.issue(planned, target).timings)
+    assert measured.loc["sync", "requests"] == computed.loc["sync", "requests"] == 30
+    for column in ("here_total_ms", "here_p50_ms"):
+        assert computed.loc["sync", column] == pytest.approx(measured.loc["sync", column], rel=0.25), measured.to_string()

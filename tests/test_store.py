@@ -11,11 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from tickdisk._native import World
 from tickdisk.checkpoint import State, ZipfTrace
+from tickdisk.cli import app
 from tickdisk.errors import TickdiskError
-from tickdisk.store import ALGORITHMS, Killer, Refused, Setting, campaign, live, recover, started, verify
+from tickdisk.store import ALGORITHMS, Killer, Refused, Setting, campaign, cells_in, live, recover, started, verify
 
 SMALL = ZipfTrace(500, 0.5, state=State(rows=1_283, columns=10))
 """101 objects, of which the last is not full."""
@@ -177,3 +179,40 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     (setting.folder / "actions-000000000001.log").unlink(missing_ok=True)
     with pytest.raises(Refused, match=r"begins with tick \d+, and the last before it is 0"):
         recover(setting.folder, setting.cells)
+
+
+def test_a_store_says_its_own_size_and_a_folder_without_one_says_so(tmp_path: Path) -> None:
+    setting = Setting("hourglass", tmp_path / "store", SMALL, ticks=60, tick_hz=0)
+    while not list(setting.folder.glob("*.head")):
+        live(setting)
+    assert cells_in(setting.folder) == cells_in(setting.folder, setting.cells) == 101 * 128
+    call = CliRunner().invoke
+    for command in ("recover", "verify"):
+        done = call(app, ["checkpoint", command, str(setting.folder)])
+        assert done.exit_code == 0, done.output
+    for rows, words in ((1_000_000, "has a state of 12,928 cells, not of 10,000,000; leave --rows out"),):
+        with pytest.raises(Refused, match=words):
+            call(app, ["checkpoint", "verify", str(setting.folder), "--rows", str(rows)], catch_exceptions=False)
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    (pictures / "holiday.jpg").write_bytes(b"x")
+    (tmp_path / "empty").mkdir()
+    for folder, words in (("pictures", "has no store"), ("empty", "has no store"), ("nowhere", "does not exist")):
+        for command in ("recover", "verify"):
+            with pytest.raises(Refused, match=words):
+                call(app, ["checkpoint", command, str(tmp_path / folder)], catch_exceptions=False)
+
+
+def test_a_store_without_a_whole_checkpoint_asks_for_its_size(tmp_path: Path) -> None:
+    (tmp_path / "actions-000000000001.log").write_bytes(b"")
+    with pytest.raises(Refused, match="no whole checkpoint that says how large the state is; give --rows"):
+        cells_in(tmp_path)
+    assert cells_in(tmp_path, 640) == 640
+    (tmp_path / "image-0.head").write_bytes(b"damaged")
+    with pytest.raises(Refused, match="give --rows"):
+        cells_in(tmp_path)
+
+
+def test_advice_for_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match="nowhere does not exist; create a folder on the disk"):
+        CliRunner().invoke(app, ["checkpoint", "advise", str(tmp_path / "nowhere")], catch_exceptions=False)

@@ -160,6 +160,7 @@ def wait(
     return f"@w0[{FIRST}, {out}]: ({back}, {woken}, {state}, {number}, {fd}, {call_ns}, {by}, {by_number}, {name})"
 
 
+EXIT = 60
 HOLDER, WRITER, DISKS = (55, FUTEX, "Emerge-0"), (66, 1, "kworker/0:1"), (77, 0, "loop0")
 
 
@@ -175,6 +176,11 @@ HOLDER, WRITER, DISKS = (55, FUTEX, "Emerge-0"), (66, 1, "kworker/0:1"), (77, 0,
         (
             wait(T, T + 30, T + 50, SLEEPS, FUTEX, 0, T - 5, waker=WRITER),
             [(T, T + 30, "lock", "futex", None, None), (T + 30, T + 50, "run_queue", "futex", None, None)],
+        ),
+        # A join: woken by the kernel as the other thread ends. That one holds no lock.
+        (
+            wait(T, T + 30, T + 50, SLEEPS, FUTEX, 0, T - 5, waker=(55, EXIT, "helper")),
+            [(T, T + 30, "sleep", "futex", 55, "helper"), (T + 30, T + 50, "run_queue", "futex", None, None)],
         ),
         (wait(T, 0, T + 9, PREEMPTED, PREAD, 2, T - 5), [(T, T + 9, "run_queue", "pread64", None, None)]),
         (wait(T, 0, T + 9, 0, 0, 0, 0), [(T, T + 9, "run_queue", "", None, None)]),
@@ -234,7 +240,7 @@ def test_the_pieces_of_waits_cover_them_and_nothing_twice(times: list[tuple[int,
         lines.append(wait(out, out + blocked if state in (1, 2) and blocked else 0, now, state, FUTEX, 0, out - 1))
     reading = read_bpftrace("\n".join([*made.bpftrace, *lines]).encode())
     assert reading.waits is not None
-    rows = wait_rows(reading, follow(reading, [made.snapshot], by_birth=True))
+    rows = wait_rows(reading, follow(reading, [made.snapshot], by_birth=True), 0)
     assert (rows["end_ns"] - rows["start_ns"]).sum() == whole
     assert (rows["start_ns"].to_numpy()[1:] >= rows["end_ns"].to_numpy()[:-1]).all()
 
@@ -243,6 +249,21 @@ def test_a_wait_that_did_not_end_lasts_to_the_end_of_the_capture(tmp_path: Path)
     capture = parsed(machine(), tmp_path, [f"@off[{FIRST}]: ({T}, 2, 17, 2, {T - 5})"])
     assert capture.waits is not None
     assert capture.waits[["start_ns", "end_ns", "kind"]].to_numpy().tolist() == [[T, capture.summary["ended_ns"], "io"]]
+
+
+def test_a_thread_is_absent_before_it_begins_and_after_it_has_ended(tmp_path: Path) -> None:
+    lines = [
+        f"newtask {FIRST} {FIRST} {T} {FIRST + 7} 65536 0 0",
+        f"end {FIRST} {FIRST + 7} {T + 40} 0 0 0 0",
+        f"newtask {FIRST} {FIRST} {T + 60} {FIRST + 7} 65536 0 0",
+        "end 9999 9999 5 0 0 0 0",  # of a process that is not captured
+    ]
+    capture = parsed(machine(), tmp_path, lines)
+    assert capture.waits is not None
+    absent = capture.waits[capture.waits["kind"] == "absent"]
+    started = capture.summary["started_ns"]
+    assert absent[["thread", "start_ns", "end_ns"]].to_numpy().tolist() == [[FIRST + 7, started, T], [FIRST + 7, T + 40, T + 60]]
+    assert capture.summary["rejected"] == 0
 
 
 def test_a_page_fault_has_its_file_and_lasts_as_long_as_its_wait(tmp_path: Path) -> None:

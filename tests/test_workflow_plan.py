@@ -38,8 +38,9 @@ def whole(project_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     for line in listed:
         name = line.split("\t")[0]
         if name.startswith("results/"):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).touch()
+            made = folder / name
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.mkdir() if made.name == "figures" else made.touch()
     snakemake(folder, "--touch", "--forceall")
     return folder
 
@@ -54,6 +55,59 @@ def folder(whole: Path, tmp_path: Path) -> Iterator[Path]:
 
 def test_what_is_whole_is_left_alone(folder: Path) -> None:
     assert not planned(folder)
+
+
+@pytest.mark.parametrize(
+    ("product", "rule"),
+    [
+        ("notebooks/replay.html", "notebook"),
+        ("notebooks/replay.ipynb", "notebook"),
+        ("notebooks/store/facts.json", "notebook"),
+        ("notebooks/store/claims.json", "notebook"),
+        ("notebooks/store/figures.json", "notebook"),
+        ("notebooks/switchback/figures", "notebook"),
+        ("facts.json", "collect"),
+        ("claims.json", "collect"),
+        ("figures.json", "collect"),
+        ("answers.json", "collect"),
+        ("missing.json", "collect"),
+        ("comparison.json", "compare"),
+        ("paper.pdf", "paper"),
+        ("index.html", "page"),
+        ("checked.json", "check"),
+    ],
+)
+def test_what_is_deleted_comes_back(product: str, rule: str, folder: Path) -> None:
+    gone = folder / "results" / product
+    gone.rmdir() if gone.is_dir() else gone.unlink()
+    jobs = planned(folder)
+    assert jobs[rule] == 1
+    assert not [other for other in jobs if other.startswith("live_") or other in ("calibrate", "fidelity", "store", "replay")]
+
+
+def test_a_file_that_is_only_newer_runs_no_live_cell(folder: Path) -> None:
+    for name in ("notebooks/switchback.ipynb", "workflow/config/config.yaml", "data/devices.yaml", "workflow/config/experiments.tsv"):
+        (folder / name).touch()
+    assert not [rule for rule in planned(folder) if rule.startswith("live_") or rule == "calibrate"]
+
+
+def test_the_plan_does_not_depend_on_the_number_of_cores(folder: Path) -> None:
+    words = ("--config", "seed=43")
+    assert planned(folder, *words) == planned(folder, *words, "--cores", "1") == planned(folder, *words, "--cores", "64")
+
+
+def test_a_table_that_a_spreadsheet_saved_means_the_same(folder: Path) -> None:
+    table = folder / "workflow/config/experiments.tsv"
+    table.write_bytes(b"\xef\xbb\xbf" + table.read_bytes().replace(b"\n", b"\r\n"))
+    assert not planned(folder)
+
+
+def test_a_home_that_cannot_be_written_is_no_obstacle_or_one_sentence(folder: Path) -> None:
+    environment = {"HOME": "/nonexistent", "PATH": os.environ["PATH"]}
+    command = [BIN / "snakemake", "--cores", "1", "--dry-run"]
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False, env=environment)
+    assert "Traceback" not in done.stdout + done.stderr
+    assert done.returncode == 0 or "XDG_CACHE_HOME" in done.stdout + done.stderr
 
 
 def test_a_device_that_changed_is_calibrated_and_its_cells_and_everything_after_them_run_again(folder: Path) -> None:

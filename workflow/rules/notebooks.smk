@@ -38,6 +38,16 @@ SOURCES = {
     "store": "-p tables results/store",
 }
 
+# All that a notebook leaves to be read: what is deleted of it comes back.
+NOTEBOOK_PRODUCTS = [
+    *expand("results/notebooks/{notebook}.{kind}", notebook=EVIDENCE, kind=["ipynb", "html"]),
+    *expand(
+        "results/notebooks/{notebook}/{part}",
+        notebook=EVIDENCE,
+        part=["facts.json", "claims.json", "figures.json", "figures"],
+    ),
+]
+
 
 rule notebook:
     input:
@@ -51,6 +61,7 @@ rule notebook:
         facts="results/notebooks/{notebook}/facts.json",
         claims="results/notebooks/{notebook}/claims.json",
         figures="results/notebooks/{notebook}/figures.json",
+        drawn=directory("results/notebooks/{notebook}/figures"),
         made="results/notebooks/{notebook}/made.txt",
     log:
         "results/logs/notebook/{notebook}.log",

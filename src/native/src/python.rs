@@ -23,5 +23,5 @@ mod _native {
     #[pymodule_export]
     use crate::checkpoint::python::{KnightsAndArchers, Updates};
     #[pymodule_export]
-    use crate::checkpoint::store_python::{World, store_live, store_micro, store_recover, store_verify};
+    use crate::checkpoint::store_python::{World, store_live, store_look, store_micro, store_recover, store_verify};
 }

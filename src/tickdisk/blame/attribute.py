@@ -10,6 +10,7 @@ from tickdisk.blame.chain import follow
 from tickdisk.blame.evidence import Evidence
 from tickdisk.blame.lanes import KINDS, Cover, Integers, Lanes
 from tickdisk.blame.links import describe
+from tickdisk.blame.threads import threads
 from tickdisk.errors import TickdiskError
 
 SLOW = 1.5
@@ -49,7 +50,7 @@ class Blame:
 def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str | None = None) -> Blame:
     """Returns where the time of the ticks went that lie within the evidence's window.
 
-    `thread` names the thread that ticks (None: the one that slept least); without ticks, windows of WINDOW_NS stand for them.
+    `thread` names the thread that ticks (None: the first of `threads`, the busiest that runs a loop); without ticks, windows of WINDOW_NS stand for them.
     TickdiskError when nothing was captured, or not that thread.
     """
     lanes = Lanes(evidence.waits)
@@ -78,16 +79,17 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
 
 
 def _chosen(lanes: Lanes, evidence: Evidence, name: str | None) -> tuple[int, str]:
-    """Returns lane and name of the thread, of those with that name, that slept least of the time it was seen."""
+    """Returns lane and name of the thread, of those with that name, that comes first among `threads`."""
+    known = threads(evidence)
     waits = evidence.waits
-    chosen = waits if name is None else waits[waits["thread_name"] == name]
-    if chosen.empty:
+    named = known if name is None else known[known["thread"].isin(waits.loc[waits["thread_name"] == name, "thread"])]
+    if named.empty:
         there = ", ".join(sorted(waits["thread_name"].unique())) or "none"
-        raise TickdiskError(f"{evidence.name}: no wait of {name or 'any thread'} was captured (threads: {there}); capture again")
-    seen = chosen.assign(slept=(chosen["end_ns"] - chosen["start_ns"]).where(chosen["kind"] == "sleep", 0)).groupby("thread")
-    awake_ns = seen["end_ns"].max() - seen["start_ns"].min() - seen["slept"].sum()
-    thread = int(awake_ns.index[int(awake_ns.to_numpy().argmax())])
-    return int(np.searchsorted(lanes.threads, thread)), str(chosen.loc[chosen["thread"] == thread, "thread_name"].iloc[-1])
+        raise TickdiskError(
+            f"{evidence.name}: no wait of {name or 'any thread'} was captured (threads: {there}); name one of these, or capture again"
+        )
+    first = named.iloc[0]
+    return int(np.searchsorted(lanes.threads, int(first["thread"]))), str(first["name"] if name is None else name)
 
 
 def _gaps(evidence: Evidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integers, Integers]:

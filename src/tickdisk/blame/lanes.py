@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 KINDS = ("io", "lock", "run_queue", "sleep", "running", "unknown")
-"""Where time goes: the four kinds of waits; running; and what the holder of a lock did that was not captured."""
+"""Where time goes: the four kinds of waits; running; and what the holder of a lock did that was not captured. The time in which a
+thread is absent counts as sleep."""
 IO, LOCK, RUN_QUEUE, SLEEP, RUNNING, UNKNOWN = range(len(KINDS))
 NONE = -1
 
@@ -54,10 +55,12 @@ class Lanes:
         self.start_ns: Integers = self._starts - lane[self.rows] * self.keys.span_ns + base_ns
         self.end_ns: Integers = end_ns[self.rows]
         waker = waits["waker"].to_numpy(np.int64, na_value=NONE)
-        kind = pd.Index(KINDS).get_indexer(pd.Index(waits["kind"]))
+        absent = (waits["kind"] == "absent").to_numpy()
+        kind = np.where(absent, SLEEP, pd.Index(KINDS).get_indexer(pd.Index(waits["kind"])))
         # A lock is handed over by a thread; what nobody ended was a wait for an event that timed out.
         self.kind: Integers = np.where((kind == LOCK) & (waker == NONE), SLEEP, kind)[self.rows]
         self.waker: Integers = self.lane_of(waker)[self.rows]
+        self._present = ~absent[self.rows]
 
     def lane_of(self, threads: Integers) -> Integers:
         """Returns the lane of each thread id, NONE for one that has no wait."""
@@ -67,9 +70,10 @@ class Lanes:
         return np.where(self.threads[at] == threads, at, NONE)
 
     def seen_ns(self, lane: int) -> tuple[int, int]:
-        """Returns from the start of a thread's first wait to the end of its last one."""
+        """Returns from the start of a thread's first wait to the end of its last one; the time without it does not count."""
         low, high = np.searchsorted(self._starts, [lane * self.keys.span_ns, (lane + 1) * self.keys.span_ns])
-        return int(self.start_ns[low]), int(self.end_ns[high - 1])
+        own = low + np.flatnonzero(self._present[low:high])
+        return int(self.start_ns[own[0]]), int(self.end_ns[own[-1]])
 
     def overlapping(self, lane: Integers, start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
         """Returns (window, wait): every pair of a window [start_ns, end_ns) of a lane and a wait of that lane that overlap."""

@@ -33,7 +33,7 @@ def describe(found: pd.DataFrame, lanes: Lanes, evidence: Evidence) -> pd.DataFr
     at = np.where(is_io, np.searchsorted(io, row), NONE)
     joined = _joined(waits.iloc[io].reset_index(drop=True), evidence).reindex(at).set_axis(links.index)
     links = pd.concat([links, joined.assign(**{name: _text(joined[name]) for name in _TEXT})], axis=1)
-    what = np.select([links["op"].isin(READS), links["op"].isin(SAVES)], ["read", "save"], "other I/O")
+    what = np.select([links["op"].isin(READS), links["op"].isin(SAVES)], ["read", "save"], "other wait for storage")
     where = np.where(links["depth"] == 0, " in the tick thread", " behind a lock")
     links["routine"] = np.where(is_io, what.astype(object) + where.astype(object), "")
     return links

@@ -15,6 +15,7 @@ from tickdisk.errors import TickdiskError
 
 FEWEST_LIVES = 6
 """Below it, an interval says little about lives that were not run."""
+_OWN = "from this capture alone, which says nothing of another hour"
 _PARTS = ("data", "file", "routine")
 
 
@@ -48,7 +49,8 @@ def shares(
     some = total[below] > 0
     share[some], drawn = _ratio(total, below)[some], _ratio(means, below)[:, some]
     low[some], high[some] = _interval(share[some], drawn, len(values), alpha)
-    note = "" if len(values) >= FEWEST_LIVES else f"{len(values)} of the {FEWEST_LIVES} lives that an interval over lives needs"
+    few = f"{len(values)} of the {FEWEST_LIVES} lives that an interval over lives needs"
+    note = "" if len(values) >= FEWEST_LIVES else few if blames[0].evidence.ticks is not None else _OWN
     rows = [(*column, *numbers) for column, *numbers in zip(columns, share, low, high, strict=True) if column[1]]
     table = pd.DataFrame(rows, columns=["of", "by", "name", "share", "low", "high"])
     return table.assign(ticks=sum(map(len, values)), lives=len(values), note=note)

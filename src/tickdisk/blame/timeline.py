@@ -87,8 +87,8 @@ class _Drawn:
         start, end = table["start_ns"].clip(lower=self.start_ns), table["end_ns"].clip(upper=self.end_ns)
         return table.assign(start_s=self.seconds(start.to_numpy(np.int64)), end_s=self.seconds(end.to_numpy(np.int64)))
 
-    def rows(self, row: str, covers: Mapping[str, Cover], rest: str | None = None) -> pd.DataFrame:
-        """Returns row, value, start_s, end_s: what covers most of a column; `rest` (None: not drawn) where nothing does."""
+    def rows(self, row: str, covers: Mapping[str | None, Cover], rest: str | None = None) -> pd.DataFrame:
+        """Returns row, value, start_s, end_s: what covers most of a column; `rest` where nothing does. None is not drawn."""
         edges = np.linspace(self.start_ns, self.end_ns, _COLUMNS + 1).astype(np.int64)
         names = [*covers, rest]
         shares = np.column_stack(
@@ -113,11 +113,13 @@ def _cover(table: pd.DataFrame) -> Cover:
     return Cover.of(table["start_ns"].to_numpy(np.int64), table["end_ns"].to_numpy(np.int64))
 
 
-def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str, Cover]:
+def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str | None, Cover]:
     """What a thread waited for; what is behind the locks of the tick thread is told apart."""
     if name != blame.thread_name:
         own = waits[waits["thread_name"] == name]
-        return {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
+        covers: dict[str | None, Cover] = {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
+        # Of several threads with one name some may be there while others are not.
+        return covers | ({None: _cover(own[own["kind"] == "absent"])} if own["thread"].nunique() == 1 else {})
     links, direct = blame.links, blame.links["depth"] == 0
     covers = {state: _cover(links[(direct | (kind == "sleep")) & (links["kind"] == kind)]) for kind, state in _STATE_OF.items()}
     behind = _cover(links[~direct & (links["kind"] == "io")])
@@ -153,7 +155,7 @@ def _most(table: pd.DataFrame) -> list[str]:
     return [str(name) for name in total.astype("int64").nlargest(_MOST_FILES).index]
 
 
-def _by_file(table: pd.DataFrame, files: Sequence[str]) -> dict[str, Cover]:
+def _by_file(table: pd.DataFrame, files: Sequence[str]) -> dict[str | None, Cover]:
     shown = table["file"].where(table["file"].isin(files), OTHER_FILES).map(lambda path: Path(path).name)
     return {str(name): _cover(own) for name, own in table.groupby(shown)}
 

@@ -9,10 +9,11 @@ import pandas as pd
 from tickdisk.blame.attribute import CAUSES, Blame
 from tickdisk.blame.check import check_injections, count
 from tickdisk.blame.links import JOURNAL
+from tickdisk.blame.threads import threads
 
 CAUSE_WORDS = {
     "storage": "storage",
-    "lock": "locks without I/O",
+    "lock": "waiting for threads",
     "cpu": "computing",
     "run_queue": "waiting for a core",
     "sleep": "its own pace",
@@ -132,6 +133,7 @@ def screen(
     counted = f"{table['ticks'].iloc[0]:,} {'ticks' if ticked else 'seconds'}"
     lives = f"{len(blames)} {'life' if len(blames) == 1 else 'lives'}"
     yield f"{first.thread_name}: {counted}, {spans:,.0f} s captured in {lives}; {lost} events lost"
+    yield from _of_threads(first)
     share = table.set_index(["of", "by", "name"])
     for of, words in (("late", "late time"), ("busy", "time in which it was not asleep")):
         if of == "busy" or late == "late":
@@ -139,12 +141,12 @@ def screen(
             share_words = _percent(row["share"], row["low"], row["high"])
             yield f"storage explains {share_words} of the {words}" if row["share"] >= 0 else f"there was no {words}"
     if table["note"].iloc[0]:
-        yield f"  (95 % interval over the ticks of {table['note'].iloc[0]})"
+        yield f"  (95 % interval over {'ticks' if ticked else 'seconds'}, {table['note'].iloc[0]})"
     for by, words in (("cause", "all causes"), ("routine", "routines"), ("data", "data"), ("file", "files")):
         part = table[(table["of"] == late) & (table["by"] == by) & (table["share"] > 0)]
         ordered = part.sort_values("share", ascending=False).head(_FEW if by != "cause" else len(CAUSES))
         named = [
-            (CAUSE_WORDS.get(name, Path(name).name), value) for name, value in zip(ordered["name"], ordered["share"], strict=True)
+            (CAUSE_WORDS.get(name, Path(name).name if by == "file" else name), value) for name, value in zip(ordered["name"], ordered["share"], strict=True)
         ]
         if named:
             yield f"  {words}: {', '.join(f'{name} {_percent(value)}' for name, value in named)}"
@@ -154,6 +156,19 @@ def screen(
         yield f"  {explain(blames[number], tick)}"
     yield from _of_actions(actions)
     yield from _of_injections(blames)
+
+
+def _of_threads(blame: Blame) -> Iterator[str]:
+    """The threads, the explained one first, so that a reader sees which others there are."""
+    known = threads(blame.evidence)
+    ordered = pd.concat([known[known["name"] == blame.thread_name], known[known["name"] != blame.thread_name]]).head(_FEW)
+    yield f"{len(known)} threads, the explained one first; --thread NAME explains another:"
+    for row in ordered.to_dict("records"):
+        seen_ns = max(1, int(row["seen_ns"]))
+        loop = "" if pd.isna(row["period_ns"]) else f"loops every {row['period_ns'] / 1e6:,.0f} ms, "
+        parts = (("computing", "computing"), ("io", "storage"), ("lock", "waiting for threads"), ("run_queue", "waiting for a core"))
+        spent = ", ".join(f"{word} {_percent(row[f'{part}_ns'] / seen_ns)}" for part, word in parts)
+        yield f"  {row['name']}: {loop}{spent}"
 
 
 def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:

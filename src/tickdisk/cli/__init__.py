@@ -1,9 +1,11 @@
 """`tickdisk ...`: what an operator types, and what the workflow's rules call."""
 
 import errno
-import signal
+import os
+import shutil
 import sys
-from types import FrameType
+import tempfile
+from pathlib import Path
 
 from tickdisk.cli.app import app
 from tickdisk.errors import TickdiskError
@@ -16,31 +18,34 @@ _OF_THE_MACHINE = {
     errno.EACCES: "run as somebody who may, or give another place",
 }
 """Errors of the system that are no fault of the program, and what to do."""
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    """A signal becomes an exception, so that every `with` on the way out cleans up; a second one must not cut that short."""
-    for other in _ENDING:
-        signal.signal(other, signal.SIG_IGN)
-    raise SystemExit(128 + number)
+_NOTHING_FREE = 1 << 20
+"""A disk with less space than this, in bytes, is the one that was full."""
 
 
 def main() -> None:
     """Runs the command line; a TickdiskError, a full disk or a forbidden file becomes one line of errors and exit code 2."""
-    for number in _ENDING:
-        signal.signal(number, _end)
     try:
         app()
     except TickdiskError as error:
         print(f"tickdisk: {error}", file=sys.stderr)
         sys.exit(_FAILED)
     except OSError as error:
-        advice = _OF_THE_MACHINE.get(error.errno or 0)
-        if advice is None:
+        # pyarrow says what happened in words alone.
+        number = errno.ENOSPC if error.errno is None and os.strerror(errno.ENOSPC) in str(error) else error.errno
+        advice = _OF_THE_MACHINE.get(number or 0)
+        if number is None or advice is None:
             raise
-        print(f"tickdisk: {error.filename or 'a file'}: {error.strerror}; {advice}", file=sys.stderr)
+        print(f"tickdisk: {error.filename or _full_place() or 'a file'}: {os.strerror(number)}; {advice}", file=sys.stderr)
         sys.exit(_FAILED)
+
+
+def _full_place() -> str | None:
+    """Returns the first of the places that the command line names, and of those that everybody writes to, that has no space."""
+    for word in (*sys.argv[1:], ".", tempfile.gettempdir()):
+        place = next((parent for parent in (Path(word), *Path(word).absolute().parents) if parent.exists()), None)
+        if place is not None and shutil.disk_usage(place).free < _NOTHING_FREE:
+            return str(place)
+    return None
 
 
 __all__ = ["app", "main"]

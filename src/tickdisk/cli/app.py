@@ -4,21 +4,25 @@ import typer
 
 from tickdisk.cli import blame, capture, checkpoint, compare, describe, device, doctor, replay, workflow
 
+_TYPED = "What people type"
+_CALLED = "What the workflow's rules call; a person can call them, too"
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Does the disk under a Minecraft-like server make its players lag, and which disk is good enough?",
 )
-app.command("doctor")(doctor.doctor)
-app.add_typer(device.app, name="device")
-app.add_typer(checkpoint.app, name="checkpoint")
-app.command("capture", context_settings={"allow_interspersed_args": False})(capture.capture)
-app.command("blame")(blame.blame)
-app.command("compare")(compare.compare)
-app.command("compare-reference")(compare.compare_reference)
-app.command("reference")(compare.reference)
-app.command("describe")(describe.describe)
-app.command("replay")(replay.replay)
-app.command("replay-study")(replay.replay_study)
-workflow.register(app)
+for name, command in (
+    ("doctor", doctor.doctor),
+    ("blame", blame.blame),
+    ("replay", replay.replay),
+    ("compare", compare.compare),
+    ("reference", compare.reference),
+):
+    app.command(name, rich_help_panel=_TYPED)(command)
+app.command("capture", rich_help_panel=_TYPED, context_settings={"allow_interspersed_args": False})(capture.capture)
+app.add_typer(device.app, name="device", rich_help_panel=_TYPED)
+app.add_typer(checkpoint.app, name="checkpoint", rich_help_panel=_TYPED)
+for command in (*workflow.COMMANDS, compare.compare_reference, describe.describe, replay.replay_study):
+    app.command(command.__name__.replace("_", "-"), rich_help_panel=_CALLED)(command)

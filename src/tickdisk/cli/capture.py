@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tickdisk.cli.places import check_new_folder
 from tickdisk.errors import TickdiskError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def capture(
         raise TickdiskError("what is to be captured? give either a command after -- or --pid")
     if output.exists():
         raise TickdiskError(f"{output} exists; remove it or name another folder")
-    output.absolute().parent.mkdir(parents=True, exist_ok=True)
+    check_new_folder(output)
     for left in output.absolute().parent.glob(f".{output.name}.*.partial"):
         shutil.rmtree(left, ignore_errors=True)
     partial = output.absolute().with_name(f".{output.name}.{os.getpid()}.partial")

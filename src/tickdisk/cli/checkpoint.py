@@ -10,11 +10,14 @@ from typing import Annotated
 import typer
 
 from tickdisk import process
+from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.errors import TickdiskError
 from tickdisk.project import PLAN_PATH
 
 _Rows = Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)]
-_DEVICES_PATH = Path("data/devices.yaml")
+_OwnRows = Annotated[
+    int | None, typer.Option(help="Rows of ten cells of 4 bytes; empty: as many as the store's checkpoints say.", min=1)
+]
 _Folder = Annotated[Path | None, typer.Argument(help="Folder on the disk to be tried; none with --device.")]
 _DeviceName = Annotated[
     str | None, typer.Option("--device", help="Emulated device to try instead: of data/devices.yaml, or a file with one.")
@@ -98,6 +101,7 @@ def run(
     """Keeps a state for real, with checkpoints as fast as the disk takes them, and says what ticks and checkpoints took."""
     from tickdisk import checkpoint, store
 
+    check_new_folder(folder)
     updates = checkpoint.ZipfTrace(updates_per_tick, skew, seed, state=checkpoint.State(rows=rows))
     life = store.live(store.Setting(algorithm, folder, updates, ticks=ticks, tick_hz=tick_hz))
     made, added_ms = life.checkpoints, (life.ticks["update_ns"] + life.ticks["log_ns"] + life.ticks["pause_ns"]) / 1e6
@@ -115,12 +119,12 @@ def run(
 def recover(
     folder: _Store,
     *,
-    rows: _Rows = 1_000_000,
+    rows: _OwnRows = None,
 ) -> None:
     """Finds the world at the last committed tick, and says what it rests on and what is damaged."""
     from tickdisk import store
 
-    found = store.recover(folder, rows * 10)
+    found = store.recover(folder, store.cells_in(folder, None if rows is None else rows * 10))
     how = "the server was stopped" if found.was_stopped else "the server crashed"
     again = found.tick - found.image_tick
     print(f"tick {found.tick}: checkpoint {found.number} of tick {found.image_tick}, and {again} ticks again; {how}")
@@ -133,12 +137,12 @@ def recover(
 def verify(
     folder: _Store,
     *,
-    rows: _Rows = 1_000_000,
+    rows: _OwnRows = None,
 ) -> None:
     """Reads all that is in a store's folder and says what is damaged; exit code 1 if anything is."""
     from tickdisk import store
 
-    findings = store.verify(folder, rows * 10)
+    findings = store.verify(folder, store.cells_in(folder, None if rows is None else rows * 10))
     print("\n".join(findings) or f"{folder}: nothing is damaged")
     raise typer.Exit(1 if findings else 0)
 
@@ -159,6 +163,7 @@ def crash(
 
     from tickdisk import checkpoint, store
 
+    check_new_folder(folder)
     lost = 0
     for algorithm in algorithms or store.ALGORITHMS:
         updates = checkpoint.ZipfTrace(8_000, state=checkpoint.State(rows=rows))
@@ -243,10 +248,10 @@ def study(
         seed=config.seed,
     )
     games = [
-        store.Game(game.name, game.rows, game.updates_per_tick, game.skew, game.save_s, device.named(game.device, _DEVICES_PATH))
+        store.Game(game.name, game.rows, game.updates_per_tick, game.skew, game.save_s, device.named(game.device, in_project(DEVICES)))
         for game in own.games
     ]
-    disk = device.named(own.device, _DEVICES_PATH)
+    disk = device.named(own.device, in_project(DEVICES))
     found = store.study(design, disk, fit_rates=own.fit_updates_per_tick, games=games, say=_say)
     store.write_study(found, output)
 
@@ -308,10 +313,12 @@ def _place(folder: Path | None, device_name: str | None, rows: int) -> Iterator[
     if device_name is None:
         if folder is None:
             raise TickdiskError("give the folder to try, or an emulated device by --device")
+        if not folder.is_dir():
+            raise TickdiskError(f"{folder} does not exist; create a folder on the disk that you want to try, and name it")
         yield folder
         return
     size_bytes = store.room_bytes(checkpoint.State(rows=rows))
-    with device.up(device.named(device_name, _DEVICES_PATH), size_bytes=size_bytes) as disk:
+    with device.up(device.named(device_name, in_project(DEVICES)), size_bytes=size_bytes) as disk:
         yield disk.mount_point
 
 

@@ -2,14 +2,19 @@
 
 import json
 import re
+import shlex
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tickdisk import device
+from tickdisk.cli.places import DEVICES, in_project
 from tickdisk.errors import TickdiskError
 from tickdisk.machine import Machine
+from tickdisk.numbers import number
 
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, take it away.")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -18,7 +23,8 @@ _Name = Annotated[str | None, typer.Option(help="Name of the mounted device; not
 _Tier = Annotated[
     str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd, or a file with one device, e.g. ./mydisk.yaml.")
 ]
-_DEVICES_PATH = Path("data/devices.yaml")
+_REFERENCE = Path("data/reference/paper")
+"""The run of ours that says from which latency on a server suffers."""
 _MOUNTING = ", ".join(name for name, backend in device.BACKENDS.items() if backend.abilities.mounts)
 _BACKENDS_HELP = f"One of {_MOUNTING}; empty: the first of fuse and tree that works here."
 
@@ -37,10 +43,11 @@ def up(
     ] = False,
     backend: Annotated[str | None, typer.Option(help=_BACKENDS_HELP)] = None,
     backing: Annotated[Path | None, typer.Option(help="Folder with a tree's files, which stay there; empty: in memory.")] = None,
-    devices: _Devices = _DEVICES_PATH,
+    devices: _Devices = DEVICES,
+    as_json: Annotated[bool, typer.Option("--json", help="Print name, place and making as JSON.")] = False,
 ) -> None:
-    """Mounts an emulated device, which stays until `down`; prints where it is."""
-    model = device.named(tier, devices)
+    """Mounts an emulated device, which stays until `down`; prints its mount point alone, and what it is on standard error."""
+    model = device.named(tier, in_project(devices))
     disk = device.bring_up(
         model,
         backend=backend,
@@ -53,7 +60,14 @@ def up(
         backing=backing,
         detached=True,
     )
-    print(f"{disk.name}: {model.description}, at {disk.mount_point}, {_made_of(disk)}")
+    block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
+    if as_json:
+        made = {"backend": disk.backend.name, "file_system": disk.file_system, "block_device": block_device}
+        told = {"name": disk.name, "mount_point": str(disk.mount_point), "device": model.name, "description": model.description}
+        print(json.dumps({**told, **made}, indent=2))
+    else:
+        print(f"{disk.name}: {model.description}, {_made_of(disk)}", file=sys.stderr)
+        print(disk.mount_point)
     if disk.backend.abilities.keeps_log:
         _warn_of_floor(model, disk.status()["floor_ns"])
 
@@ -77,9 +91,9 @@ def backends() -> None:
 
 
 @app.command("set")
-def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = _DEVICES_PATH) -> None:
+def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = DEVICES) -> None:
     """Turns a mounted device into another one; its files stay."""
-    model, disk = device.named(tier, devices), device.attach(name)
+    model, disk = device.named(tier, in_project(devices)), device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
     setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
     print(f"{disk.name}: {model.name} since {setting.effective_ns} ns, setting {setting.number}")
@@ -144,8 +158,13 @@ def profile(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help=f"File to write, NAME{device.FILE}.")],
     write: Annotated[
-        bool, typer.Option(help="Measure writes and flushes, too: what is on a block device is overwritten.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--write/--no-write",
+            help="Measure writes and flushes, too, as a save is one; empty: in a folder, which gets a file of its own. What is on a "
+            "block device is overwritten.",
+        ),
+    ] = None,
     seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job in all rounds; over 12: more rounds.")] = 12,
     size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G; best more than caches hold.")] = "1G",
     patient: Annotated[
@@ -156,10 +175,31 @@ def profile(
     """Measures a real disk and writes it down as a device that `up`, `set` and arms of experiments take, here or elsewhere."""
     from tickdisk import profile as room
 
-    profiled = room.profile(path, output, write=write, seconds=seconds, size_bytes=_bytes(size), say=_say, patient=patient)
+    writes = path.is_dir() if write is None else write
+    profiled = room.profile(path, output, write=writes, seconds=seconds, size_bytes=_bytes(size), say=_say, patient=patient)
     print(room.screen(profiled.model))
     print(room.again(profiled.measured))
-    print(f"{output}: {profiled.model.description}; `tickdisk device up {output}` brings it up")
+    for line in _answer(profiled.model):
+        print(line)
+    place = output if output.parent != Path() or output.is_absolute() else f"./{output}"
+    print(f"{output}: {profiled.model.description}; `tickdisk device up {shlex.quote(str(place))}` brings it up")
+
+
+def _answer(model: device.DeviceModel) -> Iterator[str]:
+    """What the disk is like, and what our reference says of its latency."""
+    from tickdisk import profile as room
+    from tickdisk.files import read_json
+    from tickdisk.report.answers import of_disk
+
+    found = room.alike(model, device.load_devices(in_project(DEVICES)))
+    flushed = "" if found.flushed_write_ms is None else f", and a write of 4 KiB with its flush {number(found.flushed_write_ms)} ms"
+    yield f"one at a time a read of 4 KiB takes {number(found.read_ms)} ms{flushed} (medians)"
+    yield f"the nearest device of {DEVICES}: {found.nearest} ({found.description})"
+    folder = in_project(_REFERENCE)
+    if (folder / "facts.json").exists():
+        facts = read_json(folder / "facts.json")
+        source = f"our run of {facts['setup.server']['text']} in {_REFERENCE}"
+        yield from of_disk(found.slowest_ms, facts, source)
 
 
 def _say(line: str) -> None:
@@ -173,7 +213,8 @@ def _made_of(disk: device.MountedDevice) -> str:
 
 def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:
     if floor_ns > model.latency_ns[0]:
-        print(f"floor-limited: {floor_ns / 1000:.0f} us are added to the {model.latency_ns[0] / 1000:g} us of the device")
+        words = f"floor-limited: {floor_ns / 1000:.0f} us are added to the {model.latency_ns[0] / 1000:g} us of the device"
+        print(words, file=sys.stderr)
 
 
 def _bytes(size: str) -> int:

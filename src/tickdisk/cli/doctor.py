@@ -1,17 +1,20 @@
 """`tickdisk doctor`."""
 
+import shutil
+import sys
 from pathlib import Path
 
 import typer
 
+from tickdisk.cli.places import DEVICES, in_project
 from tickdisk.doctor import Machine, backend_check, examine, load_check, render, tier_checks
 
 
 def doctor() -> None:
     """Says what this machine can do and what to install for the rest; exit code 0 if `make paper` can run, 1 otherwise."""
     machine = Machine()
-    tiers = tier_checks(Path("data/devices.yaml"), Path("results/calibration.json"))
+    tiers = tier_checks(in_project(DEVICES), in_project(Path("results/calibration.json")))
     checks = [*examine(machine), backend_check(machine), load_check(), *tiers]
-    print(render(checks))
+    print(render(checks, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     if any(check.state == "missing" for check in checks):
         raise typer.Exit(1)

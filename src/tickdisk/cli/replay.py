@@ -1,5 +1,6 @@
 """`tickdisk replay` and `tickdisk replay-study`: captured requests again, on another device."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tickdisk import process
+from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.errors import TickdiskError
 from tickdisk.project import PLAN_PATH, Project
 
@@ -21,7 +23,7 @@ def replay(
         str | None,
         typer.Option(help="No target: compute on this device of --devices, e.g. hdd, or in a file with one, e.g. ./mydisk.yaml."),
     ] = None,
-    devices: Annotated[Path, typer.Option(help="File that describes the devices.")] = Path("data/devices.yaml"),
+    devices: Annotated[Path, typer.Option(help="File that describes the devices.")] = DEVICES,
     files: Annotated[Path | None, typer.Option(help="Folder that the capture began with; empty: files are made up.")] = None,
     root: Annotated[str | None, typer.Option(help="Captured folder that TARGET stands for; empty: that of FILES.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Replay only so much from the first request on.", min=0.001)] = None,
@@ -34,6 +36,8 @@ def replay(
     from tickdisk import device
     from tickdisk import replay as room
 
+    if target is not None:
+        check_new_folder(target)
     planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
     if for_fio is not None:
         if target is None or simulate is not None or output is not None:
@@ -42,15 +46,19 @@ def replay(
             )
         if for_fio.exists() and any(for_fio.iterdir()):
             raise TickdiskError(f"{for_fio} is not empty; give a new folder for fio's files")
+        check_new_folder(for_fio)
+        planned, renamed = room.without_blanks(planned)
         streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
         room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
         given = sum(map(len, streams.values()))
-        print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {for_fio / 'replay.fio'}")
+        print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {shlex.quote(str(for_fio / 'replay.fio'))}")
+        for name, fresh in renamed.items():
+            print(f"  renamed   {name} to {fresh}: fio's format has no blanks in names")
         for reason, count in {**planned.refused, **left_out}.items():
             print(f"  left out  {count} {reason}")
         return
     if simulate is not None and target is None:
-        replayed = room.issue_simulated(planned, device.named(simulate, devices))
+        replayed = room.issue_simulated(planned, device.named(simulate, in_project(devices)))
     elif target is not None and simulate is None:
         room.prepare(planned, target, files=files)
         replayed = room.issue(planned, target)
@@ -62,17 +70,21 @@ def replay(
 
 
 def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any]) -> str:
-    """One screen: what was made again, what was not, how late, and how much of that was the device."""
+    """One screen: what was made again, what was not, what it cost here and as captured, and how late it was."""
+    from tickdisk import replay as room
+
     streams = ", ".join(f"{row.thread_name} {row.requests}" for row in planned.streams.itertuples())
     lost, behind_s = summary["lost_ns"], summary["behind_ns"] / 1e9
     lines = [
         f"streams     {summary['streams']}: {streams}",
         f"requests    {planned.captured} captured = {summary['requests']} replayed + {sum(planned.refused.values())} refused",
         *(f"  refused   {count} {reason}" for reason, count in planned.refused.items()),
-        f"lag         {_spread(summary['lag_ns'])}",
+        *room.cost_screen(room.costs(replayed.timings)),
+        f"lag         of the replay itself: {_spread(summary['lag_ns'])}",
         f"  first tenth {_spread(summary['lag_first_tenth_ns'])}",
         f"  last tenth  {_spread(summary['lag_last_tenth_ns'])}",
-        f"time lost   to the device: {_spread(lost)}; {summary['delayed']} requests waited, streams were behind {behind_s:.3f} s",
+        f"delay       behind earlier requests of the same thread: {_spread(lost)}; {summary['delayed']} requests waited, threads were "
+        f"behind {behind_s:.3f} s",
         f"results     {_results(summary['differing'])}",
         f"took        {summary['seconds']:.1f} s, {_kind(replayed)}",
     ]

@@ -194,7 +194,5 @@ def schema() -> None:
     write_text(SCHEMA_PATH, generate())
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands to `app`."""
-    for command in (plan, world, calibrate, fidelity, micro, run, collect, publish, paper, page, check, schema):
-        app.command(command.__name__)(command)
+COMMANDS = (plan, world, calibrate, fidelity, micro, run, collect, publish, paper, page, check, schema)
+"""In the order in which a run calls them."""

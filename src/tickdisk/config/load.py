@@ -64,7 +64,7 @@ def load_config(path: Path = CONFIG_PATH) -> Config:
 def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
     """Returns the arms of all experiments; each experiment must have its controls, and names must not repeat."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:  # a spreadsheet puts a mark before the first column
             rows = list(csv.DictReader(file, delimiter="\t"))
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; run from the project's folder") from error

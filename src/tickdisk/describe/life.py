@@ -129,7 +129,7 @@ _REQUESTS = table_entry(
 
 _WAITS = table_entry(
     f"{LIFE}/waits.parquet",
-    "Each row is a time in which a thread of the server did not run. Only lives that bpftrace captured have it.",
+    "Each row is a time in which a thread of the server did not run, or was not there. Only lives that bpftrace captured have it.",
     SCHEMAS["waits"],
     {
         "thread": "The number that the kernel gave to the thread.",
@@ -138,7 +138,7 @@ _WAITS = table_entry(
         "end_ns": "The time at which the wait ended.",
         "kind": (
             "The reason of the wait: io (storage), lock (another thread holds something), run_queue (the thread could run "
-            "and had no core) or sleep (everything else)."
+            "and had no core), sleep (everything else) or absent (the thread had not begun yet, or had ended)."
         ),
         "call": "The system call in which the thread waited; fault stands for a page fault. It is empty if there was none.",
         "waker": "The number of the thread that ended the wait. It is null if none was seen.",

@@ -18,6 +18,14 @@ _STATES = {
     "waiting for a core": PALETTE[5],
     "asleep": "#EDEDED",
 }
+_CAUSES = {
+    "storage": _STATES["storage"],
+    "waiting for threads": _STATES["waiting for a thread"],
+    "computing": _STATES["computing"],
+    "waiting for a core": _STATES["waiting for a core"],
+    "its own pace": _STATES["asleep"],
+}
+"""A cause of late time has the colour of the state that it is time in."""
 _FILES = ("#117733", "#332288", "#88CCEE", "#882255", "#DDCC77", "#AA4499", "#999999")
 """Tol's muted colours (2021): files are no states."""
 _STALL = "#F0E442"
@@ -112,7 +120,8 @@ def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str
     causes = causes.assign(place=causes["name"].map(list(order).index)).sort_values("place")
     causes = causes.assign(end=causes["share"].cumsum(), begin=causes["share"].cumsum() - causes["share"])
     scale, axis = alt.Scale(domain=[0, 1]), alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1])
-    tone = colour(order, "name", "What made ticks late")
+    scale_of_causes = alt.Scale(domain=list(order), range=[_CAUSES[name] for name in order])
+    tone = alt.Color("name:N", scale=scale_of_causes, title="What made ticks late")
     panels = [
         alt.Chart(causes)
         .mark_bar(height=28)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,8 @@ from tickdisk.replay.timing import lateness
 
 _GRACE_S = 120.0
 _MS = 1_000_000
+_LEAST_SHARE = 0.5
+"""A replay by fio that leaves out more of the reads, writes and syncs is none of the capture."""
 _GLOBAL = (
     "ioengine=psync",
     "thread=1",
@@ -64,10 +66,12 @@ def write_for_fio(plan: Plan, target: Path, folder: Path) -> tuple[dict[int, pd.
     """Writes the plan, on files below `target`, as fio takes it: a trace file for each stream, version 3, and a job file that
     replays them and logs latencies, `replay.fio`.
 
-    Returns the requests of each stream, by thread, and how many were left out, by reason. TickdiskError when none is fit.
+    Returns the requests of each stream, by thread, and how many were left out, by reason. TickdiskError when none is fit, or when
+    so few are that fio would replay something else.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     given, left_out = _given(plan, target)
+    _check_share(plan, given, left_out)
+    folder.mkdir(parents=True, exist_ok=True)
     streams = {thread: given[given["thread"] == thread] for thread in given["thread"].unique().tolist()}
     text = ["[global]", *_GLOBAL]
     for thread, stream in streams.items():
@@ -105,6 +109,15 @@ def _given(plan: Plan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:
         why = ", ".join(f"{count} {reason}" for reason, count in (+left_out).items()) or "it is empty"
         raise TickdiskError(f"the plan has no read and no write that fio could replay: {why}")
     return given.assign(length=given["expected"]), +left_out
+
+
+def _check_share(plan: Plan, given: pd.DataFrame, left_out: Mapping[str, int]) -> None:
+    asked = int(plan.requests["op"].isin(["read", "write", "sync"]).sum())
+    if len(given) < _LEAST_SHARE * asked:
+        why = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+        raise TickdiskError(
+            f"fio could replay only {len(given)} of {asked} reads, writes and syncs ({why}); replay the capture without --for-fio"
+        )
 
 
 def _run(folder: Path, seconds: float, cores: Sequence[int] | None, *, is_real_time: bool) -> None:

@@ -1,6 +1,6 @@
 """A replay without a device: the times that it would take, computed by the device's model, closed within each stream."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,10 @@ from tickdisk.replay.timing import lateness
 PAGE = 4096
 _READ, _WRITE, _FLUSH = (device.OPS.index(op) for op in ("read", "write", "flush"))
 _WHOLE = ("sync", "syncfs")
+_DATA_ONLY = ("fdatasync",)
+"""Such a sync leaves the times of the file to a later commit."""
+_JOURNALED, _COMMIT = 4 * PAGE, PAGE
+"""Bytes that a commit writes: its descriptor with the metadata, and then its record."""
 _SPACE = 1 << 20
 """Files lie one after another, from such a boundary on."""
 Request = tuple[int, int, int]
@@ -24,19 +28,29 @@ class _File:
     """Where a file lies, and which of its pages are in the page cache."""
 
     base: int
+    size: int
     cached: set[int] = field(default_factory=set)
     dirty: set[int] = field(default_factory=set)
+    is_written: bool = False
+    """Whether its times have changed since the last commit."""
+    is_grown: bool = False
+    """Whether its size has, or it is new."""
 
 
 class PageCache:
-    """A page cache, cold at first and never full: what reaches the device is what is read the first time, and what is synced.
+    """A page cache over a file system with a journal, cold at first and never full.
 
-    Nothing is read ahead, and nothing is written before a sync, as the kernel does after 30 s.
+    What reaches the device is what is read the first time, and what is synced. A sync writes the file's data. If the file was
+    changed in a way that the sync must keep (fdatasync: its size, fsync: its times as well), the journal is committed: its
+    blocks are written, then flushed, then its record is written and flushed. All changes of all files are in that commit.
+    Otherwise the sync only flushes. Nothing is read ahead, and nothing is written before a sync, as the kernel does after 30 s.
     """
 
-    def __init__(self, sizes: dict[str, int]) -> None:
-        """`sizes` are how far each file is read or written, in bytes."""
-        self._sizes, self._files, self._end = sizes, dict[str, _File](), 0
+    def __init__(self, reach: dict[str, int], sizes: Mapping[str, int], folders: Container[str] = ()) -> None:
+        """`reach` is how far each file is read or written, `sizes` are those of the files at the beginning, in bytes."""
+        self._reach, self._sizes, self._folders, self._files, self._end = reach, sizes, folders, dict[str, _File](), 0
+        self._journal = sum(reach.values()) // 2 // PAGE * PAGE
+        self._names_changed = False
 
     def requests(self, op: str, call: str, file: str, other: str, offset: int, length: int) -> list[list[Request]]:
         """Returns what a call asks of the device: op (index into `device.OPS`), offset, length; in steps, one after another."""
@@ -44,22 +58,40 @@ class PageCache:
             case "read":
                 return [list(self._read(self._file(file), offset, length))]
             case "write":
-                self._file(file).cached |= set(_pages(offset, length))
-                self._file(file).dirty |= set(_pages(offset, length))
+                written = self._file(file)
+                written.cached |= set(_pages(offset, length))
+                written.dirty |= set(_pages(offset, length))
+                written.is_written |= length > 0
+                written.is_grown |= offset + length > written.size
+                written.size = max(written.size, offset + length)
             case "sync":
-                files = list(self._files.values()) if call in _WHOLE else [self._file(file)]
-                written = [request for each in files for request in _write_back(each)]
-                return [*([written] if written else []), [(_FLUSH, 0, 0)]]
+                return self._sync(call, file)
             case "truncate":
                 kept = self._file(file)
                 last = -(-length // PAGE)
                 kept.cached, kept.dirty = ({page for page in pages if page < last} for pages in (kept.cached, kept.dirty))
+                kept.size, kept.is_grown = length, True
             case "unlink":
                 self._files.pop(file, None)
+                self._names_changed = True
             case "rename":
                 self._files[other] = self._file(file)
                 del self._files[file]
+                self._names_changed = True
         return [[]]
+
+    def _sync(self, call: str, file: str) -> list[list[Request]]:
+        is_of_names = call in _WHOLE or file in self._folders
+        files = list(self._files.values()) if call in _WHOLE else [] if file in self._folders else [self._file(file)]
+        data = [request for each in files for request in _write_back(each)]
+        must_keep = any(each.is_grown or (each.is_written and call not in _DATA_ONLY) for each in files)
+        steps: list[list[Request]] = [data] if data else []
+        if must_keep or (self._names_changed and is_of_names):
+            steps += [[(_WRITE, self._journal, _JOURNALED)], [(_FLUSH, 0, 0)], [(_WRITE, self._journal + _JOURNALED, _COMMIT)]]
+            for each in self._files.values():
+                each.is_written = each.is_grown = False
+            self._names_changed = False
+        return [*steps, [(_FLUSH, 0, 0)]]
 
     def _read(self, file: _File, offset: int, length: int) -> Iterator[Request]:
         missing = set(_pages(offset, length)) - file.cached
@@ -68,8 +100,10 @@ class PageCache:
 
     def _file(self, name: str) -> _File:
         if name not in self._files:
-            self._files[name] = _File(self._end)
-            self._end += -(-self._sizes.get(name, 0) // _SPACE) * _SPACE
+            is_new = name not in self._sizes
+            self._files[name] = _File(self._end, self._sizes.get(name, 0), is_grown=is_new)
+            self._names_changed |= is_new
+            self._end += -(-self._reach.get(name, 0) // _SPACE) * _SPACE
         return self._files[name]
 
 
@@ -99,7 +133,7 @@ def issue_simulated(plan: Plan, model: device.DeviceModel) -> Replayed:
     requests = plan.requests
     moved = requests["expected"].where(requests["op"].isin(["read", "write"]), requests["length"])
     reach = (requests["offset"] + moved.clip(lower=0)).groupby(requests["file"]).max()
-    cache = PageCache({str(name): int(size) for name, size in reach.items()})
+    cache = PageCache({str(name): int(size) for name, size in reach.items()}, plan.beginning.sizes, plan.folders)
     streams, due_ns = pd.factorize(requests["thread"])[0], requests["due_ns"].to_numpy(np.int64)
     steps: list[tuple[int, list[Request]]] = []
     columns = [requests[name].tolist() for name in ("expected", "op", "call", "file", "other", "offset")]

@@ -1,9 +1,11 @@
-"""Notebook parameters: one that the notebook does not declare is an error, whoever runs it; paths are the project's."""
+"""Notebook parameters: what is not declared, or has another type or range, is an error in one sentence; paths are the project's."""
 
 import ast
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from IPython.core.getipython import get_ipython
 
@@ -14,6 +16,38 @@ _INJECTED = "# Parameters"
 """First line of the cell that papermill adds."""
 _DECLARED = "# parameters"
 """First line of the cell that a notebook declares its parameters in."""
+
+
+TICK_METRICS = ("gap_p50_ms", "gap_p95_ms", "gap_mean_ms", "gap_max_ms")
+ACTIONS = ("teleport", "place", "dig", "ping")
+"""Kinds of actions that players do often enough to have a mean in every epoch."""
+_MOST = 2**63 - 1
+
+
+def _is_margin(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and 0 < value < 1
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST
+
+
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "margin": (lambda value: value is None or _is_margin(value), "a number between 0 and 1, such as 0.2, or None"),
+    "seed": (lambda value: value is None or _is_whole(value, 0), "a whole number from 0 on, or None"),
+    "bootstrap_samples": (lambda value: value is None or _is_whole(value, 1), "a whole number from 1 on, or None"),
+    "tick_metric": (lambda value: value in TICK_METRICS, f"one of {', '.join(TICK_METRICS)}"),
+    "action": (lambda value: value in ACTIONS, f"one of {', '.join(ACTIONS)}"),
+}
+_PATH = (lambda value: isinstance(value, str) and bool(value), "the path of a file or folder, as text")
+
+
+def check_values(**values: Any) -> None:
+    """Raises TickdiskError for a parameter of another type or range; one without a rule of its own is a path."""
+    for name, value in values.items():
+        is_fine, words = _RULES.get(name, _PATH)
+        if not (isinstance(value, str | int | float | None) and is_fine(value)):
+            raise TickdiskError(f"parameter {name} is {value!r}, and must be {words} (papermill's -r makes text of everything: use -p)")
 
 
 def _assigned(source: str) -> set[str]:
@@ -31,16 +65,18 @@ def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
     return injected - declared, declared
 
 
-def check_parameters() -> None:
-    """Raises TickdiskError when papermill injected a parameter that this notebook does not have; outside a notebook, nothing.
+def check_parameters(**values: Any) -> None:
+    """Raises TickdiskError when papermill injected a parameter that this notebook does not have, or `values` are not as they must be.
 
-    A notebook that JupyterLab opened began in its own folder: it goes on in the project's, to which its paths are relative.
+    A notebook goes on in the project's folder, to which its paths are relative: that above the current one, or that of the package.
     """
     shell = get_ipython()
     if shell is None:
+        check_values(**values)
         return
-    above = [Path.cwd(), *Path.cwd().parents]
+    above = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
     os.chdir(next((folder for folder in above if (folder / _PROJECT).exists()), above[0]))
     unknown, declared = unknown_parameters(shell.user_ns.get("In", []))
     if unknown:
         raise TickdiskError(f"unknown parameter {', '.join(sorted(unknown))}; this notebook has {', '.join(sorted(declared))}")
+    check_values(**values)

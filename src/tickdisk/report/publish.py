@@ -20,6 +20,10 @@ from tickdisk.report.tiers import tier_name
 RESULTS = Path("results")
 _TEMPLATE = Path("workflow/paper/paper.typ")
 _MINIMUM_FACTS = 3
+_EVIDENCE = ("facts", "claims", "figures", "missing", "answers", "comparison", "plan")
+_NEEDED = (*(f"{name}.json" for name in _EVIDENCE), "paper.pdf", "index.html")
+_NAMED = 5
+"""So many missing files are named in a sentence."""
 BODY_PAGES, PAGES, FIGURES = 14, 17, 14
 """The paper's limits: its body, all of it with references and appendix, and its figures."""
 
@@ -127,9 +131,11 @@ def _problems(notebooks: Sequence[Mapping[str, Any]], evidence: Evidence) -> lis
 
 
 def check_results(output: Path) -> list[str]:
-    """Returns one line a claim and writes `output`; TickdiskError lists what is not whole."""
+    """Returns one line a claim, and "whole", and writes `output`; TickdiskError lists what is missing or not whole."""
+    _check_there([RESULTS / name for name in _NEEDED])
     evidence = Evidence.load(RESULTS)
     notebooks = _notebooks(evidence)
+    _check_there([RESULTS / part for notebook in notebooks for part in _parts(notebook)])
     problems = _problems(notebooks, evidence)
     if problems:
         raise TickdiskError(f"results are not whole: {'; '.join(problems)}; remove results/notebooks and run again")
@@ -142,4 +148,16 @@ def check_results(output: Path) -> list[str]:
         },
     )
     width = max(len(claim["verdict"]) for claim in evidence.claims.values())
-    return [f"{claim['verdict']:{width}}  n={claim['n']:<3} {claim['statement']}" for claim in evidence.claims.values()]
+    lines = [f"{claim['verdict']:{width}}  n={claim['n']:<3} {claim['statement']}" for claim in evidence.claims.values()]
+    return [*lines, f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, paper and page"]
+
+
+def _parts(notebook: Mapping[str, Any]) -> list[str]:
+    return [notebook["html"], notebook["ipynb"], *(figure["path"] for figure in notebook["figures"])]
+
+
+def _check_there(files: Sequence[Path]) -> None:
+    missing = [str(file) for file in files if not file.exists()]
+    if missing:
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        raise TickdiskError(f"missing: {', '.join(missing[:_NAMED])}{more}; run `snakemake`, which makes what is missing")

@@ -19,6 +19,7 @@ PARTS = {
         "store_live",
         "store_micro",
         "store_recover",
+        "store_look",
         "store_verify",
     ),
 }

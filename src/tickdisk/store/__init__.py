@@ -16,7 +16,7 @@ from tickdisk.store.compare import (
 from tickdisk.store.crash import AIMED, Crash, Cutter, Killer, campaign, cutter
 from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live, started
 from tickdisk.store.machine import Machine, measure_machine
-from tickdisk.store.recovery import Recovered, Refused, recover, verify
+from tickdisk.store.recovery import Recovered, Refused, cells_in, recover, verify
 from tickdisk.store.study import Findings, Game, check_room, read_study, room_bytes, study, write_study
 from tickdisk.store.trial import Design, trials
 
@@ -48,6 +48,7 @@ __all__ = [
     "advise",
     "calibrate",
     "campaign",
+    "cells_in",
     "check_room",
     "compare",
     "cutter",

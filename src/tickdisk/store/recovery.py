@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tickdisk._native import store_recover, store_verify
+from tickdisk._native import store_look, store_recover, store_verify
 from tickdisk.errors import TickdiskError
+
+
+OBJECT_CELLS = 128
+"""Cells of an object, the unit of a checkpoint."""
 
 
 class Refused(TickdiskError):  # noqa: N818 - it says what happened
@@ -28,6 +32,29 @@ class Recovered:
     replay_s: float
     digest: int
     """Of the state."""
+
+
+def cells_in(folder: Path, cells: int | None = None) -> int:
+    """Returns how many cells the state of the store in `folder` has, as its checkpoints say.
+
+    `cells` is what a person says, and stands in where there is no checkpoint yet. Refused if there is no store, if nothing says
+    how large the state is, or if `cells` is another size than that of the checkpoints.
+    """
+    if not folder.is_dir():
+        raise Refused(f"{folder} does not exist; name the folder of a store")
+    try:
+        is_store, found = store_look(str(folder))
+    except OSError as error:
+        raise TickdiskError(f"{folder} cannot be read: {error}") from error
+    if not is_store:
+        raise Refused(f"{folder} has no store: no file in it is an image, a checkpoint or a log of actions; name the folder of one")
+    if found is None:
+        if cells is None:
+            raise Refused(f"{folder} has no whole checkpoint that says how large the state is; give --rows, as it was run with")
+        return cells
+    if cells is not None and -(-cells // OBJECT_CELLS) * OBJECT_CELLS != found:
+        raise Refused(f"{folder} has a state of {found:,} cells, not of {cells:,}; leave --rows out, and its own size is taken")
+    return found
 
 
 def recover(folder: Path, cells: int) -> Recovered:

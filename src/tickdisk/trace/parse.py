@@ -53,7 +53,7 @@ def parse(
     sizes = None if bpf else facts["sizes"]
     requests, left_out = request_rows(reading, followed, sizes=sizes, faults=facts.get("faults"), window=window)
     names = reading.of("thread")[["thread", "ns", "text"]]
-    waits = wait_rows(reading, followed) if bpf else None
+    waits = wait_rows(reading, followed, started_ns) if bpf else None
     if waits is not None:
         requests = settle_faults(requests, waits)
         waits["end_ns"] = waits["end_ns"].where(waits["end_ns"] > 0, ended_ns)

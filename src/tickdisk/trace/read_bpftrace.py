@@ -11,7 +11,7 @@ from tickdisk.trace.reading import CALL_COLUMNS, WAIT_COLUMNS, Event, Integers, 
 _REQUEST = re.compile(rb"^@r[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){6})\)$", re.MULTILINE)
 _WAIT = re.compile(rb"^@w[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){7}), (.*)\)$", re.MULTILINE)
 _EVENT = re.compile(
-    rb"^(path|to|thread|newtask|exec|inode|beat) (\d+) (\d+) (\d+) (-?\d+) (-?\d+) (-?\d+) 0(?: (.*))?$", re.MULTILINE
+    rb"^(path|to|thread|newtask|end|exec|inode|beat) (\d+) (\d+) (\d+) (-?\d+) (-?\d+) (-?\d+) 0(?: (.*))?$", re.MULTILINE
 )
 _UNDER_WAY = re.compile(rb"^@call\[(\d+)\]: \((\d+)(?:, \d+){7}\)$", re.MULTILINE)
 _OFF = re.compile(rb"^@off\[(\d+)\]: \((-?\d+(?:, -?\d+){4})\)$", re.MULTILINE)

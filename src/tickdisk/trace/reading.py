@@ -18,7 +18,7 @@ _TIMES = {"start_ns", "end_ns", "woken_ns", "call_ns"}
 
 class Event(NamedTuple):
     """Something rare: thread (text: its name; a: start of its process since boot in ns, if told), newtask (a: child, b: flags),
-    exec (a: device, b: inode, text: path) or inode (a: descriptor, b: device, c: inode).
+    end (of the thread), exec (a: device, b: inode, text: path) or inode (a: descriptor, b: device, c: inode).
     """
 
     kind: str

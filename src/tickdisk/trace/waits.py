@@ -10,18 +10,23 @@ from tickdisk.trace.reading import Reading
 RUNNING, UNINTERRUPTIBLE = 0xFF, 0x02
 """Of a state, as sched_switch tells it: none of these bits is set when the thread could have run on; D."""
 _FUTEX = {LOCKS["futex"], LOCKS["futex_waitv"], LOCKS["futex_wait"]}
-_WAKES_FUTEX = {*_FUTEX, 60, 231}
-"""futex, exit, exit_group: another waker of a futex is an interrupt that came in between, so that the wait timed out."""
+_ENDS = {60, 231}
+"""exit and exit_group: the kernel wakes who waits for the end of the thread."""
+_WAKES_FUTEX = {*_FUTEX, *_ENDS}
+"""Another waker of a futex is an interrupt that came in between, so that the wait timed out."""
 _BY_FD = {call.number for call in CALLS.values() if call.fd is not None and call.path is None}
 _FAULT = "fault"
 
 
-def wait_rows(reading: Reading, followed: Followed) -> pd.DataFrame:
+def wait_rows(reading: Reading, followed: Followed, started_ns: int) -> pd.DataFrame:
     """Returns the rows of the waits table without thread_name, in the tool's clock; a wait that did not end has end_ns 0.
+
+    `started_ns` is the start of the capture.
 
     Kinds: `run_queue`, the thread could have run, from the switch if it was preempted, else from its wake-up; `io`, it waits
     in a call on a file, or in a page fault in state D; `lock`, it waits for another thread in futex, flock or fcntl, or for the
-    address space, which another thread changes; `sleep`, everything else: timers, sockets, pipes, children.
+    address space, which another thread changes; `sleep`, everything else: timers, sockets, pipes, children, and the end of
+    another thread, which holds no lock; `absent`, the thread had not begun yet, or had ended.
     """
     if reading.waits is None:
         raise ValueError("only bpftrace tells waits")
@@ -37,11 +42,12 @@ def wait_rows(reading: Reading, followed: Followed) -> pd.DataFrame:
     kind = np.select(
         [
             ~blocked,
+            number.isin(_FUTEX) & waits["waker_number"].isin(_ENDS),
             call.isin(LOCKS),
             call.isin(MEMORY_MAP) | ((call == _FAULT) & waits["waker_number"].isin(MEMORY_MAP.values())),
             uninterruptible | (call.isin(ON_FILES) & of_file),
         ],
-        ["run_queue", "lock", "lock", "io"],
+        ["run_queue", "sleep", "lock", "lock", "io"],
         "sleep",
     )
     waker = waits["waker"].astype("Int64").where(blocked & (waits["woken_ns"] > 0) & (waits["waker"] > 0))
@@ -62,7 +68,19 @@ def wait_rows(reading: Reading, followed: Followed) -> pd.DataFrame:
         start_ns=waits["woken_ns"][woken], end_ns=waits["end_ns"][woken], kind="run_queue", waker_name=None
     )
     second["waker"] = pd.array([pd.NA] * len(second), dtype="Int64")
-    return pd.concat([first, second]).sort_values(["start_ns", "end_ns"], kind="stable", ignore_index=True)
+    rows = pd.concat([first, second, _absences(reading, followed, started_ns)])
+    return rows.sort_values(["start_ns", "end_ns"], kind="stable", ignore_index=True)
+
+
+def _absences(reading: Reading, followed: Followed, started_ns: int) -> pd.DataFrame:
+    """Returns from the start of the capture to the birth of each thread, and from its end to the next thread of its number."""
+    born, ended = reading.of("newtask"), reading.of("end")
+    births = born[born["process"].isin(followed.since.keys())].groupby("a")["ns"].apply(list).to_dict()
+    rows = [(thread, started_ns, min(at)) for thread, at in births.items()]
+    for thread, ns in ended.loc[ended["process"].isin(followed.since.keys()), ["thread", "ns"]].itertuples(index=False):
+        rows.append((thread, ns, min((at for at in births.get(thread, []) if at > ns), default=0)))
+    table = pd.DataFrame(rows, columns=["thread", "start_ns", "end_ns"]).astype("int64")
+    return table.assign(kind="absent", call="", waker=pd.array([pd.NA] * len(table), dtype="Int64"), waker_name=None)
 
 
 def settle_faults(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:

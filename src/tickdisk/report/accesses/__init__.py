@@ -25,6 +25,6 @@ def study(
         None: the planned ones.
 
     """
-    check_parameters()
+    check_parameters(plan=plan, runs=runs, published=published, margin=margin, bootstrap_samples=bootstrap_samples, seed=seed)
     results = compute(plan, runs=runs, published=published, margin=margin, bootstrap_samples=bootstrap_samples, seed=seed)
     return Study(results, state(results), FIGURES, TABLES)

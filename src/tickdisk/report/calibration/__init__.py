@@ -20,6 +20,6 @@ def study(calibration: str, fidelity: str) -> Study[Results]:
         The file that `tickdisk fidelity` wrote.
 
     """
-    check_parameters()
+    check_parameters(calibration=calibration, fidelity=fidelity)
     results = compute(calibration, fidelity)
     return Study(results, state(results), FIGURES, TABLES)

@@ -22,6 +22,6 @@ def study(plan: str, *, runs: str, micro: str, margin: float | None, seed: int |
         The margin of equivalence as a ratio less 1, and the seed of what is drawn; None: the planned ones.
 
     """
-    check_parameters()
+    check_parameters(plan=plan, runs=runs, micro=micro, margin=margin, seed=seed)
     results = compute(plan, runs=runs, micro=micro, margin=margin, seed=seed)
     return Study(results, state(results), FIGURES, TABLES)

@@ -20,6 +20,6 @@ def study(sweep: str, *, published: str) -> Study[Results]:
         The YAML file of published numbers.
 
     """
-    check_parameters()
+    check_parameters(sweep=sweep, published=published)
     results = compute(sweep, published=published)
     return Study(results, state(results), FIGURES, TABLES)

@@ -20,6 +20,6 @@ def study(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | No
         The samples of the bootstrap over blocks of ticks and over lives, and the seed of what is drawn; None: the planned ones.
 
     """
-    check_parameters()
+    check_parameters(plan=plan, runs=runs, bootstrap_samples=bootstrap_samples, seed=seed)
     results = compute(plan, runs=runs, bootstrap_samples=bootstrap_samples, seed=seed)
     return Study(results, state(results), FIGURES, TABLES)

@@ -20,6 +20,6 @@ def study(replay: str, *, seed: int = 42) -> Study[Results]:
         The seed of the bootstrap samples.
 
     """
-    check_parameters()
+    check_parameters(replay=replay, seed=seed)
     results = compute(replay, seed=seed)
     return Study(results, state(results), FIGURES, TABLES)

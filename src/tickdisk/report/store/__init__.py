@@ -20,6 +20,6 @@ def study(tables: str, *, published: str) -> Study[Results]:
         The YAML file of published numbers.
 
     """
-    check_parameters()
+    check_parameters(tables=tables, published=published)
     results = compute(tables, published=published)
     return Study(results, state(results), FIGURES, TABLES)

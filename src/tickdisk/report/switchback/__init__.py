@@ -24,6 +24,6 @@ def study(plan: str, *, runs: str, tick_metric: str, action: str, margin: float 
         The margin of equivalence as a ratio less 1, and the seed of what is drawn; None: the planned ones.
 
     """
-    check_parameters()
+    check_parameters(plan=plan, runs=runs, tick_metric=tick_metric, action=action, margin=margin, seed=seed)
     results = compute(plan, runs=runs, tick_metric=tick_metric, action=action, margin=margin, seed=seed)
     return Study(results, state(results), FIGURES, TABLES)

@@ -22,7 +22,7 @@ use super::framework::Framework;
 use super::keeper::Keeper;
 use super::life::{CheckpointRecord, Report, Setting, TickRecord, live, lock};
 use super::micro;
-use super::recover::{self, Recovered};
+use super::recover::{self, Look, Recovered};
 use super::swapped::{Hourglass, Piggyback, PingPong, Zigzag};
 
 fn failed(error: io::Error) -> PyErr {
@@ -158,6 +158,16 @@ pub fn store_recover(py: Python<'_>, folder: PathBuf, cells: u32) -> PyResult<(u
         .map_err(failed)?;
     let Recovered { tick, number, image_tick, was_stopped, findings, restore_ns, replay_ns, .. } = found;
     Ok((tick, number, image_tick, was_stopped, findings, restore_ns, replay_ns, digest))
+}
+
+/// Whether `folder` has files of a store, and how many cells its state has by the newest head that is whole.
+#[pyfunction]
+pub fn store_look(folder: PathBuf) -> PyResult<(bool, Option<u64>)> {
+    match recover::look(&folder).map_err(failed)? {
+        Look::NoStore => Ok((false, None)),
+        Look::SizeUnknown => Ok((true, None)),
+        Look::Objects(objects) => Ok((true, Some(objects * OBJECT_CELLS as u64))),
+    }
 }
 
 /// Reads all that is in `folder`; returns what is damaged.

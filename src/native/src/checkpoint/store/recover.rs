@@ -37,6 +37,37 @@ pub struct Recovered {
     pub replay_ns: u64,
 }
 
+/// What a folder is by its names and heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It has no file of a store.
+    NoStore,
+    /// It has one, and no head that is whole says how large the state is.
+    SizeUnknown,
+    /// So many objects, by the head of its newest checkpoint.
+    Objects(u64),
+}
+
+/// Looks at the files of a folder without reading the state.
+pub fn look(folder: &Path) -> io::Result<Look> {
+    let mut heads = Vec::new();
+    let logs = log_numbers(folder)?;
+    let paths = [0, 1].map(|number| head_path(folder, number)).into_iter();
+    for path in paths.chain(logs.iter().map(|number| log_path(folder, *number))) {
+        match read_head(&path) {
+            Ok(head) => heads.extend(head),
+            Err(error) if error.kind() == ErrorKind::InvalidData => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(newest) = heads.iter().max_by_key(|head| head.number) {
+        return Ok(Look::Objects(newest.objects));
+    }
+    let has_images = [0, 1].iter().any(|number| head_path(folder, *number).exists() || image_path(folder, *number).exists());
+    let is_store = has_images || !logs.is_empty() || !actions::list(folder)?.is_empty();
+    Ok(if is_store { Look::SizeUnknown } else { Look::NoStore })
+}
+
 pub fn digest(state: &Arena) -> u64 {
     let (mut digest, mut data) = (Digest::default(), [0; OBJECT_BYTES]);
     for object in 0..state.objects() {

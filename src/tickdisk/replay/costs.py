@@ -1,0 +1,59 @@
+"""What a replay cost, operation by operation, beside what the capture says that the same requests took."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tickdisk.numbers import number
+
+_NS_PER_MS = 1e6
+_COLUMNS = ("total", "p50", "p99", "longest")
+
+
+def costs(timings: pd.DataFrame) -> pd.DataFrame:
+    """Returns one row an operation, the costliest here first, and one for all of them.
+
+    `timings` are as in `COLUMNS` of `tickdisk.replay.log`. Columns: requests; captured_ and here_ with total_ms, p50_ms, p99_ms
+    and longest_ms, the times of the calls; times, the total here over the captured one (NaN of no time at all). Quantiles are
+    those of the requests that there are, however few.
+    """
+    here = (timings["completed_ns"] - timings["issued_ns"]).to_numpy(float)
+    captured = timings["captured_ns"].to_numpy(float)
+    rows = {
+        str(op): {"requests": len(at), **_spent("captured", captured[at]), **_spent("here", here[at])}
+        for op, at in timings.reset_index(drop=True).groupby("op").indices.items()
+    }
+    rows["all"] = {"requests": len(timings), **_spent("captured", captured), **_spent("here", here)}
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table["times"] = table["here_total_ms"] / table["captured_total_ms"].where(table["captured_total_ms"] > 0)
+    is_all = table.index == "all"
+    return pd.concat([table[~is_all].sort_values("here_total_ms", ascending=False, kind="stable"), table[is_all]])
+
+
+def _spent(where: str, ns: NDArray[np.float64]) -> dict[str, float]:
+    if not ns.size:
+        return {f"{where}_{name}_ms": 0.0 for name in _COLUMNS}
+    p50, p99 = np.quantile(ns, [0.5, 0.99], method="inverted_cdf")
+    values = (ns.sum(), p50, p99, ns.max())
+    return {f"{where}_{name}_ms": float(value) / _NS_PER_MS for name, value in zip(_COLUMNS, values, strict=True)}
+
+
+def screen(table: pd.DataFrame) -> Iterator[str]:
+    """Yields the table of `costs` in lines, and a sentence that says what it means."""
+    words = " ".join(f"{name:>9}" for name in _COLUMNS)
+    yield f"{'':10} {'':>9}   {'as captured (ms)':^39}   {'here (ms)':^39}   {'total here'}"
+    yield f"{'operation':10} {'requests':>9}   {words}   {words}   {'/ captured':>10}"
+    for op, row in table.iterrows():
+        parts = [" ".join(f"{number(row[f'{where}_{name}_ms']):>9}" for name in _COLUMNS) for where in ("captured", "here")]
+        times = "" if np.isnan(row["times"]) else number(row["times"])
+        yield f"{op!s:10} {number(int(row['requests'])):>9}   {parts[0]}   {parts[1]}   {times:>10}"
+    every = table.loc["all"]
+    if every["requests"] == 0:
+        return
+    total, before = number(every["here_total_ms"]), number(every["captured_total_ms"])
+    ratio = "" if np.isnan(every["times"]) else f", {number(every['times'])} times as much"
+    most = f"most of it in {table.index[0]}"
+    yield f"Here the program would wait {total} ms for its requests instead of {before} ms as captured{ratio}; {most}."
+    yield "Threads that waited for a lock behind such a request are not held up in a replay, so a server can lose more than this."

@@ -1,0 +1,43 @@
+"""Names of files that fio's trace format cannot hold, and others in their place."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tickdisk.replay.plan import Plan
+
+
+def without_blanks(plan: Plan) -> tuple[Plan, Mapping[str, str]]:
+    """Returns the plan with names that have no blanks, and the new name of each file and folder that had one.
+
+    A blank becomes an underscore; where another file has that name already, a number follows.
+    """
+    names = {
+        *plan.requests["file"],
+        *plan.requests["other"],
+        *plan.folders,
+        *plan.beginning.sizes,
+        *plan.beginning.handles,
+        *plan.beginning.missing,
+    }
+    taken = {name for name in names if not re.search(r"\s", name)}
+    renamed: dict[str, str] = {}
+    for name in sorted(names - taken):
+        plain = fresh = re.sub(r"\s", "_", name)
+        number = 2
+        while fresh in taken:
+            fresh, number = f"{plain}_{number}", number + 1
+        renamed[name] = fresh
+        taken.add(fresh)
+
+    def of(name: str) -> str:
+        return renamed.get(name, name)
+
+    beginning = replace(
+        plan.beginning,
+        sizes={of(name): size for name, size in plan.beginning.sizes.items()},
+        handles={of(name): count for name, count in plan.beginning.handles.items()},
+        missing=frozenset(map(of, plan.beginning.missing)),
+    )
+    requests = plan.requests.assign(file=plan.requests["file"].map(of), other=plan.requests["other"].map(of))
+    return replace(plan, requests=requests, folders=frozenset(map(of, plan.folders)), beginning=beginning), renamed

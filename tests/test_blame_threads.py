@@ -1,0 +1,95 @@
+"""Which thread of a capture is explained: the one that runs a loop, and not one that only waits for others."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tickdisk import blame, table
+from tickdisk.blame.evidence import Evidence
+from tickdisk.blame.threads import threads
+from tickdisk.errors import TickdiskError
+
+MS = 1_000_000
+SECONDS_NS = 12_000 * MS
+
+
+def waits_of(*rows: tuple[int, str, int, int, str]) -> pd.DataFrame:
+    """Returns a waits table of thread, name, start, end, kind."""
+    frame = pd.DataFrame(rows, columns=["thread", "thread_name", "start_ns", "end_ns", "kind"])
+    nobody = pd.array([pd.NA] * len(frame), dtype="Int64")
+    return frame.assign(call="", waker=nobody, waker_name=None).sort_values("start_ns", ignore_index=True)
+
+
+def looping(thread: int, name: str, period_ms: float, busy_ms: float, rng: np.random.Generator) -> list[tuple[int, str, int, int, str]]:
+    """Sleeps to the end of each period, after work that varies by a tenth."""
+    rows, at = [], 0.0
+    while at < SECONDS_NS / MS - period_ms:
+        begun = at + busy_ms * rng.uniform(0.9, 1.1)
+        at += period_ms
+        rows.append((thread, name, round(begun * MS), round(at * MS), "sleep"))
+    return rows
+
+
+def at_random(thread: int, name: str, rng: np.random.Generator) -> list[tuple[int, str, int, int, str]]:
+    """Sleeps and works for times without any rhythm."""
+    rows, at = [], 0
+    while True:
+        begun, at = at + round(rng.exponential(9 * MS)), at
+        at = begun + round(rng.exponential(3 * MS)) + 1
+        if at > SECONDS_NS:
+            return rows
+        rows.append((thread, name, begun, at, "sleep"))
+
+
+def evidence(*rows: tuple[int, str, int, int, str]) -> Evidence:
+    requests = pd.DataFrame({name: [] for name in table.SCHEMAS["requests"].names})
+    return Evidence("life", requests, waits_of(*rows), (0, SECONDS_NS))
+
+
+@settings(max_examples=15, deadline=None)
+@given(period_ms=st.sampled_from([16, 50, 90, 250]), share=st.floats(0.05, 0.7), seed=st.integers(0, 99))
+def test_a_loop_is_found_with_its_period(period_ms: int, share: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    found = threads(evidence(*looping(1, "Server", period_ms, share * period_ms, rng), *at_random(2, "worker", rng)))
+    assert found["name"].tolist() == ["Server", "worker"], "the loop comes first, however busy the other is"
+    assert found["period_ns"].iloc[0] == pytest.approx(period_ms * MS, abs=1.5 * MS)
+    assert np.isnan(found["period_ns"].iloc[1])
+    assert found["computing_ns"].iloc[0] / found["seen_ns"].iloc[0] == pytest.approx(share, rel=0.1)
+
+
+def test_times_are_told_apart_and_a_wait_for_a_thread_makes_nobody_busy() -> None:
+    rows = [
+        (1, "waiter", 0, 900 * MS, "lock"),
+        (1, "waiter", 950 * MS, 1000 * MS, "sleep"),
+        (2, "worker", 100 * MS, 200 * MS, "io"),
+        (2, "worker", 300 * MS, 340 * MS, "run_queue"),
+        (2, "worker", 990 * MS, 1000 * MS, "sleep"),
+        (2, "worker", 1000 * MS, 5000 * MS, "absent"),
+    ]
+    found = threads(evidence(*rows)).set_index("name")
+    assert found.index.tolist() == ["worker", "waiter"]
+    assert found.loc["worker", ["seen_ns", "computing_ns", "io_ns", "run_queue_ns", "busy_ns"]].tolist() == [
+        900 * MS,
+        750 * MS,
+        100 * MS,
+        40 * MS,
+        890 * MS,
+    ]
+    assert found.loc["waiter", ["lock_ns", "busy_ns"]].tolist() == [900 * MS, 50 * MS]
+
+
+def test_blame_explains_the_loop_unless_another_thread_is_named_and_lists_the_threads() -> None:
+    rng = np.random.default_rng(5)
+    own = evidence(*looping(1, "Server", 50, 10, rng), *at_random(2, "worker", rng))
+    assert blame.attribute(own).thread_name == "Server"
+    assert blame.attribute(own, thread="worker").thread_name == "worker"
+    with pytest.raises(TickdiskError, match=r"no wait of nobody was captured \(threads: Server, worker\)"):
+        blame.attribute(own, thread="nobody")
+    explained = blame.attribute(own)
+    shares = blame.shares([explained], rng=rng, samples=50)
+    screen = "\n".join(blame.screen([explained], shares, [], top=2, reasons=[]))
+    assert "2 threads, the explained one first; --thread NAME explains another:\n  Server: loops every 50 ms, computing 2" in screen
+    assert "95 % interval over seconds, from this capture alone, which says nothing of another hour" in screen
+    assert "lives that an interval" not in screen

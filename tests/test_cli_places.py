@@ -1,0 +1,103 @@
+"""Places that commands are given: nothing is made above a folder, or where another disk was meant; a full disk is named."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from conftest import BIN, ROOT
+from test_bad_input import one_sentence, run
+from typer.testing import CliRunner
+
+from tickdisk import cli
+from tickdisk.cli import app, places
+from tickdisk.errors import TickdiskError
+
+
+def test_nothing_is_made_where_the_folder_above_is_missing(tmp_path: Path) -> None:
+    for words in (
+        ("replay", "example.iolog", tmp_path / "no/disk"),
+        ("capture", "-o", tmp_path / "no/capture", "--", "true"),
+        ("checkpoint", "run", tmp_path / "no/store"),
+        ("checkpoint", "crash", tmp_path / "no/crashes"),
+    ):
+        said = one_sentence(run("tickdisk", *map(str, words)))
+        assert f"{tmp_path / 'no'} does not exist" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_of_fstab_must_be_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = tmp_path / "my disk"
+    disk.mkdir()
+    fstab, mounts = tmp_path / "fstab", tmp_path / "mounts"
+    fstab.write_text(f"# a comment\nUUID=1 {str(disk).replace(' ', chr(92) + '040')} ext4 defaults 0 2\nUUID=2 none swap sw 0 0\n")
+    mounts.write_text("proc /proc proc rw 0 0\n")
+    monkeypatch.setattr(places, "_FSTAB", fstab)
+    monkeypatch.setattr(places, "_MOUNTS", mounts)
+    for folder in (disk, disk / "replay"):
+        with pytest.raises(TickdiskError, match="my disk is not mounted, as /etc/fstab means it to be"):
+            places.check_new_folder(folder)
+    places.check_new_folder(tmp_path / "elsewhere")
+    mounts.write_text(f"/dev/sdb {str(disk).replace(' ', chr(92) + '040')} ext4 rw 0 0\n")
+    places.check_new_folder(disk / "replay")
+
+
+def test_the_project_s_files_are_found_from_any_folder(tmp_path: Path) -> None:
+    trace = tmp_path / "my trace.iolog"
+    trace.write_text("fio version 3 iolog\n1 /w/a add\n1 /w/a open\n2 /w/a read 0 4096\n9 /w/a datasync 0 0\n")
+    done = run("tickdisk", "replay", str(trace), "--simulate", "hdd", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Here the program would wait" in done.stdout
+    assert run("tickdisk", "doctor", cwd=tmp_path).stdout.splitlines()[-1].startswith("`make paper` can")
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def full() -> None:
+        raise OSError("[Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device")
+
+    monkeypatch.setattr(cli, "app", full)
+    monkeypatch.setattr("sys.argv", ["tickdisk", "capture", "-o", str(tmp_path / "capture")])
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=0 if Path(place) == tmp_path else 10**12))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"tickdisk: {tmp_path}: No space left on device; free some space there\n"
+
+
+def test_a_reader_who_goes_away_is_no_error() -> None:
+    command = f"{BIN / 'tickdisk'} describe | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == ["# Data", "0"]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("delay_s", [0.05, 0.15, 0.3, 0.6])
+def test_ctrl_c_is_silent_at_any_instant(delay_s: float) -> None:
+    child = subprocess.Popen(
+        [BIN / "python", "-c", "from tickdisk.start import main; main()", "checkpoint", "simulate", "/dev/zero"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPROFILEIMPORTTIME": ""},
+    )
+    try:
+        child.wait(delay_s)
+    except subprocess.TimeoutExpired:
+        child.send_signal(2)
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode in (130, 2, -2), errors
+    assert "Traceback" not in errors
+
+
+def test_the_help_separates_what_people_type() -> None:
+    text = CliRunner().invoke(app, ["--help"]).stdout
+    people, _, rules = text.partition("What the workflow's rules call")
+    assert "What people type" in people
+    for name in ("doctor", "capture", "blame", "replay", "device", "checkpoint", "compare"):
+        assert f" {name} " in people
+    for name in ("micro", "collect", "publish", "replay-study"):
+        assert f" {name} " in rules
+        assert f" {name} " not in people
