@@ -22,7 +22,9 @@ def waits_of(*rows: tuple[int, str, int, int, str]) -> pd.DataFrame:
     return frame.assign(call="", waker=nobody, waker_name=None).sort_values("start_ns", ignore_index=True)
 
 
-def looping(thread: int, name: str, period_ms: float, busy_ms: float, rng: np.random.Generator) -> list[tuple[int, str, int, int, str]]:
+def looping(
+    thread: int, name: str, period_ms: float, busy_ms: float, rng: np.random.Generator
+) -> list[tuple[int, str, int, int, str]]:
     """Sleeps to the end of each period, after work that varies by a tenth."""
     rows, at = [], 0.0
     while at < SECONDS_NS / MS - period_ms:
@@ -36,7 +38,7 @@ def at_random(thread: int, name: str, rng: np.random.Generator) -> list[tuple[in
     """Sleeps and works for times without any rhythm."""
     rows, at = [], 0
     while True:
-        begun, at = at + round(rng.exponential(9 * MS)), at
+        begun = at + round(rng.exponential(9 * MS))
         at = begun + round(rng.exponential(3 * MS)) + 1
         if at > SECONDS_NS:
             return rows
@@ -90,6 +92,8 @@ def test_blame_explains_the_loop_unless_another_thread_is_named_and_lists_the_th
     explained = blame.attribute(own)
     shares = blame.shares([explained], rng=rng, samples=50)
     screen = "\n".join(blame.screen([explained], shares, [], top=2, reasons=[]))
-    assert "2 threads, the explained one first; --thread NAME explains another:\n  Server: loops every 50 ms, computing 2" in screen
+    assert (
+        "2 threads, the explained one first; --thread NAME explains another:\n  Server: loops every 50 ms, computing 2" in screen
+    )
     assert "95 % interval over seconds, from this capture alone, which says nothing of another hour" in screen
     assert "lives that an interval" not in screen

@@ -32,7 +32,9 @@ def test_a_place_of_fstab_must_be_mounted(tmp_path: Path, monkeypatch: pytest.Mo
     disk = tmp_path / "my disk"
     disk.mkdir()
     fstab, mounts = tmp_path / "fstab", tmp_path / "mounts"
-    fstab.write_text(f"# a comment\nUUID=1 {str(disk).replace(' ', chr(92) + '040')} ext4 defaults 0 2\nUUID=2 none swap sw 0 0\n")
+    fstab.write_text(
+        f"# a comment\nUUID=1 {str(disk).replace(' ', chr(92) + '040')} ext4 defaults 0 2\nUUID=2 none swap sw 0 0\n"
+    )
     mounts.write_text("proc /proc proc rw 0 0\n")
     monkeypatch.setattr(places, "_FSTAB", fstab)
     monkeypatch.setattr(places, "_MOUNTS", mounts)

@@ -9,6 +9,7 @@ import papermill
 import pytest
 from papermill.exceptions import PapermillExecutionError
 
+from tickdisk.errors import TickdiskError
 from tickdisk.report import parameters
 from tickdisk.report.parameters import unknown_parameters
 
@@ -50,7 +51,7 @@ def test_a_notebook_that_began_in_its_own_folder_goes_on_in_the_project_s(
 ) -> None:
     project = Path.cwd()
     monkeypatch.setattr(parameters, "get_ipython", lambda: SimpleNamespace(user_ns={}))
-    for began, goes_on in ((project / "notebooks", project), (project, project), (tmp_path, tmp_path)):
+    for began, goes_on in ((project / "notebooks", project), (project, project), (tmp_path, project)):
         monkeypatch.chdir(began)
         parameters.check_parameters()
         assert Path.cwd() == goes_on
@@ -100,5 +101,7 @@ def test_a_parameter_of_another_type_or_range_is_one_sentence_that_names_it(name
 
 
 def test_planned_and_common_values_are_fine() -> None:
-    parameters.check_values(margin=None, seed=None, bootstrap_samples=None, tick_metric="gap_max_ms", action="teleport", plan="p.json")
+    parameters.check_values(
+        margin=None, seed=None, bootstrap_samples=None, tick_metric="gap_max_ms", action="teleport", plan="p.json"
+    )
     parameters.check_values(margin=0.1, seed=0, bootstrap_samples=500, tick_metric="gap_p95_ms", action="dig")

@@ -30,7 +30,9 @@ def test_every_operation_has_its_times_here_and_as_captured() -> None:
     assert math.isnan(found.loc["write", "times"])
     lines = list(replay.cost_screen(found))
     assert lines[2].split() == ["sync", "2", "6", "2", "4", "4", "60", "20", "40", "40", "10"]
-    said = "Here the program would wait 61 ms for its requests instead of 7 ms as captured, 8.71 times as much; most of it in sync."
+    said = (
+        "Here the program would wait 61 ms for its requests instead of 7 ms as captured, 8.71 times as much; most of it in sync."
+    )
     assert lines[-2] == said
     assert "not held up in a replay" in lines[-1]
     assert all(len(line) <= 140 for line in lines)

@@ -78,7 +78,7 @@ def test_by_hand(captured: Path, tmp_path: Path) -> None:
     assert replay.plan(replay.load_capture(captured), seconds=1).root == ROOT
 
 
-def test_what_is_computed_is_what_the_emulated_device_takes(tmp_path: Path) -> None:
+def test_what_is_computed_is_what_the_emulated_device_takes() -> None:
     """Syncs of every kind on ext4, far apart, so that each meets an idle device: the sums agree within a quarter."""
     step_ns, rows = 120_000_000, [row(1, 0, "read", "map", 1 << 20, offset=0, length=1 << 20)]
     for number in range(24):

@@ -79,14 +79,19 @@ def test_what_is_whole_is_left_alone(folder: Path) -> None:
 )
 def test_what_is_deleted_comes_back(product: str, rule: str, folder: Path) -> None:
     gone = folder / "results" / product
-    gone.rmdir() if gone.is_dir() else gone.unlink()
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
     jobs = planned(folder)
     assert jobs[rule] == 1
     assert not [other for other in jobs if other.startswith("live_") or other in ("calibrate", "fidelity", "store", "replay")]
 
 
 def test_a_file_that_is_only_newer_runs_no_live_cell(folder: Path) -> None:
-    for name in ("notebooks/switchback.ipynb", "workflow/config/config.yaml", "data/devices.yaml", "workflow/config/experiments.tsv"):
+    for name in (
+        "notebooks/switchback.ipynb",
+        "workflow/config/config.yaml",
+        "data/devices.yaml",
+        "workflow/config/experiments.tsv",
+    ):
         (folder / name).touch()
     assert not [rule for rule in planned(folder) if rule.startswith("live_") or rule == "calibrate"]
 

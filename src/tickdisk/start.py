@@ -49,7 +49,7 @@ def main() -> None:
     """Runs the command line."""
     for number in _ENDING:
         signal.signal(number, _end)
-    sys.stdout = _Output(sys.stdout)  # type: ignore[assignment] - it is a stream in all that is asked of one
-    from tickdisk.cli import main as command
+    sys.stdout = _Output(sys.stdout)
+    from tickdisk.cli import main as command  # noqa: PLC0415 - it takes a second, in which Ctrl-C may come
 
     command()

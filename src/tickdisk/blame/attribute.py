@@ -50,7 +50,8 @@ class Blame:
 def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str | None = None) -> Blame:
     """Returns where the time of the ticks went that lie within the evidence's window.
 
-    `thread` names the thread that ticks (None: the first of `threads`, the busiest that runs a loop); without ticks, windows of WINDOW_NS stand for them.
+    `thread` names the thread that ticks; None: the first of `threads`, the busiest that runs a loop. Without ticks, windows of
+    WINDOW_NS stand for them.
     TickdiskError when nothing was captured, or not that thread.
     """
     lanes = Lanes(evidence.waits)
@@ -86,7 +87,7 @@ def _chosen(lanes: Lanes, evidence: Evidence, name: str | None) -> tuple[int, st
     if named.empty:
         there = ", ".join(sorted(waits["thread_name"].unique())) or "none"
         raise TickdiskError(
-            f"{evidence.name}: no wait of {name or 'any thread'} was captured (threads: {there}); name one of these, or capture again"
+            f"{evidence.name}: no wait of {name or 'any thread'} was captured (threads: {there}); name another, or capture again"
         )
     first = named.iloc[0]
     return int(np.searchsorted(lanes.threads, int(first["thread"]))), str(first["name"] if name is None else name)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tickdisk.blame.evidence import Evidence
 from tickdisk.blame.lanes import Cover
@@ -66,7 +65,7 @@ def _period_ns(asleep: Cover, start_ns: int, end_ns: int) -> float:
     if power <= 0:
         return float("nan")
     spectrum = np.fft.rfft(centred, 2 * len(centred))
-    likeness: NDArray[np.float64] = np.fft.irfft(np.abs(spectrum) ** 2)[: longest + 2] / power
+    likeness = np.fft.irfft(np.abs(spectrum) ** 2)[: longest + 2] / power
     lags = np.arange(_SHORTEST, longest + 1)
     peaks = lags[(likeness[lags] >= likeness[lags - 1]) & (likeness[lags] > likeness[lags + 1]) & (likeness[lags] >= _ALIKE)]
     if not peaks.size:

@@ -146,7 +146,8 @@ def screen(
         part = table[(table["of"] == late) & (table["by"] == by) & (table["share"] > 0)]
         ordered = part.sort_values("share", ascending=False).head(_FEW if by != "cause" else len(CAUSES))
         named = [
-            (CAUSE_WORDS.get(name, Path(name).name if by == "file" else name), value) for name, value in zip(ordered["name"], ordered["share"], strict=True)
+            (CAUSE_WORDS.get(name, Path(name).name if by == "file" else name), value)
+            for name, value in zip(ordered["name"], ordered["share"], strict=True)
         ]
         if named:
             yield f"  {words}: {', '.join(f'{name} {_percent(value)}' for name, value in named)}"
@@ -166,7 +167,12 @@ def _of_threads(blame: Blame) -> Iterator[str]:
     for row in ordered.to_dict("records"):
         seen_ns = max(1, int(row["seen_ns"]))
         loop = "" if pd.isna(row["period_ns"]) else f"loops every {row['period_ns'] / 1e6:,.0f} ms, "
-        parts = (("computing", "computing"), ("io", "storage"), ("lock", "waiting for threads"), ("run_queue", "waiting for a core"))
+        parts = (
+            ("computing", "computing"),
+            ("io", "storage"),
+            ("lock", "waiting for threads"),
+            ("run_queue", "waiting for a core"),
+        )
         spent = ", ".join(f"{word} {_percent(row[f'{part}_ns'] / seen_ns)}" for part, word in parts)
         yield f"  {row['name']}: {loop}{spent}"
 

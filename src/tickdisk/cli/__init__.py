@@ -35,7 +35,10 @@ def main() -> None:
         advice = _OF_THE_MACHINE.get(number or 0)
         if number is None or advice is None:
             raise
-        print(f"tickdisk: {error.filename or _full_place() or 'a file'}: {os.strerror(number)}; {advice}", file=sys.stderr)
+        print(
+            f"tickdisk: {error.filename or _full_place() or 'a file'}: {error.strerror or os.strerror(number)}; {advice}",
+            file=sys.stderr,
+        )
         sys.exit(_FAILED)
 
 

@@ -24,5 +24,5 @@ for name, command in (
 app.command("capture", rich_help_panel=_TYPED, context_settings={"allow_interspersed_args": False})(capture.capture)
 app.add_typer(device.app, name="device", rich_help_panel=_TYPED)
 app.add_typer(checkpoint.app, name="checkpoint", rich_help_panel=_TYPED)
-for command in (*workflow.COMMANDS, compare.compare_reference, describe.describe, replay.replay_study):
-    app.command(command.__name__.replace("_", "-"), rich_help_panel=_CALLED)(command)
+for called in (*workflow.COMMANDS, compare.compare_reference, describe.describe):
+    app.command(called.__name__.replace("_", "-"), rich_help_panel=_CALLED)(called)

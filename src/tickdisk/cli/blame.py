@@ -10,7 +10,9 @@ def blame(
     run: Annotated[Path, typer.Argument(help="Folder of a run, of one of its lives, or of a capture.")],
     *,
     life: Annotated[str | None, typer.Option(help="Only this life of the run.")] = None,
-    thread: Annotated[str | None, typer.Option(help="Thread to explain; empty: the server's, or the busiest that runs a loop.")] = None,
+    thread: Annotated[
+        str | None, typer.Option(help="Thread to explain; empty: the server's, or the busiest that runs a loop.")
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many of the worst ticks to explain.")] = 5,
     figure: Annotated[
         Path | None, typer.Option(help="SVG file to draw the time around the worst tick to: threads, files, disk, saves.")

@@ -248,7 +248,9 @@ def study(
         seed=config.seed,
     )
     games = [
-        store.Game(game.name, game.rows, game.updates_per_tick, game.skew, game.save_s, device.named(game.device, in_project(DEVICES)))
+        store.Game(
+            game.name, game.rows, game.updates_per_tick, game.skew, game.save_s, device.named(game.device, in_project(DEVICES))
+        )
         for game in own.games
     ]
     disk = device.named(own.device, in_project(DEVICES))

@@ -161,8 +161,8 @@ def profile(
         bool | None,
         typer.Option(
             "--write/--no-write",
-            help="Measure writes and flushes, too, as a save is one; empty: in a folder, which gets a file of its own. What is on a "
-            "block device is overwritten.",
+            help="Measure writes and flushes, too, as a save is one; empty: in a folder, which gets a file of its own. What is "
+            "on a block device is overwritten.",
         ),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job in all rounds; over 12: more rounds.")] = 12,
@@ -192,7 +192,9 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
     from tickdisk.report.answers import of_disk
 
     found = room.alike(model, device.load_devices(in_project(DEVICES)))
-    flushed = "" if found.flushed_write_ms is None else f", and a write of 4 KiB with its flush {number(found.flushed_write_ms)} ms"
+    flushed = (
+        "" if found.flushed_write_ms is None else f", and a write of 4 KiB with its flush {number(found.flushed_write_ms)} ms"
+    )
     yield f"one at a time a read of 4 KiB takes {number(found.read_ms)} ms{flushed} (medians)"
     yield f"the nearest device of {DEVICES}: {found.nearest} ({found.description})"
     folder = in_project(_REFERENCE)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import typer
 
-from tickdisk.cli.places import DEVICES, in_project
+from tickdisk.cli.places import DEVICES, PROJECT, in_project
 from tickdisk.doctor import Machine, backend_check, examine, load_check, render, tier_checks
 
 
 def doctor() -> None:
     """Says what this machine can do and what to install for the rest; exit code 0 if `make paper` can run, 1 otherwise."""
-    machine = Machine()
+    machine = Machine(project=PROJECT)
     tiers = tier_checks(in_project(DEVICES), in_project(Path("results/calibration.json")))
     checks = [*examine(machine), backend_check(machine), load_check(), *tiers]
     print(render(checks, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tickdisk.errors import TickdiskError
 
-_PROJECT = Path(__file__).resolve().parents[3]
+PROJECT = Path(__file__).resolve().parents[3]
 _FSTAB, _MOUNTS = Path("/etc/fstab"), Path("/proc/self/mounts")
 DEVICES = Path("data/devices.yaml")
 
@@ -19,7 +19,7 @@ def in_project(path: Path) -> Path:
     'devices.yaml'
 
     """
-    return path if path.is_absolute() or path.exists() else _PROJECT / path
+    return path if path.is_absolute() or path.exists() else PROJECT / path
 
 
 def check_new_folder(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`tickdisk replay` and `tickdisk replay-study`: captured requests again, on another device."""
+"""`tickdisk replay`: captured requests again, on another device."""
 
 import shlex
 from collections.abc import Mapping
@@ -7,12 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tickdisk import process
 from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.errors import TickdiskError
-from tickdisk.project import PLAN_PATH, Project
-
-_DEVICES = ("nvme_ssd", "hdd")
 
 
 def replay(
@@ -51,7 +47,8 @@ def replay(
         streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
         room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
         given = sum(map(len, streams.values()))
-        print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {shlex.quote(str(for_fio / 'replay.fio'))}")
+        job = shlex.quote(str(for_fio / "replay.fio"))
+        print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
         for name, fresh in renamed.items():
             print(f"  renamed   {name} to {fresh}: fio's format has no blanks in names")
         for reason, count in {**planned.refused, **left_out}.items():
@@ -83,8 +80,8 @@ def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any]) -> str:
         f"lag         of the replay itself: {_spread(summary['lag_ns'])}",
         f"  first tenth {_spread(summary['lag_first_tenth_ns'])}",
         f"  last tenth  {_spread(summary['lag_last_tenth_ns'])}",
-        f"delay       behind earlier requests of the same thread: {_spread(lost)}; {summary['delayed']} requests waited, threads were "
-        f"behind {behind_s:.3f} s",
+        f"delay       behind earlier requests of the same thread: {_spread(lost)}",
+        f"  waited    {summary['delayed']} requests; threads were behind {behind_s:.3f} s",
         f"results     {_results(summary['differing'])}",
         f"took        {summary['seconds']:.1f} s, {_kind(replayed)}",
     ]
@@ -103,41 +100,3 @@ def _spread(values: Mapping[str, float | None]) -> str:
 
 def _results(differing: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in differing.items() if count) or "all as captured"
-
-
-def replay_study(
-    plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
-    calibration: Annotated[Path, typer.Option(help="What `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
-    runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs"),
-    output: Annotated[Path, typer.Option(help="File to write; tables go beside it.")] = Path("results/replay/replay.json"),
-) -> None:
-    """Replays the first life of the study of storage accesses: by ours and by fio on an NVMe SSD, by ours on a hard disk."""
-    from tickdisk import calibrate
-    from tickdisk import replay as room
-
-    process.follow_owner()
-    project = Project.load(plan)
-    known = calibrate.load_calibration(calibration)
-    fast, slow = (project.devices[name] for name in _DEVICES)
-    cell = next(cell for cell in project.cells if cell.experiment == "accesses")
-    file_system = project.config.file_system
-    room.experiment(
-        runs / cell.hash,
-        project.world,
-        [
-            room.Bench(
-                each,
-                calibrate.floor_ns(known, each),
-                tools,
-                calibrate.deep_floors(known, each),
-                calibrate.tails(known, each),
-                known.backend,
-                file_system,
-            )
-            for each, tools in ((fast, (room.OURS, room.FIO)), (slow, (room.OURS,)))
-        ],
-        seconds=project.config.chosen.replay.seconds,
-        size_bytes=project.config.device_size_mib << 20,
-        output=output.parent,
-        say=lambda line: print(line, flush=True),
-    )

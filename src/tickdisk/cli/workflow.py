@@ -13,6 +13,7 @@ from tickdisk.project import PLAN_PATH, Project
 _Plan = Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
 _PREADS = 48_000
+_REPLAYED_ON = ("nvme_ssd", "hdd")
 _TEMPLATES = Path("workflow/paper")
 
 
@@ -128,6 +129,44 @@ def run(
     _say(f"{run_cell(project, chosen, room.load_calibration(calibration), runs, _say)}: whole")
 
 
+def replay_study(
+    plan: _Plan = PLAN_PATH,
+    calibration: Annotated[Path, typer.Option(help="What `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
+    runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs"),
+    output: Annotated[Path, typer.Option(help="File to write; tables go beside it.")] = Path("results/replay/replay.json"),
+) -> None:
+    """Replays the first life of the study of storage accesses: by ours and by fio on an NVMe SSD, by ours on a hard disk."""
+    from tickdisk import calibrate as measured
+    from tickdisk import replay as room
+
+    process.follow_owner()
+    project = Project.load(plan)
+    known = measured.load_calibration(calibration)
+    fast, slow = (project.devices[name] for name in _REPLAYED_ON)
+    cell = next(cell for cell in project.cells if cell.experiment == "accesses")
+    file_system = project.config.file_system
+    room.experiment(
+        runs / cell.hash,
+        project.world,
+        [
+            room.Bench(
+                each,
+                measured.floor_ns(known, each),
+                tools,
+                measured.deep_floors(known, each),
+                measured.tails(known, each),
+                known.backend,
+                file_system,
+            )
+            for each, tools in ((fast, (room.OURS, room.FIO)), (slow, (room.OURS,)))
+        ],
+        seconds=project.config.chosen.replay.seconds,
+        size_bytes=project.config.device_size_mib << 20,
+        output=output.parent,
+        say=_say,
+    )
+
+
 _Folders = Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote.")]
 _LeftOut = Annotated[list[str] | None, typer.Option(help="A study that the configuration leaves out.")]
 
@@ -194,5 +233,5 @@ def schema() -> None:
     write_text(SCHEMA_PATH, generate())
 
 
-COMMANDS = (plan, world, calibrate, fidelity, micro, run, collect, publish, paper, page, check, schema)
+COMMANDS = (plan, world, calibrate, fidelity, micro, run, replay_study, collect, publish, paper, page, check, schema)
 """In the order in which a run calls them."""

@@ -129,7 +129,7 @@ _REQUESTS = table_entry(
 
 _WAITS = table_entry(
     f"{LIFE}/waits.parquet",
-    "Each row is a time in which a thread of the server did not run, or was not there. Only lives that bpftrace captured have it.",
+    "Each row is a time in which a thread of the server did not run, or was not there. Lives that bpftrace captured have it.",
     SCHEMAS["waits"],
     {
         "thread": "The number that the kernel gave to the thread.",

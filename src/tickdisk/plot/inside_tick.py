@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from tickdisk.plot.theme import INK, PALETTE, WIDTH, checked, colour, finish
+from tickdisk.plot.theme import INK, PALETTE, WIDTH, checked, finish
 from tickdisk.plot.theme import title as headed
 
 _WIDE = WIDTH + 200

@@ -26,7 +26,7 @@ class Alike:
 
 
 def alike(model: DeviceModel, catalogue: Mapping[str, DeviceModel]) -> Alike:
-    """Returns what a profiled device is like; distances are between logarithms of latencies, as 1 and 2 ms differ like 10 and 20."""
+    """Returns what a profiled device is like. Distances are those of logarithms: 1 and 2 ms differ like 10 and 20 ms."""
     read_ns = min((line for line in model.fit if line.op == "read"), key=lambda line: line.queue_depth).p50_ns
     flushed_ns = next((line.p50_ns for line in model.fit if line.op == "write_flush"), None)
 

@@ -40,7 +40,7 @@ PRODUCTS: Mapping[str, Product] = {
     # fio's logs are read by calibration's module; floors are looked up; how late requests were is summed up in quantiles.
     "replay": Product(
         (
-            "tickdisk.cli.replay:replay_study",
+            "tickdisk.cli.workflow:replay_study",
             "tickdisk.calibrate.record",
             "tickdisk.calibrate.fio",
             "tickdisk.stats.quantile",

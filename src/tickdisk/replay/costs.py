@@ -45,12 +45,12 @@ def screen(table: pd.DataFrame) -> Iterator[str]:
     words = " ".join(f"{name:>9}" for name in _COLUMNS)
     yield f"{'':10} {'':>9}   {'as captured (ms)':^39}   {'here (ms)':^39}   {'total here'}"
     yield f"{'operation':10} {'requests':>9}   {words}   {words}   {'/ captured':>10}"
-    for op, row in table.iterrows():
+    for op, row in table.to_dict("index").items():
         parts = [" ".join(f"{number(row[f'{where}_{name}_ms']):>9}" for name in _COLUMNS) for where in ("captured", "here")]
         times = "" if np.isnan(row["times"]) else number(row["times"])
         yield f"{op!s:10} {number(int(row['requests'])):>9}   {parts[0]}   {parts[1]}   {times:>10}"
-    every = table.loc["all"]
-    if every["requests"] == 0:
+    every = table.to_dict("index")["all"]
+    if not every["requests"]:
         return
     total, before = number(every["here_total_ms"]), number(every["captured_total_ms"])
     ratio = "" if np.isnan(every["times"]) else f", {number(every['times'])} times as much"

@@ -1,4 +1,4 @@
-"""Notebook parameters: what is not declared, or has another type or range, is an error in one sentence; paths are the project's."""
+"""Notebook parameters: one that is not declared, or has another type or range, is an error in one sentence."""
 
 import ast
 import os
@@ -47,7 +47,9 @@ def check_values(**values: Any) -> None:
     for name, value in values.items():
         is_fine, words = _RULES.get(name, _PATH)
         if not (isinstance(value, str | int | float | None) and is_fine(value)):
-            raise TickdiskError(f"parameter {name} is {value!r}, and must be {words} (papermill's -r makes text of everything: use -p)")
+            raise TickdiskError(
+                f"parameter {name} is {value!r}, and must be {words} (papermill's -r makes text of everything: use -p)"
+            )
 
 
 def _assigned(source: str) -> set[str]:
@@ -66,9 +68,9 @@ def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
 
 
 def check_parameters(**values: Any) -> None:
-    """Raises TickdiskError when papermill injected a parameter that this notebook does not have, or `values` are not as they must be.
+    """Raises TickdiskError when papermill injected a parameter that this notebook does not have, or one of `values` is wrong.
 
-    A notebook goes on in the project's folder, to which its paths are relative: that above the current one, or that of the package.
+    A notebook goes on in the project's folder, to which its paths are relative: the one above, or that of the package.
     """
     shell = get_ipython()
     if shell is None:

@@ -149,7 +149,10 @@ def check_results(output: Path) -> list[str]:
     )
     width = max(len(claim["verdict"]) for claim in evidence.claims.values())
     lines = [f"{claim['verdict']:{width}}  n={claim['n']:<3} {claim['statement']}" for claim in evidence.claims.values()]
-    return [*lines, f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, paper and page"]
+    return [
+        *lines,
+        f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, paper and page",
+    ]
 
 
 def _parts(notebook: Mapping[str, Any]) -> list[str]:

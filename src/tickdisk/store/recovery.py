@@ -6,7 +6,6 @@ from pathlib import Path
 from tickdisk._native import store_look, store_recover, store_verify
 from tickdisk.errors import TickdiskError
 
-
 OBJECT_CELLS = 128
 """Cells of an object, the unit of a checkpoint."""
 
@@ -47,7 +46,9 @@ def cells_in(folder: Path, cells: int | None = None) -> int:
     except OSError as error:
         raise TickdiskError(f"{folder} cannot be read: {error}") from error
     if not is_store:
-        raise Refused(f"{folder} has no store: no file in it is an image, a checkpoint or a log of actions; name the folder of one")
+        raise Refused(
+            f"{folder} has no store: no file in it is an image, a checkpoint or a log of actions; name the folder of one"
+        )
     if found is None:
         if cells is None:
             raise Refused(f"{folder} has no whole checkpoint that says how large the state is; give --rows, as it was run with")
