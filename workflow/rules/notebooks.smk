@@ -40,7 +40,9 @@ SOURCES = {
 
 # All that a notebook leaves to be read: what is deleted of it comes back.
 NOTEBOOK_PRODUCTS = [
-    *expand("results/notebooks/{notebook}.{kind}", notebook=EVIDENCE, kind=["ipynb", "html"]),
+    *expand(
+        "results/notebooks/{notebook}.{kind}", notebook=EVIDENCE, kind=["ipynb", "html"]
+    ),
     *expand(
         "results/notebooks/{notebook}/{part}",
         notebook=EVIDENCE,
