@@ -163,7 +163,7 @@ def test_a_block_device_that_is_read_only_is_not_written_to(blank: Path, attach:
 def test_who_is_interrupted_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     folder, output = tmp_path / "disk", tmp_path / "mine.yaml"
     folder.mkdir()
-    command = [BIN / "tickdisk", "device", "profile", folder, "-o", output, "--seconds", "30", "--size", "32M"]
+    command = [BIN / "tickdisk", "device", "profile", folder, "-o", output, "--seconds", "30", "--size", "32M", "--no-write"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(f"round 1 of {rounds(30)}: {_JOBS} jobs, at least")

@@ -57,32 +57,33 @@ def test_what_is_whole_is_left_alone(folder: Path) -> None:
     assert not planned(folder)
 
 
-@pytest.mark.parametrize(
-    ("product", "rule"),
-    [
-        ("notebooks/replay.html", "notebook"),
-        ("notebooks/replay.ipynb", "notebook"),
-        ("notebooks/store/facts.json", "notebook"),
-        ("notebooks/store/claims.json", "notebook"),
-        ("notebooks/store/figures.json", "notebook"),
-        ("notebooks/switchback/figures", "notebook"),
-        ("facts.json", "collect"),
-        ("claims.json", "collect"),
-        ("figures.json", "collect"),
-        ("answers.json", "collect"),
-        ("missing.json", "collect"),
-        ("comparison.json", "compare"),
-        ("paper.pdf", "paper"),
-        ("index.html", "page"),
-        ("checked.json", "check"),
-    ],
+NOTEBOOK_PRODUCTS = (
+    "replay.html",
+    "inside_tick.ipynb",
+    "store/facts.json",
+    "checkpoint/claims.json",
+    "accesses/figures.json",
+    "switchback/figures",
 )
-def test_what_is_deleted_comes_back(product: str, rule: str, folder: Path) -> None:
-    gone = folder / "results" / product
-    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+STATED = ("facts.json", "claims.json", "figures.json", "answers.json", "missing.json")
+
+
+def test_what_is_deleted_comes_back(folder: Path) -> None:
+    """Of six notebooks one product each, and then all that is made of them."""
+    results = folder / "results"
+    for product in NOTEBOOK_PRODUCTS:
+        gone = results / "notebooks" / product
+        shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
     jobs = planned(folder)
-    assert jobs[rule] == 1
+    assert jobs["notebook"] == len(NOTEBOOK_PRODUCTS)
     assert not [other for other in jobs if other.startswith("live_") or other in ("calibrate", "fidelity", "store", "replay")]
+
+
+def test_what_is_stated_and_set_comes_back(folder: Path) -> None:
+    for product in (*STATED, "comparison.json", "paper.pdf", "index.html", "checked.json"):
+        (folder / "results" / product).unlink()
+    jobs = planned(folder)
+    assert {rule: jobs[rule] for rule in jobs} == dict.fromkeys(("collect", "compare", "paper", "page", "check", "all"), 1)
 
 
 def test_a_file_that_is_only_newer_runs_no_live_cell(folder: Path) -> None:
