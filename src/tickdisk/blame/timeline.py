@@ -118,7 +118,7 @@ def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str | None, Co
     if name != blame.thread_name:
         own = waits[waits["thread_name"] == name]
         covers: dict[str | None, Cover] = {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
-        # Of several threads with one name some may be there while others are not.
+        # Some of several threads with one name may be there while others are not.
         return covers | ({None: _cover(own[own["kind"] == "absent"])} if len(set(own["thread"])) == 1 else {})
     links, direct = blame.links, blame.links["depth"] == 0
     covers = {state: _cover(links[(direct | (kind == "sleep")) & (links["kind"] == kind)]) for kind, state in _STATE_OF.items()}

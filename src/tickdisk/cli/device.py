@@ -186,7 +186,7 @@ def profile(
 
 
 def _answer(model: device.DeviceModel) -> Iterator[str]:
-    """What the disk is like, and what our reference says of its latency."""
+    """Yields the latencies of the disk, the device that is nearest to it, and what our reference says of such a latency."""
     from tickdisk import profile as room
     from tickdisk.files import read_json
     from tickdisk.report.answers import of_disk

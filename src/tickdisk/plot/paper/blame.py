@@ -10,7 +10,7 @@ from tickdisk.plot.theme import INK, checked
 
 _LABELS, _ROW, _MOST = 100, 11, 6
 _LEAST = 0.005
-"""What cannot be seen beside 0 is not drawn."""
+"""A share below this cannot be seen beside 0, and is not drawn."""
 
 
 def shares(rows: pd.DataFrame) -> Any:

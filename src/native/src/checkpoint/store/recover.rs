@@ -37,7 +37,7 @@ pub struct Recovered {
     pub replay_ns: u64,
 }
 
-/// What a folder is by its names and heads.
+/// A folder, as its names and heads tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// It has no file of a store.
