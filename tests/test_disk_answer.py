@@ -1,4 +1,4 @@
-"""What a measured disk is like, and what our reference says of such a latency."""
+"""A measured disk has a nearest device, and our reference says which metrics such a latency harms."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a replay cost: the table against sums by hand, and the words around it."""
+"""The table of a replay's costs agrees with sums by hand, and the words around it say what it means."""
 
 import math
 

@@ -39,7 +39,7 @@ class _Output:
             self._nobody_reads()
 
     def _nobody_reads(self) -> None:
-        """What is still in the buffer goes nowhere, too."""
+        """Sends the stream nowhere, and with it the text that is still in the buffer."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

@@ -1,4 +1,4 @@
-"""What a replay cost, operation by operation, beside what the capture says that the same requests took."""
+"""The times of a replay, operation by operation, beside those that the capture has of the same requests."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What a run says of a disk whose latency is known: which metrics are shown to be good on it, and which are shown to suffer."""
+"""A disk whose latency is known, held against a run: some metrics are shown to be good on it, and others to suffer."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
