@@ -350,7 +350,7 @@ def test_reads_are_counted_for_each_action_and_late_replies_are_told(tmp_path: P
 
 def test_a_burst_of_joins_has_its_place_in_the_sizing_table(tmp_path: Path) -> None:
     study = _join_burst(_runs(tmp_path, "join_burst"))
-    # Of 100.5 ms at the baseline, 30 % more at 6 ms and 60 % more at 12 ms.
+    # The baseline takes 100.5 ms, 6 ms of latency take about 30 % more, and 12 ms about 60 %.
     assert study.statement["gap_mean_good_up_to"].value is None
     assert study.statement["gap_mean_hurts_from"].value == pytest.approx(6.0 + REALISED_MS)
     assert _verdicts(study)["dose_gap_mean"] == "different"

@@ -199,7 +199,7 @@ def test_waits_are_what_the_threads_waited_for(programs: Path, fast: Path, tmp_p
     for name, row in true.iterrows():
         inside = waits[(waits["thread_name"] == name) & waits["start_ns"].between(row["start_ns"], row["end_ns"])]
         of[name] = inside[inside["kind"] == row["kind"]]
-        # What it waits for next can begin before it has read the clock.
+        # The next wait of the thread can begin before it has read the clock.
         spent = (of[name]["end_ns"].clip(upper=row["end_ns"]) - of[name]["start_ns"]).sum() / 1e6
         assert least_ms[str(name)] - 5 <= spent <= (row["end_ns"] - row["start_ns"]) / 1e6, name
         assert (inside["end_ns"] - inside["start_ns"]).sum() <= row["end_ns"] - row["start_ns"], name

@@ -69,7 +69,7 @@ STATED = ("facts.json", "claims.json", "figures.json", "answers.json", "missing.
 
 
 def test_what_is_deleted_comes_back(folder: Path) -> None:
-    """Of six notebooks one product each, and then all that is made of them."""
+    """One product of each of six notebooks is deleted, and all six are rendered again."""
     results = folder / "results"
     for product in NOTEBOOK_PRODUCTS:
         gone = results / "notebooks" / product
