@@ -58,6 +58,21 @@ impl Pace {
         self.soon >= self.must_be_soon
     }
 
+    /// Waits as long as that pays for the request after the one that came at `came_ns`; `is_there` says whether it has come.
+    fn wait(&mut self, came_ns: u64, now_ns: impl Fn() -> u64, is_there: impl Fn() -> bool) {
+        let is_good = self.is_good(came_ns);
+        self.answered_ns = now_ns();
+        if !is_good {
+            return;
+        }
+        let until_ns = self.answered_ns + SOON_NS;
+        let mut has_come = false;
+        while !has_come && now_ns() < until_ns {
+            has_come = is_there();
+        }
+        self.learn(has_come);
+    }
+
     fn learn(&mut self, is_there: bool) {
         if is_there {
             *self = Self { answered_ns: self.answered_ns, ..Self::default() };
@@ -83,18 +98,7 @@ impl Attention {
     /// next request, at once if they do not come soon, and soon in any case.
     pub fn wait(&self, came_ns: u64) {
         let Some(requests) = self.requests.get() else { return };
-        let mut pace = self.pace.lock().expect("no thread panics with the lock");
-        let is_good = pace.is_good(came_ns);
-        pace.answered_ns = now_ns();
-        if !is_good {
-            return;
-        }
-        let until_ns = pace.answered_ns + SOON_NS;
-        let mut is_there = false;
-        while !is_there && now_ns() < until_ns {
-            is_there = is_readable(requests);
-        }
-        pace.learn(is_there);
+        self.pace.lock().expect("no thread panics with the lock").wait(came_ns, now_ns, || is_readable(requests));
     }
 }
 
@@ -107,74 +111,63 @@ fn is_readable(requests: &OwnedFd) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write, pipe};
-    use std::thread;
-    use std::time::Duration;
+    use std::cell::Cell;
+    use std::io::{Write, pipe};
 
     use super::*;
-    use crate::clock::thread_cpu_ns;
 
-    const ROUNDS: u32 = 400;
+    /// A clock that goes on by this much each time that it is read.
+    const READ_NS: u64 = 100;
 
-    /// Requests come through a pipe, each `after_ns` after the last was answered; returns the CPU time of waiting for each, and for
-    /// how many it waited until they were there.
-    fn waits(after_ns: u64) -> (u64, u32) {
-        let (mut requests, mut submit) = pipe().unwrap();
-        let (mut answers, mut answer) = pipe().unwrap();
-        let attention = Attention::default();
-        attention.pay_to(&requests).unwrap();
-        let asking = thread::spawn(move || {
-            for _ in 0..ROUNDS {
-                let from_ns = now_ns();
-                if after_ns >= 1_000_000 {
-                    thread::sleep(Duration::from_nanos(after_ns));
-                }
-                while now_ns() < from_ns + after_ns {}
-                submit.write_all(&[0]).unwrap();
-                answers.read_exact(&mut [0]).unwrap();
-            }
-        });
-        let (mut waited_ns, mut met) = (0, 0);
-        while requests.read(&mut [0]).unwrap() == 1 {
-            let came_ns = now_ns();
-            answer.write_all(&[0]).unwrap();
-            let before_ns = thread_cpu_ns();
-            attention.wait(came_ns);
-            waited_ns += thread_cpu_ns() - before_ns;
-            met += u32::from(is_readable(attention.requests.get().unwrap()));
-        }
-        asking.join().unwrap();
-        (waited_ns / u64::from(ROUNDS), met)
-    }
-
-    #[test]
-    fn it_waits_for_who_comes_soon_and_for_nobody_else() {
-        let (_, met) = waits(0);
-        assert!(met > ROUNDS / 2, "{met} of {ROUNDS} requests that came one after another");
-        let (waited_ns, met) = waits(2_000_000);
-        assert!(waited_ns < SOON_NS / 10 && met < ROUNDS / 10, "{waited_ns} ns for each of {ROUNDS}, {met} met");
-    }
-
-    #[test]
-    fn it_waits_for_no_longer_than_soon() {
-        let (requests, _submit) = pipe().unwrap();
-        let attention = Attention::default();
-        attention.pay_to(&requests).unwrap();
-        let used_ns = |after_ns| {
-            let from_ns = now_ns();
-            while now_ns() < from_ns + after_ns {}
-            let (came_ns, before_ns) = (now_ns(), thread_cpu_ns());
-            attention.wait(came_ns);
-            thread_cpu_ns() - before_ns
+    /// A reader answers requests that come `after_ns` after the last was answered, in the time of a clock of the test's own. Returns how
+    /// long it waited for each, and whether it was there then.
+    fn waits(pace: &mut Pace, after_ns: u64, requests: usize) -> Vec<(u64, bool)> {
+        let clock_ns = Cell::new(pace.answered_ns);
+        let now_ns = || {
+            clock_ns.set(clock_ns.get() + READ_NS);
+            clock_ns.get()
         };
-        let (soon, late): (Vec<u64>, Vec<u64>) = (0..2 * VAIN).map(|_| (used_ns(0), used_ns(2 * SOON_NS))).unzip();
-        let [soon_ns, late_ns] = [soon, late].map(|all| all.into_iter().max().unwrap());
-        assert!((SOON_NS / 2..SOON_NS * 4).contains(&soon_ns), "{soon_ns} and {late_ns}");
-        (0..VAIN).for_each(|_| {
-            used_ns(2 * SOON_NS);
-        });
-        let rest_ns = (0..VAIN).map(|_| used_ns(2 * SOON_NS)).min().unwrap();
-        assert!(rest_ns < SOON_NS / 2, "{rest_ns} after many in vain");
+        (0..requests)
+            .map(|_| {
+                let came_ns = clock_ns.get().max(pace.answered_ns + after_ns);
+                clock_ns.set(came_ns);
+                let next_ns = came_ns + READ_NS + after_ns;
+                pace.wait(came_ns, now_ns, || clock_ns.get() >= next_ns);
+                (clock_ns.get() - pace.answered_ns, clock_ns.get() >= next_ns)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn it_waits_for_each_that_comes_soon() {
+        let waited = waits(&mut Pace::default(), SOON_NS / 2, 400);
+        assert!(waited.iter().all(|(waited_ns, is_there)| *is_there && *waited_ns <= SOON_NS / 2 + 2 * READ_NS), "{waited:?}");
+    }
+
+    #[test]
+    fn it_waits_in_vain_a_few_times_and_for_no_longer_than_soon() {
+        let waited = waits(&mut Pace::default(), 2 * SOON_NS, 400);
+        assert!(waited.iter().all(|(waited_ns, is_there)| !is_there && *waited_ns <= SOON_NS + READ_NS), "{waited:?}");
+        let vain = waited.iter().filter(|(waited_ns, _)| *waited_ns > 0).count();
+        assert_eq!(vain, VAIN as usize, "{waited:?}");
+        assert!(waited[vain..].iter().all(|(waited_ns, _)| *waited_ns == 0), "it begins again by itself");
+    }
+
+    #[test]
+    fn it_waits_again_when_they_come_soon_again() {
+        let mut pace = Pace::default();
+        waits(&mut pace, 2 * SOON_NS, 400);
+        let waited = waits(&mut pace, SOON_NS / 2, 2 * MOST_SOON as usize);
+        assert!(waited.last().is_some_and(|(_, is_there)| *is_there), "{:?}", waited.last());
+    }
+
+    #[test]
+    fn it_sees_a_request_in_a_pipe() {
+        let (requests, mut submit) = pipe().unwrap();
+        let requests = OwnedFd::from(requests);
+        assert!(!is_readable(&requests));
+        submit.write_all(&[0]).unwrap();
+        assert!(is_readable(&requests));
     }
 
     /// Each request comes soon when nobody waits for it, and else when that is over.
@@ -197,13 +190,5 @@ mod tests {
         assert!(tries <= MOST_SOON as usize);
         pace.learn(true);
         assert!((0..100).all(|_| pace.is_good(pace.answered_ns)));
-    }
-
-    #[test]
-    fn without_requests_to_look_at_it_returns() {
-        let attention = Attention::default();
-        let before_ns = thread_cpu_ns();
-        (0..1000).for_each(|_| attention.wait(now_ns()));
-        assert!(thread_cpu_ns() - before_ns < 10 * SOON_NS);
     }
 }
