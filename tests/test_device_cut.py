@@ -325,7 +325,7 @@ def test_by_hand(tmp_path: Path) -> None:
 
     devices = f"--devices={ROOT / 'data/devices.yaml'}"
     nothing = tickdisk("cut")
-    assert (nothing.returncode, "none is mounted" in nothing.stderr) == (2, True)
+    assert (nothing.returncode, nothing.stderr) == (2, "tickdisk: no device is mounted; `tickdisk device up hdd` mounts one\n")
     up = tickdisk("up", "nvme_ssd", "--size=64M", f"--name={name}", "--volatile", devices)
     assert up.returncode == 0, up.stderr
     mount_point = records.STATE / name / "fs"

@@ -1,6 +1,7 @@
 """An emulated device that is up: what its log says of a known workload, and what changes while it is mounted."""
 
 import fcntl
+import json
 import mmap
 import os
 import shutil
@@ -278,18 +279,47 @@ def test_by_hand(tmp_path: Path) -> None:
     devices = f"--devices={Path(__file__).parent.parent / 'data/devices.yaml'}"
 
     def tickdisk(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [TICKDISK, "device", *words, f"--name={name}"]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        return subprocess.run([TICKDISK, "device", *words], capture_output=True, text=True, check=False, cwd=tmp_path)
 
-    up = tickdisk("up", "sata_ssd", "--size=64M", devices)
+    up = tickdisk("up", "sata_ssd", "--size=64M", f"--name={name}", devices)
     assert up.returncode == 0, up.stderr
+    known = device.load_devices(Path(__file__).parent.parent / "data/devices.yaml")
     mount_point = Path("/run/tickdisk") / name / "fs"
     (mount_point / "file").write_text("tick")
-    assert "already up" in tickdisk("up", "hdd", "--size=64M", devices).stderr
-    assert tickdisk("set", "nvme_ssd", devices).returncode == 0
+    assert "already up" in tickdisk("up", "hdd", "--size=64M", f"--name={name}", devices).stderr
+    for tier in ("sata_ssd", "nvme_ssd"):
+        assert tickdisk("set", tier, name, devices).returncode == 0
+        status = json.loads(tickdisk("status", name).stdout)
+        assert (status["device"], status["description"]) == (tier, known[tier].description)
+        assert status["inflight"] == 0
     assert (mount_point / "file").read_text() == "tick"
-    assert '"inflight": 0' in tickdisk("status").stdout
-    assert tickdisk("down").stdout == f"{name}: gone\n"
+    assert tickdisk("down", name).stdout == f"{name}: gone\n"
     assert not mount_point.exists()
-    gone = tickdisk("status")
-    assert (gone.returncode, gone.stderr.startswith(f"tickdisk: no device {name}")) == (2, True)
+    for words in (("status",), ("down",), ("cut",), ("stall", "5"), ("set", "hdd")):
+        gone = tickdisk(*words, name)
+        assert (gone.returncode, gone.stdout) == (2, "")
+        assert gone.stderr == f"tickdisk: no device {name} is mounted; `tickdisk device up hdd` mounts one\n"
+
+
+def test_a_device_that_somebody_stands_in_says_who_and_fails(tmp_path: Path) -> None:
+    def tickdisk(*words: str) -> tuple[int, str, str]:
+        ran = subprocess.run([TICKDISK, "device", *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    name = f"stood-in-{os.getpid()}"
+    devices = f"--devices={Path(__file__).parent.parent / 'data/devices.yaml'}"
+    code, mount_point, _ = tickdisk("up", "memory", "--size=64M", f"--name={name}", devices)
+    assert code == 0
+    with subprocess.Popen(["sleep", "1000"], cwd=mount_point.strip()) as stranger:
+        try:
+            for _ in range(2):
+                code, said, why = tickdisk("down", name)
+                assert (code, said) == (1, "")
+                assert why.startswith(f"tickdisk: {name}: down, but still in use: loop device /dev/loop")
+                assert f"(processes: {stranger.pid}); when they have let go of it, `tickdisk device recover`" in why
+        finally:
+            stranger.kill()
+    deadline = time.monotonic() + 20
+    while f"{name}:" in tickdisk("recover")[1] or (Path("/run/tickdisk") / f"{name}.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

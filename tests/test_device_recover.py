@@ -125,12 +125,12 @@ def test_a_mount_point_is_found_again_from_any_folder(way: str, tmp_path: Path) 
     program = Path(sys.executable).parent / "tickdisk"
 
     def tickdisk(where: Path, *words: str) -> str:
-        command = [program, "device", *words, f"--name={name}"]
+        command = [program, "device", *words]
         return subprocess.run(command, capture_output=True, text=True, check=True, cwd=where).stdout
 
     devices = f"--devices={Path(__file__).parent.parent / 'data/devices.yaml'}"
     try:
-        said = tickdisk(tmp_path, "up", "memory", "--size=64M", "--at=link/mnt", devices)
+        said = tickdisk(tmp_path, "up", "memory", f"--name={name}", "--size=64M", "--at=link/mnt", devices)
         assert said == f"{mount_point.resolve()}\n", "the mount point alone, for a command line that goes there"
         assert mount_point.is_mount()
         if way == "killed":

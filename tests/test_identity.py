@@ -54,6 +54,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/soak.py": set(),
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/errors.py": NOTEBOOKS | PAGES | {"compare"},
+    "src/tickdisk/yaml_file.py": set(),
     "src/tickdisk/files.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP,
     "src/tickdisk/machine.py": DEVICE,

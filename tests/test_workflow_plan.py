@@ -65,6 +65,7 @@ NOTEBOOK_PRODUCTS = (
     "accesses/figures.json",
     "switchback/figures",
 )
+RERUN_TRIGGERS = ("mtime", "code", "params", "input", "software-env")
 STATED = ("facts.json", "claims.json", "figures.json", "answers.json", "missing.json")
 
 
@@ -95,9 +96,28 @@ def test_files_that_are_only_newer_or_saved_by_a_spreadsheet_run_nothing(folder:
     assert not planned(folder)
 
 
-def test_the_plan_does_not_depend_on_the_number_of_cores(folder: Path) -> None:
-    words = ("--config", "seed=43")
-    assert planned(folder, *words, "--cores", "1") == planned(folder, *words, "--cores", "64")
+@pytest.mark.parametrize("words", [("--workflow-profile", "none"), ("--rerun-triggers", *RERUN_TRIGGERS)])
+def test_no_live_cell_runs_again_whatever_makes_snakemake_run_steps_again(folder: Path, words: tuple[str, ...]) -> None:
+    """The workflow's profile has the triggers; without it, or with others, newer files count (cases 62 and 68)."""
+    for name in ("notebooks/switchback.ipynb", "workflow/config/config.yaml", "data/devices.yaml"):
+        (folder / name).touch()
+    jobs = planned(folder, *words)
+    assert not [rule for rule in jobs if rule.startswith("live_")], jobs
+
+
+def test_a_step_that_failed_runs_again_after_its_remains_were_kept(folder: Path) -> None:
+    (folder / "results/checked.json").unlink()
+    words = ["--cores", "all", "--keep-incomplete", "results/checked.json"]
+    failed = subprocess.run([BIN / "snakemake", *words], cwd=folder, text=True, capture_output=True, check=False)
+    assert failed.returncode == 1, "the files that it reads are empty here"
+    assert planned(folder)["check"] == 1
+
+
+def test_from_another_folder_it_says_that_there_is_no_workflow(folder: Path) -> None:
+    done = subprocess.run([BIN / "snakemake", "-n"], cwd=folder / "results", text=True, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert "No Snakefile found" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_a_home_that_cannot_be_written_is_no_obstacle_or_one_sentence(folder: Path) -> None:
@@ -141,10 +161,11 @@ def test_another_way_to_calibrate_runs_no_live_cell(folder: Path) -> None:
     assert not [rule for rule in jobs if rule.startswith("live_")]
 
 
-def test_another_seed_runs_every_cell_again(folder: Path) -> None:
-    before = sum(1 for line in snakemake(folder, "--summary").splitlines() if line.startswith("results/runs/"))
-    jobs = planned(folder, "--config", "seed=43")
-    assert sum(count for rule, count in jobs.items() if rule.startswith("live_")) == before
+def test_another_seed_runs_every_cell_again_whatever_the_number_of_cores(folder: Path) -> None:
+    every = len(list((folder / "results/runs").iterdir()))
+    jobs, same = (planned(folder, "--config", "seed=43", "--cores", cores) for cores in ("1", "64"))
+    assert jobs == same
+    assert sum(count for rule, count in jobs.items() if rule.startswith("live_")) == every
     assert jobs["notebook"] == NOTEBOOKS
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk.errors import TickdiskError
+from tickdisk.yaml_file import read_yaml
 
 Data = Literal["terrain", "player", "npc"]
 Direction = Literal["R", "W"]
@@ -50,16 +50,11 @@ class Published(_Strict):
 
 def load_published(path: Path) -> Published:
     """Returns the published findings in a YAML file; TickdiskError names the file and the key that is wrong."""
+    values = read_yaml(path, "run from the project's folder")
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if isinstance(values, dict):
             values.pop("checkpoint", None)  # a study of its own, with a reader of its own
         return Published.model_validate(values)
-    except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise TickdiskError(f"{path}, line {line}: not YAML ({error.problem}); correct it") from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the whole"

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk.checkpoint.model import Algorithm
 from tickdisk.errors import TickdiskError
+from tickdisk.yaml_file import read_yaml
 
 
 class _Strict(BaseModel):
@@ -75,11 +75,10 @@ class PublishedCheckpoint(_Strict):
 
 def load_published(path: Path = Path("data/published.yaml")) -> PublishedCheckpoint:
     """Returns the published numbers; TickdiskError names the file and the key that is wrong."""
+    published = read_yaml(path, "run from the project's folder")
     try:
-        return PublishedCheckpoint.model_validate(yaml.safe_load(path.read_text(encoding="utf-8"))["checkpoint"])
-    except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
-    except (yaml.YAMLError, KeyError, TypeError) as error:
+        return PublishedCheckpoint.model_validate(published["checkpoint"])
+    except (KeyError, TypeError) as error:
         raise TickdiskError(
             f"{path}: no section `checkpoint` that can be read ({error}); take it back from the repository"
         ) from error

@@ -19,7 +19,7 @@ from tickdisk.numbers import number
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, take it away.")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
-_Name = Annotated[str | None, typer.Option(help="Name of the mounted device; not needed when there is only one.")]
+_Name = Annotated[str | None, typer.Argument(help="Name of the mounted device; not needed when there is only one.")]
 _Tier = Annotated[
     str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd, or a file with one device, e.g. ./mydisk.yaml.")
 ]
@@ -91,7 +91,7 @@ def backends() -> None:
 
 
 @app.command("set")
-def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = DEVICES) -> None:
+def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -> None:
     """Turns a mounted device into another one; its files stay."""
     model, disk = device.named(tier, in_project(devices)), device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
@@ -101,7 +101,7 @@ def set_model(tier: _Tier, *, name: _Name = None, devices: _Devices = DEVICES) -
 
 
 @app.command()
-def status(*, name: _Name = None) -> None:
+def status(name: _Name = None) -> None:
     """Prints what a mounted device has done, as JSON."""
     disk = device.attach(name)
     block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
@@ -110,7 +110,7 @@ def status(*, name: _Name = None) -> None:
 
 
 @app.command()
-def stall(milliseconds: Annotated[int, typer.Argument(min=1, help="How long.")], *, name: _Name = None) -> None:
+def stall(milliseconds: Annotated[int, typer.Argument(min=1, help="How long.")], name: _Name = None) -> None:
     """Lets a mounted device start nothing for a while, from its next request on."""
     disk = device.attach(name)
     disk.stall(milliseconds * 1_000_000)
@@ -119,10 +119,10 @@ def stall(milliseconds: Annotated[int, typer.Argument(min=1, help="How long.")],
 
 @app.command()
 def cut(
+    name: _Name = None,
     *,
     keep: Annotated[float, typer.Option(min=0, max=1, help="Share of the unflushed pages that survive, at random.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Of that choice.")] = 0,
-    name: _Name = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that choice.")] = 0,
 ) -> None:
     """Cuts the power of a mounted device and switches it on again: what was not flushed is lost; it is mounted again."""
     disk = device.attach(name)
@@ -136,10 +136,11 @@ def cut(
 
 
 @app.command()
-def down(*, name: _Name = None) -> None:
-    """Takes a device away; what was on it is gone."""
+def down(name: _Name = None) -> None:
+    """Takes a device away, with the files on it; exit code 1 when a process keeps a part of it in use, which is then named."""
     disk = device.attach(name)
-    disk.down()
+    if not disk.down():
+        raise typer.Exit(1)
     print(f"{disk.name}: gone")
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from tickdisk.config.model import Arm, Config
 from tickdisk.errors import TickdiskError
+from tickdisk.yaml_file import read_yaml
 
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
@@ -49,13 +49,7 @@ def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Co
 
 def load_config(path: Path = CONFIG_PATH) -> Config:
     """Returns the configuration in a YAML file, as it is without command-line changes."""
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        raise TickdiskError(f"{path}, line {line}: not YAML ({error.problem}); correct the line") from error
+    values = read_yaml(path, "run from the project's folder")
     if not isinstance(values, dict):
         raise TickdiskError(f"{path}: expected keys and values; {SCHEMA_PATH} describes them")
     return parse_config(values, str(path))

@@ -61,7 +61,11 @@ def clean(record: Record) -> list[str]:
     if left:
         users.update(user.pid for user in record.cut_off if user.alive())
         who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
-        print(f"tickdisk: device {record.name} is down, but still in use: {'; '.join(left)} (processes: {who})", file=sys.stderr)
+        print(
+            f"tickdisk: {record.name}: down, but still in use: {'; '.join(left)} (processes: {who}); when they have let go "
+            "of it, `tickdisk device recover` takes the rest away",
+            file=sys.stderr,
+        )
         record.owner, record.is_nobodys = _NOBODY, False
         record.save()
         return removed

@@ -67,6 +67,7 @@ class KernelDevice(MountedDevice):
         self.backend.check_model(model)
         if not kernel_block.is_as(self._record, model):
             raise TickdiskError(f"a {self.backend.name} device does not change while it is mounted; take it down and up again")
+        self._note(model)
         return Setting(1, 0, model.name, floor_ns, floor_limited=model.latency_ns[0] == 0)
 
     def stall(self, duration_ns: int) -> int:
@@ -78,6 +79,7 @@ class KernelDevice(MountedDevice):
         counts = [int(word) for word in (Path("/sys/block") / self.block_device.name / "stat").read_text().split()]
         flushes = {"flush": 0}
         return {
+            **self._in_force(),
             "requests": {op: counts[at] for op, at in _COUNTS.items()},
             "bytes": {op: counts[at + 2] * _SECTOR for op, at in _COUNTS.items() if op != "flush"} | flushes,
             "stalls": [],

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import ConfigDict, Field, Strict, ValidationError, model_validator
 
 from tickdisk.device.parts import (
@@ -23,6 +22,7 @@ from tickdisk.device.parts import (
     median_ns,
 )
 from tickdisk.errors import TickdiskError
+from tickdisk.yaml_file import read_yaml
 
 FILE = ".yaml"
 """How the name of a device ends that is a file with one device."""
@@ -138,31 +138,13 @@ NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, f
 
 def load_devices(path: Path) -> dict[str, DeviceModel]:
     """Returns the devices in a YAML file, by name; TickdiskError names the file, the device and the key that is wrong."""
-    try:
-        described = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
-    except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; give the file that describes the devices") from error
-    except OSError as error:
-        raise TickdiskError(f"{path} cannot be read: {error.strerror}; give the file that describes the devices") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise TickdiskError(f"{path}, line {line}: not YAML ({error.problem}); correct it") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise TickdiskError(f"{path}: not YAML in UTF-8 ({str(error).splitlines()[0]}); correct it") from error
+    described = read_yaml(path, "give the file that describes the devices")
     if not isinstance(described, dict) or not described:
         raise TickdiskError(f"{path}: no devices; write `name:` and its keys below")
-    return {str(name): _device(path, str(name), values) for name, values in described.items()}
-
-
-class _Loader(yaml.SafeLoader):
-    """For which a key that stands twice is an error: YAML says so, and PyYAML takes the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)] if isinstance(node, yaml.MappingNode) else []
-        for number, key in enumerate(keys):
-            if any(key.value == other.value for other in keys[:number]):
-                raise yaml.MarkedYAMLError(problem=f"{key.value} stands twice", problem_mark=key.start_mark)
-        return super().construct_mapping(node, deep)
+    for name in described:
+        if not isinstance(name, str):
+            raise TickdiskError(f"{path}: the name of a device is a word, not {name}; write it in quotes")
+    return {name: _device(path, name, values) for name, values in described.items()}
 
 
 def _device(path: Path, name: str, values: object) -> DeviceModel:

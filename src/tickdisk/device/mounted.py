@@ -161,7 +161,14 @@ class MountedDevice:
             deep_floors=list(deep_floors),
             tails=[{"op": OPS.index(op), "inflight": inflight, "points": points} for op, inflight, points in tails],
         )
+        self._note(model)
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
+
+    def _note(self, model: DeviceModel) -> None:
+        """Writes down which model is in force, for `status` of another process."""
+        if self._record.model != model.name or self._record.description != model.description:
+            self._record.model, self._record.description = model.name, model.description
+            self._record.save()
 
     def stall(self, duration_ns: int) -> int:
         """Lets the next request begin a stall: for `duration_ns` neither it nor a later one starts. Returns when it was armed.
@@ -174,16 +181,20 @@ class MountedDevice:
     def status(self) -> dict[str, Any]:
         """Returns what the device has done since it is up.
 
-        requests and bytes by operation, inflight, max_inflight, stamped (requests of which the kernel said when they reached the
-        block device), arrivals_lack (why it does not, if so: they arrive when the emulator takes them), log_written, log_overflow
-        (requests without a record), setting, floor_ns, leads_ns (how much earlier than due replies are sent, so that the kernel
-        completes requests when they are: the least latency for which it is so, and the lead with 1, 2, 4, ... requests in
-        flight), burn_owed_ns, stalls (begin and end in ns of each that was ordered), requests_failed (by power cuts; they have no
-        record), unflushed_pages (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns of
-        the emulator's threads in total, without the occupant, which takes what nobody else wants, and cpu_ns_by_thread,
-        cores_awake (whether it could keep idle cores from sleeping), real_time (whether its threads run before ordinary ones).
+        device and description (of the model in force), requests and bytes by operation, inflight, max_inflight, stamped (requests
+        of which the kernel said when they reached the block device), arrivals_lack (why it does not, if so: they arrive when the
+        emulator takes them), log_written, log_overflow (requests without a record), setting, floor_ns, leads_ns (how much earlier
+        than due replies are sent, so that the kernel completes requests when they are: the least latency for which it is so, and
+        the lead with 1, 2, 4, ... requests in flight), burn_owed_ns, stalls (begin and end in ns of each that was ordered),
+        requests_failed (by power cuts; they have no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None
+        when the device is not volatile), cpu_ns of the emulator's threads in total, without the occupant, which takes what nobody
+        else wants, and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping), real_time (whether its
+        threads run before ordinary ones).
         """
-        return {**ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
+        return {**self._in_force(), **ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
+
+    def _in_force(self) -> dict[str, str]:
+        return {"device": self._record.model, "description": self._record.description}
 
     def cut(self, keep_share: float = 0.0, seed: int = 0) -> Cut:
         """Cuts the power, switches it on again and mounts the file system at the same place; returns what was lost.
@@ -243,13 +254,14 @@ class MountedDevice:
             self._attach()
         mount(str(self.block_device), self.mount_point, str(self._record.file_system))
 
-    def down(self) -> None:
+    def down(self) -> bool:
         """Takes the device away, whatever state it is in; its log is complete then, unless the emulator was killed.
 
-        Who still uses it gets errors from now on, and is named on standard error.
+        Returns whether all of it is gone. A process that still uses it gets errors from now on, and is named on standard error
+        with what stays until it lets go.
         """
         if not self._record.path.exists():
-            return
+            return True
         try:
             self._go_down()
         except (TickdiskError, OSError):
@@ -260,6 +272,7 @@ class MountedDevice:
             if self._child is not None:
                 self._child.stop(0, SIGKILL)
             clean(self._record)
+        return not self._record.path.exists()
 
     def _go_down(self) -> None:
         record = self._record

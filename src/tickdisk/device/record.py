@@ -101,6 +101,10 @@ class Record(BaseModel):
     pid_namespace: int
     backend: str = "fuse"
     size_bytes: int = 0
+    model: str = ""
+    """The name of the model in force."""
+    description: str = ""
+    """What that model describes."""
     file_system: str | None = "ext4"
     """None: a bare block device; of a tree, "tree"."""
     volatile: bool = False
@@ -242,6 +246,9 @@ def find_record(name: str | None) -> Record:
     if name is None and len(found) == 1:
         return next(iter(found.values()))
     if name not in found:
-        there = f"there are {', '.join(found)}" if found else "none is mounted"
-        raise TickdiskError(f"{'which device?' if name is None else f'no device {name}:'} {there}; give its --name")
+        if not found:
+            raise TickdiskError(f"no device{'' if name is None else f' {name}'} is mounted; `tickdisk device up hdd` mounts one")
+        mounted = ", ".join(found)
+        what = f"several devices are mounted, {mounted}" if name is None else f"no device {name} is mounted, only {mounted}"
+        raise TickdiskError(f"{what}; give the name of one of them")
     return found[name]

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tickdisk import calibrate, memory
 from tickdisk.device import FILE, DeviceModel
 from tickdisk.errors import TickdiskError
@@ -19,12 +17,12 @@ from tickdisk.profile.evidence import again, evidence, verdict
 from tickdisk.profile.fit import fit
 from tickdisk.profile.measure import FIT_DEPTHS, Measurements, Say, measure, rounds
 from tickdisk.profile.target import source
+from tickdisk.yaml_file import yaml_text
 
 _HEAD = """\
 # A device measured by `tickdisk device profile`; `tickdisk device up FILE` brings it up, on any machine.
 # fit: depth by depth, what was measured, how far the model is off (1 is all of it), and how far the rounds were from each other.
 """
-_WIDTH = 130
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def text(model: DeviceModel) -> str:
     """Returns a file with one device, as `load_device` reads it; what the device has not is left out."""
     values = model.model_dump(mode="json", exclude={"name"}, exclude_defaults=True)
     # One row of a table, one line of the fit: a line each.
-    return _HEAD + yaml.dump({model.name: _whole(values)}, default_flow_style=None, sort_keys=False, width=_WIDTH)
+    return _HEAD + yaml_text({model.name: _whole(values)})
 
 
 def _whole(value: Any) -> Any:
