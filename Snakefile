@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tickdisk import device, host, project
 from tickdisk.config import file_digest
+from tickdisk.errors import in_one_sentence
 
 
 configfile: "workflow/config/config.yaml"
@@ -14,13 +15,13 @@ configfile: "workflow/config/config.yaml"
 container: "build/tickdisk.sif"
 
 
-PROJECT = project.Project.of(config)
-CELLS = PROJECT.cells
-
-if workflow.is_main_process:
-    os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
-    if not project.PLAN_PATH.exists():
-        PROJECT.save()
+with in_one_sentence():
+    PROJECT = project.Project.of(config)
+    CELLS = PROJECT.cells
+    if workflow.is_main_process:
+        os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
+        if not project.PLAN_PATH.exists():
+            PROJECT.save()
 
 
 onstart:
@@ -67,4 +68,6 @@ rule all:
         "results/comparison.json",
         EVIDENCE_FILES,
         NOTEBOOK_PRODUCTS,
+        "results/calibration/requests.parquet",
+        *EVIDENCE.values(),
     localrule: True

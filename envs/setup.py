@@ -370,8 +370,13 @@ STEPS: tuple[tuple[str, Callable[[], str]], ...] = (
 
 def main() -> int:
     """Runs the steps; returns 0, or 1 after saying which failed and what to do."""
-    BUILD.mkdir(exist_ok=True)
-    with (BUILD / ".setup-lock").open("w") as lock:
+    try:
+        BUILD.mkdir(exist_ok=True)
+        lock = (BUILD / ".setup-lock").open("w")
+    except PermissionError as error:
+        print(f"set-up: {error.filename} belongs to another user; run it as that user, or in a copy of your own", file=sys.stderr)
+        return 1
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for name, step in STEPS:
             try:

@@ -1,7 +1,6 @@
 """The emulated device against its model: what holds and what does not is told apart, on paper and on a real device."""
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,12 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import calibrate, device, host, standstill
-from tickdisk.calibrate import quiet
+from tickdisk import calibrate, device, host
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fidelity import _Made, _point, _Run
-from tickdisk.calibrate.quiet import Watched
-from tickdisk.calibrate.settle import Settled, crowded
+from tickdisk.calibrate.settle import Settled
 from tickdisk.calibrate.summary import percentile_of_runs_ns
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
@@ -42,8 +39,6 @@ POINT: dict[str, Any] = {
     "steal_share": 0,
     "pressure_cpu_share": 0,
     "pressure_memory_share": 0,
-    "late_share": 0.001,
-    "taken_share": 0.005,
     "repeats": 0,
     "too_loaded": False,
 }
@@ -66,7 +61,7 @@ def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
     bare = POINT | {"device": "no_delay", "latency_ns": 0, "p50_ns": 20_000, "nominal_p50_ns": 0, "iops": 100_000}
     return calibrate.Fidelity.model_validate(
         {
-            "schema_version": 6,
+            "schema_version": 7,
             "machine": {},
             "fio": "fio-3",
             "seconds_per_point": 1,
@@ -81,20 +76,16 @@ def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
 @pytest.mark.parametrize(
     ("changed", "p50", "p99"),
     [
-        ({"p50_ns": 1_020_000}, True, True),
-        ({"p50_ns": 1_020_001}, False, True),
-        ({"p50_ns": 979_999}, False, True),
-        ({"p99_ns": 1_100_000}, True, True),
-        ({"p99_ns": 1_100_001}, True, False),
+        ({"p50_ns": 1_030_000}, True, True),
+        ({"p50_ns": 1_030_001}, False, True),
+        ({"p50_ns": 969_999}, False, True),
+        ({"p99_ns": 1_150_000}, True, True),
+        ({"p99_ns": 1_150_001}, True, False),
         ({"p99_ns": None}, True, None),
-        ({"nominal_p50_ns": 50_000, "p50_ns": 53_000}, True, True),
-        ({"nominal_p50_ns": 50_000, "p50_ns": 53_001}, False, True),
-        ({"nominal_p99_ns": 50_000, "p99_ns": 100_000}, True, True),
-        ({"nominal_p99_ns": 50_000, "p99_ns": 100_001}, True, False),
-        ({"late_share": 0.0051}, True, None),
-        ({"late_share": 0.0051, "p99_ns": 2_000_000}, True, None),
-        ({"late_share": 0.005, "p99_ns": 2_000_000}, True, False),
-        ({"late_share": None, "p99_ns": 2_000_000}, True, False),
+        ({"nominal_p50_ns": 50_000, "p50_ns": 55_000}, True, True),
+        ({"nominal_p50_ns": 50_000, "p50_ns": 55_001}, False, True),
+        ({"nominal_p99_ns": 50_000, "p99_ns": 150_000}, True, True),
+        ({"nominal_p99_ns": 50_000, "p99_ns": 150_001}, True, False),
     ],
 )
 def test_a_point_holds_within_its_limits(changed: dict[str, Any], p50: bool, p99: bool | None) -> None:
@@ -111,7 +102,7 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
     said = list(calibrate.describe(_fidelity({"p50_ns": 2_000_000}, {"p99_ns": 2_000_000})))
     assert [line for line in said if "p50 DOES NOT HOLD" in line] == [said[2]]
     assert [line for line in said if "p99 DOES NOT HOLD" in line] == [said[3]]
-    assert said[-1] == "p50 holds at 1 of 2 points, p99 at 1 of 2; 0 without a quiet moment, 0 of which are near all the same"
+    assert said[-1] == "p50 holds at 1 of 2 points, p99 at 1 of 2"
     said = list(calibrate.describe(_fidelity({"p99_runs_ns": [980_000, None, 1_020_000]})))
     assert said[2].endswith("holds, p99 of its runs -20.0 to +20.0")
     tail = {"p999_ns": 1_500_000, "nominal_p999_ns": 1_200_000}
@@ -120,21 +111,15 @@ def test_a_device_is_held_to_its_model_below_half_the_ceiling_and_above_the_floo
     pipes = [PIPE, PIPE.model_copy(update={"chain": "nbdkit"})]
     said = list(calibrate.describe(_fidelity().model_copy(update={"pipes": pipes})))
     assert said[2:4] == ["tickdisk, 1 MiB read: 900 MB/s, -10.00%, DOES NOT HOLD", "nbdkit, 1 MiB read: 900 MB/s, -10.00%"]
-    said = list(calibrate.describe(_fidelity({"taken_share": 0.02}, {})))
-    assert said[-2] == "at 1 of 2 points the machine took more than 1% of the cores' time in pieces over 20 us"
-    said = list(calibrate.describe(_fidelity({}, {"late_share": 0.013})))
-    assert said[3].endswith("p50 holds, p99 not judged: the machine alone makes 1.3% late")
-    assert said[-1] == "p50 holds at 2 of 2 points, p99 at 1 of 1; 1 without a quiet moment, 1 of which are near all the same"
 
 
 @pytest.mark.parametrize(
     ("changes", "holds"),
     [
         (
-            [{}, {"late_share": 0.013}, {"nominal_iops": 50_000, "p50_ns": 2_000_000}, {"chain": "nbdkit", "p50_ns": 2_000_000}],
+            [{}, {"nominal_iops": 50_000, "p50_ns": 2_000_000}, {"chain": "nbdkit", "p50_ns": 2_000_000}],
             True,
         ),
-        ([{}, {"late_share": 0.013}, {"late_share": 0.013}], False),
         ([{}, {"p99_ns": None, "p99_runs_ns": [None]}, {"p99_ns": None, "p99_runs_ns": [None]}], True),
         ([{}, {"p50_ns": 2_000_000}], False),
         ([{}, {"p99_ns": 2_000_000}], False),
@@ -163,157 +148,71 @@ def test_a_point_is_the_median_of_its_runs() -> None:
     assert percentile_of_runs_ns([short, short], 0.99) is None
 
 
-def _run(count: int, ns: int, taken_share: float, depth: int = 1) -> _Made:
-    """A run of which one request in twenty takes 2 ms more if the machine takes something, which is 5 ms at a time."""
+def _run(count: int, ns: int, *, is_disturbed: bool) -> _Made:
+    """A run of which one request in twenty takes 2 ms more if the machine is disturbed."""
     latency_ns = np.full(count, ns)
-    latency_ns[: count // 20 if taken_share else 0] += 2_000_000
+    latency_ns[: count // 20 if is_disturbed else 0] += 2_000_000
     requests = calibrate.Requests(np.arange(count) + 1000, latency_ns, np.zeros(count, bool), np.full(count, 4096))
-    job = calibrate.Job("read", "random", 4096, depth, 1)
-    measured = calibrate.Measured(job, requests, {}, 0, host.Load(1, taken_share, 0, 0, 0, 0), 1, too_loaded=False)
+    job = calibrate.Job("read", "random", 4096, 1, 1)
+    load = host.Load(1, 0.05 if is_disturbed else 0, 0, 0, 0, 0)
+    measured = calibrate.Measured(job, requests, {}, 0, load, 1, too_loaded=False)
     model = device.NO_DELAY.model_copy(update={"name": "slow", "read_latency_ns": ns})
-    return _Made(model, ns // 100, 1, Watched(measured, _taken(taken_share)))
+    return _Made(model, ns // 100, 1, measured)
 
 
-def _taken(share: float) -> standstill.Standstills:
-    """What a look sees that lasts 10 s on one core."""
-    return standstill.Standstills(10.0, [5_000_000] * round(2000 * share), 1)
-
-
-def test_a_run_in_a_restless_minute_does_not_decide_a_point() -> None:
-    runs = [(_run(2000, ns, taken), np.full(2000, ns)) for ns, taken in ((1_000_000, 0), (1_020_000, 0.05), (1_010_000, 0))]
-    point = _point("tickdisk", runs, 0.1, repeats=3)
+def test_one_run_that_was_disturbed_does_not_decide_a_point() -> None:
+    made = ((1_000_000, False), (1_020_000, True), (1_010_000, False))
+    point = _point("tickdisk", [(_run(2000, ns, is_disturbed=each), np.full(2000, ns)) for ns, each in made], 0.1)
     assert (point.runs, point.n, point.repeats, point.steal_share) == (3, 6000, 3, 0.05)
     assert (point.p50_ns, point.nominal_p50_ns, point.floor_ns) == (1_010_000, 1_010_000, 10_100)
-    assert (point.p99_ns, point.p99_runs_ns) == (1_010_000, (1_000_000, 3_020_000, 1_010_000))
-    assert (point.late_share, point.taken_share, point.p99_holds) == (0, 0, True)
-    # 500 requests do not tell p99, 1500 do: then one run decides it, and how late the machine made it counts: each standstill
-    # delays a request of 1 ms by all that it needs.
-    point = _point("tickdisk", [(_run(500, 1_000_000, taken), np.full(500, 1_000_000)) for taken in (0, 0.2, 0)], 0.1, 0)
-    assert (point.p99_ns, point.p99_runs_ns) == (3_000_000, (None, None, None))
-    assert point.late_share == pytest.approx(0.2 / 5 / 3)
-    assert (point.p99_is_near, point.p99_holds) == (False, None)
+    assert (point.p99_ns, point.p99_runs_ns, point.p99_holds) == (1_010_000, (1_000_000, 3_020_000, 1_010_000), True)
+    # 500 requests do not tell p99, 1500 do: then one run decides it.
+    runs = [(_run(500, 1_000_000, is_disturbed=each), np.full(500, 1_000_000)) for each in (False, True, False)]
+    point = _point("tickdisk", runs, 0.1)
+    assert (point.p99_ns, point.p99_runs_ns, point.p99_holds) == (3_000_000, (None, None, None), False)
 
 
-@pytest.mark.parametrize(
-    ("taken_shares", "depth", "tries", "kept"),
-    [
-        ([0.001, 0.01], 1, (1, 1), [1, 2]),
-        ([0.3, 0.011, 0.01, 0.001], 1, (3, 1), [3, 4]),
-        ([0.3, 0.2, 0.1, 0.001, 0.01], 1, (3, 2), [4, 5]),  # a quiet minute makes up for the one before
-        ([0.3, 0.1, 0.4, 0.04, 0.2, 0.3], 1, (3, 3), [2, 4]),
-        ([0.3, 0.1], 128, (1, 1), [1, 2]),  # more than two cores serve
-    ],
-)
-def test_of_all_runs_of_a_point_the_calmest_count(
-    taken_shares: list[float], depth: int, tries: tuple[int, int], kept: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_point_is_what_its_runs_and_the_device_s_log_say() -> None:
     model = device.NO_DELAY.model_copy(update={"name": "disk", "read_latency_ns": 100_000})
-    numbers, watched = iter(range(1, 9)), (_run(2000, 100_000, share, depth).watched for share in taken_shares)
-    table: Any = SimpleNamespace(set=lambda *_, **__: SimpleNamespace(number=next(numbers)), run=lambda _: None)
-    monkeypatch.setattr(calibrate.fidelity, "watch", lambda *_, **__: next(watched))
-    run, made = _Run(table, seconds=1, runs=2, quiet_repeats=2), []
-    for number in (1, 2):
-        run.point(number, model, Settled(10_000, [], 1, _run(1, 1, 0).watched.measured), "read", depth)
-        made.append(run.count)
-    assert (made[0], made[1] - made[0]) == tries
-    assert next(watched, None) is None
+    numbers, last = iter((1, 2)), _run(2000, 100_000, is_disturbed=False).measured
+    table: Any = SimpleNamespace(set=lambda *_, **__: SimpleNamespace(number=next(numbers)), run=lambda _: last)
+    run = _Run(table, seconds=1, runs=2)
+    for _ in range(2):
+        run.point(model, Settled(10_000, 1, last), "read", 1)
     rows = [
-        {"setting": each + 1, "op": "read", "length": 4096, "arrival_ns": at, "nominal_ns": at + 100_000 + each}
-        for each in range(len(taken_shares))
+        {"setting": each + 1, "op": "read", "length": 4096, "arrival_ns": at, "nominal_ns": at + 100_000 + 2 * each}
+        for each in range(2)
         for at in range(0, 2_000_000_000, 1_000_000)
     ]
     (point,) = run.points(pd.DataFrame(rows))
-    assert (point.runs, point.repeats) == (2, sum(tries) - 2 + sum(tries)), "each of the runs was made twice by itself"
-    assert point.nominal_p50_ns == 100_000 + int(np.mean(kept)) - 1
-    assert point.taken_share == pytest.approx(np.median([taken_shares[number - 1] for number in kept]))
+    assert (point.runs, point.repeats, point.floor_ns, point.nominal_p50_ns) == (2, 2, 10_000, 100_001)
 
 
-def test_half_of_what_the_bare_device_serves_is_held() -> None:
-    def served(name: str, iops: int) -> _Made:
-        made, of_a_second = _run(iops, 1, 0), np.arange(iops) * 1000 // iops + 1
-        requests = replace(made.watched.measured.requests, completed_ms=of_a_second)
-        watched = replace(made.watched, measured=replace(made.watched.measured, requests=requests))
-        return replace(made, model=made.model.model_copy(update={"name": name}), watched=watched)
-
-    run = _Run(cast("calibrate.Bench", None), seconds=1, runs=1, quiet_repeats=0)
-    assert run.held_iops == 75_000, "nobody knows yet"
-    for depth, iops, held_iops in ((1, 90_000, 75_000), (8, 200_000, 100_000), (32, 180_000, 100_000)):
-        run._made["no_delay", "read", depth] = [served("no_delay", iops)]
-        assert run.held_iops == held_iops
-    run._made["disk", "read", 1] = [served("disk", 300_000)]
-    assert run.held_iops == 100_000, "which others do not know"
-
-
-@pytest.mark.parametrize(("quiet_repeats", "asked_for"), [(0, (0, False)), (1, (0, True)), (4, (1, True)), (8, (2, True))])
-def test_who_waits_with_runs_waits_with_looks_for_floors(
-    quiet_repeats: int, asked_for: tuple[int, bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, table = [], cast("calibrate.Bench", None)
-    watched = _run(1, 1, 0).watched
-
-    def calmest(_: object, repeats: int, *, waits: bool) -> Watched[calibrate.Measured]:
-        asked.append((repeats, waits))
-        return watched
-
-    monkeypatch.setattr(calibrate.fidelity, "calmest", calmest)
-    assert _Run(table, seconds=1, runs=1, quiet_repeats=quiet_repeats).floor_look(lambda: watched.measured) is watched.measured
-    assert asked == [asked_for]
-
-
-def test_other_chains_are_repeated_as_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [_run(2000, 1_000_000, share) for share in (0.3, 0.02, 0.1)]
-    left, looks = [made.watched.measured for made in runs] * 2, iter([0.3, 0.02, 0.1] * 2)
+def test_other_chains_are_measured_as_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = _run(2000, 1_000_000, is_disturbed=False).measured
     chain = SimpleNamespace(name="nbdkit", up=lambda *_: contextlib.nullcontext(None))
-    monkeypatch.setattr(calibrate.fidelity, "run_unloaded", lambda *_, **__: left.pop(0))
-    monkeypatch.setattr(quiet, "watch", lambda run, waits: Watched(run(), _taken(next(looks) if waits else 0)))
-    points = calibrate.fidelity._cross_check(cast("Chain", chain), tmp_path, 1, {}, repeats=1, quiet_repeats=2)
-    assert [(point.runs, point.taken_share) for point in points] == [(1, pytest.approx(0.02))] * 2
-    assert [point.repeats for point in points] == [5, 5], "three runs, each of which was made twice by itself"
-    assert left == []
+    monkeypatch.setattr(calibrate.fidelity, "run_unloaded", lambda *_, **__: measured)
+    points = calibrate.fidelity._cross_check(cast("Chain", chain), tmp_path, 1, {}, repeats=1)
+    assert [(point.runs, point.repeats, point.p50_holds) for point in points] == [(1, 1, True)] * 2
+
+
+@pytest.mark.parametrize(("loaded", "expected"), [([False], (False, 0)), ([True, False], (False, 1)), ([True] * 3, (True, 2))])
+def test_a_run_is_repeated_while_the_machine_is_too_loaded(loaded: list[bool], expected: tuple[bool, int]) -> None:
+    left = [SimpleNamespace(too_loaded=each) for each in loaded]
+    made, repeats = calibrate.until_unloaded(lambda: left.pop(0), 2)
+    assert ((made.too_loaded, repeats), left) == (expected, [])
 
 
 def test_a_file_of_another_version_is_told_as_such(tmp_path: Path) -> None:
     path = tmp_path / "fidelity.json"
-    write_json(path, _fidelity({}).model_dump(mode="json") | {"schema_version": 5})
-    with pytest.raises(TickdiskError, match=r"fidelity.json: schema_version: Input should be 6; remove the file"):
+    write_json(path, _fidelity({}).model_dump(mode="json") | {"schema_version": 6})
+    with pytest.raises(TickdiskError, match=r"fidelity.json: schema_version: Input should be 7; remove the file"):
         calibrate.load_fidelity(path)
 
 
-@pytest.mark.parametrize(
-    ("holds", "told", "verdict"),
-    [
-        ([], 0, "not valid"),
-        ([True] * 4, 4, "kept"),
-        ([True] * 2, 4, "kept"),
-        ([True], 4, "not valid"),
-        ([False], 4, "missed"),
-    ],
-)
-def test_few_points_that_hold_do_not_speak_for_all(holds: list[bool], told: int, verdict: str) -> None:
-    assert verdict_of_points(holds, told) == verdict
-
-
-CONSTANT = {"read_latency_ns": 100_000, "write_latency_ns": 200_000, "flush_latency_ns": 0}
-BY_INFLIGHT = {"inflight": [1, 4], "quantiles": [[0, 50_000, 350_000], [0.5, 100_000, 400_000], [1, 900_000, 900_000]]}
-CACHE = {"bytes": 1 << 20, "latency_ns": 20_000, "destage_bytes_per_s": 1_000_000}
-
-
-@pytest.mark.parametrize(
-    ("parts", "read_ns", "write_ns"),
-    [
-        ({}, 100_000, 200_000),
-        ({"load": [[1, 1], [5, 2]]}, 150_000, 300_000),
-        ({"load": [[1, 1], [5, 2]], "cache": CACHE}, 150_000, 30_000),
-        ({"load": [[1, 1], [5, 2]], "channels": 2, "bandwidth_bytes_per_s": 1_000_000}, 150_000, 300_000),
-        ({"read_latency_ns": BY_INFLIGHT}, 300_000, 200_000),
-    ],
-)
-def test_a_device_with_three_in_flight_is_held_at_what_they_take(parts: dict[str, Any], read_ns: int, write_ns: int) -> None:
-    model = device.DeviceModel.model_validate({"name": "one", **CONSTANT, **parts})
-    held = crowded(model, 3)
-    assert held.read_latency_ns == pytest.approx(read_ns, rel=0.02)
-    assert held.write_latency_ns == pytest.approx(write_ns, rel=0.02)
-    assert held.latency_ns[0] == held.read_latency_ns, "nothing varies any more"
+@pytest.mark.parametrize(("holds", "verdict"), [([], "not valid"), ([True] * 4, "kept"), ([True, False], "missed")])
+def test_points_that_were_judged_decide(holds: list[bool], verdict: str) -> None:
+    assert verdict_of_points(holds) == verdict
 
 
 @pytest.mark.live

@@ -1,6 +1,5 @@
 """A calibration on a real emulated device: every layer counts what was made, and the figures are those of the raw table."""
 
-import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tickdisk import calibrate, device, host
+from tickdisk import calibrate, device
 from tickdisk.calibrate import Job
 from tickdisk.calibrate.region import largest_extent
 
@@ -58,66 +57,6 @@ def test_requests_made_are_requests_counted_in_every_layer(tmp_path: Path) -> No
     assert synced.device_requests["write"] >= 20
     assert Counter(table[table.setting == synced_setting].op)["flush"] == synced.device_requests["flush"]
     assert int(np.median(synced.requests.latency_ns)) >= 2 * DISK.flush_latency_ns
-
-
-def test_the_floor_with_more_in_flight_is_that_of_what_they_take(tmp_path: Path) -> None:
-    # With four they take no longer: where the machine was slower when the floor was found, one completes a little early, and the
-    # model counts the next one as the fourth.
-    row = [1_000_000, 3_000_000, 3_000_000]
-    table = {"inflight": [1, 3, 4], "quantiles": [[0, *row], [1, *row]]}
-    ops = {f"{op}_latency_ns": table for op in ("read", "write")}
-    model = device.DeviceModel.model_validate({"name": "crowded", **ops, "flush_latency_ns": 0, "channels": 4})
-    log = tmp_path / "device.log"
-    with calibrate.bench(model, size_bytes=256 << 20, folder=tmp_path, limits={}, log_path=log) as bench:
-        settled = calibrate.settle(bench, model, 0.4, (2, 3, 8))
-        number = bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
-        latency_ns = bench.run(Job("read", "random", 4096, 3, 0.5)).requests.after(100).latency_ns
-    assert [depth for depth, _ in settled.deep_floors] == [2, 3], "eight find no channel each"
-    assert max(floor_ns for _, floor_ns in settled.deep_floors) < 800_000
-    requests = device.read_log(log).to_pandas()
-    requests["latency_ns"] = requests.nominal_ns - requests.arrival_ns
-    looked = requests[requests.setting < number]
-    assert {1_000_000, 2_000_000, 3_000_000} <= set(looked.latency_ns), "held at what so many take"
-    assert abs(float(np.median(latency_ns)) / 3_000_000 - 1) < 0.15
-
-
-def test_of_long_latencies_is_taken_what_is_said(tmp_path: Path) -> None:
-    drawn = {"quantiles": [[0, 2_000_000], [0.7, 2_000_000], [0.701, 20_000_000], [1, 20_000_000]]}
-    model = device.DeviceModel.model_validate({"name": "two", **{f"{op}_latency_ns": drawn for op in ("read", "write", "flush")}})
-    log = tmp_path / "device.log"
-    with calibrate.bench(model, size_bytes=256 << 20, folder=tmp_path, limits={}, log_path=log) as bench:
-        plain = bench.set(model, floor_ns=0).number
-        bench.run(Job("read", "random", 4096, 2, requests=200))
-        tails = [("read", depth, [(2_000_000, 0), (20_000_000, 15_000_000)]) for depth in (1, 4)]
-        number = bench.set(model, floor_ns=0, tails=tails).number
-        bench.run(Job("read", "random", 4096, 2, requests=200))
-    requests = device.read_log(log).to_pandas()
-    requests["early_ns"] = requests.nominal_ns - requests.replied_ns
-    is_short, is_long = (requests.nominal_ns - requests.arrival_ns == latency_ns for latency_ns in (2_000_000, 20_000_000))
-    for setting, longest_early_ns in ((plain, 0), (number, 15_000_000)):
-        of_it = requests.setting == setting
-        assert is_long[of_it].sum() > 30
-        assert requests[of_it & is_long].early_ns.max() == pytest.approx(longest_early_ns, abs=1_000_000)
-        assert requests[of_it & is_short].early_ns.max() <= 0, "what is not long is not early"
-
-
-def test_while_many_requests_are_taken_the_emulator_s_core_is_occupied(tmp_path: Path) -> None:
-    fast = DISK.model_copy(update={"read_latency_ns": 400_000})
-    used_ns = {}
-    with calibrate.bench(DISK, size_bytes=1 << 30, folder=tmp_path, limits={}) as bench:
-        if "device-occupant" not in bench.disk.status()["cpu_ns_by_thread"]:
-            assert len(host.split_cores().others) > 1 or host.split_cores().server == host.split_cores().others or os.geteuid()
-            pytest.skip("the emulator has not one of several cores, or no priority, and occupies none")
-        for depth in (1, 16):  # 2,500 and 40,000 requests a second
-            bench.set(fast, floor_ns=0)
-            before = bench.disk.status()
-            bench.run(Job("read", "random", 4096, depth, 0.6))
-            after = bench.disk.status()
-            by_thread, all_before = after["cpu_ns_by_thread"], before["cpu_ns_by_thread"]
-            used_ns[depth] = by_thread["device-occupant"] - all_before["device-occupant"]
-            others_ns = sum(ns - all_before[name] for name, ns in by_thread.items() if name != "device-occupant")
-            assert after["cpu_ns"] - before["cpu_ns"] == others_ns, "what nobody else wants is not what requests cost"
-    assert used_ns[16] > 5 * used_ns[1]
 
 
 def test_a_short_calibration(tmp_path: Path) -> None:

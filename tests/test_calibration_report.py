@@ -80,7 +80,7 @@ def point(**changed: Any) -> dict[str, Any]:
     described = {"chain": "tickdisk", "device": "sata_ssd", "op": "read", "queue_depth": 1, "runs": 1, "n": 1000}
     described |= dict.fromkeys(("latency_ns", "p50_ns", "p99_ns", "nominal_p50_ns", "nominal_p99_ns"), 1_000_000)
     described |= {"p99_runs_ns": [1_000_000], "p999_ns": None, "nominal_p999_ns": None, "iops": 1000, "nominal_iops": 1000}
-    described |= {"floor_ns": 6000, "late_share": 0.001, "taken_share": 0.005, "repeats": 0, "too_loaded": False}
+    described |= {"floor_ns": 6000, "repeats": 0, "too_loaded": False}
     return {**described, **{name: share for name, share in LOAD.items() if "_io_" not in name}, **changed}
 
 
@@ -101,10 +101,10 @@ def study(folder: Path, points: list[dict[str, Any]], pipes: list[dict[str, Any]
             rows.append(raw.assign(ramp=raw.index < RAMP))
     (folder / "calibration").mkdir(exist_ok=True)
     pd.concat(rows).to_parquet(folder / "calibration" / "requests.parquet")
-    whole = {"schema_version": 2, "machine": {"cores": 2}, "backend": "fuse", "file_system": "ext4", "fio": "fio-3.33"}
+    whole = {"schema_version": 3, "machine": {"cores": 2}, "backend": "fuse", "file_system": "ext4", "fio": "fio-3.33"}
     whole |= {"seconds_per_job": 0.5, "ramp_s": 0.05, "started_unix_s": 1.0, "wall_s": 60.0, "limits": {}}
     write_json(folder / "calibration.json", {**whole, "requests": "calibration/requests.parquet", "devices": devices})
-    found = {"schema_version": 6, "machine": {}, "fio": "fio-3.33", "seconds_per_point": 1, "limits": {}, "pipes": pipes}
+    found = {"schema_version": 7, "machine": {}, "fio": "fio-3.33", "seconds_per_point": 1, "limits": {}, "pipes": pipes}
     write_json(folder / "fidelity.json", {**found, "points": [NO_DELAY, *points], "others": {"nbdkit": "not here"}})
     return calibration_study(str(folder / "calibration.json"), str(folder / "fidelity.json"))
 

@@ -117,6 +117,21 @@ def test_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None
     assert Identity.of(int(sleeper)) is None
 
 
+def test_a_start_leaves_the_files_of_another_device_alone() -> None:
+    name = f"start-{os.getpid()}"
+    records.STATE.mkdir(parents=True, exist_ok=True)
+    own, other = (records.STATE / f".{device_name}.123.new" for device_name in (name, f"{name}.more"))
+    record = Record.new(name, SIZE, "ext4", None)
+    try:
+        for path in (own, other):
+            path.touch()
+        record.create()
+        assert (own.exists(), other.exists()) == (False, True)
+    finally:
+        other.unlink(missing_ok=True)
+        record.remove()
+
+
 @pytest.mark.parametrize("way", ["down", "killed"])
 def test_a_mount_point_is_found_again_from_any_folder(way: str, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()

@@ -54,7 +54,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/soak.py": set(),
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/errors.py": NOTEBOOKS | PAGES | {"compare"},
-    "src/tickdisk/yaml_file.py": set(),
+    "src/tickdisk/yaml_file.py": NATIVE - {"micro"},
     "src/tickdisk/files.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP,
     "src/tickdisk/machine.py": DEVICE,
@@ -107,7 +107,6 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/server/luanti.py": LIVE | {"world"} | EXPERIMENTS,
     "src/tickdisk/server/ticks.py": LIVE | EXPERIMENTS,
     "src/tickdisk/sources/text.py": set(),  # what it does shows in the digests
-    "src/tickdisk/standstill.py": {"fidelity"} | LOOKED_UP,
     "src/tickdisk/stats/contrast.py": NOTEBOOKS,
     "src/tickdisk/stats/quantile.py": NOTEBOOKS | {"replay", "store"},
     "src/tickdisk/store/child.py": {"store", "store.ipynb"},  # a program of its own
@@ -125,7 +124,6 @@ TABLE: dict[str, set[str]] = {
     "src/native/src/engine/tests.rs": set(),
     "src/native/src/replay/file.rs": {"replay", "replay.ipynb"},
     "src/native/src/preads.rs": {"micro"},
-    "src/native/src/standstill.rs": {"fidelity"} | LOOKED_UP,
     "src/native/src/checkpoint/store/life.rs": STORE,
     "src/native/src/clock.rs": NATIVE,  # all parts look at it
     "src/native/src/lib.rs": set(),

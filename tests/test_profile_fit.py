@@ -120,7 +120,7 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
         rounds = [np.quantile(latency_ns, 0.5) for latency_ns in one.rounds]
         assert line.p50_ns == round(np.median(rounds))
         assert line.p50_repeat == pytest.approx(np.abs(np.array(rounds) / line.p50_ns - 1).max(), abs=2e-3)
-    assert "as close as 5% and 10%" in verdict(model.model_copy(update={"fit": lines}))
+    assert "as close as 5% and 20%" in verdict(model.model_copy(update={"fit": lines}))
     off = tuple(line.model_copy(update={"p50_error": 0.06}) for line in lines)
     assert "p50 within 6.0%" in verdict(model.model_copy(update={"fit": off}))
     assert "not as close as" in verdict(model.model_copy(update={"fit": off}))
@@ -128,15 +128,6 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
     busy = tuple(line.model_copy(update={"client_cpu_share": line.queue_depth / 100}) for line in lines)
     assert "for up to 96% of the time (read, depth 96): there it was waited for" in screen(model.model_copy(update={"fit": busy}))
     assert "waited for as much" not in screen(model.model_copy(update={"fit": lines}))
-    still = replace(measurements.samples[0], taken_share=0.00123)
-    (line,) = evidence(model, Measurements((still,), 2e9, 1, 1), FIT_DEPTHS)
-    assert (line.taken_share, lines[0].taken_share) == (0.0012, None)
-    assert "taken" not in screen(model.model_copy(update={"fit": lines})), "nobody looked"
-    for taken_share, words in ((0.01, "as 5% and 10%"), (0.012, "as 5% and 10%, on a machine that was not still")):
-        looked = tuple(line.model_copy(update={"taken_share": taken_share}) for line in lines)
-        assert verdict(model.model_copy(update={"fit": looked})).endswith(words)
-        told = screen(model.model_copy(update={"fit": looked}))
-        assert f"beside the median round of a depth up to {taken_share:.1%} was taken" in told
 
 
 def test_how_often_a_place_was_asked_for_is_said(known: tuple[Measurements, DeviceModel]) -> None:

@@ -66,7 +66,7 @@ def test_names_with_blanks_get_others_and_nothing_else_changes(tmp_path: Path) -
     words = ["replay", tmp_path / "requests.parquet", tmp_path / "target", "--for-fio", tmp_path / "fio"]
     done = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
     assert "3 requests of 1 streams" in done.stdout
-    assert "  renamed   my world/map.sqlite to " in done.stdout
+    assert "  renamed   2 files and folders, as fio's format has no blanks in names: my world/map.sqlite is " in done.stdout
     process.run(["fio", str(tmp_path / "fio/replay.fio")])
 
 

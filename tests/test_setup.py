@@ -35,6 +35,19 @@ def toml(path: str) -> dict[str, Any]:
     return tomllib.loads((ROOT / path).read_text())
 
 
+def test_another_user_s_folder_is_one_sentence(
+    setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path / ".setup-lock"))
+
+    monkeypatch.setattr(setup, "BUILD", tmp_path)
+    monkeypatch.setattr(Path, "open", refuse)
+    assert setup.main() == 1
+    said = capsys.readouterr().err
+    assert said == f"set-up: {tmp_path}/.setup-lock belongs to another user; run it as that user, or in a copy of your own\n"
+
+
 def test_every_system_package_has_a_reason(setup: ModuleType) -> None:
     text = (ENVS / "system-packages.txt").read_text()
     entries = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
@@ -56,7 +69,8 @@ def test_requirements_are_locked_with_hashes_and_without_addresses(name: str) ->
 
 def test_what_the_package_imports_is_locked() -> None:
     project = toml("pyproject.toml")
-    assert set(project["project"]["dependencies"]) <= names(ENVS / "requirements.in")
+    imported = {re.sub(r"[-_.]+", "-", name) for name in project["project"]["dependencies"]}
+    assert imported <= names(ENVS / "requirements.in")
     locked = (ENVS / "requirements.txt").read_text()
     assert all(f"{build} " in locked for build in project["build-system"]["requires"])
 

@@ -3,10 +3,13 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -80,6 +83,13 @@ def test_what_is_deleted_comes_back(folder: Path) -> None:
     assert not [other for other in jobs if other.startswith("live_") or other in ("calibrate", "fidelity", "store", "replay")]
 
 
+def test_measured_data_come_back(folder: Path) -> None:
+    for product in ("calibration/requests.parquet", "checkpoint/ticks.parquet", "store/games.parquet", "replay/replay.json"):
+        (folder / "results" / product).unlink()
+    jobs = planned(folder)
+    assert [jobs[rule] for rule in ("calibrate", "checkpoint_sweep", "store", "replay")] == [1] * 4
+
+
 def test_what_is_stated_and_set_comes_back(folder: Path) -> None:
     for product in (*STATED, "comparison.json", "paper.pdf", "index.html", "checked.json"):
         (folder / "results" / product).unlink()
@@ -111,6 +121,43 @@ def test_a_step_that_failed_runs_again_after_its_remains_were_kept(folder: Path)
     failed = subprocess.run([BIN / "snakemake", *words], cwd=folder, text=True, capture_output=True, check=False)
     assert failed.returncode == 1, "the files that it reads are empty here"
     assert planned(folder)["check"] == 1
+
+
+def working_in(folder: Path, words: bytes) -> list[int]:
+    """Returns the processes whose working directory is `folder` and whose command line has `words`."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            if process.name.isdigit() and (process / "cwd").readlink() == folder and words in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_in_the_middle_of_a_step_goes_on_with_the_same_command(folder: Path, number: int) -> None:
+    """Nothing half-written is taken as done, no process stays, and no lock has to be taken away (cases 59 and 60)."""
+    product = "results/checkpoint/runs.parquet"
+    (folder / product).unlink()
+    command, step = [BIN / "snakemake", "--cores", "all", product], b"checkpoint\0sweep"
+    deadline = time.monotonic() + 60
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True
+    ) as run:
+        while not (working := working_in(folder, step)):
+            assert run.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        os.kill(working[0], signal.SIGSTOP)  # so that it does not end before the others
+        if number == signal.SIGINT:
+            os.killpg(run.pid, number)  # as a terminal does
+        else:
+            run.kill()
+        os.kill(working[0], signal.SIGCONT)
+    assert run.returncode != 0
+    while working_in(folder, step):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert planned(folder)["checkpoint_sweep"] == 1
 
 
 def test_from_another_folder_it_says_that_there_is_no_workflow(folder: Path) -> None:
@@ -209,7 +256,9 @@ def test_sources_that_were_not_built_are_refused(own: Path) -> None:
         [BIN / "snakemake", "--cores", "all", "--dry-run"], cwd=own, text=True, capture_output=True, check=False
     )
     assert done.returncode == 1
-    assert "src/native changed since it was built; run `make setup`" in done.stdout + done.stderr
+    assert done.stderr.splitlines()[-1] == "tickdisk: src/native changed since it was built; run `make setup`"
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "  File " not in done.stdout + done.stderr
 
 
 def test_another_machine_is_measured_and_runs_no_live_cell(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,13 +22,26 @@ def folder() -> Iterator[Path]:
     """
     for left in MEMORY.glob(f"{_PREFIX}*/{_LOCK}"):
         _remove_if_left(left)
-    path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=MEMORY))
-    descriptor = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+    path, descriptor = _new()
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _new() -> tuple[Path, int]:
+    """Returns a new folder and the descriptor that holds its lock.
+
+    Another process may take the folder for one that was left, between the making of the lock's file and the lock. It has removed
+    the folder then when we get the lock, and there is another one.
+    """
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=MEMORY))
+        descriptor = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if (path / _LOCK).exists():
+            return path, descriptor
         os.close(descriptor)
 
 

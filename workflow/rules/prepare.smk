@@ -23,9 +23,7 @@ rule calibrate:
         "results/logs/calibrate.log",
     threads: workflow.cores
     params:
-        calibration=PROJECT.config.chosen.calibration.model_dump(
-            include={"seconds_per_job", "fidelity_depths"}
-        ),
+        seconds=PROJECT.config.chosen.calibration.seconds_per_job,
         file_system=PROJECT.config.file_system,
         limits=load_limits(),
         models=models_of(PROJECT.models()),

@@ -1,14 +1,12 @@
-//! When requests reached the block device and when they were completed, as the kernel says it.
+//! When requests reached the block device, as the kernel says it.
 //!
 //! Between a block device and the emulator that serves it requests wait for the loop device's worker and for FUSE: some microseconds
-//! for one alone, hundreds for the last of many that come together. To a disk that is no excuse. BPF programs of a few instructions
-//! on the kernel's tracepoints note the times at which each request of one block device is issued and completed, in memory that both
-//! share.
+//! for one alone, hundreds for the last of many that come together. To a disk that is no excuse. A BPF program of a few instructions on a
+//! tracepoint of the kernel notes the time at which each request of one block device is issued, in memory that both share.
 
 use std::fs::File;
 use std::io;
 use std::mem::offset_of;
-use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +33,7 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
 const PERF_EVENT_IOC_SET_BPF: libc::c_ulong = 0x4004_2408;
 
-/// The tracepoint `block:block_rq_issue` or `block:block_rq_complete`, as the kernel describes it.
+/// The tracepoint `block:block_rq_issue`, as the kernel describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracepoint {
     id: u64,
@@ -57,28 +55,13 @@ impl TryFrom<[u64; 4]> for Tracepoint {
     }
 }
 
+/// What the program writes of the last request that was issued at this place.
 #[derive(Debug)]
 #[repr(C)]
 struct Slot {
-    issued: Noted,
-    completed: Noted,
-}
-
-/// What a program writes.
-#[derive(Debug)]
-#[repr(C)]
-struct Noted {
     sector: AtomicU64,
     /// 0: none, or taken.
     at_ns: AtomicU64,
-}
-
-/// Who says when requests were issued and completed.
-pub trait Told: Send + Sync {
-    /// When the request that begins at `offset` was issued, if that is known; each time is told once.
-    fn issued_ns(&self, op: Op, offset: u64) -> Option<u64>;
-    /// When the last request that begins at `offset` was completed, if that is known and `within`; each time is told once.
-    fn completed_ns(&self, op: Op, offset: u64, within: Range<u64>) -> Option<u64>;
 }
 
 /// The slots, in memory that the kernel writes to.
@@ -113,48 +96,35 @@ impl Drop for Slots {
     }
 }
 
-/// Of one block device; it ends when this is dropped.
+/// The times of one block device's requests; the program ends when this is dropped.
 #[derive(Debug)]
 pub struct Arrivals {
     slots: Slots,
-    _attached: [OwnedFd; 2],
+    _attached: OwnedFd,
 }
 
 impl Arrivals {
-    /// Of the block device with the kernel's number `device` (major << 20 | minor). Fails where the kernel lets us run no BPF.
-    pub fn watch(issue: Tracepoint, complete: Tracepoint, device: u32) -> io::Result<Self> {
+    /// Watches the block device with the kernel's number `device` (major << 20 | minor). Fails where the kernel lets us run no BPF.
+    pub fn watch(issue: Tracepoint, device: u32) -> io::Result<Self> {
         let map = create_map()?;
         let slots = Slots::of(&map)?;
-        let run = |tracepoint: Tracepoint, place: usize| {
-            attach(tracepoint.id, &load(&program(tracepoint, device, map.as_raw_fd(), place))?)
-        };
-        Ok(Self { slots, _attached: [run(issue, offset_of!(Slot, issued))?, run(complete, offset_of!(Slot, completed))?] })
+        let program = load(&program(issue, device, map.as_raw_fd()))?;
+        Ok(Self { slots, _attached: attach(issue.id, &program)? })
     }
-}
 
-impl Told for Arrivals {
-    fn issued_ns(&self, op: Op, offset: u64) -> Option<u64> {
+    /// When the request that begins at `offset` was issued, if that is known; each time is told once.
+    pub fn issued_ns(&self, op: Op, offset: u64) -> Option<u64> {
         let sector = first_sector(op, offset);
-        self.slots.at(sector).issued.take(sector, 1..u64::MAX)
-    }
-
-    fn completed_ns(&self, op: Op, offset: u64, within: Range<u64>) -> Option<u64> {
-        let sector = first_sector(op, offset);
-        self.slots.at(sector).completed.take(sector, within)
-    }
-}
-
-impl Noted {
-    fn take(&self, sector: u64, within: Range<u64>) -> Option<u64> {
-        if self.sector.load(Ordering::Acquire) != sector {
+        let slot = self.slots.at(sector);
+        if slot.sector.load(Ordering::Acquire) != sector {
             return None;
         }
-        let at_ns = self.at_ns.load(Ordering::Acquire);
-        if at_ns == 0 || !within.contains(&at_ns) {
+        let at_ns = slot.at_ns.load(Ordering::Acquire);
+        if at_ns == 0 {
             return None;
         }
         // If it fails another time has come meanwhile, and stays.
-        let _ = self.at_ns.compare_exchange(at_ns, 0, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = slot.at_ns.compare_exchange(at_ns, 0, Ordering::AcqRel, Ordering::Relaxed);
         Some(at_ns)
     }
 }
@@ -171,13 +141,13 @@ const fn op(code: u8, source: u8, destination: u8, offset: i16, value: i32) -> u
         | (value.cast_unsigned() as u64) << 32
 }
 
-/// Notes sector and time of every request of `device` in its slot, at the `place` of what is noted there.
-fn program(tracepoint: Tracepoint, device: u32, map: i32, place: usize) -> [u64; 19] {
+/// Notes sector and time of every request of `device` in its slot.
+fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 19] {
     let Tracepoint { device_at, sector_at, count_at, .. } = tracepoint;
     let mask = i32::try_from(SLOTS - 1).expect("a mask of 16 bits");
     let to_page = i32::try_from(PAGE_SHIFT - SECTOR_SHIFT).expect("a shift");
     let [sector_place, time_place] =
-        [offset_of!(Noted, sector), offset_of!(Noted, at_ns)].map(|at| i16::try_from(place + at).expect("within a slot"));
+        [offset_of!(Slot, sector), offset_of!(Slot, at_ns)].map(|at| i16::try_from(at).expect("within a slot"));
     let to_bytes = i32::try_from(size_of::<Slot>().ilog2()).expect("a shift");
     [
         op(0xbf, 1, 6, 0, 0),                      // r6 = the record

@@ -11,8 +11,6 @@ use fuser::{
     Request, TimeOrNow, WriteFlags,
 };
 
-use crate::attention::Attention;
-use crate::clock::now_ns;
 use crate::engine::{Answer, Engine, MAX_TRANSFER};
 use crate::memory::Memory;
 use crate::model::Op;
@@ -36,7 +34,7 @@ pub enum Pending {
 impl Answer for Pending {
     fn send(self, memory: &Memory) {
         match self {
-            Self::Read(reply, offset, length) => reply.data(memory.read(offset, length)),
+            Self::Read(reply, offset, length) => reply.data(&memory.read(offset, length)),
             Self::Written(reply, length) => reply.written(length),
             Self::Done(reply) => reply.ok(),
             Self::Bytes(reply, bytes) => reply.data(&bytes),
@@ -67,20 +65,9 @@ pub fn set_transfers(kernel: &mut KernelConfig) -> io::Result<()> {
 
 pub struct Disk {
     pub engine: Arc<Engine<Pending>>,
-    /// Of the one reader.
-    pub attention: Arc<Attention>,
 }
 
 impl Disk {
-    /// Takes a request, and looks for the next while nothing else is to be done.
-    fn take(&self, submit: impl FnOnce(&Engine<Pending>)) {
-        let came_ns = now_ns();
-        submit(&self.engine);
-        if self.engine.answers_at_once() {
-            self.attention.wait(came_ns);
-        }
-    }
-
     fn attributes(&self, inode: INodeNo) -> FileAttr {
         let is_disk = inode == DISK;
         let size = if is_disk { self.engine.memory.size() as u64 } else { 0 };
@@ -177,7 +164,7 @@ impl Filesystem for Disk {
         reply: ReplyData,
     ) {
         let (_, length) = self.engine.memory.clip(offset, size.into());
-        self.take(|engine| engine.submit(handle.0, Op::Read, offset, length as u64, Pending::Read(reply, offset, length as u64)));
+        self.engine.submit(handle.0, Op::Read, offset, length as u64, Pending::Read(reply, offset, length as u64));
     }
 
     fn write(
@@ -196,17 +183,17 @@ impl Filesystem for Disk {
             return reply.error(Errno::ENOSPC);
         }
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-        self.take(|engine| engine.write(handle.0, offset, data, Pending::Written(reply, length)));
+        self.engine.write(handle.0, offset, data, Pending::Written(reply, length));
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.take(|engine| engine.submit(handle.0, Op::Flush, 0, 0, Pending::Done(reply)));
+        self.engine.submit(handle.0, Op::Flush, 0, 0, Pending::Done(reply));
     }
 
     fn fallocate(&self, _: &Request, _: INodeNo, handle: FileHandle, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
         if mode & (MODE_PUNCH_HOLE | MODE_ZERO_RANGE) & !libc::FALLOC_FL_KEEP_SIZE == 0 {
             return reply.error(Errno::EOPNOTSUPP);
         }
-        self.take(|engine| engine.discard(handle.0, offset, length, Pending::Done(reply)));
+        self.engine.discard(handle.0, offset, length, Pending::Done(reply));
     }
 }

@@ -1,46 +1,38 @@
 //! The device in real time: takes requests, asks the model when each is completed, and answers it then.
 
-mod due;
 mod state;
 mod status;
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 
-use self::due::{Answered, Due};
+use parking_lot::{Mutex, RwLock};
+
 use self::state::{State, Taken};
 use self::status::Counters;
 pub use self::status::Status;
-use crate::arrivals::Told;
+use crate::arrivals::Arrivals;
 use crate::burner::Burner;
 use crate::clock::now_ns;
-use crate::floor::Floor;
-use crate::lead::Lead;
 use crate::log::{Log, Record};
 use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters};
-use crate::occupant::{Host, Served};
 use crate::realtime;
-use crate::rest::Company;
 use crate::softirq::Softirqs;
 use crate::timer::Timer;
 use crate::undo::{Undo, Versions};
 
 /// The most that FUSE asks for at once, in bytes: what is larger comes in parts, of which the kernel knows when the first was issued.
 pub const MAX_TRANSFER: u64 = 1 << 20;
-/// No machine completes a request sooner: one with a shorter latency is answered at once, whenever it is taken.
-const AT_ONCE_NS: u64 = 10_000;
 
 /// What is in force, beside the model, from one `set` to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// What is added to the model's latency, by requests in flight of late: replies are sent earlier by this, though never before the
-    /// arrival. Where the kernel says when requests are completed it is only what is added outside of the block device, and replies
-    /// lead by the rest. Without a floor, and tails, no reply is early.
-    pub floor: Floor,
+    /// What this machine adds to the model's latency: replies are sent earlier by this, though never before the arrival.
+    pub floor_ns: u64,
     /// CPU time to burn for each request, after its reply.
     pub burn_ns: u64,
 }
@@ -54,7 +46,6 @@ pub trait Answer: Send + 'static {
 
 struct Pending<A> {
     record: Record,
-    due: Due,
     burn_ns: u64,
     power: u64,
     /// Of a flush: what is durable when it is answered.
@@ -81,17 +72,13 @@ pub struct Cut {
 pub struct Engine<A> {
     pub memory: Memory,
     volatile: Option<Volatile>,
-    told: RwLock<Option<Box<dyn Told>>>,
-    lead: Lead,
-    answered: Answered,
+    arrivals: RwLock<Option<Arrivals>>,
     state: Mutex<State>,
     timer: Timer<Pending<A>>,
     softirqs: Softirqs,
     burner: Burner,
     log: Log,
     counters: Counters,
-    /// Of the request that was taken last, by the model.
-    latency_ns: AtomicU64,
 }
 
 impl<A: Answer> Engine<A> {
@@ -102,16 +89,13 @@ impl<A: Answer> Engine<A> {
         let engine = Arc::new(Self {
             memory: Memory::new(size)?,
             volatile: volatile.then(|| Volatile { power: RwLock::new(0), undo: Mutex::new(Undo::new(size)) }),
-            told: RwLock::new(None),
-            lead: Lead::default(),
-            answered: Answered::default(),
+            arrivals: RwLock::new(None),
             state: Mutex::new(state),
             timer: Timer::new(),
             softirqs: Softirqs::new(),
             burner: Burner::default(),
             log: Log::create(log)?,
             counters: Counters::default(),
-            latency_ns: AtomicU64::new(u64::MAX),
         });
         let (timed, burning) = (Arc::clone(&engine), Arc::clone(&engine));
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| thread::Builder::new().name(name.into()).spawn(run);
@@ -131,15 +115,12 @@ impl<A: Answer> Engine<A> {
 
     /// What an opened disk is used with: it is good until the power is cut.
     pub fn open(&self) -> u64 {
-        self.volatile.as_ref().map_or(0, |volatile| *volatile.power.read().expect("no thread panics with the lock"))
+        self.volatile.as_ref().map_or(0, |volatile| *volatile.power.read())
     }
 
-    /// From now on the kernel says when requests of a block device arrive and when they are completed; `None`: they arrive when they
-    /// are taken.
-    pub fn watch(&self, told: Option<Box<dyn Told>>) {
-        let before = std::mem::replace(&mut *self.told.write().expect("no thread panics with the lock"), told);
-        self.lead.forget();
-        self.answered.forget();
+    /// From now on the kernel says when requests of a block device arrive; `None`: they arrive when they are taken.
+    pub fn watch(&self, arrivals: Option<Arrivals>) {
+        let before = std::mem::replace(&mut *self.arrivals.write(), arrivals);
         drop(before); // without the lock: the kernel may take its time
     }
 
@@ -180,31 +161,25 @@ impl<A: Answer> Engine<A> {
         change: impl FnOnce(&Memory, Option<&mut Undo>) -> Option<u64>,
     ) {
         let volatile = self.volatile.as_ref();
-        let on = volatile.map(|volatile| volatile.power.read().expect("no thread panics with the lock"));
+        let on = volatile.map(|volatile| volatile.power.read());
         if on.as_ref().is_some_and(|on| **on != power) {
             return self.fail(answer);
         }
         let closed = if op == Op::Read {
             None
         } else {
-            let mut undo = volatile.map(|volatile| volatile.undo.lock().expect("no thread panics with the lock"));
+            let mut undo = volatile.map(|volatile| volatile.undo.lock());
             change(&self.memory, undo.as_deref_mut())
         };
         let inflight = self.counters.inflight.fetch_add(1, Ordering::Relaxed) + 1;
         self.counters.max_inflight.fetch_max(inflight, Ordering::Relaxed);
-        self.counters.met.fetch_add(u64::from(inflight), Ordering::Relaxed);
         self.counters.requests[op as usize].fetch_add(1, Ordering::Relaxed);
         self.counters.bytes[op as usize].fetch_add(length, Ordering::Relaxed);
-        let issued_ns =
-            self.told.read().expect("no thread panics with the lock").as_ref().and_then(|told| told.issued_ns(op, offset));
+        let issued_ns = self.arrivals.read().as_ref().and_then(|arrivals| arrivals.issued_ns(op, offset));
         self.counters.stamped.fetch_add(u64::from(issued_ns.is_some()), Ordering::Relaxed);
-        let Taken { record, due, deadline_ns, burn_ns } = {
-            let mut state = self.state.lock().expect("no thread panics with the lock");
-            state.take(op, offset, length, issued_ns, inflight, &self.lead)
-        };
-        self.latency_ns.store(due.latency_ns, Ordering::Relaxed);
-        let pending = Pending { record, due, burn_ns, power, closed, answer };
-        if pending.due.waits {
+        let Taken { record, deadline_ns, burn_ns, waits } = self.state.lock().take(op, offset, length, issued_ns, inflight);
+        let pending = Pending { record, burn_ns, power, closed, answer };
+        if waits {
             self.timer.schedule(deadline_ns, pending.record.seq, pending);
         } else {
             self.reply(pending);
@@ -212,7 +187,7 @@ impl<A: Answer> Engine<A> {
     }
 
     fn reply_at_deadline(&self, pending: Pending<A>) {
-        let on = self.volatile.as_ref().map(|volatile| volatile.power.read().expect("no thread panics with the lock"));
+        let on = self.volatile.as_ref().map(|volatile| volatile.power.read());
         if on.as_ref().is_none_or(|on| **on == pending.power) {
             self.reply(pending);
         } else {
@@ -224,21 +199,17 @@ impl<A: Answer> Engine<A> {
     fn reply(&self, pending: Pending<A>) {
         let closed = self.volatile.as_ref().zip(pending.closed);
         if let Some((volatile, number)) = closed {
-            volatile.undo.lock().expect("no thread panics with the lock").make_durable(number);
+            volatile.undo.lock().make_durable(number);
         }
         // Before the answer: who gets it may submit the next request at once.
         self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
-        let sent_ns = now_ns();
         pending.answer.send(&self.memory);
         let replied_ns = now_ns();
         self.softirqs.run();
-        if let Some(told) = self.told.read().expect("no thread panics with the lock").as_deref() {
-            self.answered.add(Due { sent_ns, ..pending.due }, told, &self.lead);
-        }
         self.log.append(Record { replied_ns, ..pending.record });
         self.burner.owe(pending.burn_ns);
         if let Some((volatile, _)) = closed {
-            let released = volatile.undo.lock().expect("no thread panics with the lock").release();
+            let released = volatile.undo.lock().release();
             drop(released); // without the lock
         }
     }
@@ -251,7 +222,7 @@ impl<A: Answer> Engine<A> {
     /// Puts a device at rest and `setting` in force for requests that arrive from now on; returns the setting's number and the time.
     pub fn set(&self, parameters: Parameters, setting: Setting) -> (u32, u64) {
         let model = Model::new(parameters.clone());
-        let mut state = self.state.lock().expect("no thread panics with the lock");
+        let mut state = self.state.lock();
         state.parameters = parameters;
         state.model = model;
         state.setting = setting;
@@ -265,7 +236,7 @@ impl<A: Answer> Engine<A> {
     pub fn cut(&self, keep_share: f64, seed: u64) -> Option<Cut> {
         let volatile = self.volatile.as_ref()?;
         self.watch(None); // the block device of before is gone, and who comes after it is not known yet
-        let mut power = volatile.power.write().expect("no thread panics with the lock");
+        let mut power = volatile.power.write();
         // What was answered before this time is durable if it promised to be.
         let at_ns = now_ns();
         *power += 1;
@@ -275,8 +246,8 @@ impl<A: Answer> Engine<A> {
             self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
             self.fail(pending.answer);
         }
-        let versions = volatile.undo.lock().expect("no thread panics with the lock").roll_back(&self.memory, keep_share, seed);
-        let mut state = self.state.lock().expect("no thread panics with the lock");
+        let versions = volatile.undo.lock().roll_back(&self.memory, keep_share, seed);
+        let mut state = self.state.lock();
         state.model = Model::new(Parameters::default());
         state.begin();
         Some(Cut { versions, requests_failed, at_ns })
@@ -284,7 +255,7 @@ impl<A: Answer> Engine<A> {
 
     /// Puts the device that was last `set` in force again, at rest; returns the setting's number and the time.
     pub fn power_on(&self) -> (u32, u64) {
-        let mut state = self.state.lock().expect("no thread panics with the lock");
+        let mut state = self.state.lock();
         state.model = Model::new(state.parameters.clone());
         state.begin()
     }
@@ -292,25 +263,15 @@ impl<A: Answer> Engine<A> {
     /// Lets the next request begin a stall: the device starts neither it nor what comes after it until `duration_ns` later; what it
     /// has taken before goes on, queued or not. `set` ends it. Returns the time.
     pub fn stall_next(&self, duration_ns: u64) -> u64 {
-        let mut state = self.state.lock().expect("no thread panics with the lock");
+        let mut state = self.state.lock();
         state.model.stall_next(duration_ns);
         state.latest_ns = now_ns();
         state.latest_ns
     }
 
-    /// Whether all that was taken is answered, and the last as soon as it could be, as a device so fast has it.
-    pub fn answers_at_once(&self) -> bool {
-        self.counters.inflight.load(Ordering::Relaxed) == 0 && self.is_instant()
-    }
-
-    /// Whether the last request that was taken was answered as soon as it could be.
-    fn is_instant(&self) -> bool {
-        self.latency_ns.load(Ordering::Relaxed) < AT_ONCE_NS
-    }
-
     pub fn status(&self) -> Status {
         let (setting, number, stalls) = {
-            let state = self.state.lock().expect("no thread panics with the lock");
+            let state = self.state.lock();
             (state.setting.clone(), state.number, state.stalls.clone())
         };
         let read = |counters: &[AtomicU64; 4]| counters.each_ref().map(|counter| counter.load(Ordering::Relaxed));
@@ -325,13 +286,9 @@ impl<A: Answer> Engine<A> {
             burn_owed_ns: self.burner.owed_ns(),
             setting,
             number,
-            leads_ns: self.lead.all(),
             stalls,
             failed: self.counters.failed.load(Ordering::Relaxed),
-            unflushed_pages: self
-                .volatile
-                .as_ref()
-                .map(|volatile| volatile.undo.lock().expect("no thread panics with the lock").unflushed_pages()),
+            unflushed_pages: self.volatile.as_ref().map(|volatile| volatile.undo.lock().unflushed_pages()),
         }
     }
 
@@ -344,21 +301,6 @@ impl<A: Answer> Engine<A> {
     pub fn stop(&self) {
         self.timer.stop();
         self.burner.stop();
-    }
-}
-
-impl<A: Answer> Host for Engine<A> {
-    fn served(&self) -> Served {
-        let requests = self.counters.requests.iter().map(|counter| counter.load(Ordering::Relaxed)).sum();
-        Served { requests, inflight: self.counters.met.load(Ordering::Relaxed), at_once: self.is_instant() }
-    }
-
-    fn keep(&self, company: Company) {
-        self.timer.keep(company);
-    }
-
-    fn wake(&self) {
-        self.timer.wake();
     }
 }
 

@@ -4,26 +4,19 @@
 #![cfg_attr(not(feature = "python"), allow(dead_code, reason = "only Python mounts a disk"))]
 
 mod arrivals;
-mod attention;
 mod burner;
 mod checkpoint;
 mod clock;
-mod cores;
 mod disk;
 mod engine;
-mod floor;
-mod lead;
 mod log;
 mod memory;
 mod model;
 mod mounted;
-mod occupant;
 mod preads;
 mod realtime;
 mod replay;
-mod rest;
 mod softirq;
-mod standstill;
 mod streams;
 mod timer;
 mod tree;

@@ -44,7 +44,9 @@ impl Record {
 
 #[derive(Default)]
 struct Counts {
+    appended: AtomicU64,
     written: AtomicU64,
+    /// Refused by the queue or by the file, as far as that is known while the writer runs.
     lost: AtomicU64,
     closing: AtomicBool,
 }
@@ -69,7 +71,11 @@ impl Log {
 
     /// Never waits: a record that does not fit into the queue, or comes after `close`, is counted as lost.
     pub fn append(&self, record: Record) {
-        if self.writer.is_some() && (self.counts.closing.load(Ordering::Relaxed) || self.sender.try_send(record).is_err()) {
+        if self.writer.is_none() {
+            return;
+        }
+        self.counts.appended.fetch_add(1, Ordering::Relaxed);
+        if self.counts.closing.load(Ordering::Relaxed) || self.sender.try_send(record).is_err() {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -77,7 +83,7 @@ impl Log {
     /// Writes what was appended before and ends the file; returns when it is complete.
     pub fn close(&self) {
         self.counts.closing.store(true, Ordering::SeqCst);
-        while self.writer.as_ref().is_some_and(|writer| !writer.is_finished()) {
+        while self.writer.is_some() && !self.has_ended() {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -86,9 +92,19 @@ impl Log {
         self.counts.written.load(Ordering::Relaxed)
     }
 
-    /// Requests that were answered without a record.
+    /// Requests that were answered without a record. When the writer has ended these are all that it did not write, also one that
+    /// was sent after it had looked for the last time.
     pub fn lost(&self) -> u64 {
-        self.counts.lost.load(Ordering::Relaxed)
+        let counts = &self.counts;
+        if self.has_ended() {
+            let written = self.written();
+            return counts.appended.load(Ordering::Relaxed).saturating_sub(written);
+        }
+        counts.lost.load(Ordering::Relaxed)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.writer.as_ref().is_some_and(JoinHandle::is_finished)
     }
 }
 
@@ -156,6 +172,9 @@ mod tests {
         log.append(record(0));
         std::fs::remove_file(&path).unwrap();
         assert_eq!((log.written(), log.lost()), (0, 1));
+        // As between the writer's last look at the queue and its end.
+        log.counts.appended.fetch_add(1, Ordering::Relaxed);
+        assert_eq!((log.written(), log.lost()), (0, 2));
 
         let (sender, receiver) = sync_channel(8);
         let counts = Counts { closing: true.into(), ..Counts::default() };

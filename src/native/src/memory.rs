@@ -1,17 +1,21 @@
 //! The bytes of the emulated disk: anonymous memory that the kernel gives page by page as it is written.
+//!
+//! A user of the disk may read and write the same place at the same time. A disk promises nothing then, but this program must stay sound:
+//! all copies are of atomics, eight bytes at a time where the place allows it.
 
 use std::io;
 use std::ptr;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 const PAGE: usize = 4096;
+const WORD: usize = size_of::<u64>();
 
 pub struct Memory {
     start: *mut u8,
     size: usize,
 }
 
-// SAFETY: the mapping is shared plain bytes; who reads and writes the same range at the same time is the disk's user,
-// to whom a disk promises nothing in that case either. All access is bounds-checked and by raw copies.
+// SAFETY: all access is by atomics within the mapping, which lives as long as this does.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -41,10 +45,17 @@ impl Memory {
         (start, length)
     }
 
-    pub fn read(&self, offset: u64, length: u64) -> &[u8] {
+    /// Returns a copy of the bytes of a range, of the part of it that lies within the disk.
+    pub fn read(&self, offset: u64, length: u64) -> Vec<u8> {
         let (start, length) = self.clip(offset, length);
-        // SAFETY: clipped to the mapping, which lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.start.add(start), length) }
+        let mut bytes = Vec::with_capacity(length);
+        let (head, words, tail) = self.cells(start, length);
+        bytes.extend(head.iter().map(|cell| cell.load(Ordering::Relaxed)));
+        for word in words {
+            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+        }
+        bytes.extend(tail.iter().map(|cell| cell.load(Ordering::Relaxed)));
+        bytes
     }
 
     /// Writes `data` at `offset`; false, and nothing written, when it does not fit.
@@ -53,9 +64,21 @@ impl Memory {
         if length < data.len() {
             return false;
         }
-        // SAFETY: clipped to the mapping; `data` is the caller's own buffer.
-        unsafe { ptr::copy_nonoverlapping(data.as_ptr(), self.start.add(start), length) };
+        let (head, words, tail) = self.cells(start, length);
+        let (first, rest) = data.split_at(head.len());
+        let (middle, last) = rest.split_at(WORD * words.len());
+        head.iter().zip(first).for_each(|(cell, byte)| cell.store(*byte, Ordering::Relaxed));
+        for (word, bytes) in words.iter().zip(middle.chunks_exact(WORD)) {
+            word.store(u64::from_ne_bytes(bytes.try_into().expect("a word")), Ordering::Relaxed);
+        }
+        tail.iter().zip(last).for_each(|(cell, byte)| cell.store(*byte, Ordering::Relaxed));
         true
+    }
+
+    /// A range of the disk, clipped by the caller: whole words, and the bytes before and after them.
+    fn cells(&self, start: usize, length: usize) -> (&[AtomicU8], &[AtomicU64], &[AtomicU8]) {
+        // SAFETY: the range is within the mapping, which lives as long as `self`, and any bytes are good atomics of either size.
+        unsafe { std::slice::from_raw_parts(self.start.add(start).cast::<AtomicU8>(), length).align_to() }
     }
 
     /// Makes a range read as zeroes; whole pages go back to the kernel.
@@ -74,8 +97,11 @@ impl Memory {
     }
 
     fn zero(&self, start: usize, end: usize) {
-        // SAFETY: `discard` clipped both to the mapping.
-        unsafe { ptr::write_bytes(self.start.add(start), 0, end - start) };
+        let (head, words, tail) = self.cells(start, end - start);
+        head.iter().chain(tail).for_each(|cell| cell.store(0, Ordering::Relaxed));
+        for word in words {
+            word.store(0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -98,6 +124,22 @@ mod tests {
     }
 
     #[test]
+    fn places_between_words_are_read_and_written_as_any() {
+        let memory = Memory::new(4096).unwrap();
+        let noise: Vec<u8> = (0..100u8).map(|byte| byte.wrapping_mul(7) | 1).collect();
+        for start in 0..20 {
+            for length in 0..40 {
+                assert!(memory.write(0, &[0; 100]));
+                assert!(memory.write(start as u64, &noise[..length]));
+                let mut expected = vec![0; 100];
+                expected[start..start + length].copy_from_slice(&noise[..length]);
+                assert_eq!(memory.read(0, 100), expected);
+                assert_eq!(memory.read(start as u64, length as u64), noise[..length]);
+            }
+        }
+    }
+
+    #[test]
     fn nothing_is_written_beyond_the_end() {
         let memory = Memory::new(8192).unwrap();
         assert!(!memory.write(8190, b"tick"));
@@ -112,7 +154,7 @@ mod tests {
             assert!(memory.write(0, &vec![7; 8 * 4096]));
             memory.discard(start, length);
             let bytes = memory.read(0, 8 * 4096);
-            let wrong = (0u64..).zip(bytes).filter(|(at, byte)| (**byte == 0) != (start..start + length).contains(at));
+            let wrong = (0u64..).zip(bytes).filter(|(at, byte)| (*byte == 0) != (start..start + length).contains(at));
             assert_eq!(wrong.count(), 0, "{start}+{length}");
         }
     }

@@ -1,16 +1,16 @@
 //! A mounted device: its engine, its threads and its FUSE session, whichever file system it serves.
 
 use std::io;
+use std::panic;
 use std::path::Path;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::process;
+use std::sync::{Arc, Once};
+use std::thread::JoinHandle;
 
 use fuser::{BackgroundSession, Config, Filesystem, MountOption, Session, SessionACL};
 
-use crate::attention::Attention;
 use crate::disk::{Disk, Pending};
 use crate::engine::Engine;
-use crate::occupant::Occupant;
 use crate::realtime;
 use crate::tree::{Known, Tree};
 
@@ -21,7 +21,6 @@ pub struct Mounted {
     pub engine: Arc<Engine<Pending>>,
     /// Whether its threads run before all ordinary ones.
     pub is_real_time: bool,
-    occupant: Arc<Occupant>,
     threads: Vec<JoinHandle<()>>,
     session: Option<BackgroundSession>,
     known: Option<Known>,
@@ -31,16 +30,9 @@ impl Mounted {
     /// Mounts a file system whose one file, `disk`, has `size` zero bytes; a `volatile` one loses at a power cut what was not flushed.
     pub fn disk(mount_point: &Path, source: &str, size: usize, log: Option<&Path>, volatile: bool) -> io::Result<Self> {
         in_real_time(|is_real_time| {
-            let (engine, mut threads) = Engine::start(size, log, volatile)?;
-            let occupant = Arc::new(Occupant::default());
-            let (occupying, serving) = (Arc::clone(&occupant), Arc::clone(&engine));
-            let occupy = move || occupying.run(&*serving);
-            threads.push(thread::Builder::new().name("device-occupant".into()).spawn(occupy)?);
-            let attention = Arc::new(Attention::default());
-            let disk = Disk { engine: Arc::clone(&engine), attention: Arc::clone(&attention) };
-            let session = mount(disk, mount_point, source)?;
-            attention.pay_to(&session)?;
-            Ok(Self { engine, is_real_time, occupant, threads, session: Some(session.spawn()?), known: None })
+            let (engine, threads) = Engine::start(size, log, volatile)?;
+            let session = mount(Disk { engine: Arc::clone(&engine) }, mount_point, source)?;
+            Ok(Self { engine, is_real_time, threads, session: Some(session.spawn()?), known: None })
         })
     }
 
@@ -51,7 +43,7 @@ impl Mounted {
             let tree = Tree::new(Arc::clone(&engine), folder)?;
             let known = Some(tree.known());
             let session = mount(tree, mount_point, source)?;
-            Ok(Self { engine, is_real_time, occupant: Arc::default(), threads, session: Some(session.spawn()?), known })
+            Ok(Self { engine, is_real_time, threads, session: Some(session.spawn()?), known })
         })
     }
 
@@ -78,7 +70,6 @@ impl Mounted {
     pub fn close(&mut self) -> io::Result<()> {
         let ended = self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join);
         self.engine.stop();
-        self.occupant.stop();
         for thread in self.threads.drain(..) {
             thread.join().map_err(|_| io::Error::other("a thread of the device panicked"))?;
         }
@@ -87,9 +78,23 @@ impl Mounted {
     }
 }
 
+/// From now on a panic of any thread ends the process. The kernel then aborts the connection, and programs that wait for requests get
+/// errors; without the thread that panicked they would wait for ever.
+fn abort_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |about| {
+            report(about);
+            process::abort();
+        }));
+    });
+}
+
 /// The threads that are started meanwhile take the priority over. On a core that players or a file system's threads share with them
 /// they would else wait for milliseconds, now and then.
 fn in_real_time<T>(start: impl FnOnce(bool) -> io::Result<T>) -> io::Result<T> {
+    abort_on_panic();
     let started = start(realtime::take());
     realtime::give_up();
     started
@@ -105,4 +110,29 @@ fn mount<F: Filesystem + 'static>(file_system: F, mount_point: &Path, source: &s
     // One reader keeps the order of arrivals that the model is promised.
     config.n_threads = Some(1);
     Session::new(file_system, mount_point, &config)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    const ASKED: &str = "TICKDISK_PANICS";
+
+    #[test]
+    fn a_panic_of_one_thread_ends_the_process() {
+        if std::env::var_os(ASKED).is_some() {
+            abort_on_panic();
+            let _ = thread::spawn(|| panic!("as in a model")).join();
+            thread::sleep(Duration::from_secs(60));
+        }
+        let name = "mounted::tests::a_panic_of_one_thread_ends_the_process";
+        let own = std::env::current_exe().unwrap();
+        let ended = Command::new(own).args(["--exact", name, "--nocapture"]).env(ASKED, "").output().unwrap();
+        assert_eq!(ended.status.signal(), Some(libc::SIGABRT), "{ended:?}");
+    }
 }

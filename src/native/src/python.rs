@@ -6,7 +6,6 @@
 mod device;
 mod preads;
 mod replay;
-mod standstill;
 
 use pyo3::prelude::*;
 
@@ -18,8 +17,6 @@ mod _native {
     use super::preads::preads;
     #[pymodule_export]
     use super::replay::replay;
-    #[pymodule_export]
-    use super::standstill::standstills;
     #[pymodule_export]
     use crate::checkpoint::python::{KnightsAndArchers, Updates};
     #[pymodule_export]

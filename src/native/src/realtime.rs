@@ -16,6 +16,17 @@ pub fn give_up() {
     set(libc::SCHED_OTHER, 0);
 }
 
+/// Calls `run` before all threads of ordinary priority, where that is allowed. A thread that holds a lock of the device's threads must
+/// not be stopped for an ordinary one, because they would wait for both.
+pub fn with<T>(run: impl FnOnce() -> T) -> T {
+    let raised = !is_taken() && take();
+    let result = run();
+    if raised {
+        give_up();
+    }
+    result
+}
+
 fn set(policy: libc::c_int, priority: libc::c_int) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: changes the calling thread only; the parameters outlive the call.

@@ -1,23 +1,25 @@
-//! One thread that hands over items at their deadlines, and rests in between (`rest.rs`). Where threads are real-time, who takes
-//! requests from the kernel has the same priority, and gets the core between the spins and after what was due; an ordinary thread that
-//! let others have the core would wait for it for milliseconds.
+//! One thread that hands over items at their deadlines.
+//!
+//! It sleeps until shortly before a deadline and spins for the rest, because a thread wakes up some microseconds late. Where threads are
+//! real-time, the thread that takes requests from the kernel has the same priority as this one. It gets the core between the looks of a
+//! spin, and after items were handed over.
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
 use crate::clock::now_ns;
 use crate::realtime;
-use crate::rest::{Company, Plan, Rest};
 
-/// So shortly before a deadline a spin no longer lets others of the same priority run: taking a request lasts as long.
+/// A sleep ends this long before the deadline: with a timer slack of 1 ns a thread wakes up some 3 us late, in a guest some 15 us.
+const SPIN_NS: u64 = 15_000;
+/// So shortly before a deadline a spin no longer lets others of the same priority run, because taking a request lasts as long.
 const KEEP_NS: u64 = 5_000;
-/// Who naps wakes by itself after so long. Any sooner its alarm would be the next, before the kernel's tick, and would have to be set.
-const LONGEST_NAP: Duration = Duration::from_millis(5);
-const AWAKE: u64 = u64::MAX;
+const LONGEST_SLEEP_NS: u64 = 3_600_000_000_000;
 
 struct Entry<T> {
     deadline_ns: u64,
@@ -54,51 +56,12 @@ pub struct Timer<T> {
     changed: Condvar,
     /// Earliest deadline, so that the spinning thread sees an earlier one without taking the lock from those who submit.
     head_ns: AtomicU64,
-    company: AtomicU8,
-    /// When an occupant was last there,
-    seen_ns: AtomicU64,
-    /// and when it is to wake the thread.
-    nap_until_ns: AtomicU64,
 }
 
 impl<T> Timer<T> {
     pub fn new() -> Self {
         let queue = Queue { heap: BinaryHeap::with_capacity(4096), sleeping: false, stopped: false };
-        Self {
-            queue: Mutex::new(queue),
-            changed: Condvar::new(),
-            head_ns: AtomicU64::new(u64::MAX),
-            company: AtomicU8::new(Company::Others as u8),
-            seen_ns: AtomicU64::new(0),
-            nap_until_ns: AtomicU64::new(AWAKE),
-        }
-    }
-
-    /// From now on it has this company, of others at first; an occupant calls `wake` all the time.
-    pub fn keep(&self, company: Company) {
-        self.company.store(company as u8, Ordering::Relaxed);
-        if company == Company::Others {
-            self.wake_at(AWAKE - 1); // nobody else would
-        }
-    }
-
-    /// Wakes the thread if it was left to an occupant to do so, and it is time.
-    pub fn wake(&self) {
-        let now_ns = now_ns();
-        self.seen_ns.store(now_ns, Ordering::Relaxed);
-        self.wake_at(now_ns);
-    }
-
-    fn wake_at(&self, now_ns: u64) {
-        if self.nap_until_ns.load(Ordering::Relaxed) <= now_ns {
-            self.nap_until_ns.store(AWAKE, Ordering::Relaxed);
-            self.changed.notify_one();
-        }
-    }
-
-    fn company(&self) -> Company {
-        let kept = self.company.load(Ordering::Relaxed);
-        [Company::Occupant, Company::Starved].into_iter().find(|company| *company as u8 == kept).unwrap_or(Company::Others)
+        Self { queue: Mutex::new(queue), changed: Condvar::new(), head_ns: AtomicU64::new(u64::MAX) }
     }
 
     /// Items with the same deadline are handed over in the order of `seq`; after `stop` they are dropped.
@@ -124,7 +87,6 @@ impl<T> Timer<T> {
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         let shares_core = realtime::is_taken();
         let mut due = Vec::with_capacity(256);
-        let mut rest = Rest::default();
         let mut queue = self.lock();
         while !queue.stopped {
             let now = now_ns();
@@ -142,37 +104,24 @@ impl<T> Timer<T> {
                 queue = self.lock();
                 continue;
             }
-            let seen_ns = self.seen_ns.load(Ordering::Relaxed);
-            match rest.plan(now, head_ns, queue.heap.len(), self.company(), seen_ns) {
-                Plan::Spin => {
-                    drop(queue);
-                    self.spin(head_ns, shares_core);
-                    queue = self.lock();
-                }
-                Plan::Sleep(ns) => {
-                    let has_slept;
-                    (queue, has_slept) = self.wait(queue, Duration::from_nanos(ns));
-                    if has_slept {
-                        rest.overslept(now_ns().saturating_sub(now + ns));
-                    }
-                }
-                Plan::Nap(until_ns) => {
-                    self.nap_until_ns.store(until_ns, Ordering::Relaxed);
-                    (queue, _) = self.wait(queue, LONGEST_NAP);
-                    self.nap_until_ns.store(AWAKE, Ordering::Relaxed);
-                    rest.napped(until_ns, now_ns());
-                }
-            }
+            let rest_ns = head_ns.saturating_sub(now);
+            queue = if rest_ns <= SPIN_NS {
+                drop(queue);
+                self.spin(head_ns, shares_core);
+                self.lock()
+            } else {
+                self.sleep(queue, Duration::from_nanos((rest_ns - SPIN_NS).min(LONGEST_SLEEP_NS)))
+            };
         }
         queue.heap.clear();
     }
 
-    /// Until something is to be done earlier, or `longest` is over: whether it is.
-    fn wait<'a>(&self, mut queue: MutexGuard<'a, Queue<T>>, longest: Duration) -> (MutexGuard<'a, Queue<T>>, bool) {
+    /// Sleeps for a while, or until an earlier deadline is scheduled.
+    fn sleep<'a>(&self, mut queue: MutexGuard<'a, Queue<T>>, longest: Duration) -> MutexGuard<'a, Queue<T>> {
         queue.sleeping = true;
-        let (mut queue, waited) = self.changed.wait_timeout(queue, longest).expect("no thread panics with the lock");
+        self.changed.wait_for(&mut queue, longest);
         queue.sleeping = false;
-        (queue, waited.timed_out())
+        queue
     }
 
     /// Until a deadline, or an earlier one.
@@ -199,7 +148,7 @@ impl<T> Timer<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
-        self.queue.lock().expect("no thread panics with the lock")
+        self.queue.lock()
     }
 }
 
@@ -264,73 +213,6 @@ mod tests {
         assert!(after_ns - before_ns < 100_000_000, "{} of 300 ms were spun", (after_ns - before_ns) / 1_000_000);
         timer.stop();
         thread.join().unwrap();
-    }
-
-    const NAPS: usize = 10;
-
-    /// How late items are handed over that it naps for, of 2,000 that are scheduled 50 us before they are due, one after another; until
-    /// there are `NAPS`. Meanwhile `beside` is called all the time, and told whether it naps.
-    fn naps(company: Company, beside: impl Fn(&Timer<u64>, bool)) -> Vec<u64> {
-        let timer = Arc::new(Timer::new());
-        let (sender, receiver) = mpsc::channel();
-        let runner = Arc::clone(&timer);
-        let thread = thread::spawn(move || runner.run(|due_ns: u64| sender.send(now_ns() - due_ns).unwrap()));
-        let mut naps = Vec::new();
-        for seq in 0..2000 {
-            timer.keep(company);
-            timer.wake();
-            let due_ns = now_ns() + 50_000;
-            timer.schedule(due_ns, seq, due_ns);
-            let mut has_napped = false;
-            let late_ns = loop {
-                let naps = timer.nap_until_ns.load(Ordering::Relaxed) != AWAKE;
-                has_napped |= naps;
-                beside(&timer, naps);
-                match receiver.try_recv() {
-                    Ok(late_ns) => break late_ns,
-                    Err(_) => assert!(now_ns() < due_ns + 5_000_000_000, "it was never handed over"),
-                }
-                thread::yield_now();
-            };
-            naps.extend(has_napped.then_some(late_ns));
-            if naps.len() == NAPS {
-                break;
-            }
-        }
-        timer.stop();
-        thread.join().unwrap();
-        naps
-    }
-
-    fn median_ns(mut late_ns: Vec<u64>) -> u64 {
-        late_ns.sort_unstable();
-        late_ns[late_ns.len() / 2]
-    }
-
-    #[test]
-    fn it_leaves_the_core_to_an_occupant_that_starves_and_is_woken_by_it() {
-        let woken_ns = naps(Company::Starved, |timer, _| timer.wake());
-        assert_eq!(woken_ns.len(), NAPS, "{woken_ns:?}: the last one was late");
-        assert!(median_ns(woken_ns.clone()) < 1_000_000, "{woken_ns:?}");
-        let forgotten_ns = naps(Company::Starved, |_, _| ());
-        assert!((1..NAPS).contains(&forgotten_ns.len()), "{forgotten_ns:?}: it goes on, and is not woken");
-        assert!(forgotten_ns[0] > 3_000_000, "{forgotten_ns:?}: it was to be woken");
-        assert!(naps(Company::Occupant, |timer, _| timer.wake()).len() < NAPS, "it has the core itself");
-    }
-
-    #[test]
-    fn it_is_woken_when_the_occupant_leaves() {
-        let woken_ns = naps(Company::Starved, |timer, naps| {
-            if naps {
-                // By now it has let go of the lock: a moment before nobody would hear.
-                let from_ns = now_ns();
-                while now_ns() - from_ns < 5_000 {}
-                timer.keep(Company::Others);
-                assert_eq!(timer.nap_until_ns.load(Ordering::Relaxed), AWAKE);
-            }
-        });
-        assert_eq!(woken_ns.len(), NAPS, "{woken_ns:?}: the last one was late");
-        assert!(median_ns(woken_ns.clone()) < 1_000_000, "{woken_ns:?}");
     }
 
     #[test]

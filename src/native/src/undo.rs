@@ -89,7 +89,7 @@ impl Undo {
             }
             self.touched[page] = open.number;
             let old = (before != 0).then(|| memory.read((page * PAGE) as u64, PAGE as u64));
-            open.keep(u32::try_from(page).expect("a disk in memory has fewer pages"), old, &mut self.spare);
+            open.keep(u32::try_from(page).expect("a disk in memory has fewer pages"), old.as_deref(), &mut self.spare);
         }
     }
 
@@ -189,7 +189,7 @@ mod tests {
             self.undo.release();
         }
         fn content(&self) -> Vec<u8> {
-            self.memory.read(0, SIZE as u64).to_vec()
+            self.memory.read(0, SIZE as u64)
         }
     }
 

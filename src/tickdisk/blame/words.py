@@ -163,7 +163,8 @@ def _of_threads(blame: Blame) -> Iterator[str]:
     """The threads, the explained one first, so that a reader sees which others there are."""
     known = threads(blame.evidence)
     ordered = pd.concat([known[known["name"] == blame.thread_name], known[known["name"] != blame.thread_name]]).head(_FEW)
-    yield f"{len(known)} threads, the explained one first; --thread NAME explains another:"
+    some = "1 thread:" if len(known) == 1 else f"{len(known)} threads, the explained one first; --thread NAME explains another:"
+    yield some
     for row in ordered.to_dict("records"):
         seen_ns = max(1, int(row["seen_ns"]))
         loop = "" if pd.isna(row["period_ns"]) else f"loops every {row['period_ns'] / 1e6:,.0f} ms, "

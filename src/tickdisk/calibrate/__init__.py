@@ -1,6 +1,6 @@
 """What an emulated device really does on this machine: fio's figures beside the model's, the emulator's own latency and CPU."""
 
-from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
+from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, until_unloaded
 from tickdisk.calibrate.fidelity import CROSS_NS, PIPES_BYTES_PER_S, measure_fidelity
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
@@ -8,7 +8,6 @@ from tickdisk.calibrate.measure import calibrate
 from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.points import (
     BANDWIDTH_SHARE,
-    LEAST_JUDGED_SHARE,
     OURS,
     P50_LIMIT,
     P99_LIMIT,
@@ -19,27 +18,22 @@ from tickdisk.calibrate.points import (
     describe,
     load_fidelity,
 )
-from tickdisk.calibrate.quiet import STILL_TAKEN_SHARE, Watched, calmest, watch
 from tickdisk.calibrate.record import (
     Calibration,
     DeviceResult,
     JobResult,
     burn_ns,
-    deep_floors,
     floor_ns,
     interpolate_floor,
     load_calibration,
     realised_ns,
-    tails,
 )
 from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import Line, acceptance, percentile_ns
-from tickdisk.calibrate.tail import settle_tails
 
 __all__ = [
     "BANDWIDTH_SHARE",
     "CROSS_NS",
-    "LEAST_JUDGED_SHARE",
     "LIMITS",
     "OURS",
     "P50_LIMIT",
@@ -47,7 +41,6 @@ __all__ = [
     "PIPES_BYTES_PER_S",
     "REPEATS",
     "SHARE_OF_CEILING",
-    "STILL_TAKEN_SHARE",
     "Bench",
     "Calibration",
     "DeviceResult",
@@ -61,13 +54,10 @@ __all__ = [
     "Requests",
     "Settled",
     "Target",
-    "Watched",
     "acceptance",
     "bench",
     "burn_ns",
     "calibrate",
-    "calmest",
-    "deep_floors",
     "describe",
     "fio_version",
     "floor_ns",
@@ -82,7 +72,5 @@ __all__ = [
     "realised_ns",
     "run_job",
     "settle",
-    "settle_tails",
-    "tails",
-    "watch",
+    "until_unloaded",
 ]

@@ -1,10 +1,10 @@
 """A device under fio: jobs run on it one after another, each with the machine's load and the device's own counts."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from tickdisk import device, host
 from tickdisk.calibrate.fio import Job, Requests, Target, run_job
@@ -59,17 +59,10 @@ class Bench:
         # Without extents that name places on the block device the file itself is the region: past the page cache all the same.
         self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES) if disk.tells_extents else Target(raw, 0, RAW_BYTES)
 
-    def set(
-        self,
-        model: device.DeviceModel,
-        *,
-        floor_ns: int,
-        deep_floors: Sequence[tuple[int, int]] = (),
-        tails: Sequence[device.Tail] = (),
-    ) -> device.Setting:
+    def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.Setting:
         """Puts `model` in force; fio's files go to a folder of its name from now on."""
         self._model, self._model_folder = model, self._folder / model.name
-        return self.disk.set(model, floor_ns=floor_ns, deep_floors=deep_floors, tails=tails)
+        return self.disk.set(model, floor_ns=floor_ns)
 
     def run(self, job: Job) -> Measured:
         """Runs `job`, again while the machine was too loaded, at most `repeats` times; the last is kept and marked."""
@@ -113,17 +106,38 @@ def run_unloaded(
     The last of at most 1 + `repeats` runs is kept, and marked if it, too, was too loaded; `disk` tells what it counted and spent.
     What it `interrupts` see `run_job`.
     """
-    repeated = 0
-    while True:
+
+    def run() -> Measured:
         meter, before = host.LoadMeter(), disk.status() if disk else _NOTHING
         requests = run_job(job, target, folder, cores=host.split_cores().server, interrupts=interrupts)
         load, after = meter.read(), disk.status() if disk else _NOTHING
+        counts = {op: count - before["requests"][op] for op, count in after["requests"].items()}
         too_loaded = any(getattr(load, name) > limit for name, limit in limits.items())
-        if not too_loaded or repeated == repeats:
-            break
-        repeated += 1
-    counts = {op: count - before["requests"][op] for op, count in after["requests"].items()}
-    return Measured(job, requests, counts, after["cpu_ns"] - before["cpu_ns"], load, repeated, too_loaded)
+        return Measured(job, requests, counts, after["cpu_ns"] - before["cpu_ns"], load, 0, too_loaded)
+
+    measured, repeated = until_unloaded(run, repeats)
+    return replace(measured, repeats=repeated)
+
+
+class _Run(Protocol):
+    @property
+    def too_loaded(self) -> bool:
+        """Whether the machine's load was above a limit."""
+
+
+Ran = TypeVar("Ran", bound=_Run)
+
+
+def until_unloaded(run: Callable[[], Ran], repeats: int) -> tuple[Ran, int]:
+    """Runs something again while the machine was too loaded, at most `repeats` times.
+
+    Returns the last run, and how often it was repeated.
+    """
+    for repeated in range(repeats):
+        made = run()
+        if not made.too_loaded:
+            return made, repeated
+    return run(), repeats
 
 
 @contextlib.contextmanager

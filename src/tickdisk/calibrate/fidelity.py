@@ -6,7 +6,6 @@ arrival, before the floor is subtracted. The device's own times of replying deci
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -20,9 +19,8 @@ from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, ru
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.nominal import nominal_latency_ns
-from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, SHARE_OF_CEILING, ChainName, Fidelity, Pipe, Point, allowed_p99_ns
-from tickdisk.calibrate.quiet import Watched, calmest, watch
-from tickdisk.calibrate.settle import MOST_IOPS, Settled, ramp_s, settle
+from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, ChainName, Fidelity, Pipe, Point
+from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
 from tickdisk.errors import TickdiskError
@@ -33,8 +31,6 @@ CROSS_DEPTHS, CROSS_NS, CROSS_BYTES_PER_S = (1, 32), 1_000_000, 1_000_000_000
 PIPES_BYTES_PER_S = (150e6, 550e6, 1e9, 2e9)
 _P99_REQUESTS = 1_100
 """Ten beyond, and some for what is late."""
-_RUNS_FOR_A_LOOK = 4
-"""So often a run may be repeated for each time that a look for a floor may."""
 _OPS: tuple[Literal["read", "write"], ...] = ("read", "write")
 _BLOCK, _PIPE_BLOCK, _PIPE_DEPTH, _SIZE_BYTES = 4 << 10, 1 << 20, 16, 1 << 30
 
@@ -48,7 +44,6 @@ def measure_fidelity(
     depths: Sequence[int] = DEPTHS,
     limits: Mapping[str, float] = LIMITS,
     repeats: int = REPEATS,
-    quiet_repeats: int = 0,
     say: Callable[[str], None] = print,
 ) -> Fidelity:
     """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote.
@@ -56,12 +51,7 @@ def measure_fidelity(
     A point lasts up to twice as long where that makes p99 estimable. It has so many `runs`, which share its time; all points are
     measured before one has its next, with floors that are found anew.
 
-    A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept. Where there may be
-    `quiet_repeats` a run begins in a quiet moment if one comes, and so do looks for floors and the other chains' runs. While the
-    machine takes so much of the cores that p99 shows it the run is repeated, at most so many times, and in a quiet minute those
-    of before are made up for: of all runs of a point `runs` are kept, those that the machine disturbed least, be they all of that
-    minute. What they measured has no part in it. Nobody waits for points that ask for more than a machine is likely to serve, the
-    ceiling among them, or repeats these.
+    A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept, and marked.
     """
     with memory.folder() as fast:
         log, others, crossed, pipes = fast / "device.log", dict[str, str](), list[Point](), list[Pipe]()
@@ -69,20 +59,20 @@ def measure_fidelity(
             lack = chain.lacks()
             others[chain.name] = chain.parts if lack is None else f"not measured: {lack}"
             if lack is None:
-                crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats, quiet_repeats)
+                crossed += _cross_check(chain, fast / chain.name, seconds, limits, repeats)
                 pipes += _cross_pipes(chain, fast / f"{chain.name}-pipe", seconds, limits, repeats)
         with bench(NO_DELAY, size_bytes=_SIZE_BYTES, folder=fast, limits=limits, log_path=log, repeats=repeats) as table:
-            run = _Run(table, seconds, runs, quiet_repeats)
+            run = _Run(table, seconds, runs)
             for number in range(1, runs + 1):
-                bare = settle(table, NO_DELAY, seconds, around=run.floor_look)
+                bare = settle(table, NO_DELAY, seconds)
                 for depth in depths:
-                    run.point(number, NO_DELAY, bare, "read", depth)
+                    run.point(NO_DELAY, bare, "read", depth)
                 for model in models:
-                    settled, before = settle(table, model, seconds, depths, run.floor_look, run.held_iops), run.count
+                    settled = settle(table, model, seconds)
                     for depth in depths:
                         for op in _OPS:
-                            run.point(number, model, settled, op, depth)
-                    say(f"round {number} of {runs}: {model.name}, {run.count - before} jobs")
+                            run.point(model, settled, op, depth)
+                    say(f"round {number} of {runs}: {model.name}")
             if table.disk.status()["log_overflow"]:
                 raise TickdiskError("the device's log could not keep up with its requests; run it again on a quieter machine")
             pipes[:0] = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in _OPS]
@@ -114,13 +104,7 @@ class _Made:
     model: DeviceModel
     floor_ns: int
     setting: int
-    watched: Watched[Measured]
-
-    @property
-    def late_share(self) -> float | None:
-        """Which share of its requests the machine alone makes late; None where nothing says when they are due."""
-        nominal_ns = nominal_latency_ns(self.model, self.watched.measured.job.op, _BLOCK)
-        return self.watched.seen.late_share(allowed_p99_ns(nominal_ns), nominal_ns) if nominal_ns else None
+    measured: Measured
 
 
 _Said = tuple[_Made, npt.NDArray[np.int64]]
@@ -130,40 +114,16 @@ _Said = tuple[_Made, npt.NDArray[np.int64]]
 class _Run:
     """Jobs on one bench, each under a setting of its own, so that the device's log tells them apart."""
 
-    def __init__(self, table: Bench, seconds: float, runs: int, quiet_repeats: int) -> None:
-        self._bench, self._seconds, self._runs, self._quiet_repeats = table, seconds, runs, quiet_repeats
+    def __init__(self, table: Bench, seconds: float, runs: int) -> None:
+        self._bench, self._seconds, self._runs = table, seconds, runs
         self._made: dict[tuple[str, str, int], list[_Made]] = {}
 
-    def point(self, number: int, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
-        """Runs a point for the `number`th time, until so many of its runs, counted from 1, saw a machine that was still."""
-        made = self._made.setdefault((model.name, op, depth), [])
-        nominal_ns = nominal_latency_ns(model, op, _BLOCK)
-        length = lasting_s(self._seconds, nominal_ns, depth) / self._runs + self._ramp_s
-        job = Job(op, "random", _BLOCK, depth, length)
-        floor_ns = dict(settled.deep_floors).get(depth, settled.floor_ns)
-        is_held = depth * 1e9 <= self.held_iops * nominal_ns  # most likely; what is beyond is not worth the time
-        for _ in range(1 + (self._quiet_repeats if is_held else 0)):
-            setting = self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors).number
-            watched = watch(partial(self._bench.run, job), waits=is_held and self._quiet_repeats > 0)
-            made.append(_Made(model, floor_ns, setting, watched))
-            if sum(each.watched.is_still for each in made) >= number:
-                break
-
-    def floor_look(self, run: Callable[[], Measured]) -> Measured:
-        """Makes a look for a floor, of which there are more than runs: where these are repeated less often it only waits."""
-        return calmest(run, self._quiet_repeats // _RUNS_FOR_A_LOOK, waits=self._quiet_repeats > 0).measured
-
-    @property
-    def held_iops(self) -> float:
-        """Up to how many requests a second a device is likely to be held to its model, by what the bare one has served so far."""
-        bare = (each for (name, _, _), made in self._made.items() if name == NO_DELAY.name for each in made)
-        served_iops = max((each.watched.measured.requests.requests_per_s or 0 for each in bare), default=0)
-        return max(MOST_IOPS, SHARE_OF_CEILING * served_iops)
-
-    @property
-    def count(self) -> int:
-        """How many runs were made."""
-        return sum(map(len, self._made.values()))
+    def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
+        """Runs a point once more."""
+        length = lasting_s(self._seconds, nominal_latency_ns(model, op, _BLOCK), depth) / self._runs + self._ramp_s
+        setting = self._bench.set(model, floor_ns=settled.floor_ns).number
+        made = _Made(model, settled.floor_ns, setting, self._bench.run(Job(op, "random", _BLOCK, depth, length)))
+        self._made.setdefault((model.name, op, depth), []).append(made)
 
     @property
     def _ramp_s(self) -> float:
@@ -182,14 +142,11 @@ class _Run:
         return [self._told(made, by_setting) for made in self._made.values()]
 
     def _told(self, made: Sequence[_Made], by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> Point:
-        kept = sorted(made, key=lambda each: each.watched.disturbed)[: self._runs]
-        runs = [(each, self._said_ns(each, by_setting)) for each in sorted(kept, key=lambda each: each.setting)]
-        within = sum(each.watched.measured.repeats for each in made)
-        return _point(OURS, runs, self._ramp_s, repeats=within + len(made) - len(kept))
+        return _point(OURS, [(each, self._said_ns(each, by_setting)) for each in made], self._ramp_s)
 
     def _said_ns(self, made: _Made, by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> npt.NDArray[np.int64]:
         """Returns what the model said of the requests of a run after its ramp."""
-        job, count = made.watched.measured.job, len(made.watched.measured.requests)
+        job, count = made.measured.job, len(made.measured.requests)
         own = by_setting[made.setting, job.op].tail(count)
         if len(own) < count:
             raise TickdiskError(f"{job.name} on {made.model.name}: the device's log lacks requests; run it again")
@@ -198,18 +155,15 @@ class _Run:
         return (counted["nominal_ns"] - counted["arrival_ns"]).to_numpy()
 
 
-def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int) -> Point:
+def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
     (made, _), *_ = runs
-    jobs = [each.watched.measured for each, _ in runs]
+    jobs = [each.measured for each, _ in runs]
     loads = [measured.load for measured in jobs]
     realised = [measured.requests.after(ramp_s * 1000).latency_ns for measured in jobs]
     nominal = [said_ns for _, said_ns in runs]
     job, p99_runs_ns = jobs[0].job, tuple(percentile_ns(latency_ns, 0.99) for latency_ns in realised)
     if min(map(len, (*realised, *nominal))) == 0:
         raise TickdiskError(f"{job.name} on {made.model.name}: no request after the ramp of {ramp_s:g} s; measure for longer")
-    late_shares = [each.late_share for each, _ in runs if each.late_share is not None]
-    # Of all requests together one run can decide p99.
-    of_runs = np.mean if None in p99_runs_ns else np.median
     return Point(
         chain=chain,
         device=made.model.name,
@@ -231,9 +185,7 @@ def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float, repeats: int)
         steal_share=max(load.steal_share for load in loads),
         pressure_cpu_share=max(load.pressure_cpu_share for load in loads),
         pressure_memory_share=max(load.pressure_memory_share for load in loads),
-        late_share=float(of_runs(late_shares)) if late_shares else None,
-        taken_share=float(np.median([each.watched.seen.taken_share for each, _ in runs])),
-        repeats=repeats,
+        repeats=sum(measured.repeats for measured in jobs),
         too_loaded=any(measured.too_loaded for measured in jobs),
     )
 
@@ -260,32 +212,16 @@ def _median(each: Sequence[float]) -> int:
     return int(np.median(each))
 
 
-@dataclass
-class _Counted:
-    """Runs something, and counts how often it was run for that."""
-
-    run: Callable[[], Measured]
-    count: int = 0
-
-    def __call__(self) -> Measured:
-        measured = self.run()
-        self.count += 1 + measured.repeats
-        return measured
-
-
-def _cross_check(
-    chain: Chain, folder: Path, seconds: float, limits: Mapping[str, float], repeats: int, quiet_repeats: int
-) -> list[Point]:
+def _cross_check(chain: Chain, folder: Path, seconds: float, limits: Mapping[str, float], repeats: int) -> list[Point]:
     ops = {f"{op}_latency_ns": CROSS_NS for op in ("read", "write", "flush")}
     model = DeviceModel.model_validate({"name": "latency_1ms", **ops})
     points = []
     with chain.up(model, folder, _SIZE_BYTES // 4) as target:
         for depth in CROSS_DEPTHS:
             job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
-            run = _Counted(partial(run_unloaded, job, target, folder, limits=limits, repeats=repeats))
-            watched = calmest(run, quiet_repeats, waits=quiet_repeats > 0)
-            said_ns = np.array([CROSS_NS] * len(watched.measured.requests))
-            points.append(_point(chain.name, [(_Made(model, 0, 0, watched), said_ns)], ramp_s(seconds), repeats=run.count - 1))
+            measured = run_unloaded(job, target, folder, limits=limits, repeats=repeats)
+            said_ns = np.array([CROSS_NS] * len(measured.requests))
+            points.append(_point(chain.name, [(_Made(model, 0, 0, measured), said_ns)], ramp_s(seconds)))
     return points
 
 

@@ -16,7 +16,6 @@ from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
 from tickdisk.calibrate.settle import Settled, off_ns, ramp_s, settle
-from tickdisk.calibrate.tail import settle_tails
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole, write_json
@@ -61,7 +60,6 @@ def calibrate(
     *,
     tiers: Sequence[str],
     seconds_per_job: float,
-    floor_depths: Sequence[int] = DEPTHS,
     out_path: Path,
     say: Say = print,
     size_bytes: int = _SIZE_BYTES,
@@ -72,7 +70,6 @@ def calibrate(
 ) -> Calibration:
     """Measures `models` and returns what it wrote to `out_path`; those in `tiers` by every job, the others floor and CPU only.
 
-    The floor is measured at each of `floor_depths` that the machine can serve.
 
     Raw latencies go to `requests.parquet` in the folder beside `out_path` that has its name, fio's words to `logs/` there.
     TickdiskError when the device or fio fails; nothing is left running or mounted then, and no calibration is written.
@@ -101,7 +98,7 @@ def calibrate(
             ) as table,
         ):
             ran, on_it, lack = table.disk.backend.name, table.disk.file_system, table.disk.arrivals_lack
-            session = _Session(table, writer, seconds_per_job, floor_depths)
+            session = _Session(table, writer, seconds_per_job)
             devices = []
             for model in models:
                 devices.append(session.tier(model) if model.name in tiers else session.floor_only(model))
@@ -129,14 +126,14 @@ def calibrate(
 class _Session:
     """Devices measured on one bench; every request that is kept goes to the table of raw latencies."""
 
-    def __init__(self, table: Bench, writer: pq.ParquetWriter, seconds: float, depths: Sequence[int]) -> None:
-        self._bench, self._writer, self._seconds, self._depths = table, writer, seconds, depths
+    def __init__(self, table: Bench, writer: pq.ParquetWriter, seconds: float) -> None:
+        self._bench, self._writer, self._seconds = table, writer, seconds
         self._ramp_ms = ramp_s(seconds) * 1000
 
     def tier(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
-        settled = self._settled(model)
-        self._bench.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=settled.tails)
+        settled = settle(self._bench, model, self._seconds)
+        self._bench.set(model, floor_ns=settled.floor_ns)
         measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model)]
         for each in measured:
             self._keep(model, each)
@@ -145,13 +142,9 @@ class _Session:
 
     def floor_only(self, model: DeviceModel) -> DeviceResult:
         """Settles the floor; the last look at it gives p50 and CPU."""
-        settled = self._settled(model)
+        settled = settle(self._bench, model, self._seconds)
         self._keep(model, settled.last)
         return self._device(model, settled, [settled.last])
-
-    def _settled(self, model: DeviceModel) -> Settled:
-        settled = settle(self._bench, model, self._seconds, self._depths)
-        return settle_tails(self._bench, model, (1, *self._depths), settled)
 
     def _device(self, model: DeviceModel, settled: Settled, shallow: list[Measured]) -> DeviceResult:
         p50_ns = nominal_latency_ns(model, "read_write", _4K) + np.mean(off_ns(model, shallow, self._ramp_ms))
@@ -161,8 +154,6 @@ class _Session:
             model=model.as_dict(),
             latency_ns=nominal_latency_ns(model, "read", _4K),
             floor_ns=settled.floor_ns,
-            deep_floors=settled.deep_floors,
-            tails=list(settled.tails),
             floor_looks=settled.looks,
             p50_ns=round(float(p50_ns)),
             cpu_ns_per_request=cpu_ns,

@@ -7,20 +7,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk.calibrate.chains import OtherChain
-from tickdisk.calibrate.quiet import STILL_TAKEN_SHARE
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 
-SCHEMA_VERSION: Literal[6] = 6
+SCHEMA_VERSION: Literal[7] = 7
 ChainName = Literal["tickdisk"] | OtherChain
 OURS: ChainName = "tickdisk"
 SHARE_OF_CEILING = 0.5
 """Up to this share of the requests that the machine can serve a device is held to its model."""
-LEAST_JUDGED_SHARE = 0.5
-"""So many of the points must have been measured on a machine quiet enough for all of them to be said to hold."""
-QUIET_LATE_SHARE = 0.005
-"""Half of what p99 leaves: where the machine alone makes more of the requests late than this, it says nothing of the device."""
-P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 3_000, 0.02, 50_000, 0.10, 0.02
+P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 5_000, 0.03, 100_000, 0.15, 0.03
 P50_LIMIT, P99_LIMIT = f"max({P50_NS / 1000:g} us, {100 * P50_SHARE:g} %)", f"max({P99_NS / 1000:g} us, {100 * P99_SHARE:g} %)"
 """In words."""
 
@@ -56,13 +51,8 @@ class Point(_Strict):
     steal_share: float
     pressure_cpu_share: float
     pressure_memory_share: float
-    late_share: float | None
-    """Which share of the requests the machine alone makes late by more than p99 may be, as seen before and after (`standstill`);
-    None where nothing says when they are due."""
-    taken_share: float
-    """Which share of the cores' time the machine took in pieces over 20 us, as seen then."""
     repeats: int
-    """Runs that are not kept."""
+    """Runs that are not kept, because the machine was too loaded."""
     too_loaded: bool
 
     @property
@@ -72,35 +62,15 @@ class Point(_Strict):
 
     @property
     def p50_holds(self) -> bool:
-        """Within 3 us or 2 %."""
+        """Whether that is within 5 us or 3 %."""
         return abs(self.p50_off_ns) <= max(P50_NS, P50_SHARE * self.nominal_p50_ns)
 
     @property
-    def is_restless(self) -> bool:
-        """Whether the machine stood still too much to tell p99 from it."""
-        return (self.late_share or 0) > QUIET_LATE_SHARE
-
-    @property
-    def is_still(self) -> bool:
-        """Whether it stood still no more than in a quiet moment, as p99 needs that is the device's own."""
-        return self.taken_share <= STILL_TAKEN_SHARE
-
-    @property
-    def p99_is_near(self) -> bool | None:
-        """Within 50 us or 10 %, whatever the machine did; None when too few requests lie beyond."""
+    def p99_holds(self) -> bool | None:
+        """Whether p99 is within 100 us or 15 % of the model's; None when too few requests lie beyond it."""
         if self.p99_ns is None or self.nominal_p99_ns is None:
             return None
-        return abs(self.p99_ns - self.nominal_p99_ns) <= allowed_p99_ns(self.nominal_p99_ns)
-
-    @property
-    def p99_holds(self) -> bool | None:
-        """The same, but None, too, when the machine stood still too much to tell."""
-        return None if self.is_restless else self.p99_is_near
-
-
-def allowed_p99_ns(nominal_ns: int) -> int:
-    """Returns how far p99 may be off."""
-    return max(P99_NS, round(P99_SHARE * nominal_ns))
+        return abs(self.p99_ns - self.nominal_p99_ns) <= max(P99_NS, P99_SHARE * self.nominal_p99_ns)
 
 
 class Pipe(_Strict):
@@ -125,7 +95,7 @@ class Pipe(_Strict):
 class Fidelity(_Strict):
     """`fidelity.json`: the points of one run, and what this machine can serve at all."""
 
-    schema_version: Literal[6]
+    schema_version: Literal[7]
     machine: Mapping[str, Any]
     fio: str
     seconds_per_point: float
@@ -160,17 +130,10 @@ class Fidelity(_Strict):
 
     @property
     def holds(self) -> bool:
-        """Whether all points that are held to the model hold, p99 where that is judged, and all pipes; not without points.
-
-        Nor where too few of the points that tell p99 are judged (`LEAST_JUDGED_SHARE`).
-        """
+        """Whether all points that are held to the model hold, p99 where it is estimable, and all pipes; not without points."""
         held = [point for point in self.points if self.counts(point)]
-        told = [point for point in held if point.p99_is_near is not None]
-        judged = [point for point in told if point.p99_holds is not None]
-        if not held or len(judged) < LEAST_JUDGED_SHARE * len(told):
-            return False
         holds = [point.p50_holds and point.p99_holds is not False for point in held]
-        return all(holds) and all(pipe.holds for pipe in self.own_pipes)
+        return bool(held) and all(holds) and all(pipe.holds for pipe in self.own_pipes)
 
 
 def load_fidelity(path: Path) -> Fidelity:
@@ -200,8 +163,6 @@ def describe(found: Fidelity) -> Iterator[str]:
         if verdict and point.nominal_p99_ns is not None and len(told := [ns for ns in point.p99_runs_ns if ns is not None]) > 1:
             least, most = ((ns - point.nominal_p99_ns) / 1000 for ns in (min(told), max(told)))
             loaded += f", p99 of its runs {least:+.1f} to {most:+.1f}"
-        if verdict and point.is_restless:
-            loaded += f", p99 not judged: the machine alone makes {point.late_share:.1%} late"
         head = f"{point.chain:9}{point.device:22}{point.op:6}{point.queue_depth:6}"
         yield f"{head}{''.join(off)}{point.iops:12,.0f}  {verdict}{loaded}"
     for pipe in found.pipes:
@@ -212,11 +173,6 @@ def describe(found: Fidelity) -> Iterator[str]:
     beside = "; ".join(f"{name}: {words}" for name, words in found.others.items())
     yield f"ceiling {found.ceiling_iops:,.0f} requests/s, floor {least_us:.1f} us, beside it: {beside}"
     held = [point for point in found.points if found.counts(point)]
-    judged = [point.p99_holds for point in held if point.p99_holds is not None]
-    restless = [point.p99_is_near for point in held if point.is_restless and point.p99_is_near is not None]
-    moving = sum(not point.is_still for point in held)
-    limit = f"{STILL_TAKEN_SHARE:.0%} of the cores' time in pieces over 20 us"
-    yield f"at {moving} of {len(held)} points the machine took more than {limit}"
-    p50, p99 = sum(point.p50_holds for point in held), f"{sum(judged)} of {len(judged)}"
-    others = f"{len(restless)} without a quiet moment, {sum(restless)} of which are near all the same"
-    yield f"p50 holds at {p50} of {len(held)} points, p99 at {p99}; {others}"
+    told = [point.p99_holds for point in held if point.p99_holds is not None]
+    p50 = sum(point.p50_holds for point in held)
+    yield f"p50 holds at {p50} of {len(held)} points, p99 at {sum(told)} of {len(told)}"

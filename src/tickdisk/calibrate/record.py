@@ -8,11 +8,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tickdisk.calibrate.fio import Op, Pattern
-from tickdisk.device import DeviceModel, Tail
+from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 
-SCHEMA_VERSION: Literal[2] = 2
+SCHEMA_VERSION: Literal[3] = 3
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -71,12 +71,7 @@ class DeviceResult(_Strict):
     latency_ns: Count
     """Nominal latency of a 4 KiB read on the idle device."""
     floor_ns: Count
-    """What is added to the model's latency, subtracted from every deadline: the excess of p50 over nominal at queue depth 1."""
-    deep_floors: list[tuple[int, int]] = []
-    """The same with more requests in flight: their number, ascending from 2, and ns."""
-    tails: list[Tail] = []
-    """What is subtracted from long latencies beside it, because the machine adds as much to some by itself: operation, requests
-    in flight, and for these latencies in ns, ascending, with what is taken from each, in ns. Empty where none varies."""
+    """What the machine adds to the model's latency, subtracted from every deadline: the excess of p50 over nominal at depth 1."""
     floor_looks: Annotated[int, Field(ge=1)]
     """Looks at p50 until the floor was settled: without one, then with what the last look corrected."""
     p50_ns: Annotated[int, Field(gt=0)]
@@ -93,7 +88,7 @@ class DeviceResult(_Strict):
 class Calibration(_Strict):
     """`calibration.json`; the raw latencies are in `calibration/requests.parquet` beside it."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     machine: Mapping[str, Any]
     backend: str
     """Of the devices, one of `tickdisk.device.BACKENDS`."""
@@ -148,18 +143,6 @@ def realised_ns(calibration: Calibration, model: DeviceModel) -> int | None:
     """Returns the latency that this machine makes of `model` (p50 at queue depth 1); None if it was not calibrated."""
     found = _calibrated(calibration, model)
     return None if found is None else found.p50_ns
-
-
-def deep_floors(calibration: Calibration, model: DeviceModel) -> list[tuple[int, int]]:
-    """Returns what the floor for `model` is with more requests in flight (their number, ns); empty if it was not calibrated."""
-    found = _calibrated(calibration, model)
-    return [] if found is None else found.deep_floors
-
-
-def tails(calibration: Calibration, model: DeviceModel) -> list[Tail]:
-    """Returns what is taken back from long latencies of `model`; empty if it was not calibrated, or does not vary."""
-    found = _calibrated(calibration, model)
-    return [] if found is None else found.tails
 
 
 def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | None:

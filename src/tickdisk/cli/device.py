@@ -96,7 +96,7 @@ def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -
     model, disk = device.named(tier, in_project(devices)), device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
     setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
-    print(f"{disk.name}: {model.name} since {setting.effective_ns} ns, setting {setting.number}")
+    print(f"{disk.name}: now {model.name}, {model.description or 'not described'} (setting {setting.number} of this mount)")
     _warn_of_floor(model, setting.floor_ns)
 
 
@@ -168,16 +168,12 @@ def profile(
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job in all rounds; over 12: more rounds.")] = 12,
     size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G; best more than caches hold.")] = "1G",
-    patient: Annotated[
-        bool,
-        typer.Option(help="Wait for quiet moments; up to three cores are busy meanwhile."),
-    ] = True,
 ) -> None:
     """Measures a real disk and writes it down as a device that `up`, `set` and arms of experiments take, here or elsewhere."""
     from tickdisk import profile as room
 
     writes = path.is_dir() if write is None else write
-    profiled = room.profile(path, output, write=writes, seconds=seconds, size_bytes=_bytes(size), say=_say, patient=patient)
+    profiled = room.profile(path, output, write=writes, seconds=seconds, size_bytes=_bytes(size), say=_say)
     print(room.screen(profiled.model))
     print(room.again(profiled.measured))
     for line in _answer(profiled.model):

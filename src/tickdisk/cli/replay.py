@@ -9,6 +9,7 @@ import typer
 
 from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.errors import TickdiskError
+from tickdisk.numbers import number
 
 
 def replay(
@@ -49,8 +50,8 @@ def replay(
         given = sum(map(len, streams.values()))
         job = shlex.quote(str(for_fio / "replay.fio"))
         print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
-        for name, fresh in renamed.items():
-            print(f"  renamed   {name} to {fresh}: fio's format has no blanks in names")
+        for name, fresh in list(renamed.items())[-1:]:
+            print(f"  renamed   {len(renamed)} files and folders, as fio's format has no blanks in names: {name} is {fresh}")
         for reason, count in {**planned.refused, **left_out}.items():
             print(f"  left out  {count} {reason}")
         return
@@ -95,7 +96,7 @@ def _kind(replayed: Any) -> str:
 
 
 def _spread(values: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{name} {'not estimable' if ns is None else f'{ns / 1000:,.1f} us'}" for name, ns in values.items())
+    return ", ".join(f"{name} {'not estimable' if ns is None else f'{number(ns / 1e6)} ms'}" for name, ns in values.items())
 
 
 def _results(differing: Mapping[str, int]) -> str:

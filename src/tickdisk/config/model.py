@@ -44,11 +44,6 @@ class Calibration(_Strict):
     """Into so many runs, far from each other, it is divided; a point is their median."""
     fidelity_depths: Annotated[list[Annotated[int, Field(ge=1, le=1024)]], Field(min_length=1)]
     """Queue depths of these points."""
-    fidelity_repeats: Annotated[int, Field(ge=0, le=20)]
-    """How often a run of a point is measured again while the machine takes so much of the cores that p99 shows it.
-
-    Where it is not 0 runs and looks for floors wait for quiet moments; looks are repeated a quarter as often.
-    """
 
 
 class _Roaming(_Strict):

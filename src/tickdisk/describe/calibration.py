@@ -56,12 +56,6 @@ _DEVICE = Block(
             "The latency of the emulator itself: the time by which the median of requests that come one at a time exceeds "
             "the model. It is subtracted from every deadline."
         ),
-        "deep_floors": "The same latency with more requests in flight: pairs of their number, ascending from 2, and ns.",
-        "tails": (
-            "The time that is subtracted from long latencies as well, because the machine adds as much to some requests "
-            "by itself: the operation, the requests in flight, and pairs of a latency and the time subtracted from it, in "
-            "ns. The list is empty for a device whose latency does not vary."
-        ),
         "floor_looks": "The number of measurements until the floor was settled.",
         "p50_ns": (
             "The realised median latency of requests that come one at a time, with the floor subtracted: the mean of "
@@ -73,7 +67,7 @@ _DEVICE = Block(
             "The results of the fio jobs. The list is empty for a device of which only floor and processor time were measured."
         ),
     },
-    {"deep_floors": "ns", "tails": "ns", "floor_looks": "measurements"},
+    {"floor_looks": "measurements"},
 )
 
 _JOB = Block(
@@ -164,13 +158,6 @@ _POINT = Block(
         "nominal_iops": "The requests per second of the model: the queue depth over the mean latency that it says.",
         "floor_ns": "The latency of the emulator itself that was subtracted.",
         **_LOAD_WORDS,
-        "late_share": (
-            "The share of the requests that the machine alone makes later than the 99th percentile may be, as seen before "
-            "and after the runs. It is null where nothing says when requests are due."
-        ),
-        "taken_share": (
-            "The share of the cores' time that the machine took in pieces of more than 20 us, as seen before and after the runs."
-        ),
         "too_loaded": "Whether the machine was too loaded in a run that was kept.",
     },
     {"queue_depth": "requests", "runs": "runs", "n": "requests", "repeats": "runs"},
@@ -298,12 +285,8 @@ _FIT = Block(
         **_LOAD_WORDS,
         "pressure_io_share": "The share of the time in which some task waited for storage.",
         "client_cpu_share": "The highest share of a round in which fio was on its core; near 1 the disk is no slower than fio.",
-        "repeats": "The number of rounds that were not kept, because the machine was too loaded or not still.",
+        "repeats": "The number of rounds that were not kept, because the machine was too loaded.",
         "too_loaded": "Whether the machine was too loaded in a round that was kept.",
-        "taken_share": (
-            "The share of the cores' time that the machine took in pieces of more than 20 us around the rounds that were "
-            "kept: the median. It is null where nobody looked."
-        ),
     },
     {
         "queue_depth": "requests",

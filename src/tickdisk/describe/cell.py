@@ -289,13 +289,6 @@ _DEVICE = written(
         "burn_owed_ns": ("integer", "The processor time that the sham has still to burn."),
         "floor_ns": ("integer", "The latency of the emulator itself that is subtracted."),
         "setting": ("integer", "The number of the setting that is in force."),
-        "leads_ns": (
-            "list",
-            (
-                "The time by which replies are sent early so that the kernel completes requests when they are due: the least "
-                "latency for which this is done, and the lead with 1, 2, 4 and more requests in flight."
-            ),
-        ),
         "stalls": ("list of lists of 2 integers", "Begin and end of each stall that was ordered."),
         "real_time": ("true or false", "Whether the threads of the emulator had real-time priority."),
         "requests_failed": ("integer", "The number of requests that power cuts failed."),

@@ -8,7 +8,7 @@ from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backen
 from tickdisk.device.clean import recover
 from tickdisk.device.cut import Cut
 from tickdisk.device.extents import ExtentRecorder, extents_of, written_bytes
-from tickdisk.device.floor import Tail, measure_floor
+from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, read_log
 from tickdisk.device.loop import Loop
 from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices, named
@@ -59,7 +59,6 @@ __all__ = [
     "Setting",
     "Stalls",
     "Steps",
-    "Tail",
     "attach",
     "bring_up",
     "check_memory",

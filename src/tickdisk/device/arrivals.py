@@ -1,7 +1,4 @@
-"""When requests reach the block device and when they are completed: as the kernel says it.
-
-So none is late because it waited for the emulator, and replies lead by what a completion takes.
-"""
+"""When requests reach the block device, as the kernel says it: none is late because it waited for the emulator."""
 
 import os
 from pathlib import Path
@@ -10,13 +7,13 @@ from tickdisk.device.control import ask
 from tickdisk.errors import TickdiskError
 from tickdisk.tracefs import Tracepoint, tracepoint
 
-_POINTS = ("block/block_rq_issue", "block/block_rq_complete")
+_POINT = "block/block_rq_issue"
 _BYTES = {"dev": 4, "sector": 8, "nr_sector": 4}
 """Of the fields that are read, as they are known here."""
 
 
 def watch(emulator: Path, block_device: Path) -> str:
-    """Lets an emulator, by its socket, take from the kernel when requests of a block device arrive, and when they are completed.
+    """Lets an emulator, by its socket, take from the kernel when requests of a block device arrive.
 
     Returns why it cannot, nothing if it can: without root, or where the kernel runs no BPF programs, requests arrive when the
     emulator takes them, which is later by what they waited for it.
@@ -25,12 +22,10 @@ def watch(emulator: Path, block_device: Path) -> str:
         return "the kernel tells root only when requests arrive"
     try:
         number = block_device.stat().st_rdev
-        points = [tracepoint(name) for name in _POINTS]
-        for name, point in zip(_POINTS, points, strict=True):
-            if any(point.fields.get(field, (0, 0))[1] != size for field, size in _BYTES.items()):
-                return f"this kernel's tracepoint {name} is not the one that is known here"
-        issue, complete = map(_numbers, points)
-        ask(emulator, "watch", major=os.major(number), minor=os.minor(number), issue=issue, complete=complete)
+        point = tracepoint(_POINT)
+        if any(point.fields.get(field, (0, 0))[1] != size for field, size in _BYTES.items()):
+            return f"this kernel's tracepoint {_POINT} is not the one that is known here"
+        ask(emulator, "watch", major=os.major(number), minor=os.minor(number), issue=_numbers(point))
     except (TickdiskError, OSError) as error:
         return str(error)
     return ""

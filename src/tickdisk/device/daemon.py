@@ -11,8 +11,6 @@ from typing import Any
 
 from tickdisk import _native
 
-_OCCUPANT = "device-occupant"
-"""Takes what CPU time nobody else wants (src/native/src/occupant.rs)."""
 _POWER_MANAGEMENT = Path("/dev/cpu_dma_latency")
 _LOOK_S = 1.0
 """How often it looks whether its mount was taken away."""
@@ -111,8 +109,7 @@ def _answer(  # noqa: PLR0911 - one answer a request
                 return {}
             case "status":
                 threads = _cpu_ns()
-                cpu_ns = sum(used for name, used in threads.items() if name != _OCCUPANT)
-                return {**disk.status(), "cpu_ns": cpu_ns, "cpu_ns_by_thread": threads, "cores_awake": awake}
+                return {**disk.status(), "cpu_ns": sum(threads.values()), "cpu_ns_by_thread": threads, "cores_awake": awake}
             case "quit":
                 disk.close()
                 return {}

@@ -6,41 +6,34 @@ import random
 import statistics
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tickdisk.device.model import DeviceModel
-
-if TYPE_CHECKING:
-    from tickdisk.device.mounted import MountedDevice
-
-Tail = tuple[str, int, list[tuple[int, int]]]
-"""Of an operation with so many requests in flight: long latencies in ns, ascending, and what is subtracted from each, in ns."""
+from tickdisk.device.mounted import MountedDevice
 
 _BLOCK = 4096
 _SECONDS = 1.0
 _MOST, _LEAST, _WARM_UP = 400, 40, 20
-_LOOKS, _NEAR_NS, _LEAST_NS = 4, 1_000, 1
+_LOOKS, _NEAR_NS = 4, 1_000
 
 
-def measure_floor(device: "MountedDevice", model: DeviceModel) -> int:
+def measure_floor(device: MountedDevice, model: DeviceModel) -> int:
     """Returns the floor of `model` on a device in ns: the median by which 4 KiB O_DIRECT reads, one at a time, exceed it.
 
     The wake-up of an idle core is part of it, so it depends on the latency; it is measured again with the result subtracted until
-    little is missing. It is at least 1, with which replies still lead by what the kernel needs to complete them. A device whose
-    latency varies is held at its median meanwhile, which stays in force.
+    little is missing. A device whose latency varies is held at its median meanwhile, which stays in force.
     """
     model = model.steady()
-    floor_ns, nominal_ns = _LEAST_NS, model.service_ns(_BLOCK)
+    floor_ns, nominal_ns = 0, model.service_ns(_BLOCK)
     for _ in range(_LOOKS):
         device.set(model, floor_ns=floor_ns)
         excess_ns = _excess_ns(device, model)
-        floor_ns = max(_LEAST_NS, floor_ns + excess_ns)
+        floor_ns = max(0, floor_ns + excess_ns)
         if abs(excess_ns) <= _NEAR_NS or floor_ns >= nominal_ns:
             break
     return floor_ns
 
 
-def _excess_ns(device: "MountedDevice", model: DeviceModel) -> int:
+def _excess_ns(device: MountedDevice, model: DeviceModel) -> int:
     with device.probe() as (path, size_bytes):
         return _typical_ns(path, size_bytes, model.service_ns(_BLOCK)) - model.service_ns(_BLOCK)
 

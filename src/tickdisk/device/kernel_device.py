@@ -6,7 +6,6 @@ from typing import Any
 
 from tickdisk.device import kernel_block
 from tickdisk.device.clean import end
-from tickdisk.device.floor import Tail
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MountedDevice, Setting
 from tickdisk.device.mounts import mount, unmount
@@ -55,14 +54,7 @@ class KernelDevice(MountedDevice):
         self._record.is_nobodys = True
         self._record.save()
 
-    def set(
-        self,
-        model: DeviceModel,
-        *,
-        floor_ns: int,
-        deep_floors: Sequence[tuple[int, int]] = (),  # noqa: ARG002 - there is no emulator that adds anything
-        tails: Sequence[Tail] = (),  # noqa: ARG002
-    ) -> Setting:
+    def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
         """Returns the setting in force; TickdiskError for another model than it was made with."""
         self.backend.check_model(model)
         if not kernel_block.is_as(self._record, model):

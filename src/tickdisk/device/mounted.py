@@ -13,8 +13,6 @@ from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
 from tickdisk.device.cut import Cut, force_down
 from tickdisk.device.emulator import start_emulator
-from tickdisk.device.floor import Tail
-from tickdisk.device.log import OPS
 from tickdisk.device.loop import Loop, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
@@ -136,31 +134,14 @@ class MountedDevice:
             self._loop.close()
             self._loop = None
 
-    def set(
-        self,
-        model: DeviceModel,
-        *,
-        floor_ns: int,
-        deep_floors: Sequence[tuple[int, int]] = (),
-        tails: Sequence[Tail] = (),
-    ) -> Setting:
-        """Puts `model` in force for requests that arrive from now on; `floor_ns`, what is added to it, is subtracted.
+    def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
+        """Puts `model` in force for requests that arrive from now on.
 
-        `deep_floors` are what is added with more requests in flight: their number, ascending from 2, and ns. `tails`, ascending,
-        say what is subtracted from long latencies beside it, because the machine adds as much to some by itself. With a floor
-        replies also lead by what the kernel needs to complete them, where it tells; without floor and tails no reply is early.
+        Replies are sent earlier by `floor_ns`, which is what this machine adds to the model's latency; 0: no reply is early.
         TickdiskError when the backend cannot be that device.
         """
         self.backend.check_model(model)
-        reply = ask(
-            self._record.socket,
-            "set",
-            parameters=model.parameters(),
-            floor_ns=floor_ns,
-            burn_ns=model.burn_ns,
-            deep_floors=list(deep_floors),
-            tails=[{"op": OPS.index(op), "inflight": inflight, "points": points} for op, inflight, points in tails],
-        )
+        reply = ask(self._record.socket, "set", parameters=model.parameters(), floor_ns=floor_ns, burn_ns=model.burn_ns)
         self._note(model)
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
 
@@ -183,13 +164,11 @@ class MountedDevice:
 
         device and description (of the model in force), requests and bytes by operation, inflight, max_inflight, stamped (requests
         of which the kernel said when they reached the block device), arrivals_lack (why it does not, if so: they arrive when the
-        emulator takes them), log_written, log_overflow (requests without a record), setting, floor_ns, leads_ns (how much earlier
-        than due replies are sent, so that the kernel completes requests when they are: the least latency for which it is so, and
-        the lead with 1, 2, 4, ... requests in flight), burn_owed_ns, stalls (begin and end in ns of each that was ordered),
-        requests_failed (by power cuts; they have no record), unflushed_pages (versions of 4 KiB pages that a cut could take; None
-        when the device is not volatile), cpu_ns of the emulator's threads in total, without the occupant, which takes what nobody
-        else wants, and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping), real_time (whether its
-        threads run before ordinary ones).
+        emulator takes them), log_written, log_overflow (requests without a record), setting, floor_ns, burn_owed_ns, stalls
+        (begin and end in ns of each that was ordered), requests_failed (by power cuts; they have no record), unflushed_pages
+        (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns of the emulator's threads in
+        total, and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping), real_time (whether its threads
+        run before ordinary ones).
         """
         return {**self._in_force(), **ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
 

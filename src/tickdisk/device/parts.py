@@ -211,9 +211,6 @@ class FitLine(Part):
     client_cpu_share: float = 0.0
     """For how much of a round fio itself was on its core, at most: near 1 it was waited for as much as the disk."""
     repeats: Annotated[int, Field(ge=0)]
-    """Rounds beside those that were kept, because the machine was too loaded in some, or not still."""
+    """How many rounds were not kept, because the machine was too loaded in them."""
     too_loaded: bool
     """Whether it was too loaded in a round that was kept."""
-    taken_share: float | None = None
-    """Which share of the cores' time the machine took in pieces over 20 us before and after rounds that were kept, the median;
-    nothing where nobody looked."""

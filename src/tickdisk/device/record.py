@@ -197,8 +197,10 @@ class Record(BaseModel):
         STATE.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
         if STATE.stat().st_uid != os.geteuid():
             raise TickdiskError(f"{STATE} belongs to another user; set TICKDISK_STATE to a folder of your own")
-        for left in STATE.glob(f".{self.name}.*.new"):
-            left.unlink(missing_ok=True)
+        of_this_name = re.compile(rf"\.{re.escape(self.name)}\.\d+\.new")
+        for left in STATE.glob(".*.new"):
+            if of_this_name.fullmatch(left.name):
+                left.unlink(missing_ok=True)
         first = STATE / f".{self.name}.{os.getpid()}.new"
         write_json(first, self.model_dump(mode="json"))
         try:

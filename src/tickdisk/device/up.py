@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from tickdisk.device.backend import Backend, BackendName, find_backend
+from tickdisk.device.backend import BACKENDS, Backend, BackendName, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.kernel_device import KernelDevice
@@ -18,6 +18,7 @@ from tickdisk.device.mounted import MKFS, MountedDevice
 from tickdisk.device.record import Record, find_record
 from tickdisk.device.tree import TREE, TreeDevice
 from tickdisk.errors import TickdiskError
+from tickdisk.machine import Machine
 
 DEFAULT_SIZE_BYTES = 2 << 30
 DEFAULT_FILE_SYSTEM = "ext4"
@@ -119,8 +120,9 @@ def _floor_ns(device: MountedDevice, model: DeviceModel, floor_ns: int | None) -
 
 def _check(backend: Backend, size_bytes: int, file_system: str | None, options: Options) -> None:
     if not backend.abilities.mounts:
+        lack = "" if options.get("backend") else f" (fuse: {BACKENDS['fuse'].lacks(Machine())})"
         raise TickdiskError(
-            f"backend {backend.name} mounts nothing; `tickdisk doctor` says what others lack, `tickdisk replay` can compute"
+            f"no device can be mounted here by backend {backend.name}{lack}; `tickdisk replay --simulate` computes without one"
         )
     if backend.name != TREE and options.get("backing") is not None:
         raise TickdiskError(f"backend {backend.name} has no backing folder; leave it out, or take backend tree")

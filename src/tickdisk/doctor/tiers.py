@@ -21,7 +21,7 @@ def tier_checks(devices: Path, calibration: Path) -> list[Check]:
         return [Check("device tiers", "missing", f"cannot be loaded ({error}): make setup")]
     names = [name for name, model in load_devices(devices).items() if model.tier]
     if not calibration.exists():
-        advice = f"not calibrated; run `snakemake --cores all {calibration}`"
+        advice = "not calibrated; run `snakemake --cores all results/calibration.json` in the project's folder"
         return [Check("device tiers", "limited", f"{', '.join(names)}: {advice}")]
     try:
         measured = {device.name: device for device in load_calibration(calibration).devices}

@@ -11,9 +11,8 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +20,12 @@ import numpy.typing as npt
 from scipy.stats import bootstrap
 
 from tickdisk import device, memory
-from tickdisk.calibrate import SHARE_OF_CEILING, Bench, Job, Measured, bench, calmest, settle, settle_tails
+from tickdisk.calibrate import SHARE_OF_CEILING, Bench, Job, bench, settle
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
 from tickdisk.profile.measure import (
     BEYOND,
     BLOCK_BYTES,
-    FIT_DEPTHS,
     HELD_OUT_DEPTHS,
     LIMITS_OF_ROUNDS,
     ROUNDS,
@@ -151,12 +149,9 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
         _bench(folder) as table,
     ):
         ceiling_per_s = _ceiling_per_s(table)
-        depths = (*FIT_DEPTHS, *HELD_OUT_DEPTHS)
-        settled = settle(table, model, _SETTLE_S, depths, most_iops=ceiling_per_s, around=_look)
-        settled = settle_tails(table, model, depths, settled, most_iops=ceiling_per_s, around=_look)
-        floors = ", ".join(f"{floor_ns / 1000:.1f}" for floor_ns in (settled.floor_ns, *dict(settled.deep_floors).values()))
-        print(f"floors elsewhere, us: {floors}, with {', '.join(map(str, (1, *dict(settled.deep_floors))))} in flight")
-        table.set(model, floor_ns=settled.floor_ns, deep_floors=settled.deep_floors, tails=settled.tails)
+        settled = settle(table, model, _SETTLE_S)
+        print(f"floor elsewhere: {settled.floor_ns / 1000:.1f} us")
+        table.set(model, floor_ns=settled.floor_ns)
         with source(table.disk.block_device, write=False, size_bytes=0) as found:
             again = measure(found.target, write=False, seconds=seconds, folder=folder, depths=HELD_OUT_DEPTHS)
     return again, ceiling_per_s
@@ -169,14 +164,9 @@ def _bench(folder: Path) -> AbstractContextManager[Bench]:
 
 def _ceiling_per_s(table: Bench) -> float:
     """How many requests a second a device without delay serves, which is in force on `table`."""
-    without_delay = _look(partial(table.run, Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS)))
+    without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS))
     assert without_delay.requests.requests_per_s is not None, "fio makes requests or fails"
     return without_delay.requests.requests_per_s
-
-
-def _look(run: Callable[[], Measured]) -> Measured:
-    """In quiet moments, as the rounds that it is for."""
-    return calmest(run, 1).measured
 
 
 if __name__ == "__main__":

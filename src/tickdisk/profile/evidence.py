@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tickdisk.calibrate import STILL_TAKEN_SHARE
 from tickdisk.device import DeviceModel, FitLine
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT, simulated_ns
 from tickdisk.profile.measure import BEYOND, Latencies, Measurements, Sample
@@ -46,7 +45,6 @@ def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) 
         client_cpu_share=round(sample.client_cpu_share, _DIGITS),
         repeats=sample.repeats,
         too_loaded=sample.too_loaded,
-        taken_share=None if sample.taken_share is None else round(sample.taken_share, _DIGITS),
     )
 
 
@@ -86,9 +84,6 @@ def screen(model: DeviceModel) -> str:
     ]
     steal, cpu = (max((getattr(line, f"{name}_share") for line in model.fit), default=0) for name in ("steal", "pressure_cpu"))
     load = f"meanwhile up to {steal:.1%} of the cores' time was stolen, up to {cpu:.1%} of the time something waited for a core"
-    taken = [line.taken_share for line in model.fit if line.taken_share is not None]
-    if taken:
-        load += f", and beside the median round of a depth up to {max(taken):.1%} was taken in pieces over 20 us"
     return "\n".join([head, *rows, load, _client(model.fit), verdict(model)])
 
 
@@ -115,9 +110,7 @@ def verdict(model: DeviceModel) -> str:
 
 
 def _machine(fit: Sequence[FitLine]) -> str:
-    if any(line.too_loaded for line in fit):
-        return ", on a machine that was too loaded"
-    return ", on a machine that was not still" if any((line.taken_share or 0) > STILL_TAKEN_SHARE for line in fit) else ""
+    return ", on a machine that was too loaded" if any(line.too_loaded for line in fit) else ""
 
 
 def _share(value: float | None, width: int = 8) -> str:

@@ -19,7 +19,7 @@ from tickdisk.profile.measure import BEYOND, BLOCK_BYTES, FIT_DEPTHS, Latencies,
 Floats = npt.NDArray[np.float64]
 SHARES: Floats = np.array([0, 0.005, 0.01, *(n / 40 for n in range(1, 40)), 0.99, 0.995, 0.999, 1])
 _COMPARED = (0.5, 0.99)
-P50_LIMIT, P99_LIMIT = 0.05, 0.10
+P50_LIMIT, P99_LIMIT = 0.05, 0.20
 """How far a profile may be off at depths that it was not fitted to."""
 _REQUESTS, _LOOK = 20_000, 4000
 _WARM_UP = 10

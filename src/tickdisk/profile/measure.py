@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -11,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tickdisk import host
-from tickdisk.calibrate import LIMITS, Job, Target, Watched, ramp_s, run_job, watch
+from tickdisk.calibrate import LIMITS, REPEATS, Job, Target, ramp_s, run_job, until_unloaded
 from tickdisk.errors import TickdiskError
-from tickdisk.standstill import NOTHING
 
 Op = Literal["read", "write", "write_flush"]
 Latencies = npt.NDArray[np.int64]
@@ -47,12 +45,9 @@ class Sample:
     client_cpu_share: float = 0.0
     """For how much of a round fio itself was on its core, at most."""
     repeats: int = 0
-    """Rounds beside these, for those in which the machine was too loaded or not still."""
+    """How many rounds were not kept, because the machine was too loaded in them."""
     too_loaded: bool = False
     """Whether it still was in one of these."""
-    taken_share: float | None = None
-    """Which share of the cores' time the machine took in pieces over 20 us before and after a round, the median; None where
-    nobody looked."""
 
     @property
     def latency_ns(self) -> Latencies:
@@ -105,38 +100,38 @@ def measure(
     folder: Path,
     depths: Sequence[int] = (*FIT_DEPTHS, *HELD_OUT_DEPTHS),
     say: Say = print,
-    patient: bool = True,
 ) -> Measurements:
     """Returns what fio measures on `target`, `seconds` for each job in all rounds; fio's files go to `folder`.
 
     Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
-    For rounds of a job in which the machine was too loaded there are others at the end, at most as many as were asked for; those
-    that it disturbed least are kept. Who is `patient` waits for a quiet moment before each, 1.5 s at most, and makes
-    those again, too, around which the machine was not still: the disk is described as it is in such moments. Every run has random
-    places of its own, and sequential reads go on where they ended, as a cache knows what it was asked for before. A queue that
-    has turned over a few times only is measured for longer.
+    A round of a job in which the machine was too loaded is made again, at most twice; the last is kept, and marked. Every run has
+    random places of its own, and sequential reads go on where they ended, as a cache knows what it was asked for before. A queue
+    that has turned over a few times only is measured for longer.
     TickdiskError when fio fails.
     """
     count = rounds(seconds)
     length = seconds / count + ramp_s(seconds / count)
     jobs = _jobs(depths, write=write, length=length)
     pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
-    kept: dict[tuple[Op, int], list[Watched[_Run]]] = {key: [] for key in jobs}
+    kept: dict[tuple[Op, int], list[_Run]] = {key: [] for key in jobs}
     pipes, begin, asked, seeds = [], 0, 0, itertools.count(1)
 
-    def made(job: Job) -> Watched[_Run]:
-        nonlocal asked
-        run = partial(_run, job, target, folder, seeds)
-        watched = watch(run, waits=True) if patient else Watched(run(), NOTHING)
-        asked += watched.measured.bytes
-        return watched
+    def made(job: Job) -> _Run:
+        def once() -> _Run:
+            nonlocal asked
+            run = _run(job, target, folder, seeds)
+            asked += run.bytes
+            return run
+
+        run, repeats = until_unloaded(once, REPEATS)
+        return replace(run, repeats=repeats)
 
     for number in range(count):
         say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, at least {(len(jobs) + 1) * length:.0f} s")
         # There and back, so that no depth is always the first.
         for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
             run = made(jobs[key])
-            if (turns := run.measured.turns) < _TURNS and number == 0:
+            if (turns := run.turns) < _TURNS and number == 0:
                 jobs[key] = replace(jobs[key], seconds=length * _TURNS / max(turns, 1))
                 run = made(jobs[key])
             kept[key].append(run)
@@ -147,15 +142,7 @@ def measure(
         begin += piped.bytes
         if target.size_bytes - begin < piped.bytes:
             begin = 0
-    for number in range(count):
-        lacking = [key for key, runs in kept.items() if sum(run.is_still for run in runs) < count]
-        if not lacking:
-            break
-        why = "not still" if patient else "too loaded"
-        say(f"the machine was {why}, again ({number + 1} of at most {count}): {len(lacking)} jobs")
-        for key in lacking:
-            kept[key].append(made(jobs[key]))
-    samples = tuple(_sample(op, depth, runs, count) for (op, depth), runs in kept.items())
+    samples = tuple(_sample(op, depth, runs) for (op, depth), runs in kept.items())
     return Measurements(samples, float(np.median(pipes)), target.size_bytes, asked)
 
 
@@ -179,6 +166,7 @@ class _Run:
     bytes_per_s: float
     client_cpu_share: float
     load: host.Load
+    repeats: int = 0
 
     @property
     def too_loaded(self) -> bool:
@@ -196,19 +184,16 @@ def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
     return _Run(kept.latency_ns, turns, len(requests) * job.block_bytes, bytes_per_s, requests.cpu_share, load)
 
 
-def _sample(op: Op, depth: int, runs: Sequence[Watched[_Run]], count: int) -> Sample:
-    calm = sorted(runs, key=lambda run: run.disturbed)[:count]
-    kept = [run.measured for run in calm]
-    made = sum(len(run.latency_ns) for run in kept)
+def _sample(op: Op, depth: int, runs: Sequence[_Run]) -> Sample:
+    made = sum(len(run.latency_ns) for run in runs)
     if made < _LEAST_REQUESTS:
         raise TickdiskError(f"only {made} requests ({op}, queue depth {depth}) were made; give --seconds more")
     return Sample(
         op,
         depth,
-        tuple(run.latency_ns for run in kept),
-        tuple(run.load for run in kept),
-        max(run.client_cpu_share for run in kept),
-        len(runs) - len(kept),
-        any(run.too_loaded for run in kept),
-        None if any(run.seen is NOTHING for run in calm) else float(np.median([run.seen.taken_share for run in calm])),
+        tuple(run.latency_ns for run in runs),
+        tuple(run.load for run in runs),
+        max(run.client_cpu_share for run in runs),
+        sum(run.repeats for run in runs),
+        any(run.too_loaded for run in runs),
     )

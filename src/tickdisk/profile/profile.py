@@ -33,9 +33,7 @@ class Profile:
     measured: Measurements
 
 
-def profile(
-    path: Path, output: Path, *, write: bool, seconds: float, size_bytes: int, say: Say = print, patient: bool = True
-) -> Profile:
+def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes: int, say: Say = print) -> Profile:
     """Measures the disk at `path` and returns what it wrote to `output`, which `load_device` reads.
 
     See `source` for what a path can be and what is refused, `measure` for the jobs, `fit` for the model. Only what was measured
@@ -49,7 +47,7 @@ def profile(
     name = re.sub(r"[^a-z0-9_-]+", "_", output.stem.lower()).strip("_") or "profiled"
     when = dt.datetime.now(dt.UTC)
     with source(path, write=write, size_bytes=size_bytes) as found, memory.folder() as folder:
-        measured = measure(found.target, write=write, seconds=seconds, folder=folder, say=say, patient=patient)
+        measured = measure(found.target, write=write, seconds=seconds, folder=folder, say=say)
         kind = found.kind
     model = fit(measured, name)
     writes = (
@@ -62,7 +60,7 @@ def profile(
             "source": (
                 f"tickdisk device profile, {when:%Y-%m-%d %H:%M} UTC, Linux {platform.release()}, {calibrate.fio_version()}, "
                 f"{rounds(seconds)} rounds of {seconds / rounds(seconds):.2g} s a job"
-                f"{', in quiet moments where they came' if patient else ''}; {again(measured)}; {verdict(model)}"
+                f"; {again(measured)}; {verdict(model)}"
             ),
         }
     )

@@ -1,6 +1,6 @@
 """A capture replayed on emulated devices, by ours and by fio, into a folder that the notebook reads."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,10 +30,6 @@ class Bench:
     floor_ns: int
     """The emulator's own latency, from calibration."""
     tools: tuple[str, ...] = (OURS,)
-    deep_floors: Sequence[tuple[int, int]] = ()
-    """The same with more requests in flight."""
-    tails: Sequence[device.Tail] = ()
-    """What of it only some requests get, subtracted from those that are long."""
     backend: str | None = None
     """None: `device.default_backend`; what cannot be mounted is simulated."""
     file_system: str = device.DEFAULT_FILE_SYSTEM
@@ -125,7 +121,7 @@ def _mounted(
     ) as disk:
         prepare(planned, disk.mount_point / _TARGET, files=world, sizes=sizes)
         disk.remount()
-        disk.set(bench.model, floor_ns=bench.floor_ns, deep_floors=bench.deep_floors, tails=bench.tails)
+        disk.set(bench.model, floor_ns=bench.floor_ns)
         yield disk
 
 

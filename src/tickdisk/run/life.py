@@ -53,9 +53,7 @@ class Stage:
     def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.Setting:
         """Turns the device into that of an arm, with the draws of that epoch."""
         model, floor_ns = self.models[arm], self.floor_ns(arm)
-        deep, tails = calibrate.deep_floors(self.calibration, model), calibrate.tails(self.calibration, model)
-        seed = device_seed(model, self.life, epoch)
-        return disk.set(model.with_seed(seed), floor_ns=floor_ns, deep_floors=deep, tails=tails)
+        return disk.set(model.with_seed(device_seed(model, self.life, epoch)), floor_ns=floor_ns)
 
     @property
     def tools(self) -> dict[str, Tool]:

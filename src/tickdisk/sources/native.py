@@ -11,7 +11,6 @@ PARTS = {
     "device": ("Disk", "simulate", "simulate_closed", "simulate_streams"),
     "replay": ("replay",),
     "preads": ("preads",),
-    "standstill": ("standstills",),
     "checkpoint": (
         "KnightsAndArchers",
         "Updates",

@@ -1,33 +1,21 @@
 //! What the engine knows of its requests: the model, what is in force beside it, and who came last.
 
-use super::due::Due;
 use super::{MAX_TRANSFER, Setting};
 use crate::clock::now_ns;
-use crate::floor::Lately;
-use crate::lead::Lead;
 use crate::log::Record;
 use crate::model::{Model, Op, Parameters, Request};
 
 /// Completions are held to so much (p50): who comes so shortly before one that is due may have waited for it.
 const EARLY_NS: u64 = 3_000;
 
-/// When a request arrives.
-#[derive(Clone, Copy)]
-pub struct Arrival {
-    pub at_ns: u64,
-    /// By how much that is later than it came.
-    pub moved_ns: u64,
-    /// Whether somebody knew when it came.
-    pub is_known: bool,
-}
-
 /// A request that was taken.
 pub struct Taken {
     pub record: Record,
-    pub due: Due,
     /// When its reply is to be sent.
     pub deadline_ns: u64,
     pub burn_ns: u64,
+    /// Whether the reply waits for the timer.
+    pub waits: bool,
 }
 
 pub struct State {
@@ -42,8 +30,6 @@ pub struct State {
     arrived_ns: u64,
     /// The last request, if it may be a part of a larger one: its operation, where it ended, and when it arrived.
     split: Option<(Op, u64, u64)>,
-    /// For the floor.
-    pub lately: Lately,
     /// Stalls so far: begin and end.
     pub stalls: Vec<(u64, u64)>,
 }
@@ -59,7 +45,6 @@ impl State {
             latest_ns: 0,
             arrived_ns: 0,
             split: None,
-            lately: Lately::default(),
             stalls: Vec::new(),
         }
     }
@@ -67,21 +52,21 @@ impl State {
     /// When a request arrives that is taken now: when it was issued, or, as the rest of a larger one, when that was; if nobody knows,
     /// now. Never before the last one, nor before what is in force. In a closed loop it waited for a completion, which may have been a
     /// little early: then it arrives when that was due, or the model would count what is completed.
-    pub fn arrival(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, now_ns: u64) -> Arrival {
+    pub fn arrival(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, now_ns: u64) -> u64 {
         let rest = self.split.filter(|(before, end, _)| (*before, *end) == (op, offset)).map(|(.., came_ns)| came_ns);
         let known = issued_ns.or(rest);
         self.latest_ns = known.map_or(now_ns, |ns| ns.min(now_ns).max(self.latest_ns));
         // What nobody knows of is no part of another: a stream of large requests would arrive all at once.
         self.split = (length == MAX_TRANSFER && known.is_some()).then_some((op, offset + length, self.latest_ns));
         self.arrived_ns = self.model.after_completion_ns(self.latest_ns, EARLY_NS).max(self.arrived_ns);
-        Arrival { at_ns: self.arrived_ns, moved_ns: self.arrived_ns - self.latest_ns, is_known: known.is_some() }
+        self.arrived_ns
     }
 
     /// Takes a request that is here now, with `inflight` in the device: when it arrived, when the model completes it, and when it is to
     /// be answered so that it is completed then.
-    pub fn take(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, inflight: u32, lead: &Lead) -> Taken {
+    pub fn take(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, inflight: u32) -> Taken {
         let now_ns = now_ns();
-        let Arrival { at_ns: arrival_ns, moved_ns, is_known } = self.arrival(op, offset, length, issued_ns, now_ns);
+        let arrival_ns = self.arrival(op, offset, length, issued_ns, now_ns);
         let request = Request { arrival_ns, op, offset, length };
         let stalled_ns = self.model.stalled_until_ns();
         let nominal_ns = self.model.completion_ns(&request);
@@ -91,20 +76,8 @@ impl State {
         }
         let record = Record { seq: self.next_seq, request, inflight, nominal_ns, replied_ns: 0, setting: self.number };
         self.next_seq += 1;
-        let latency_ns = nominal_ns - arrival_ns;
-        let lately = self.lately.with(inflight, now_ns, latency_ns);
-        let leads = is_known && !self.setting.floor.is_none();
-        // Half of it: what is made up for in full would be there again with the next one of a closed loop, and more.
-        let made_up_ns = if leads { moved_ns / 2 } else { 0 };
-        // What else makes a request long, a queue or a stall, comes once and not with each draw.
-        let waits_for_nothing = latency_ns == self.model.drawn_ns();
-        let tail_ns = if waits_for_nothing { self.setting.floor.tail_ns(op, lately, latency_ns) } else { 0 };
-        let due_ns = nominal_ns.saturating_sub(made_up_ns + self.setting.floor.ns(lately) + tail_ns);
-        let lead_ns = if leads { lead.ns(lately, latency_ns) } else { 0 };
-        let deadline_ns = due_ns.saturating_sub(lead_ns);
-        let learns = leads && issued_ns.is_some() && length < MAX_TRANSFER;
-        let due = Due { at_ns: due_ns, request, latency_ns, lately, waits: deadline_ns > now_ns, learns, sent_ns: 0 };
-        Taken { record, due, deadline_ns, burn_ns: self.setting.burn_ns }
+        let deadline_ns = nominal_ns.saturating_sub(self.setting.floor_ns);
+        Taken { record, deadline_ns, burn_ns: self.setting.burn_ns, waits: deadline_ns > now_ns }
     }
 
     /// What is in force now is so for requests that arrive from now on; returns its number and the time.
@@ -113,7 +86,6 @@ impl State {
         self.latest_ns = now_ns();
         self.arrived_ns = self.latest_ns;
         self.split = None;
-        self.lately = Lately::default();
         (self.number, self.latest_ns)
     }
 }

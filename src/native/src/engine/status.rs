@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::Setting;
-use crate::lead::LEVELS;
 
 #[derive(Default)]
 pub struct Counters {
@@ -11,8 +10,6 @@ pub struct Counters {
     pub bytes: [AtomicU64; 4],
     pub inflight: AtomicU32,
     pub max_inflight: AtomicU32,
-    /// Summed over requests: how many were in flight, itself included, when each was taken.
-    pub met: AtomicU64,
     pub stamped: AtomicU64,
     pub failed: AtomicU64,
 }
@@ -32,8 +29,6 @@ pub struct Status {
     pub burn_owed_ns: u64,
     pub setting: Setting,
     pub number: u32,
-    /// How much earlier than due replies are sent: from a latency on, with 1, 2, 4, ... requests in flight.
-    pub leads_ns: Vec<(u64, [u64; LEVELS])>,
     /// Begin and end of every stall.
     pub stalls: Vec<(u64, u64)>,
     /// Requests that a power cut failed, or that came from before one.

@@ -101,7 +101,6 @@ pub struct Model {
     cache: Option<Cache>,
     armed_stall_ns: Option<u64>,
     stalled_until_ns: u64,
-    drawn_ns: u64,
 }
 
 impl Model {
@@ -124,13 +123,7 @@ impl Model {
             stalls: stalls.map(|stalls| Stalls::new(stalls, seed)),
             armed_stall_ns: None,
             stalled_until_ns: 0,
-            drawn_ns: 0,
         }
-    }
-
-    /// The latency that was drawn for the last request: it takes that long if it waits for nothing.
-    pub fn drawn_ns(&self) -> u64 {
-        self.drawn_ns
     }
 
     /// Lets the next request begin a stall of `duration_ns`. What was given before has its completion.
@@ -184,7 +177,6 @@ impl Model {
         if !self.load.is_empty() {
             latency_ns = times(latency_ns, value(&self.load, inflight));
         }
-        self.drawn_ns = latency_ns;
 
         let mut ready_ns = start_ns;
         let mut head = self.head.as_mut().filter(|_| is_transferred && !is_cached);
@@ -245,14 +237,6 @@ mod tests {
         let mut model = Model::new(Parameters { latency_ns: [1, 2, 3, 4].map(Latency::Constant), ..Parameters::default() });
         let completions = Op::ALL.map(|op| model.completion_ns(&Request { op, ..read(100, 4096) }));
         assert_eq!(completions, [101, 102, 103, 104]);
-    }
-
-    #[test]
-    fn what_is_drawn_is_without_what_is_waited_for() {
-        let parameters = Parameters { latency_ns: [1, 2, 3, 4].map(Latency::Constant), ..Parameters::default() };
-        let mut model = Model::new(Parameters { channels: NonZeroU32::new(1), load: vec![[1.0, 1.0], [2.0, 3.0]], ..parameters });
-        let taken = [Op::Read, Op::Write].map(|op| (model.completion_ns(&Request { op, ..read(100, 4096) }), model.drawn_ns()));
-        assert_eq!(taken, [(101, 1), (107, 6)]);
     }
 
     #[test]

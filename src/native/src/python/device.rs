@@ -1,8 +1,9 @@
 //! Python brings up the emulated device here, and runs its model in simulated time.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,9 +12,9 @@ use pyo3::types::PyDict;
 use crate::arrivals::{Arrivals, Tracepoint};
 use crate::disk::Pending;
 use crate::engine::{Engine, Setting};
-use crate::floor::{Floor, Tail};
 use crate::model::{Model, Op, Parameters, Request, closed_loop};
 use crate::mounted::Mounted;
+use crate::realtime;
 use crate::streams::{self, Step};
 
 const NAMES: [&str; 4] = ["read", "write", "flush", "discard"];
@@ -56,43 +57,32 @@ impl Disk {
         Ok(py.detach(|| Mounted::tree(&mount_point, source, &folder, log_path.as_deref()))?.into())
     }
 
-    /// Takes from now on the times at which requests arrive, and are completed, from the kernel: those of the block device `major`,
-    /// `minor`. `OSError` where it tells none: then they arrive when they are taken. Of each tracepoint, `block:block_rq_issue` and
-    /// `block:block_rq_complete`: its number, and where device, sector and number of sectors are in its record.
-    fn watch(&self, py: Python<'_>, major: u32, minor: u32, issue: [u64; 4], complete: [u64; 4]) -> PyResult<()> {
-        let (issue, complete) = (Tracepoint::try_from(issue)?, Tracepoint::try_from(complete)?);
+    /// Takes from now on the times at which requests arrive from the kernel: those of the block device `major`, `minor`. `OSError` where
+    /// it tells none: then they arrive when they are taken. Of the tracepoint `block:block_rq_issue`: its number, and where device, sector
+    /// and number of sectors are in its record.
+    fn watch(&self, py: Python<'_>, major: u32, minor: u32, issue: [u64; 4]) -> PyResult<()> {
+        let issue = Tracepoint::try_from(issue)?;
         py.detach(|| {
-            self.engine.watch(None);
-            self.engine.watch(Some(Box::new(Arrivals::watch(issue, complete, major << 20 | minor)?)));
+            realtime::with(|| self.engine.watch(None));
+            let arrivals = Arrivals::watch(issue, major << 20 | minor)?;
+            realtime::with(|| self.engine.watch(Some(arrivals)));
             Ok(())
         })
     }
 
     /// Lets the kernel forget the pages of a tree's files; what is not yet written stays.
     fn cool(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.mounted.lock().expect("no thread panics with the lock").cool())?)
+        Ok(py.detach(|| self.mounted.lock().cool())?)
     }
 
     /// Puts a model in force; returns the setting's number and the `CLOCK_MONOTONIC` time from which it holds.
-    #[pyo3(signature = (parameters, floor_ns, burn_ns, deep_floors=Vec::new(), tails=Vec::new()))]
-    fn set(
-        &self,
-        parameters: Parameters,
-        floor_ns: u64,
-        burn_ns: u64,
-        deep_floors: Vec<[u64; 2]>,
-        tails: Vec<Tail>,
-    ) -> PyResult<(u32, u64)> {
-        if let Some(odd) = tails.iter().find(|tail| tail.op >= NAMES.len()) {
-            return Err(PyValueError::new_err(format!("a tail is of operation {}, and there are {}", odd.op, NAMES.len())));
-        }
-        let set = self.engine.set(parameters, Setting { floor: Floor::new(floor_ns, &deep_floors).with_tails(tails), burn_ns });
-        Ok(set)
+    fn set(&self, parameters: Parameters, floor_ns: u64, burn_ns: u64) -> (u32, u64) {
+        realtime::with(|| self.engine.set(parameters, Setting { floor_ns, burn_ns }))
     }
 
     /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.
     fn stall(&self, duration_ns: u64) -> u64 {
-        self.engine.stall_next(duration_ns)
+        realtime::with(|| self.engine.stall_next(duration_ns))
     }
 
     /// Cuts the power: what was not flushed is gone, who had the disk open gets errors. It answers at once until `power_on`.
@@ -100,7 +90,7 @@ impl Disk {
         if !(0.0..=1.0).contains(&keep_share) {
             return Err(PyValueError::new_err(format!("a share of {keep_share} is not from 0 to 1")));
         }
-        let cut = py.detach(|| self.engine.cut(keep_share, seed));
+        let cut = py.detach(|| realtime::with(|| self.engine.cut(keep_share, seed)));
         let cut = cut.ok_or_else(|| PyValueError::new_err("the device is not volatile, it has nothing to lose"))?;
         let dict = PyDict::new(py);
         dict.set_item("pages_dropped", cut.versions.dropped)?;
@@ -112,12 +102,12 @@ impl Disk {
 
     /// Puts the device that was last set in force again; returns the setting's number and the time from which it holds.
     fn power_on(&self) -> (u32, u64) {
-        self.engine.power_on()
+        realtime::with(|| self.engine.power_on())
     }
 
     /// Returns the counts of what the device has done, by operation and in total.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let status = py.detach(|| self.engine.status());
+        let status = py.detach(|| realtime::with(|| self.engine.status()));
         let (dict, requests, bytes) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
         for (op, name) in NAMES.iter().enumerate() {
             requests.set_item(name, status.requests[op])?;
@@ -131,9 +121,8 @@ impl Disk {
         dict.set_item("log_written", status.log_written)?;
         dict.set_item("log_overflow", status.log_lost)?;
         dict.set_item("burn_owed_ns", status.burn_owed_ns)?;
-        dict.set_item("floor_ns", status.setting.floor.alone_ns())?;
+        dict.set_item("floor_ns", status.setting.floor_ns)?;
         dict.set_item("setting", status.number)?;
-        dict.set_item("leads_ns", status.leads_ns)?;
         dict.set_item("stalls", status.stalls)?;
         dict.set_item("real_time", self.is_real_time)?;
         dict.set_item("requests_failed", status.failed)?;
@@ -143,12 +132,12 @@ impl Disk {
 
     /// Whether the mount was taken away.
     fn has_ended(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.mounted.lock().expect("no thread panics with the lock").has_ended())
+        py.detach(|| self.mounted.lock().has_ended())
     }
 
     /// Unmounts if need be, ends the threads and completes the log.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.mounted.lock().expect("no thread panics with the lock").close())?)
+        Ok(py.detach(|| self.mounted.lock().close())?)
     }
 }
 

@@ -74,8 +74,6 @@ class Judged:
     judged: int
     untold: int
     """Points with too few requests beyond the percentile."""
-    restless: int
-    """Points for which the machine never stood still enough."""
     loaded: int
     """Points that were measured under too much load."""
     most_off_ns: float | None
@@ -127,15 +125,14 @@ class Results:
         return [f"{names.get(name, name)}{colon}{rest}" for name, colon, rest in parts]
 
 
-def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
+def verdict_of_points(holds: Sequence[bool]) -> BoundVerdict:
     """Returns the verdict on points of which `holds` says for each that was judged whether it keeps its bound.
 
-    `told` points have enough requests to be judged. The verdict is not valid if fewer than `calibrate.LEAST_JUDGED_SHARE` of
-    these were judged, unless one of them misses the bound.
+    It is "not valid" where no point was judged.
     """
-    if not all(holds):
-        return "missed"
-    return "kept" if holds and len(holds) >= calibrate.LEAST_JUDGED_SHARE * told else "not valid"
+    if not holds:
+        return "not valid"
+    return "kept" if all(holds) else "missed"
 
 
 def compute(calibration: str, fidelity: str) -> Results:
@@ -196,21 +193,13 @@ def _lines(measured: calibrate.Calibration, job: DeviceJob) -> list[calibrate.Li
 def _conditions(measured: calibrate.Calibration) -> list[Condition]:
     backend, lack = devices.BACKENDS[measured.backend], measured.arrivals_lack
     if lack:
-        note = f"the kernel does not say when they come: {lack}"
-        arrivals = Condition("arrivals", "as the emulator takes them", note)
-        leads = Condition("leads", "it holds all that is added", note)
+        arrivals = Condition("arrivals", "as the emulator takes them", f"the kernel does not say when they come: {lack}")
     else:
         arrivals = Condition("arrivals", "as the kernel stamps them", "a request arrives when the kernel issues it")
-        leads = Condition(
-            "leads",
-            "what the kernel takes to complete a request is learned as it goes",
-            "replies are sent a little earlier after each completion that was late, a little later after each that was not",
-        )
     return [
         Condition("backend", backend.name, backend.description),
         Condition("file_system", measured.file_system, "on the emulated device"),
         arrivals,
-        leads,
     ]
 
 
@@ -219,30 +208,26 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
     calm = [point for point in held if not point.too_loaded]
     loaded = len(held) - len(calm)
     p50 = [point.p50_holds for point in calm]
-    tails = [point for point in calm if point.p99_holds is not None]
-    p99 = [bool(point.p99_holds) for point in tails]
-    untold = sum(point.p99_is_near is None for point in calm)
-    told = sum(point.p99_is_near is not None for point in held)
+    told = [point for point in calm if point.p99_holds is not None]
+    p99 = [bool(point.p99_holds) for point in told]
     return {
         "p50": Judged(
             calibrate.P50_LIMIT.replace(" us", " µs"),
             sum(p50),
             len(p50),
             0,
-            0,
             loaded,
             _most_off([(point.p50_ns, point.nominal_p50_ns) for point in calm]),
-            verdict_of_points(p50, len(held)),
+            verdict_of_points(p50),
         ),
         "p99": Judged(
             calibrate.P99_LIMIT.replace(" us", " µs"),
             sum(p99),
             len(p99),
-            untold,
-            len(calm) - untold - len(p99),
+            len(calm) - len(p99),
             loaded,
-            _most_off([(point.p99_ns, point.nominal_p99_ns) for point in tails]),
-            verdict_of_points(p99, told),
+            _most_off([(point.p99_ns, point.nominal_p99_ns) for point in told]),
+            verdict_of_points(p99),
         ),
     }
 

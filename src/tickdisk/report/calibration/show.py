@@ -85,8 +85,6 @@ def _point_row(found: calibrate.Fidelity, point: calibrate.Point) -> dict[str, A
         "pressure, cores": percent(point.pressure_cpu_share),
         "pressure, memory": percent(point.pressure_memory_share),
         "too loaded": "yes" if point.too_loaded else "no",
-        "late by the machine": "" if point.late_share is None else percent(point.late_share),
-        "taken by the machine": percent(point.taken_share),
         "repeats": point.repeats,
     }
 

@@ -197,7 +197,6 @@ def _of_points(judged: Judged) -> str:
         found = f"kept at {number(judged.kept) if judged.kept else 'none'} of {_points(judged.judged)}"
     others = (
         (judged.untold, "had too few requests beyond it"),
-        (judged.restless, "had no moment in which the machine stood still enough"),
         (judged.loaded, "had too much load"),
     )
     return "; ".join([found, *(f"{_points(count)} {words}" for count, words in others if count)])
