@@ -210,9 +210,18 @@ def test_a_file_of_another_version_is_told_as_such(tmp_path: Path) -> None:
         calibrate.load_fidelity(path)
 
 
-@pytest.mark.parametrize(("holds", "verdict"), [([], "not valid"), ([True] * 4, "kept"), ([True, False], "missed")])
-def test_points_that_were_judged_decide(holds: list[bool], verdict: str) -> None:
-    assert verdict_of_points(holds) == verdict
+@pytest.mark.parametrize(
+    ("holds", "told", "verdict"),
+    [
+        ([], 0, "not valid"),
+        ([True] * 4, 4, "kept"),
+        ([True] * 2, 4, "kept"),
+        ([True], 4, "not valid"),
+        ([False], 4, "missed"),
+    ],
+)
+def test_few_points_that_hold_do_not_speak_for_all(holds: list[bool], told: int, verdict: str) -> None:
+    assert verdict_of_points(holds, told) == verdict
 
 
 @pytest.mark.live

@@ -8,6 +8,7 @@ from tickdisk.calibrate.measure import calibrate
 from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.points import (
     BANDWIDTH_SHARE,
+    LEAST_JUDGED_SHARE,
     OURS,
     P50_LIMIT,
     P99_LIMIT,
@@ -34,6 +35,7 @@ from tickdisk.calibrate.summary import Line, acceptance, percentile_ns
 __all__ = [
     "BANDWIDTH_SHARE",
     "CROSS_NS",
+    "LEAST_JUDGED_SHARE",
     "LIMITS",
     "OURS",
     "P50_LIMIT",

@@ -15,6 +15,8 @@ ChainName = Literal["tickdisk"] | OtherChain
 OURS: ChainName = "tickdisk"
 SHARE_OF_CEILING = 0.5
 """Up to this share of the requests that the machine can serve a device is held to its model."""
+LEAST_JUDGED_SHARE = 0.5
+"""At least this share of the points must have been measured on a machine that was not too loaded for a verdict on all of them."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 5_000, 0.03, 100_000, 0.15, 0.03
 P50_LIMIT, P99_LIMIT = f"max({P50_NS / 1000:g} us, {100 * P50_SHARE:g} %)", f"max({P99_NS / 1000:g} us, {100 * P99_SHARE:g} %)"
 """In words."""

@@ -125,14 +125,15 @@ class Results:
         return [f"{names.get(name, name)}{colon}{rest}" for name, colon, rest in parts]
 
 
-def verdict_of_points(holds: Sequence[bool]) -> BoundVerdict:
+def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
     """Returns the verdict on points of which `holds` says for each that was judged whether it keeps its bound.
 
-    It is "not valid" where no point was judged.
+    `told` points have enough requests to be judged. The verdict is not valid if fewer than `calibrate.LEAST_JUDGED_SHARE` of
+    these were judged, unless one of them misses the bound.
     """
-    if not holds:
-        return "not valid"
-    return "kept" if all(holds) else "missed"
+    if not all(holds):
+        return "missed"
+    return "kept" if holds and len(holds) >= calibrate.LEAST_JUDGED_SHARE * told else "not valid"
 
 
 def compute(calibration: str, fidelity: str) -> Results:
@@ -218,7 +219,7 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
             0,
             loaded,
             _most_off([(point.p50_ns, point.nominal_p50_ns) for point in calm]),
-            verdict_of_points(p50),
+            verdict_of_points(p50, len(held)),
         ),
         "p99": Judged(
             calibrate.P99_LIMIT.replace(" us", " µs"),
@@ -227,7 +228,7 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
             len(calm) - len(p99),
             loaded,
             _most_off([(point.p99_ns, point.nominal_p99_ns) for point in told]),
-            verdict_of_points(p99),
+            verdict_of_points(p99, sum(point.p99_holds is not None for point in held)),
         ),
     }
 
