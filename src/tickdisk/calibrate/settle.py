@@ -37,8 +37,8 @@ def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
     """Finds the floor of `model` and leaves it in force.
 
     The floor is the time by which p50 at queue depth 1 exceeds the nominal one. It is measured, subtracted and corrected by what
-    is then missed, at most three times. A device whose latency varies is held at its median meanwhile, which stays in force. The
-    same floor holds for every depth: docs/decisions/ablation.md has what floors for each depth were worth.
+    is then missed, at least once and at most three times. A device whose latency varies is held at its median meanwhile, which
+    stays in force. The same floor holds for every depth: docs/decisions/ablation.md has what floors for each depth were worth.
 
     Parameters
     ----------
@@ -59,8 +59,9 @@ def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
         bench.set(steady, floor_ns=floor_ns)
         last = bench.run(Job("read_write", "random", _BLOCK, 1, ramp_s(seconds) + length_s))
         missed_ns, looks = round(float(np.mean(off_ns(steady, [last], ramp_s(seconds) * 1000)))), looks + 1
+        is_near = looks > 1 and abs(missed_ns) <= near_ns
         is_fastest = floor_ns == nominal_ns and missed_ns >= 0
-        if abs(missed_ns) <= near_ns or is_fastest or looks > _CORRECTIONS:
+        if is_near or is_fastest or looks > _CORRECTIONS:
             return Settled(floor_ns, looks, last)
         floor_ns = min(max(0, floor_ns + missed_ns), nominal_ns)
 

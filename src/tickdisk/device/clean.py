@@ -59,7 +59,9 @@ def clean(record: Record) -> list[str]:
     for what, gone in _take_down(record) if record.boot_id == boot_id() else _remove_backing(record):
         (removed if gone else left).append(what)
     if left:
-        users.update(user.pid for user in record.cut_off if user.alive())
+        # After the unmount the kernel no longer says what they have open.
+        record.cut_off = [user for user in {*record.cut_off, *map(Identity.of, users)} if user is not None and user.alive()]
+        users.update(user.pid for user in record.cut_off)
         who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
         print(
             f"tickdisk: {record.name}: down, but still in use: {'; '.join(left)} (processes: {who}); when they have let go "

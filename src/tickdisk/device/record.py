@@ -128,7 +128,7 @@ class Record(BaseModel):
     old_loops: list[int] = []
     """Of before a power cut, while somebody has files on them open."""
     cut_off: list[Identity] = []
-    """Who had such files open."""
+    """The processes that had files open on the device before a power cut, or when it went down."""
 
     @classmethod
     def new(
