@@ -75,8 +75,14 @@ def simulate(
         for index, cell in enumerate(cells):
             gone = Fraction(index, len(cells)) * model.tick if model.spread else Fraction(0)
             gone += overhead if model.writes_always else 0
+            tested = work["tested"]
             if checkpoints:
                 overhead += handle_update(checkpoints[-1], cell // object_cells, gone, model, work, seen)
+            if TABLE[algorithm][:2] == (True, "dirty") and work["tested"] == tested:
+                overhead += model.bit
+                work["tested"] += 1
+                work["touched"] += cell // object_cells not in seen
+                seen.add(cell // object_cells)
         for cell in cells:
             dirty[cell // object_cells] = {0, 1}
         end = now + model.tick + overhead

@@ -53,6 +53,12 @@ pub const ALL: [&Algorithm; 6] = [
 ];
 
 impl Algorithm {
+    /// Whether every update tests a dirty bit, whether a checkpoint runs or not: the methods that copy dirty objects at once "must also pay
+    /// for bit checking overhead for each update", as the paper says of them.
+    pub fn tests_every_update(&self) -> bool {
+        self.copy_to_memory == Part::Dirty
+    }
+
     /// Whether its checkpoints say only what changed since the one before, so that now and then a full one must bound how
     /// far back recovery reads.
     pub fn is_partial_log(&self) -> bool {

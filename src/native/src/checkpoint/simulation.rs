@@ -89,7 +89,7 @@ pub struct Work {
     /// Objects copied at once, and contiguous groups of them.
     pub copied: u64,
     pub groups: u64,
-    /// Updates that tested whether there is something to save.
+    /// Updates that tested a dirty bit: whether there is something to save, or whether the object is known to be dirty.
     pub tested: u64,
     /// Objects of which at least one update did.
     pub touched: u64,
@@ -266,8 +266,18 @@ impl Simulation {
         (written.count(), written.groups(), written.blocks(PAGE_OBJECTS))
     }
 
-    /// Handle-Update for all updates of a tick: returns what they take, of bits, locks and copies, until the writer is past all.
+    /// Handle-Update for all updates of a tick: returns what they take, of bits, locks and copies.
     fn handle_updates(&mut self, tick: &Tick, work: &mut Work) -> u64 {
+        let taken = self.save_values(tick, work);
+        if self.algorithm.tests_every_update() {
+            (work.tested, work.touched) = (tick.updates, tick.first.len() as u64);
+        }
+        taken + work.tested * self.costs.bit
+    }
+
+    /// Saves old values until the writer is past all objects: returns what that takes, of locks and copies, and counts the updates that
+    /// test whether to save.
+    fn save_values(&mut self, tick: &Tick, work: &mut Work) -> u64 {
         let Some(running) = self.running.as_mut().filter(|running| running.saves) else { return 0 };
         let (costs, readings, start) = (self.costs, self.readings, self.writer_now);
         let updates = tick.updates.max(1);
@@ -318,6 +328,6 @@ impl Simulation {
             }
         }
         work.tested = tested;
-        taken + tested * costs.bit
+        taken
     }
 }
