@@ -19,7 +19,7 @@ from tickdisk.report.checkpoint.anchors import crossings, measure, measure_game
 
 PUBLISHED_PATH = "data/published.yaml"
 PUBLISHED = checkpoint.load_published()
-RATES = (1_000, 8_000, 10_000, 64_000)
+RATES = (1_000, 8_000, 10_000, 64_000, 256_000)
 
 
 def made_up(**changed: float) -> pd.DataFrame:
@@ -37,6 +37,7 @@ def made_up(**changed: float) -> pd.DataFrame:
             }
     rows["copy_on_update", 1_000]["overhead_ms"] = 0.85 / 5
     rows["copy_on_update", 64_000]["overhead_ms"] = 0.85 * 2.7
+    rows["atomic_copy_dirty_objects", 256_000]["overhead_ms"] = 1.4
     for key, value in changed.items():
         name, column, rate = key.split("__")
         rows[name, int(rate)][column] = value
@@ -87,6 +88,7 @@ def test_a_crossing_is_interpolated() -> None:
         ("naive_snapshot__recovery_s__8000", 1.3, {"naive.recovery"}),
         ("partial_redo__checkpoint_s__1000", 0.11, {"log.partial_redo.checkpoint", "log.partial_redo.times_faster"}),
         ("atomic_copy_dirty_objects__overhead_ms__10000", 1.0, {"crossover.atomic_copy_dirty_objects"}),
+        ("atomic_copy_dirty_objects__overhead_ms__256000", 1.2, {"eager.overhead"}),
         ("copy_on_update__overhead_ms__1000", 0.85 / 6, {"copy_on_update.most_gain"}),
         ("copy_on_update__overhead_ms__64000", 0.85 * 3.2, {"copy_on_update.most_cost"}),
         ("partial_redo__longest_ms__64000", 16.0, {"half_tick.eager"}),
@@ -106,7 +108,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         units=40 * 128,
         ticks=120,
         readings_ticks=41,
-        anchors=[1_000, 8_000, 10_000],
+        anchors=[1_000, 8_000, 10_000, 256_000],
         seed=1,
     )
     lines: list[str] = []

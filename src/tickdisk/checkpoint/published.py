@@ -59,6 +59,14 @@ class GameSize(_Strict):
     updates_per_tick: int
 
 
+class Eager(_Strict):
+    """The overhead of an eager method at an extreme update rate."""
+
+    algorithm: Algorithm
+    updates_per_tick: int
+    overhead_ms: float
+
+
 class PublishedCheckpoint(_Strict):
     """The section `checkpoint` of `data/published.yaml`."""
 
@@ -67,6 +75,7 @@ class PublishedCheckpoint(_Strict):
     constants: list[Anchor]
     log: Log
     crossovers: list[CrossOver]
+    eager: Eager
     copy_on_update: CopyOnUpdateExtremes
     half_tick: HalfTick
     game: GameSize

@@ -41,6 +41,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "writes progress in overheads": ({}, {"writes": "always"}),
     "nothing on the disk at first": ({}, {"starts": "dirty"}),
     **{f"C = {count}": ({}, {"full_every": count}) for count in (5, 8, 9, 12, 20)},
+    **{f"O_mem = {ns} ns": ({"copy_start_ns": ns}, {}) for ns in (50, 200)},
 }
 """Readings other than those stated, one thing changed at a time, by name: what changes in Costs and in Readings."""
 
@@ -71,7 +72,7 @@ class Sweep:
 
 def anchor_rates(published: PublishedCheckpoint) -> list[int]:
     """Returns the update rates at which something was published."""
-    rates = {published.log.updates_per_tick, published.half_tick.updates_per_tick}
+    rates = {each.updates_per_tick for each in (published.log, published.half_tick, published.eager)}
     return sorted(rates | {crossing.updates_per_tick for crossing in published.crossovers})
 
 

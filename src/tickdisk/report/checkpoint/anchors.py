@@ -96,6 +96,7 @@ def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> li
         *_constants(found, published),
         *_log(found, published),
         *_crossovers(found, published),
+        _eager(found, published),
         *_extremes(found, published),
         *_half_tick(found, published),
     ]
@@ -198,6 +199,20 @@ def _crossovers(found: Values, published: checkpoint.PublishedCheckpoint) -> Ite
                 words="the simulated ratio of the two overheads is {}",
                 tolerance=CROSS_OVER,
             )
+
+
+def _eager(found: Values, published: checkpoint.PublishedCheckpoint) -> Anchor:
+    printed = published.eager
+    rate = number(printed.updates_per_tick)
+    return Anchor(
+        "eager.overhead",
+        f"{NAMES[printed.algorithm]} adds {number(printed.overhead_ms)} ms per tick at {rate} updates per tick",
+        printed.overhead_ms,
+        found[printed.algorithm, printed.updates_per_tick]["overhead_ms"],
+        "ms",
+        f"within {percent(CONSTANT)}",
+        tolerance=CONSTANT,
+    )
 
 
 def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:

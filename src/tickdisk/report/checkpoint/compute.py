@@ -43,6 +43,8 @@ class Results:
     """For each anchor that was tried under other readings, the best of these."""
     crossings: Mapping[str, float]
     """The updates per tick from which each algorithm adds more than Naive-Snapshot; NaN where there is no such rate."""
+    tried_crossings: pd.DataFrame
+    """The same under every reading (row) for each algorithm (column), interpolated between the rates of the anchors."""
 
     @property
     def is_long_enough(self) -> bool:
@@ -83,6 +85,7 @@ def compute(sweep: str, *, published: str) -> Results:
         tried=tried,
         nearest={anchor.name: _nearest(anchor, tried) for anchor in anchors if anchor.name in tried.index},
         crossings=crossings(stated),
+        tried_crossings=pd.DataFrame({str(name): crossings(rows) for name, rows in other.groupby("reading", sort=False)}).T,
     )
 
 

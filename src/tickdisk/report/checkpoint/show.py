@@ -61,6 +61,14 @@ def crossings(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["algorithm", "published", "here"]).set_index("algorithm")
 
 
+def sensitivity(results: Results) -> pd.DataFrame:
+    """Returns the update rates at which the eager methods cross Naive-Snapshot under each reading of C and O_mem."""
+    tried = results.tried_crossings
+    shown = [name for name in tried.index if name == checkpoint.STATED or str(name).startswith(("C = ", "O_mem = "))]
+    rows = tried.loc[shown, ["atomic_copy_dirty_objects", "partial_redo"]]
+    return rows.map(lambda rate: "none" if pd.isna(rate) else number(rate)).rename(columns=NAMES).rename_axis("reading")
+
+
 def readings(results: Results) -> pd.DataFrame:
     """Returns every anchor (row) under every reading (column), one thing changed at a time, over fewer ticks."""
     by_name = {anchor.name: anchor for anchor in results.anchors}
@@ -154,6 +162,7 @@ TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "setting": setting,
     "anchors": anchors,
     "crossings": crossings,
+    "sensitivity": sensitivity,
     "unreached": unreached,
     "readings": readings,
 }
