@@ -118,7 +118,7 @@ def test_units_are_whole_for_the_papers_setting() -> None:
 
 
 def test_methods_that_copy_dirty_objects_at_once_cost_more_than_a_full_copy_at_an_extreme_rate() -> None:
-    """Every update tests a bit: 256,000 of 2 ns are half a millisecond of each tick; 60 % more than Naive-Snapshot was published."""
+    """Every update tests a bit: 256,000 of 2 ns are half a millisecond of each tick. The published excess is 60 %."""
     names: tuple[checkpoint.Algorithm, ...] = ("naive_snapshot", "atomic_copy_dirty_objects", "partial_redo")
     added_ms = {}
     for bit_ns in (0, 2):
