@@ -378,9 +378,9 @@ def test_a_device_model_is_described_key_by_key() -> None:
 
 
 def test_every_json_file_that_is_named_elsewhere_is_described() -> None:
-    """ARCHITECTURE.md and results/README.md name files; each JSON file, JSON lines file and table among them has a place here."""
+    """docs/architecture.md and results/README.md name files; each JSON file, JSON lines file and table among them has a place here."""
     described = {Path(name).name for name in ENTRIES}
     named = set()
-    for path in ("ARCHITECTURE.md", "results/README.md"):
+    for path in ("docs/architecture.md", "results/README.md"):
         named |= set(re.findall(r"[\w/<>*]*?(\w+\.(?:json|jsonl|parquet))\b", (ROOT / path).read_text()))
     assert named - described <= {"schema.json"}, named - described
