@@ -378,7 +378,7 @@ def test_a_device_model_is_described_key_by_key() -> None:
 
 
 def test_every_json_file_that_is_named_elsewhere_is_described() -> None:
-    """docs/architecture.md and results/README.md name files; each JSON file, JSON lines file and table among them has a place here."""
+    """Two documents name files; each JSON file, JSON lines file and table among them has a place here."""
     described = {Path(name).name for name in ENTRIES}
     named = set()
     for path in ("docs/architecture.md", "results/README.md"):

@@ -1,7 +1,7 @@
 //! When requests reached the block device, as the kernel says it.
 //!
 //! Between a block device and the emulator that serves it requests wait for the loop device's worker and for FUSE: some microseconds
-//! for one alone, hundreds for the last of many that come together. To a disk that is no excuse. A BPF program of a few instructions on a
+//! for one alone, hundreds for the last of many that come together. A real disk would have begun to serve them in that time. A BPF program of a few instructions on a
 //! tracepoint of the kernel notes the time at which each request of one block device is issued, in memory that both share.
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::Op;
 
-/// Requests are told apart by their first sector, their pages have so many slots; of two in flight that fall into one the later has it.
+/// The slot of a request follows from its first page. If two requests in flight share a slot, only the later one has a time.
 const SLOTS: usize = 1 << 16;
 const PAGE_SHIFT: u32 = 12;
 const SECTOR_SHIFT: u32 = 9;
@@ -177,7 +177,7 @@ fn create_map() -> io::Result<OwnedFd> {
     let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the kernel reads the limit, which outlives the call; where it refuses, so will the map be.
     unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited) };
-    let value_bytes = u32::try_from(BYTES).expect("two mebibytes");
+    let value_bytes = u32::try_from(BYTES).expect("one mebibyte");
     bpf(BPF_MAP_CREATE, &[BPF_MAP_TYPE_ARRAY, 4, value_bytes, 1, BPF_F_MMAPABLE])
 }
 

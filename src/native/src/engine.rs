@@ -48,12 +48,12 @@ struct Pending<A> {
     record: Record,
     burn_ns: u64,
     power: u64,
-    /// Of a flush: what is durable when it is answered.
+    /// For a flush, this is the epoch that is durable once it is answered.
     closed: Option<u64>,
     answer: A,
 }
 
-/// Of a device that loses at a power cut what was not flushed.
+/// The state of a device that loses at a power cut what was not flushed.
 struct Volatile {
     /// How often power was cut. Arrivals and answers share it, a cut has it alone: a request is before a cut or after it.
     power: RwLock<u64>,
@@ -124,12 +124,13 @@ impl<A: Answer> Engine<A> {
         drop(before); // without the lock: the kernel may take its time
     }
 
-    /// Takes a read or a flush that arrives now from who has the disk open; `answer` is sent at its completion, by this thread or the timer's.
+    /// Takes a read or a flush of a program that opened the disk at `power`. This thread or the timer's sends `answer` when the request is
+    /// completed.
     pub fn submit(&self, power: u64, op: Op, offset: u64, length: u64, answer: A) {
         self.arrive(power, op, offset, length, answer, |_, undo| undo.map(Undo::close));
     }
 
-    /// Takes a write that arrives now and lies within the disk.
+    /// Takes a write, which lies within the disk.
     pub fn write(&self, power: u64, offset: u64, data: &[u8], answer: A) {
         let length = data.len() as u64;
         self.arrive(power, Op::Write, offset, length, answer, |memory, undo| {

@@ -111,14 +111,15 @@ impl Log {
 fn write_all(mut file: impl Write, receiver: &Receiver<Record>, counts: &Counts) {
     realtime::give_up();
     let mut bytes = Vec::with_capacity(CAPACITY * RECORD_BYTES);
+    let mut is_writable = true;
     loop {
         let closing = counts.closing.load(Ordering::SeqCst);
         receiver.try_iter().take(CAPACITY).for_each(|record| record.append_to(&mut bytes));
         let records = (bytes.len() / RECORD_BYTES) as u64;
-        match file.write_all(&bytes) {
-            Ok(()) => counts.written.fetch_add(records, Ordering::Relaxed),
-            Err(_) => counts.lost.fetch_add(records, Ordering::Relaxed),
-        };
+        // After an error the file may end within a record, and nothing that follows would be read as what it is.
+        is_writable = is_writable && file.write_all(&bytes).is_ok();
+        let counter = if is_writable { &counts.written } else { &counts.lost };
+        counter.fetch_add(records, Ordering::Relaxed);
         if closing && records == 0 {
             return;
         }

@@ -1,7 +1,7 @@
 //! The bytes of the emulated disk: anonymous memory that the kernel gives page by page as it is written.
 //!
 //! A user of the disk may read and write the same place at the same time. A disk promises nothing then, but this program must stay sound:
-//! all copies are of atomics, eight bytes at a time where the place allows it.
+//! all copies are of atomics. Requests of a block device are whole sectors, so that all of them are copied in words of eight bytes.
 
 use std::io;
 use std::ptr;

@@ -91,8 +91,8 @@ fn abort_on_panic() {
     });
 }
 
-/// The threads that are started meanwhile take the priority over. On a core that players or a file system's threads share with them
-/// they would else wait for milliseconds, now and then.
+/// Threads that `start` creates inherit the real-time priority. Without it the emulator's threads sometimes wait for milliseconds for a
+/// core that players or a file system's threads use.
 fn in_real_time<T>(start: impl FnOnce(bool) -> io::Result<T>) -> io::Result<T> {
     abort_on_panic();
     let started = start(realtime::take());

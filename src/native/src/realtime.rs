@@ -1,11 +1,11 @@
-//! Threads that run as soon as they can, before those of ordinary priority; where that is not allowed, nothing changes.
+//! This module gives threads real-time priority (`SCHED_FIFO`), where that is allowed; elsewhere nothing changes.
 
-/// Lets the calling thread run before all of ordinary priority (`SCHED_FIFO`), and those that it starts; whether it may.
+/// Gives the calling thread, and those that it starts from now on, real-time priority; returns whether that was allowed.
 pub fn take() -> bool {
     set(libc::SCHED_FIFO, 1)
 }
 
-/// Whether the calling thread does.
+/// Returns whether the calling thread has real-time priority.
 pub fn is_taken() -> bool {
     // SAFETY: takes a number only; 0 is the calling thread.
     unsafe { libc::sched_getscheduler(0) == libc::SCHED_FIFO }
@@ -16,8 +16,8 @@ pub fn give_up() {
     set(libc::SCHED_OTHER, 0);
 }
 
-/// Calls `run` before all threads of ordinary priority, where that is allowed. A thread that holds a lock of the device's threads must
-/// not be stopped for an ordinary one, because they would wait for both.
+/// Calls `run` with real-time priority, where that is allowed. A thread that holds a lock of the device must not wait for an ordinary
+/// thread, because the device's threads would then wait, too.
 pub fn with<T>(run: impl FnOnce() -> T) -> T {
     let raised = !is_taken() && take();
     let result = run();

@@ -124,7 +124,7 @@ impl<T> Timer<T> {
         queue
     }
 
-    /// Until a deadline, or an earlier one.
+    /// Spins until a deadline, or until an earlier one is scheduled.
     fn spin(&self, head_ns: u64, shares_core: bool) {
         while self.head_ns.load(Ordering::Relaxed) == head_ns {
             match head_ns.saturating_sub(now_ns()) {

@@ -47,7 +47,7 @@ class Bench:
         *,
         interrupts: bool = False,
     ) -> None:
-        """With `model` in force. fio `interrupts` always, or where that does not make requests wait for it (`waits_its_turn`)."""
+        """`model` is in force. fio `interrupts` always, or where that does not make requests wait for it (`waits_its_turn`)."""
         self.disk, self._model, self._folder, self._limits, self._repeats = disk, model, folder, dict(limits), repeats
         cores = host.split_cores()
         # On the emulator's core an ordinary fio would wait for it all the time; of several cores one is free for the worker.
@@ -104,7 +104,7 @@ def run_unloaded(
     """Returns `job` on `target` by fio on the cores of a server, run again while the machine's load was above `limits`.
 
     The last of at most 1 + `repeats` runs is kept, and marked if it, too, was too loaded; `disk` tells what it counted and spent.
-    What it `interrupts` see `run_job`.
+    `run_job` explains `interrupts`.
     """
 
     def run() -> Measured:
@@ -155,7 +155,7 @@ def bench(
 ) -> Iterator[Bench]:
     """Yields a bench on a device that is up, at memory speed at first; takes it down at the end, whatever happens.
 
-    What fio `interrupts` see `Bench`.
+    `Bench` explains `interrupts`.
     """
     if backend is not None and not device.find_backend(backend).abilities.changes_while_mounted:
         raise TickdiskError(f"backend {backend} cannot change while it is mounted, as a calibration needs; take fuse or tree")

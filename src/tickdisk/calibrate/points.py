@@ -16,10 +16,11 @@ OURS: ChainName = "tickdisk"
 SHARE_OF_CEILING = 0.5
 """Up to this share of the requests that the machine can serve a device is held to its model."""
 LEAST_JUDGED_SHARE = 0.5
-"""At least this share of the points must have been measured on a machine that was not too loaded for a verdict on all of them."""
+"""At least this share of the points must have been measured on a machine that was not too loaded for all of them to be said to
+keep a bound; one point that misses it is enough for the opposite."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 5_000, 0.03, 100_000, 0.15, 0.03
 P50_LIMIT, P99_LIMIT = f"max({P50_NS / 1000:g} us, {100 * P50_SHARE:g} %)", f"max({P99_NS / 1000:g} us, {100 * P99_SHARE:g} %)"
-"""In words."""
+"""The bounds in words."""
 
 
 class _Strict(BaseModel):
@@ -32,7 +33,7 @@ class Point(_Strict):
     chain: ChainName
     device: str
     latency_ns: int
-    """Of a request on the idle device, the median."""
+    """The median latency of such a request on the idle device."""
     op: Literal["read", "write"]
     queue_depth: int
     runs: int
@@ -114,11 +115,14 @@ class Fidelity(_Strict):
 
     @property
     def least_latency_ns(self) -> int:
-        """The least median of reads of a device without delay: the floor."""
+        """The least median of reads of a device without delay, which no device here can be faster than."""
         return min(point.p50_ns for point in self.points if point.chain == OURS and point.latency_ns == 0)
 
     def counts(self, point: Point) -> bool:
-        """Returns whether a point is held to the model: its modelled rate is under half of the ceiling, and above the floor."""
+        """Returns whether a point is held to the model.
+
+        Its modelled rate is below half of the ceiling, and its modelled median is longer than the least latency of this machine.
+        """
         return (
             point.chain == OURS
             and point.nominal_p50_ns > self.least_latency_ns
@@ -132,10 +136,16 @@ class Fidelity(_Strict):
 
     @property
     def holds(self) -> bool:
-        """Whether all points that are held to the model hold, p99 where it is estimable, and all pipes; not without points."""
+        """Whether all points hold that are held to the model and were measured without too much load, and all bandwidths.
+
+        Too few of the points (`LEAST_JUDGED_SHARE`) do not speak for all.
+        """
         held = [point for point in self.points if self.counts(point)]
-        holds = [point.p50_holds and point.p99_holds is not False for point in held]
-        return bool(held) and all(holds) and all(pipe.holds for pipe in self.own_pipes)
+        judged = [point for point in held if not point.too_loaded]
+        if not judged or len(judged) < LEAST_JUDGED_SHARE * len(held):
+            return False
+        pipes = [pipe for pipe in self.own_pipes if not pipe.too_loaded]
+        return all(point.p50_holds and point.p99_holds is not False for point in judged) and all(pipe.holds for pipe in pipes)
 
 
 def load_fidelity(path: Path) -> Fidelity:

@@ -36,8 +36,9 @@ class Settled:
 def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
     """Finds the floor of `model` and leaves it in force.
 
-    The floor is the time by which p50 at queue depth 1 exceeds the nominal one. It is measured, subtracted and corrected by what
-    is then missed, at least once and at most three times. A device whose latency varies is held at its median meanwhile, which
+    The floor is the time by which p50 at queue depth 1 exceeds the nominal one. The first look measures it with nothing
+    subtracted. Further looks, three at most, correct it by what is still missed, until that is at most a quarter of the
+    tolerance. A device whose latency varies is held at its median meanwhile, which
     stays in force. The same floor holds for every depth: docs/decisions/ablation.md has what floors for each depth were worth.
 
     Parameters
@@ -47,7 +48,8 @@ def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
     model
         The model that is to be in force.
     seconds
-        How long a job of the calibration is measured; a look lasts an eighth of that, or a quarter of a second.
+        How long a job of the calibration is measured. A look lasts an eighth of that, a quarter of a second, or as long as 40
+        requests take, whichever is the longest.
 
     """
     steady = model.steady()

@@ -88,7 +88,10 @@ def end(process: Identity) -> bool:
 
 
 def users_of(record: Record) -> list[int]:
-    """Returns the pids with a file or their working directory on the device, or with it in another mount namespace."""
+    """Returns the pids that use the device: a file that they have open or run, a folder, or a mount in another namespace.
+
+    A process that only maps a file, and has closed it, is not found.
+    """
     found = set()
     source = f" {_source(record)} "
     here = Path("/proc/self/ns/mnt").stat().st_ino
@@ -97,7 +100,7 @@ def users_of(record: Record) -> list[int]:
             with suppress(OSError):
                 text = (process / "mountinfo").read_text(encoding="utf-8")
                 elsewhere = source in text and (process / "ns/mnt").stat().st_ino != here
-                links = [process / "cwd", *(process / "fd").iterdir()]
+                links = [process / "cwd", process / "root", process / "exe", *(process / "fd").iterdir()]
                 if elsewhere or any(_below(link, record.mount_point) for link in links):
                     found.add(int(process.name))
     return sorted(found)

@@ -1,6 +1,5 @@
 """The emulator's process: one that dies with us, or one that stays."""
 
-import os
 import subprocess
 import sys
 import time
@@ -45,8 +44,6 @@ def start_emulator(
             said = words[-1] if words else "it said nothing"
             raise TickdiskError(f"the emulator does not start: {said}; `tickdisk doctor` says what this machine lacks")
         time.sleep(0.01)
-    record.connection = os.minor(record.fuse_mount.stat().st_dev)
-    record.save()
     return child
 
 

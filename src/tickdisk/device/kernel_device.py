@@ -60,7 +60,7 @@ class KernelDevice(MountedDevice):
         if not kernel_block.is_as(self._record, model):
             raise TickdiskError(f"a {self.backend.name} device does not change while it is mounted; take it down and up again")
         self._note(model)
-        return Setting(1, 0, model.name, floor_ns, floor_limited=model.latency_ns[0] == 0)
+        return Setting(1, 0, model.name, floor_ns)
 
     def stall(self, duration_ns: int) -> int:
         """It does not stall: TickdiskError."""

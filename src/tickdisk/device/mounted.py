@@ -37,8 +37,6 @@ class Setting:
     effective_ns: int
     model: str
     floor_ns: int
-    floor_limited: bool
-    """More is added than the model's latency: what is realised is the floor."""
 
 
 class MountedDevice:
@@ -143,7 +141,7 @@ class MountedDevice:
         self.backend.check_model(model)
         reply = ask(self._record.socket, "set", parameters=model.parameters(), floor_ns=floor_ns, burn_ns=model.burn_ns)
         self._note(model)
-        return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns, floor_ns > model.latency_ns[0])
+        return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns)
 
     def _note(self, model: DeviceModel) -> None:
         """Writes down which model is in force, for `status` of another process."""

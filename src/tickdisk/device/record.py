@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,8 +27,10 @@ def _state() -> Path:
 
 STATE = _state().resolve()
 """Records and mounts. Processes with different ones do not see each other's devices."""
+_PASSABLE = 0o711
+"""A server that runs under an account of its own reaches its files below the folder, and does not see what else is there."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}")
-"""A file's name, and with what stands before it in the mark one that a loop device has room for."""
+"""A name is a file name of at most 54 letters, because a loop device stores 63 of them and `tickdisk:` comes first."""
 _STARTED = 19
 """Position of starttime after the command in /proc/PID/stat, proc(5)."""
 
@@ -111,8 +112,6 @@ class Record(BaseModel):
     """Whether a power cut takes what was not flushed."""
     mount_point: Path
     daemon: Identity | None = None
-    connection: int | None = None
-    """Number of the FUSE connection, the minor of the mount's st_dev."""
     loop: int | None = None
     arrivals_lack: str = ""
     """Why the kernel does not say when requests arrive, if it does not."""
@@ -126,7 +125,7 @@ class Record(BaseModel):
     """A detached device of the kernel's, which no process keeps up: it stays until it is taken down."""
     users: list[Identity] = []
     old_loops: list[int] = []
-    """Of before a power cut, while somebody has files on them open."""
+    """Loop devices of before a power cut, on which somebody still has files open."""
     cut_off: list[Identity] = []
     """The processes that had files open on the device before a power cut, or when it went down."""
 
@@ -194,9 +193,10 @@ class Record(BaseModel):
 
     def create(self) -> None:
         """Writes the record for the first time; TickdiskError where there is one, or somebody else owns the folder of records."""
-        STATE.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+        STATE.mkdir(parents=True, exist_ok=True)
         if STATE.stat().st_uid != os.geteuid():
             raise TickdiskError(f"{STATE} belongs to another user; set TICKDISK_STATE to a folder of your own")
+        STATE.chmod(_PASSABLE)
         of_this_name = re.compile(rf"\.{re.escape(self.name)}\.\d+\.new")
         for left in STATE.glob(".*.new"):
             if of_this_name.fullmatch(left.name):

@@ -104,7 +104,8 @@ def measure(
     """Returns what fio measures on `target`, `seconds` for each job in all rounds; fio's files go to `folder`.
 
     Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
-    A round of a job in which the machine was too loaded is made again, at most twice; the last is kept, and marked. Every run has
+    A round of random requests in which the machine was too loaded is made again, at most twice; the last is kept, and marked. The
+    bandwidth is the median of its rounds. Every run has
     random places of its own, and sequential reads go on where they ended, as a cache knows what it was asked for before. A queue
     that has turned over a few times only is measured for longer.
     TickdiskError when fio fails.

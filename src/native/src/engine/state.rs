@@ -5,7 +5,7 @@ use crate::clock::now_ns;
 use crate::log::Record;
 use crate::model::{Model, Op, Parameters, Request};
 
-/// Completions are held to so much (p50): who comes so shortly before one that is due may have waited for it.
+/// A request that comes so shortly before a completion is due may have waited for it, because replies can be a little early.
 const EARLY_NS: u64 = 3_000;
 
 /// A request that was taken.
@@ -49,9 +49,9 @@ impl State {
         }
     }
 
-    /// When a request arrives that is taken now: when it was issued, or, as the rest of a larger one, when that was; if nobody knows,
-    /// now. Never before the last one, nor before what is in force. In a closed loop it waited for a completion, which may have been a
-    /// little early: then it arrives when that was due, or the model would count what is completed.
+    /// Returns when a request arrives that is taken now: the time at which the kernel issued it, the arrival of the larger request that it
+    /// is a part of, or now. It is never before the last arrival, nor before the last change of what is in force. If the number in flight
+    /// decides the latency, a request that comes shortly before a completion arrives at that completion: in a closed loop it waited for it.
     pub fn arrival(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, now_ns: u64) -> u64 {
         let rest = self.split.filter(|(before, end, _)| (*before, *end) == (op, offset)).map(|(.., came_ns)| came_ns);
         let known = issued_ns.or(rest);
@@ -62,8 +62,8 @@ impl State {
         self.arrived_ns
     }
 
-    /// Takes a request that is here now, with `inflight` in the device: when it arrived, when the model completes it, and when it is to
-    /// be answered so that it is completed then.
+    /// Takes a request that is here now, with `inflight` in the device. Returns when it arrived, when the model completes it, and when it is
+    /// to be answered so that it is completed then.
     pub fn take(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, inflight: u32) -> Taken {
         let now_ns = now_ns();
         let arrival_ns = self.arrival(op, offset, length, issued_ns, now_ns);
