@@ -198,3 +198,34 @@ def test_what_the_readme_says_came_out_is_what_our_reference_says() -> None:
     advice = answer(evidence, "Luanti", tiers, facts["setup.margin"]["value"]).advice
     text = " ".join((ROOT / "README.md").read_text().split())
     assert f"our run at paper scale: {advice[0].lower()}{advice[1:]}" in text
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yields the sentences of a Markdown text, without headings, cells of tables and code."""
+    plain = CODE.sub("x", FENCE.sub("", text))
+    lines = (line for line in plain.splitlines() if not line.lstrip().startswith(("#", "|")))
+    for paragraph in re.split(r"\n\s*\n|\n(?= *[-*] )|\n(?= *\d+\. )", "\n".join(lines)):
+        yield from re.split(r"(?<=[.!?]) ", re.sub(r"^[-*>\d. ]+", "", " ".join(paragraph.split())))
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yields the name and the text of every document, and of the prose of every notebook."""
+    for document in documents():
+        yield str(document), read(document)
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        yield path.name, "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+def test_no_sentence_of_a_document_begins_without_its_subject() -> None:
+    """A sentence that begins with one of these words and is no question makes its reader wait for what it is about."""
+    opening = re.compile(r"(Who|What|Of|That)\b.*[^?]$")
+    assert not [f"{name}: {sentence}" for name, text in texts() for sentence in sentences(text) if opening.match(sentence)]
+
+
+def test_documents_use_the_words_of_the_glossary() -> None:
+    rows = re.findall(r"^\| (?!Word|---)[^|]+\|[^|]+\| ([^|]+?) \|$", read(Path("docs/glossary.md")), re.MULTILINE)
+    assert len(rows) > 20
+    forbidden = re.compile(rf"\b({'|'.join(map(re.escape, rows))})\b", re.IGNORECASE)
+    found = {name: forbidden.findall(CODE.sub("x", FENCE.sub("", text))) for name, text in texts() if name != "docs/glossary.md"}
+    assert not {name: words for name, words in found.items() if words}

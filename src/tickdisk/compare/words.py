@@ -28,7 +28,8 @@ def _compared(found: Comparison) -> str:
         studies = ", ".join(study.replace("_", " ") for study in found.plans)
         said.append(f"The plans differ in {studies}, so that claims of these studies are not compared.")
     if found.count("only in one"):
-        said.append(f"{_counted(found.count('only in one'), 'claim')} stand in only one of the runs.")
+        alone = found.count("only in one")
+        said.append(f"{_counted(alone, 'claim')} {'stands' if alone == 1 else 'stand'} in only one of the runs.")
     return " ".join(said)
 
 

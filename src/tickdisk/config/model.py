@@ -339,4 +339,4 @@ class Arm(_Strict):
     capture: Tool = "none"
     """The tool that captures: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
     description: str
-    """What the arm is there for."""
+    """The purpose of the arm."""

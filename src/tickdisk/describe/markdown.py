@@ -38,7 +38,7 @@ _HEAD = """\
 # Data
 
 This page describes every table and every JSON file that Tickdisk writes. It is for a researcher who wants to use the recorded
-data. The project comes without recordings: `make paper` makes them. Of our own runs it has the facts, the claims and the plans,
+data. The project comes without recordings: `make paper` makes them. It has the facts, the claims and the plans of our own runs,
 in `data/reference`. Data and code have the MIT licence. `tickdisk describe` prints this page from the types in the code, so
 please change the descriptions in `src/tickdisk/describe` and not the page. [results/README.md](../results/README.md) is a shorter
 list of the files.
