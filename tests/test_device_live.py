@@ -278,6 +278,8 @@ def test_by_hand(tmp_path: Path) -> None:
     known = device.load_devices(Path(__file__).parent.parent / "data/devices.yaml")
     mount_point = Path("/run/tickdisk") / name / "fs"
     (mount_point / "file").write_text("tick")
+    own_account = subprocess.run(["cat", mount_point / "file"], user="nobody", capture_output=True, text=True, check=False)
+    assert own_account.stdout == "tick", "a server does not run as root"
     assert "already up" in tickdisk("up", "hdd", "--size=64M", f"--name={name}", devices).stderr
     for tier in ("sata_ssd", "nvme_ssd"):
         assert tickdisk("set", tier, name, devices).returncode == 0

@@ -150,12 +150,14 @@ def test_a_run_that_is_ended_in_the_middle_of_a_step_goes_on_with_the_same_comma
             assert run.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        os.kill(working[0], signal.SIGSTOP)  # so that it does not end before the others
+        with suppress(ProcessLookupError):
+            os.kill(working[0], signal.SIGSTOP)  # so that it does not end before the others
         if number == signal.SIGINT:
             os.killpg(run.pid, number)  # as a terminal does
         else:
             run.kill()
-        os.kill(working[0], signal.SIGCONT)
+        with suppress(ProcessLookupError):  # snakemake may have ended it
+            os.kill(working[0], signal.SIGCONT)
     assert run.returncode != 0
     while working_in(folder, step):
         assert time.monotonic() < deadline
