@@ -262,7 +262,7 @@ def test_only_what_a_record_really_means_is_touched(tmp_path: Path) -> None:
     try:
         with own_loop(tmp_path) as (unrelated, mark):
             record = Record.new(name, SIZE, "ext4", None)
-            record.daemon, record.loop, record.users, record.connection = reused, unrelated, [reused], 12345
+            record.daemon, record.loop, record.users = reused, unrelated, [reused]
             record.save()
             assert device.recover() == [], "its owner, this process, is alive"
             record.owner = reused
