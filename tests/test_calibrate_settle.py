@@ -54,7 +54,7 @@ def test_a_machine_that_is_as_fast_as_the_device_needs_no_floor() -> None:
 
 
 def test_a_floor_is_corrected_at_most_three_times() -> None:
-    # Of what is sent earlier three quarters are completed no earlier.
+    # Three quarters of the time by which replies are sent earlier are lost again.
     machine = _Machine(lambda floor_ns: 20_000 + 3 * floor_ns // 4)
     found = _settled(machine)
     assert (found.looks, machine.floors_ns) == (4, [0, 20_000, 35_000, 46_250])

@@ -55,7 +55,7 @@ impl TryFrom<[u64; 4]> for Tracepoint {
     }
 }
 
-/// What the program writes of the last request that was issued at this place.
+/// The last request that was issued at this place, as the program writes it down.
 #[derive(Debug)]
 #[repr(C)]
 struct Slot {

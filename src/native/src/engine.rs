@@ -31,7 +31,7 @@ pub const MAX_TRANSFER: u64 = 1 << 20;
 /// What is in force, beside the model, from one `set` to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// What this machine adds to the model's latency: replies are sent earlier by this, though never before the arrival.
+    /// The time that this machine adds to the model's latency: replies are sent earlier by it, though never before the arrival.
     pub floor_ns: u64,
     /// CPU time to burn for each request, after its reply.
     pub burn_ns: u64,

@@ -105,7 +105,7 @@ class Record(BaseModel):
     model: str = ""
     """The name of the model in force."""
     description: str = ""
-    """What that model describes."""
+    """The description of that model."""
     file_system: str | None = "ext4"
     """None: a bare block device; of a tree, "tree"."""
     volatile: bool = False
