@@ -71,7 +71,7 @@ class DeviceResult(_Strict):
     latency_ns: Count
     """Nominal latency of a 4 KiB read on the idle device."""
     floor_ns: Count
-    """The time that the machine adds to the model's latency, the excess of p50 at depth 1; it is subtracted from every deadline."""
+    """The time that the machine adds to the model's latency, the excess of p50 at depth 1. It is subtracted from deadlines."""
     floor_looks: Annotated[int, Field(ge=1)]
     """Looks at p50 until the floor was settled: without one, then with what the last look corrected."""
     p50_ns: Annotated[int, Field(gt=0)]
