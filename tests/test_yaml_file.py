@@ -1,4 +1,4 @@
-"""What is written as YAML is read as the same, whatever the words look like."""
+"""A value that is written as YAML is read as the same, whatever its words look like."""
 
 from typing import TYPE_CHECKING, Any
 
