@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -115,6 +116,18 @@ def test_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None
     assert nothing_left(name)
     assert Identity.of(int(daemon)) is None
     assert Identity.of(int(sleeper)) is None
+
+
+def test_a_named_folder_of_records_keeps_its_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "STATE", tmp_path / "there")
+    monkeypatch.setenv("TICKDISK_STATE", str(records.STATE))
+    for is_new, mode in ((True, 0o711), (False, 0o755)):
+        if not is_new:
+            records.STATE.mkdir()
+            records.STATE.chmod(mode)
+        Record.new("one", SIZE, "ext4", None).create()
+        assert records.STATE.stat().st_mode & 0o777 == mode
+        shutil.rmtree(records.STATE)
 
 
 def test_a_start_leaves_the_files_of_another_device_alone() -> None:

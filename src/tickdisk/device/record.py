@@ -193,10 +193,12 @@ class Record(BaseModel):
 
     def create(self) -> None:
         """Writes the record for the first time; TickdiskError where there is one, or somebody else owns the folder of records."""
+        is_ours = not STATE.exists() or "TICKDISK_STATE" not in os.environ
         STATE.mkdir(parents=True, exist_ok=True)
         if STATE.stat().st_uid != os.geteuid():
             raise TickdiskError(f"{STATE} belongs to another user; set TICKDISK_STATE to a folder of your own")
-        STATE.chmod(_PASSABLE)
+        if is_ours:  # and not a folder of the user's, whose rights are none of our business
+            STATE.chmod(_PASSABLE)
         of_this_name = re.compile(rf"\.{re.escape(self.name)}\.\d+\.new")
         for left in STATE.glob(".*.new"):
             if of_this_name.fullmatch(left.name):
