@@ -39,7 +39,7 @@ def test_a_place_of_fstab_must_be_mounted(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(places, "_FSTAB", fstab)
     monkeypatch.setattr(places, "_MOUNTS", mounts)
     for folder in (disk, disk / "replay"):
-        with pytest.raises(TickdiskError, match="my disk is not mounted, as /etc/fstab means it to be"):
+        with pytest.raises(TickdiskError, match="my disk is in /etc/fstab but not mounted"):
             places.check_new_folder(folder)
     places.check_new_folder(tmp_path / "elsewhere")
     mounts.write_text(f"/dev/sdb {str(disk).replace(' ', chr(92) + '040')} ext4 rw 0 0\n")
@@ -96,8 +96,8 @@ def test_ctrl_c_is_silent_at_any_instant(delay_s: float) -> None:
 
 def test_the_help_separates_what_people_type() -> None:
     text = CliRunner().invoke(app, ["--help"]).stdout
-    people, _, rules = text.partition("What the workflow's rules call")
-    assert "What people type" in people
+    people, _, rules = text.partition("Commands that the rules of the workflow call")
+    assert "Commands for people" in people
     for name in ("doctor", "capture", "blame", "replay", "device", "checkpoint", "compare"):
         assert f" {name} " in people
     for name in ("micro", "collect", "publish", "replay-study"):

@@ -334,7 +334,7 @@ def test_by_hand(tmp_path: Path) -> None:
     (mount_point / "lost").write_text("tick")
     cut = tickdisk("cut", "--keep=0.3", "--seed=7")
     assert cut.stdout.startswith(f"{name}: "), cut.stderr
-    assert f"again at {mount_point}, block device /dev/loop" in cut.stdout
+    assert f"mounted again at {mount_point}, block device /dev/loop" in cut.stdout
     assert [path.name for path in mount_point.iterdir() if path.is_file()] == ["synced"]
     assert tickdisk("down").stdout == f"{name}: gone\n"
     assert nothing_left(name)

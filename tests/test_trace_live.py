@@ -396,7 +396,7 @@ def test_strace_is_taken_where_bpftrace_is_missing(fast: Path, tmp_path: Path) -
         (fast / name).symlink_to(Path("/usr/bin") / name)
     words = [BIN / "tickdisk", "capture", "-o", tmp_path / "out", "--", "true"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, env={**os.environ, "PATH": str(fast)})
-    assert "capture by strace, since bpftrace cannot: bpftrace is not installed" in done.stdout
+    assert "strace captures, because bpftrace cannot: bpftrace is not installed" in done.stdout
 
 
 @needs_bpftrace

@@ -1,4 +1,8 @@
-"""`tickdisk ...`: what an operator types, and what the workflow's rules call."""
+"""The command line `tickdisk`, which operators type and the rules of the workflow call.
+
+Each module has the commands of one subject. A command checks its arguments, calls the room that does the
+work, and prints the result.
+"""
 
 import errno
 import os
@@ -17,20 +21,23 @@ _OF_THE_MACHINE = {
     errno.EROFS: "give a place that can be written",
     errno.EACCES: "run as somebody who may, or give another place",
 }
-"""Errors of the system that are no fault of the program, and what to do."""
+"""Errors of the operating system that are no fault of the program, each with what the user can do about it."""
 _NOTHING_FREE = 1 << 20
-"""A disk with less space than this, in bytes, is the one that was full."""
+"""A disk with less free space than this, in bytes, counts as full."""
 
 
 def main() -> None:
-    """Runs the command line; a TickdiskError, a full disk or a forbidden file becomes one line of errors and exit code 2."""
+    """Runs the command line.
+
+    A TickdiskError, a full disk or a file without permission becomes one line on standard error and exit code 2.
+    """
     try:
         app()
     except TickdiskError as error:
         print(f"tickdisk: {error}", file=sys.stderr)
         sys.exit(_FAILED)
     except OSError as error:
-        # pyarrow says what happened in words alone.
+        # An error of pyarrow has no number, only the text.
         number = errno.ENOSPC if error.errno is None and os.strerror(errno.ENOSPC) in str(error) else error.errno
         advice = _OF_THE_MACHINE.get(number or 0)
         if number is None or advice is None:
@@ -43,7 +50,7 @@ def main() -> None:
 
 
 def _full_place() -> str | None:
-    """Returns the first of the places that the command line names, and of those that everybody writes to, that has no space."""
+    """Returns the first place without free space, among the command line's, the current folder and the temporary folder."""
     for word in (*sys.argv[1:], ".", tempfile.gettempdir()):
         place = next((parent for parent in (Path(word), *Path(word).absolute().parents) if parent.exists()), None)
         if place is not None and shutil.disk_usage(place).free < _NOTHING_FREE:

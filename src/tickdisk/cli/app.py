@@ -1,11 +1,11 @@
-"""The commands, by who calls them."""
+"""The command line's list of commands, in two groups: those for people, and those for the rules of the workflow."""
 
 import typer
 
 from tickdisk.cli import blame, capture, checkpoint, compare, describe, device, doctor, replay, workflow
 
-_TYPED = "What people type"
-_CALLED = "What the workflow's rules call; a person can call them, too"
+_TYPED = "Commands for people"
+_CALLED = "Commands that the rules of the workflow call (they also work by hand)"
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -1,4 +1,4 @@
-"""`tickdisk blame`."""
+"""The command `tickdisk blame`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,18 +7,22 @@ import typer
 
 
 def blame(
-    run: Annotated[Path, typer.Argument(help="Folder of a run, of one of its lives, or of a capture.")],
+    run: Annotated[Path, typer.Argument(help="Run folder, folder of one server life, or folder of a capture.")],
     *,
-    life: Annotated[str | None, typer.Option(help="Only this life of the run.")] = None,
+    life: Annotated[str | None, typer.Option(help="Name of the only server life to explain.")] = None,
     thread: Annotated[
-        str | None, typer.Option(help="Thread to explain; empty: the server's, or the busiest that runs a loop.")
+        str | None,
+        typer.Option(
+            help="Thread to explain. By default, the thread that ticks, or in a capture the busiest thread that runs a loop."
+        ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many of the worst ticks to explain.")] = 5,
+    top: Annotated[int, typer.Option(min=1, help="Number of ticks to explain, the worst first.")] = 5,
     figure: Annotated[
-        Path | None, typer.Option(help="SVG file to draw the time around the worst tick to: threads, files, disk, saves.")
+        Path | None,
+        typer.Option(help="SVG file for a figure of the time around the worst tick, with threads, files, disk and saves."),
     ] = None,
 ) -> None:
-    """Says where the time of late ticks went: which request, in which file, behind which lock, and what the disk took."""
+    """Explains late ticks: which request to which file delayed them, behind which lock, and how long the disk took."""
     import numpy as np
 
     from tickdisk import blame as room

@@ -1,4 +1,4 @@
-"""`tickdisk capture`."""
+"""The command `tickdisk capture`."""
 
 import os
 import shutil
@@ -19,24 +19,32 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1
 _OWN_END_S = 2.0
-"""After Ctrl-C, which a terminal sends to the command, too, for its own way out."""
+"""Time that the captured command has to end by itself after Ctrl-C, which a terminal sends to it as well."""
 _FILES_SHOWN = 12
 
 
 def capture(
-    command: Annotated[list[str] | None, typer.Argument(help="Program to start and capture, after --.")] = None,
+    command: Annotated[
+        list[str] | None, typer.Argument(help="Program to start and capture, with its arguments, after --.")
+    ] = None,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the capture; it must not exist.")],
-    pid: Annotated[int | None, typer.Option(help="Process to capture instead, until it ends or Ctrl-C.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the capture, which must not exist yet.")],
+    pid: Annotated[
+        int | None, typer.Option(help="Number of a running process to capture instead, until it ends or you press Ctrl-C.")
+    ] = None,
     tool: Annotated[
-        Literal["auto", "bpftrace", "strace"], typer.Option(help="auto: bpftrace where it can, else strace.")
+        Literal["auto", "bpftrace", "strace"],
+        typer.Option(help="Tool that captures. With auto it is bpftrace where that works, and strace elsewhere."),
     ] = "auto",
 ) -> None:
-    """Captures what a process asks of files and, with bpftrace, what its threads wait for; Ctrl-C ends it, and it is kept."""
+    """Captures the requests of a process to files and, with bpftrace, what its threads wait for.
+
+    Ctrl-C ends the capture and keeps it.
+    """
     if (command is None) == (pid is None):
-        raise TickdiskError("what is to be captured? give either a command after -- or --pid")
+        raise TickdiskError("there is nothing to capture; give either a command after -- or a process by --pid")
     if output.exists():
-        raise TickdiskError(f"{output} exists; remove it or name another folder")
+        raise TickdiskError(f"{output} exists already; remove it or name another folder")
     check_new_folder(output)
     for left in output.absolute().parent.glob(f".{output.name}.*.partial"):
         shutil.rmtree(left, ignore_errors=True)
@@ -56,13 +64,13 @@ def _chosen(tool: str) -> "trace.Tool":
         return "strace"
     reason = trace.unavailable()
     if reason is not None and tool == "auto":
-        print(f"capture by strace, since bpftrace cannot: {reason}")
+        print(f"strace captures, because bpftrace cannot: {reason}")
         return "strace"
     return "bpftrace"
 
 
 def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", folder: Path) -> int:
-    """Captures into `folder`, shows what was captured, and returns the command's exit code, 0 for a process."""
+    """Captures into `folder`, prints a summary, and returns the exit code of the command, or 0 for a process that ran already."""
     import pandas as pd
 
     from tickdisk import clock, host, memory, server, table, trace
@@ -88,11 +96,14 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
 
 
 def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
-    """Waits for the end or SIGINT, after which a command has time to end; returns its exit code, None for a process."""
+    """Waits until the captured program ends or SIGINT arrives; after SIGINT a command has `_OWN_END_S` to end by itself.
+
+    Returns the exit code of a command, and None for a process that ran already.
+    """
     interrupted: list[float] = []
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
     if pid is not None:
-        print(f"capturing process {pid} until it ends or Ctrl-C", flush=True)
+        print(f"process {pid} is captured until it ends or you press Ctrl-C", flush=True)
     while True:
         if recording.command is not None:
             code = recording.command.wait(_LOOK_S)
@@ -111,7 +122,7 @@ def _runs(pid: int) -> bool:
 
 
 def _screen(captured: "trace.Capture") -> list[str]:
-    """Returns the capture in lines that fit a screen."""
+    """Returns a summary of the capture as lines that fit on one screen."""
     summary, requests = captured.summary, captured.requests
     seconds = (summary["ended_ns"] - summary["started_ns"]) / 1e9
     lost = f"{summary['lost_events']} events lost, {summary['rejected']} lines not understood"

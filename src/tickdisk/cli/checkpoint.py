@@ -1,4 +1,4 @@
-"""`tickdisk checkpoint ...`: how a game's state is saved, in simulation and for real."""
+"""The commands `tickdisk checkpoint ...`, which save a game's state under several algorithms, simulated and for real."""
 
 import math
 import os
@@ -14,21 +14,32 @@ from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.errors import TickdiskError
 from tickdisk.project import PLAN_PATH
 
-_Rows = Annotated[int, typer.Option(help="Rows of ten cells of 4 bytes.", min=1)]
+_Rows = Annotated[int, typer.Option(help="Size of the state in rows of ten cells of 4 bytes.", min=1)]
 _OwnRows = Annotated[
-    int | None, typer.Option(help="Rows of ten cells of 4 bytes; empty: as many as the store's checkpoints say.", min=1)
+    int | None,
+    typer.Option(help="Size of the state in rows of ten cells of 4 bytes. By default, the store's checkpoints say it.", min=1),
 ]
-_Folder = Annotated[Path | None, typer.Argument(help="Folder on the disk to be tried; none with --device.")]
+_Folder = Annotated[Path | None, typer.Argument(help="Folder on the disk to try. It is left out with --device.")]
 _DeviceName = Annotated[
-    str | None, typer.Option("--device", help="Emulated device to try instead: of data/devices.yaml, or a file with one.")
+    str | None,
+    typer.Option("--device", help="Emulated device to try instead: a name in data/devices.yaml, or a file with one device."),
 ]
-_SaveSeconds = Annotated[float, typer.Option(help="In which checkpoints begin, twice a life; a third as long they rest.", min=1)]
+_SaveSeconds = Annotated[
+    float,
+    typer.Option(
+        help="Length of the two parts of a life in which checkpoints are made, in seconds. A rest of a third of it follows each.",
+        min=1,
+    ),
+]
 _OneByOne = Annotated[
-    bool, typer.Option("--one-by-one/--at-once", help="Hand every update to the store by itself, or all of a tick at its end.")
+    bool,
+    typer.Option("--one-by-one/--at-once", help="Hand every update to the store by itself, or all updates of a tick at its end."),
 ]
-_Algorithms = Annotated[list[str] | None, typer.Option("--algorithm", help="Which ones; empty: all.")]
+_Algorithms = Annotated[
+    list[str] | None, typer.Option("--algorithm", help="Algorithm to try; can be repeated. By default, all are tried.")
+]
 _Store = Annotated[Path, typer.Argument(help="Folder of the store.")]
-app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state: simulated, and for real.")
+app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state, simulated and for real.")
 
 
 @app.command("sweep")
@@ -36,7 +47,7 @@ def sweep(
     plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
     output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/checkpoint"),
 ) -> None:
-    """Simulates the six algorithms over update rates, over skews and for Knights and Archers."""
+    """Simulates the six algorithms over update rates, over skews, and for the game Knights and Archers."""
     from tickdisk import checkpoint
     from tickdisk.config import parse_config
     from tickdisk.files import read_json
@@ -59,17 +70,22 @@ def sweep(
 
 @app.command("simulate")
 def simulate(
-    trace: Annotated[Path, typer.Argument(help="Parquet or .npz file of tick and cell; or a captured life of a run folder.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(help="Parquet or .npz file with tick and cell of every update, or the folder of a captured server life."),
+    ],
     *,
-    rows: Annotated[int | None, typer.Option(help="Rows of the state; empty: as many as the trace needs.", min=1)] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows of the state. By default, as many as the trace needs.", min=1)] = None,
     columns: Annotated[int, typer.Option(help="Columns of the state.", min=1)] = 10,
-    ticks: Annotated[int, typer.Option(help="Ticks to simulate at the most.", min=1)] = 1_000_000,
+    ticks: Annotated[int, typer.Option(help="Largest number of ticks to simulate.", min=1)] = 1_000_000,
     tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=0.001)] = 30,
-    disk_mb_per_s: Annotated[float, typer.Option(help="What the disk writes, in MB/s.", min=0.001)] = 60,
-    memory_gb_per_s: Annotated[float, typer.Option(help="What memory copies, in GB/s.", min=0.001)] = 2.36,
-    full_every: Annotated[int, typer.Option(help="Of the log-based checkpoints every so many is a full one.", min=1)] = 10,
+    disk_mb_per_s: Annotated[float, typer.Option(help="Write bandwidth of the disk in MB/s.", min=0.001)] = 60,
+    memory_gb_per_s: Annotated[float, typer.Option(help="Copy bandwidth of memory in GB/s.", min=0.001)] = 2.36,
+    full_every: Annotated[
+        int, typer.Option(help="Number of checkpoints per full one, for the algorithms that write a log.", min=1)
+    ] = 10,
 ) -> None:
-    """Simulates the six algorithms on recorded updates and prints a table: overhead, longest overhead, checkpoint, recovery."""
+    """Simulates the six algorithms on recorded updates, and prints their overhead, checkpoint time and recovery time."""
     from tickdisk import checkpoint
 
     state = checkpoint.State(rows=rows, columns=columns) if rows is not None else None
@@ -87,18 +103,21 @@ def simulate(
 @app.command("run")
 def run(
     folder: Annotated[
-        Path, typer.Argument(help="Folder of the store, on the disk to be tried; a world that is there is played on.")
+        Path,
+        typer.Argument(help="Folder of the store, on the disk to try. If it holds a state already, the life goes on from there."),
     ],
     *,
-    algorithm: Annotated[str, typer.Option(help="Which one; an unknown name lists them.")] = "copy_on_update",
+    algorithm: Annotated[str, typer.Option(help="Algorithm to use. An unknown name lists all.")] = "copy_on_update",
     updates_per_tick: Annotated[int, typer.Option(help="Cells that change in a tick.", min=1)] = 64_000,
-    skew: Annotated[float, typer.Option(help="Of the Zipf distribution of the cells.", min=0, max=0.99)] = 0.8,
+    skew: Annotated[float, typer.Option(help="Skew of the Zipf distribution that chooses the cells.", min=0, max=0.99)] = 0.8,
     rows: _Rows = 1_000_000,
-    ticks: Annotated[int, typer.Option(help="How many.", min=1)] = 300,
-    tick_hz: Annotated[float, typer.Option(help="Ticks per second; 0: as fast as they go.", min=0)] = 30,
-    seed: Annotated[int, typer.Option(help="Of the updates.", min=0)] = 42,
+    ticks: Annotated[int, typer.Option(help="Number of ticks to play.", min=1)] = 300,
+    tick_hz: Annotated[
+        float, typer.Option(help="Ticks per second. With 0, ticks follow each other without a pause.", min=0)
+    ] = 30,
+    seed: Annotated[int, typer.Option(help="Seed of the random updates.", min=0)] = 42,
 ) -> None:
-    """Keeps a state for real, with checkpoints as fast as the disk takes them, and says what ticks and checkpoints took."""
+    """Plays a life that saves its state for real, one checkpoint after another, and prints the times of ticks and checkpoints."""
     from tickdisk import checkpoint, store
 
     check_new_folder(folder)
@@ -121,7 +140,7 @@ def recover(
     *,
     rows: _OwnRows = None,
 ) -> None:
-    """Finds the world at the last committed tick, and says what it rests on and what is damaged."""
+    """Recovers the state at the last committed tick, and says which checkpoint it comes from and what is damaged."""
     from tickdisk import store
 
     found = store.recover(folder, store.cells_in(folder, None if rows is None else rows * 10))
@@ -139,7 +158,7 @@ def verify(
     *,
     rows: _OwnRows = None,
 ) -> None:
-    """Reads all that is in a store's folder and says what is damaged; exit code 1 if anything is."""
+    """Reads everything in a store's folder and says what is damaged. If anything is, the exit code is 1."""
     from tickdisk import store
 
     findings = store.verify(folder, store.cells_in(folder, None if rows is None else rows * 10))
@@ -149,15 +168,18 @@ def verify(
 
 @app.command("crash")
 def crash(
-    folder: Annotated[Path, typer.Argument(help="Folder for the stores; with --cuts a device of its own is used.")],
+    folder: Annotated[Path, typer.Argument(help="Folder for the stores. With --cuts, an emulated device is used instead.")],
     *,
     algorithms: _Algorithms = None,
-    crashes: Annotated[int, typer.Option(help="Of each algorithm.", min=1)] = 84,
+    crashes: Annotated[int, typer.Option(help="Number of crashes for each algorithm.", min=1)] = 84,
     cuts: Annotated[bool, typer.Option(help="Cut the power of an emulated device instead of killing the process.")] = False,
     rows: _Rows = 1_000_000,
-    seed: Annotated[int, typer.Option(help="Of all that is drawn.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.", min=0)] = 1,
 ) -> None:
-    """Crashes lives at random instants and holds what is found against a safe world; exit code 1 if one is lost."""
+    """Crashes lives at random instants, recovers each, and compares the state with one that was computed without a crash.
+
+    If a committed state was lost, the exit code is 1.
+    """
     from collections import Counter
     from contextlib import ExitStack
 
@@ -188,19 +210,23 @@ def compare(
     *,
     device_name: _DeviceName = None,
     rates: Annotated[
-        list[int] | None, typer.Option("--rate", help="Updates per tick to compare at; empty: 1,000 to 256,000.")
+        list[int] | None,
+        typer.Option("--rate", help="Updates per tick to compare at; can be repeated. By default, rates from 1,000 to 256,000."),
     ] = None,
     fit_rates: Annotated[
-        list[int] | None, typer.Option("--fit-rate", help="Updates per tick to calibrate the model at; empty: five others.")
+        list[int] | None,
+        typer.Option(
+            "--fit-rate", help="Updates per tick at which the model is calibrated; can be repeated. By default, five other rates."
+        ),
     ] = None,
     one_by_one: _OneByOne = True,
-    later: Annotated[bool, typer.Option(help="The six later algorithms, too, which the cost model does not know.")] = False,
+    later: Annotated[bool, typer.Option(help="Play also the six later algorithms, which the cost model does not cover.")] = False,
     rows: _Rows = 1_000_000,
     save_seconds: _SaveSeconds = 2.4,
-    lives: Annotated[int, typer.Option(help="Of each algorithm at each rate.", min=1)] = 1,
+    lives: Annotated[int, typer.Option(help="Number of lives of each algorithm at each rate.", min=1)] = 1,
     output: Annotated[Path | None, typer.Option(help="Folder to write the tables to.")] = None,
 ) -> None:
-    """Plays lives of the real algorithms over update rates, and holds the cost model against them, plain and calibrated."""
+    """Plays lives of the real algorithms over update rates, and compares them with the cost model, plain and calibrated."""
     from tickdisk import checkpoint, store
 
     with _place(folder, device_name, rows) as own:
@@ -226,7 +252,7 @@ def study(
     plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
     output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/store"),
 ) -> None:
-    """Plays the real lives of the plan: against the cost model, and every algorithm on several games."""
+    """Plays the real lives of the plan: the comparison with the cost model, and every algorithm on several games."""
     from tickdisk import checkpoint, device, store
     from tickdisk.config import parse_config
     from tickdisk.files import read_json
@@ -265,15 +291,20 @@ def advise(
     device_name: _DeviceName = None,
     algorithms: _Algorithms = None,
     updates_per_tick: Annotated[int, typer.Option(help="Cells that change in a tick.", min=1)] = 64_000,
-    skew: Annotated[float, typer.Option(help="Of the Zipf distribution of the cells.", min=0, max=0.99)] = 0.8,
+    skew: Annotated[float, typer.Option(help="Skew of the Zipf distribution that chooses the cells.", min=0, max=0.99)] = 0.8,
     rows: _Rows = 1_000_000,
     tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=1)] = 30,
-    limit_ms: Annotated[float | None, typer.Option(help="What a tick may take longer; empty: half a tick.", min=0)] = None,
-    memory_mb: Annotated[float | None, typer.Option(help="What the process may take; empty: any.", min=1)] = None,
+    limit_ms: Annotated[
+        float | None,
+        typer.Option(help="Time in milliseconds by which a save may lengthen a tick. By default, half of a tick.", min=0),
+    ] = None,
+    memory_mb: Annotated[
+        float | None, typer.Option(help="Memory in MB that the process may use. By default, there is no limit.", min=1)
+    ] = None,
     one_by_one: _OneByOne = False,
     save_seconds: _SaveSeconds = 2.4,
 ) -> None:
-    """Tries the algorithms on a game like yours, here and on this disk, and says which to take and why."""
+    """Tries the algorithms on a game like yours, on this machine and disk, and recommends one with the reason."""
     from tickdisk import checkpoint, store
 
     state = checkpoint.State(rows=rows)
@@ -295,7 +326,7 @@ def advise(
     print(f"{'':28} {'added/tick':>10} {'longest':>10} {'checkpoint':>11} {'recovery':>10} {'written':>10} {'memory':>10}")
     for row in found.sort_values("added_ms").to_dict("records"):
         if math.isnan(row["longest_ms"]):
-            print(f"{row['algorithm']:28} not judged: too few checkpoints in {save_seconds:g} s; give more --save-seconds")
+            print(f"{row['algorithm']:28} is not judged: {save_seconds:g} s had too few checkpoints; give more --save-seconds")
             continue
         mark = " " if row["longest_ms"] <= limit else "!"
         print(
@@ -309,7 +340,7 @@ def advise(
 
 @contextmanager
 def _place(folder: Path | None, device_name: str | None, rows: int) -> Iterator[Path]:
-    """Yields the folder to try: the given one, or a device of its own."""
+    """Yields the folder to try: the given one, or the mount point of a new emulated device."""
     from tickdisk import checkpoint, device, store
 
     if device_name is None:

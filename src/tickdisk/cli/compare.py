@@ -1,4 +1,4 @@
-"""`tickdisk compare` and `tickdisk reference`: whether another run agrees."""
+"""The commands `tickdisk compare` and `tickdisk reference`, which tell whether two runs agree."""
 
 import json
 from pathlib import Path
@@ -15,10 +15,11 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole comparison as JSON.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="List every claim, not only those that disagree.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit code 1 if a claim has another verdict or two intervals are apart.")
+        bool,
+        typer.Option("--strict", help="Exit with code 1 if a claim has another verdict, or if two intervals do not overlap."),
     ] = False,
 ) -> None:
-    """Holds two runs beside each other: claim by claim the verdicts, effect by effect whether the intervals overlap."""
+    """Compares two runs: the verdicts of every claim, and whether the intervals of every effect overlap."""
     from tickdisk import compare as room
 
     found = room.compare(room.load(first), room.load(second))
@@ -35,14 +36,14 @@ def compare_reference(
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
     output: Annotated[Path, typer.Option(help="File to write.")] = Path("results/comparison.json"),
 ) -> None:
-    """Compares a run with the reference of its scale that the project keeps."""
+    """Compares a run with the project's reference run of the same scale."""
     from tickdisk import compare as room
 
     print(room.compare_with_reference(results, output))
 
 
 def reference(results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results")) -> None:
-    """Keeps a run as the reference of its scale in data/reference, with its commit."""
+    """Keeps a run in data/reference as the reference of its scale, together with the commit that made it."""
     from tickdisk import compare as room
 
     print(room.write_reference(results))

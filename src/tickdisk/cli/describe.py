@@ -1,8 +1,8 @@
-"""`tickdisk describe`."""
+"""The command `tickdisk describe`."""
 
 
 def describe() -> None:
-    """Prints docs/data.md: a description of every table and every JSON file, with the unit of every column and key."""
+    """Prints docs/data.md, which describes every table and JSON file with the unit of every column and key."""
     from tickdisk.describe import document
 
     print(document(), end="")

@@ -1,4 +1,4 @@
-"""`tickdisk device ...`: an emulated device by hand."""
+"""The commands `tickdisk device ...`, with which a person uses emulated devices by hand."""
 
 import json
 import re
@@ -16,37 +16,45 @@ from tickdisk.errors import TickdiskError
 from tickdisk.machine import Machine
 from tickdisk.numbers import number
 
-app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, take it away.")
+app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, and remove it.")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
-_Name = Annotated[str | None, typer.Argument(help="Name of the mounted device; not needed when there is only one.")]
+_Name = Annotated[str | None, typer.Argument(help="Name of the mounted device. It is needed only if several are mounted.")]
 _Tier = Annotated[
-    str, typer.Argument(help="A device of data/devices.yaml, e.g. hdd, or a file with one device, e.g. ./mydisk.yaml.")
+    str, typer.Argument(help="A device in data/devices.yaml, e.g. hdd, or a file with one device, e.g. ./mydisk.yaml.")
 ]
 _REFERENCE = Path("data/reference/paper")
-"""The run of ours that says from which latency on a server suffers."""
+"""The reference run that says from which latency on a server suffers."""
 _MOUNTING = ", ".join(name for name, backend in device.BACKENDS.items() if backend.abilities.mounts)
-_BACKENDS_HELP = f"One of {_MOUNTING}; empty: the first of fuse and tree that works here."
+_BACKENDS_HELP = f"One of {_MOUNTING}. By default, the first of fuse and tree that works here."
 
 
 @app.command()
 def up(
     tier: _Tier,
     *,
-    size: Annotated[str, typer.Option(help="Size, e.g. 512M or 2G; memory is taken as it is written.")] = "2G",
-    at: Annotated[Path | None, typer.Option(help="Mount point; empty: below /run/tickdisk.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name to call the device by; empty: the tier's.")] = None,
+    size: Annotated[str, typer.Option(help="Size, e.g. 512M or 2G. Memory is taken only for what is written.")] = "2G",
+    at: Annotated[Path | None, typer.Option(help="Mount point. By default, a folder below /run/tickdisk.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the mounted device. By default, the name of its description.")] = None,
     file_system: Annotated[str, typer.Option(help=f"One of {', '.join(device.MKFS)}.")] = "ext4",
-    log: Annotated[Path | None, typer.Option(help="File for a record of every request; put it on tmpfs.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="File for a log with a record of every request. It should be on tmpfs.")
+    ] = None,
     volatile: Annotated[
-        bool, typer.Option("--volatile", help="What was not flushed can be lost, see `cut`; whatever cache it has.")
+        bool, typer.Option("--volatile", help="Let `cut` lose what was not flushed, whether or not the device has a cache.")
     ] = False,
     backend: Annotated[str | None, typer.Option(help=_BACKENDS_HELP)] = None,
-    backing: Annotated[Path | None, typer.Option(help="Folder with a tree's files, which stay there; empty: in memory.")] = None,
+    backing: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps the files of a device of the backend tree. By default, they are in memory."),
+    ] = None,
     devices: _Devices = DEVICES,
-    as_json: Annotated[bool, typer.Option("--json", help="Print name, place and making as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print name, mount point, backend and file system as JSON.")] = False,
 ) -> None:
-    """Mounts an emulated device, which stays until `down`; prints its mount point alone, and what it is on standard error."""
+    """Mounts an emulated device, which stays until `down`.
+
+    Standard output has the mount point alone; a description goes to standard error.
+    """
     model = device.named(tier, in_project(devices))
     disk = device.bring_up(
         model,
@@ -74,7 +82,7 @@ def up(
 
 @app.command()
 def backends() -> None:
-    """Lists the ways to have a device: what each is and can do, and whether it works here."""
+    """Lists the backends: what each is, what it can do, and whether it works here."""
     chosen, machine = device.default_backend(), Machine()
     for name, backend in device.BACKENDS.items():
         lack, can = backend.lacks(machine), backend.abilities
@@ -92,7 +100,7 @@ def backends() -> None:
 
 @app.command("set")
 def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -> None:
-    """Turns a mounted device into another one; its files stay."""
+    """Turns a mounted device into another device, and keeps its files."""
     model, disk = device.named(tier, in_project(devices)), device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
     setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
@@ -102,7 +110,7 @@ def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -
 
 @app.command()
 def status(name: _Name = None) -> None:
-    """Prints what a mounted device has done, as JSON."""
+    """Prints the state and the counters of a mounted device as JSON."""
     disk = device.attach(name)
     block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
     where = {"name": disk.name, "backend": disk.backend.name, "mount_point": str(disk.mount_point), "block_device": block_device}
@@ -110,8 +118,10 @@ def status(name: _Name = None) -> None:
 
 
 @app.command()
-def stall(milliseconds: Annotated[int, typer.Argument(min=1, help="How long.")], name: _Name = None) -> None:
-    """Lets a mounted device start nothing for a while, from its next request on."""
+def stall(
+    milliseconds: Annotated[int, typer.Argument(min=1, help="Length of the stall in milliseconds.")], name: _Name = None
+) -> None:
+    """Makes a mounted device start nothing for a time that begins with its next request."""
     disk = device.attach(name)
     disk.stall(milliseconds * 1_000_000)
     print(f"{disk.name}: its next request begins a stall of {milliseconds} ms")
@@ -121,23 +131,28 @@ def stall(milliseconds: Annotated[int, typer.Argument(min=1, help="How long.")],
 def cut(
     name: _Name = None,
     *,
-    keep: Annotated[float, typer.Option(min=0, max=1, help="Share of the unflushed pages that survive, at random.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of that choice.")] = 0,
+    keep: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the unflushed pages that survive. They are drawn at random.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice of pages.")] = 0,
 ) -> None:
-    """Cuts the power of a mounted device and switches it on again: what was not flushed is lost; it is mounted again."""
+    """Cuts the power of a mounted device, switches it on and mounts it again. Data that was not flushed is lost."""
     disk = device.attach(name)
     lost = disk.cut(keep, seed)
     print(
         f"{disk.name}: {lost.pages_dropped} unflushed pages of 4 KiB lost, {lost.pages_kept} kept, "
-        f"{lost.requests_failed} requests failed; again at {disk.mount_point}, block device {disk.block_device}"
+        f"{lost.requests_failed} requests failed; mounted again at {disk.mount_point}, block device {disk.block_device}"
     )
     if lost.users:
-        print(f"files that were open give only errors (processes: {', '.join(map(str, lost.users))})")
+        print(f"files that were open now give only errors (processes: {', '.join(map(str, lost.users))})")
 
 
 @app.command()
 def down(name: _Name = None) -> None:
-    """Takes a device away, with the files on it; exit code 1 when a process keeps a part of it in use, which is then named."""
+    """Removes a mounted device with the files on it.
+
+    If a process keeps a part of it in use, the process is named and the exit code is 1.
+    """
     disk = device.attach(name)
     if not disk.down():
         raise typer.Exit(1)
@@ -146,7 +161,7 @@ def down(name: _Name = None) -> None:
 
 @app.command()
 def recover() -> None:
-    """Takes away what runs that died have left; devices in use stay."""
+    """Removes what runs that died have left behind. Devices in use stay."""
     for line in device.recover() or ["nothing was left"]:
         print(line)
 
@@ -154,7 +169,8 @@ def recover() -> None:
 @app.command()
 def profile(
     path: Annotated[
-        Path, typer.Argument(help="A folder on the disk, which gets a file for the time; a file; or a block device.")
+        Path,
+        typer.Argument(help="A folder on the disk, in which a file is made for the measurement, or a file, or a block device."),
     ],
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help=f"File to write, NAME{device.FILE}.")],
@@ -162,14 +178,19 @@ def profile(
         bool | None,
         typer.Option(
             "--write/--no-write",
-            help="Measure writes and flushes, too, as a save is one; empty: in a folder, which gets a file of its own. What is "
-            "on a block device is overwritten.",
+            help="Measure writes and flushes, too, because a save needs both. By default, they are measured only in a folder, in "
+            "a new file. On a block device or in a file, they overwrite its content.",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.3, help="Time of each job in all rounds; over 12: more rounds.")] = 12,
-    size: Annotated[str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G; best more than caches hold.")] = "1G",
+    seconds: Annotated[
+        float,
+        typer.Option(min=0.3, help="Time of each job in all rounds together, in seconds. More than 12 seconds give more rounds."),
+    ] = 12,
+    size: Annotated[
+        str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G. It should be larger than the caches of the disk.")
+    ] = "1G",
 ) -> None:
-    """Measures a real disk and writes it down as a device that `up`, `set` and arms of experiments take, here or elsewhere."""
+    """Measures a real disk and writes it down as a device, which `up`, `set` and experiments can emulate on any machine."""
     from tickdisk import profile as room
 
     writes = path.is_dir() if write is None else write
@@ -183,7 +204,7 @@ def profile(
 
 
 def _answer(model: device.DeviceModel) -> Iterator[str]:
-    """Yields the latencies of the disk, the device that is nearest to it, and what our reference says of such a latency."""
+    """Yields sentences about the latencies of a disk, the nearest device of the project, and what the reference run says."""
     from tickdisk import profile as room
     from tickdisk.files import read_json
     from tickdisk.report.answers import of_disk
@@ -212,12 +233,14 @@ def _made_of(disk: device.MountedDevice) -> str:
 
 def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:
     if floor_ns > model.latency_ns[0]:
-        words = f"floor-limited: {floor_ns / 1000:.0f} us are added to the {model.latency_ns[0] / 1000:g} us of the device"
+        words = (
+            f"floor-limited: this machine adds {floor_ns / 1000:.0f} us to the {model.latency_ns[0] / 1000:g} us of the device"
+        )
         print(words, file=sys.stderr)
 
 
 def _bytes(size: str) -> int:
     match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", size)
     if match is None:
-        raise TickdiskError(f"--size {size}: write a number and K, M or G, e.g. 512M")
+        raise TickdiskError(f"--size {size} is not a size; write a number and K, M or G, e.g. 512M")
     return int(match[1]) * _UNITS[match[2]]

@@ -1,4 +1,4 @@
-"""`tickdisk doctor`."""
+"""The command `tickdisk doctor`."""
 
 import shutil
 import sys
@@ -11,7 +11,10 @@ from tickdisk.doctor import Machine, backend_check, examine, load_check, render,
 
 
 def doctor() -> None:
-    """Says what this machine can do and what to install for the rest; exit code 0 if `make paper` can run, 1 otherwise."""
+    """Says what this machine can do, and what to install for the rest.
+
+    The exit code is 0 if `make paper` can run here, and 1 otherwise.
+    """
     machine = Machine(project=PROJECT)
     tiers = tier_checks(in_project(DEVICES), in_project(Path("results/calibration.json")))
     checks = [*examine(machine), backend_check(machine), load_check(), *tiers]

@@ -1,4 +1,4 @@
-"""Places that commands are given: files of the project from wherever one stands, and folders that are to be made."""
+"""Checks of the paths that commands are given: files of the project, which are found from any folder, and new folders."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ DEVICES = Path("data/devices.yaml")
 
 
 def in_project(path: Path) -> Path:
-    """Returns a path as it was given, or that of the project if there is nothing below the current folder.
+    """Returns `path` itself if it exists or is absolute, and otherwise the same path below the project's folder.
 
     Examples
     --------
@@ -23,9 +23,10 @@ def in_project(path: Path) -> Path:
 
 
 def check_new_folder(folder: Path) -> None:
-    """Raises TickdiskError if the folder could not be made where it was meant: nothing is made above it then.
+    """Raises TickdiskError if a new folder would not be made on the disk that the user means.
 
-    Its parent must be there. A place of /etc/fstab at or above it must be mounted, or the folder would be made on another disk.
+    The folder's parent must exist. If /etc/fstab lists a mount point at or above the folder, it must be mounted, because
+    otherwise the folder would be made on another disk.
     """
     place = folder.absolute()
     above = Path(os.path.normpath(place)).parent
@@ -35,7 +36,7 @@ def check_new_folder(folder: Path) -> None:
     meant = {word[1] for word in _words(_FSTAB) if word[1].startswith("/")}
     for part in (place, *place.parents):
         if str(part) in meant - mounted:
-            raise TickdiskError(f"{part} is not mounted, as /etc/fstab means it to be, so {folder} is not made; mount it first")
+            raise TickdiskError(f"{part} is in /etc/fstab but not mounted, so {folder} is not made; mount it first")
 
 
 def _words(table: Path) -> list[list[str]]:

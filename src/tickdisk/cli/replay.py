@@ -1,4 +1,4 @@
-"""`tickdisk replay`: captured requests again, on another device."""
+"""The command `tickdisk replay`, which makes captured requests again on another device."""
 
 import shlex
 from collections.abc import Mapping
@@ -13,23 +13,42 @@ from tickdisk.numbers import number
 
 
 def replay(
-    capture: Annotated[Path, typer.Argument(help="requests.parquet, the folder of a capture or of a life, or fio's .iolog.")],
+    capture: Annotated[
+        Path,
+        typer.Argument(
+            help="requests.parquet, the folder of a capture or of a server life, or a trace of fio that ends in .iolog."
+        ),
+    ],
     target: Annotated[Path | None, typer.Argument(help="New or empty folder on the device under test.")] = None,
     *,
     simulate: Annotated[
         str | None,
-        typer.Option(help="No target: compute on this device of --devices, e.g. hdd, or in a file with one, e.g. ./mydisk.yaml."),
+        typer.Option(
+            help="Device on which the replay is computed instead of made on a target: a name in --devices, e.g. hdd, or a file with "
+            "one device, e.g. ./mydisk.yaml."
+        ),
     ] = None,
     devices: Annotated[Path, typer.Option(help="File that describes the devices.")] = DEVICES,
-    files: Annotated[Path | None, typer.Option(help="Folder that the capture began with; empty: files are made up.")] = None,
-    root: Annotated[str | None, typer.Option(help="Captured folder that TARGET stands for; empty: that of FILES.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Replay only so much from the first request on.", min=0.001)] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with the files as they were when the capture began. By default, files with made-up content are used."
+        ),
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(help="Folder of the captured program that TARGET stands for. By default, the one that belongs to FILES."),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Length of the part to replay, in seconds from the first request on.", min=0.001)
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Parquet file for the times of every request.")] = None,
     for_fio: Annotated[
-        Path | None, typer.Option(help="Replay nothing: make the files in TARGET and write fio's trace and job files here.")
+        Path | None,
+        typer.Option(help="New folder for fio's trace and job file. The files are made in TARGET, and nothing is replayed."),
     ] = None,
 ) -> None:
-    """Makes the captured requests again, when they were made, and says how late they were issued and what the device cost."""
+    """Makes captured requests again at their times, and says how late they were issued and how long the device took."""
     from tickdisk import device
     from tickdisk import replay as room
 
@@ -61,14 +80,16 @@ def replay(
         room.prepare(planned, target, files=files)
         replayed = room.issue(planned, target)
     else:
-        raise TickdiskError("a replay is on a target folder or simulated on a device; give TARGET or --simulate, not both")
+        raise TickdiskError(
+            "a replay runs either on a target folder or on a simulated device; give TARGET or --simulate, and not both"
+        )
     if output is not None:
         room.write_timings(output, replayed.timings)
     print(_screen(planned, replayed, room.summarise(replayed.timings)))
 
 
 def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any]) -> str:
-    """One screen: what was made again, what was not, what it cost here and as captured, and how late it was."""
+    """Returns one screen of text: the requests that were replayed or refused, their cost here and in the capture, and the lag."""
     from tickdisk import replay as room
 
     streams = ", ".join(f"{row.thread_name} {row.requests}" for row in planned.streams.itertuples())

@@ -1,4 +1,4 @@
-"""Commands that the workflow's rules call; a person can call them, too."""
+"""The commands that the rules of the workflow call. They also work by hand."""
 
 import json
 from pathlib import Path
@@ -22,11 +22,13 @@ def _say(line: str) -> None:
 
 
 def plan(
-    config: Annotated[str, typer.Option(help="Configuration as JSON, as the workflow passes it; empty: the file's.")] = "",
-    scale: Annotated[str, typer.Option(help="Of the configuration's scales another one than it says.")] = "",
+    config: Annotated[
+        str, typer.Option(help="Configuration as JSON, as the workflow passes it. By default, the configuration file is read.")
+    ] = "",
+    scale: Annotated[str, typer.Option(help="Scale to plan, instead of the one that the configuration names.")] = "",
     output: _Output = PLAN_PATH,
 ) -> None:
-    """Writes the plan: every cell, in running order."""
+    """Writes the plan, which lists every cell in the order in which they run."""
     from tickdisk.config import load_config
 
     values = json.loads(config) if config else load_config().model_dump(mode="json")
@@ -38,7 +40,7 @@ def plan(
 
 
 def world(plan: _Plan = PLAN_PATH) -> None:
-    """Generates the world that every run starts from a copy of."""
+    """Generates the world. Every server life begins with a copy of it."""
     from tickdisk import server
 
     process.follow_owner()
@@ -52,9 +54,9 @@ def world(plan: _Plan = PLAN_PATH) -> None:
 def calibrate(
     plan: _Plan = PLAN_PATH,
     output: _Output = Path("results/calibration.json"),
-    backend: Annotated[str | None, typer.Option(help="fuse or tree; empty: the first of them that works here.")] = None,
+    backend: Annotated[str | None, typer.Option(help="fuse or tree. By default, the first of them that works here.")] = None,
 ) -> None:
-    """Measures tiers and devices of the experiments by fio: the emulator's own latency first, then what the tiers realise."""
+    """Measures all devices of the experiments with fio: their floors, and the latency and bandwidth that the tiers realise."""
     from tickdisk import calibrate as room
 
     process.follow_owner()
@@ -75,9 +77,12 @@ def calibrate(
 def fidelity(
     plan: _Plan = PLAN_PATH,
     output: _Output = Path("results/fidelity.json"),
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a point does not hold.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a point misses its bounds.")] = False,
 ) -> None:
-    """Holds the tiers to their models over queue depths, from fio's own latencies, beside nbdkit and null_blk where they are."""
+    """Compares the latencies of every tier with its model over queue depths.
+
+    fio measures the latencies. Where nbdkit and null_blk are available, they are measured beside the tiers.
+    """
     from tickdisk import calibrate as room
 
     process.follow_owner()
@@ -99,7 +104,7 @@ def fidelity(
 
 
 def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro.parquet")) -> None:
-    """Measures what a capture costs a program that does nothing but read from memory."""
+    """Measures the cost of a capture to a program that does nothing but read from memory."""
     from tickdisk import table, trace
 
     process.follow_owner()
@@ -111,12 +116,12 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
 
 
 def run(
-    cell: Annotated[str, typer.Argument(help="The cell's hash; `tickdisk plan` lists them.")],
+    cell: Annotated[str, typer.Argument(help="Hash of the cell, as `tickdisk plan` lists it.")],
     plan: _Plan = PLAN_PATH,
-    calibration: Annotated[Path, typer.Option(help="What `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
+    calibration: Annotated[Path, typer.Option(help="File that `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
     runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs"),
 ) -> None:
-    """Runs one live cell: a real server on an emulated device under real clients."""
+    """Runs one live cell: a real server on an emulated device, with real clients."""
     from tickdisk import calibrate as room
     from tickdisk.run import Progress, run_cell
 
@@ -129,11 +134,13 @@ def run(
 
 def replay_study(
     plan: _Plan = PLAN_PATH,
-    calibration: Annotated[Path, typer.Option(help="What `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
+    calibration: Annotated[Path, typer.Option(help="File that `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
     runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs"),
-    output: Annotated[Path, typer.Option(help="File to write; tables go beside it.")] = Path("results/replay/replay.json"),
+    output: Annotated[Path, typer.Option(help="File to write. Tables are written beside it.")] = Path(
+        "results/replay/replay.json"
+    ),
 ) -> None:
-    """Replays the first life of the study of storage accesses: by ours and by fio on an NVMe SSD, by ours on a hard disk."""
+    """Replays the first life of the study of storage accesses: on an NVMe SSD by Tickdisk and by fio, on a hard disk by Tickdisk."""
     from tickdisk import calibrate as measured
     from tickdisk import replay as room
 
@@ -177,18 +184,18 @@ def collect(
     left_out: _LeftOut = None,
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
 ) -> None:
-    """Merges what all notebooks state, and answers the paper's questions from it."""
+    """Merges the facts and claims of all notebooks, and answers the questions of the paper from them."""
     from tickdisk.report import collect as merge
 
     merge(folders, output, missing=_missing(left_out))
 
 
 def publish(
-    folders: Annotated[list[Path] | None, typer.Argument(help="Folders of the notebooks that are whole.")] = None,
+    folders: Annotated[list[Path] | None, typer.Argument(help="Folders of the notebooks that finished.")] = None,
     left_out: _LeftOut = None,
-    failed: Annotated[list[str] | None, typer.Option(help="A study for which a step failed.")] = None,
+    failed: Annotated[list[str] | None, typer.Option(help="A study that is missing because a step failed.")] = None,
 ) -> None:
-    """Makes the paper and the page of a run that is not whole; both say what is missing."""
+    """Makes the paper and the page of an unfinished run. Both say what is missing."""
     from tickdisk import compare, report
 
     results, missing = Path("results"), _missing(left_out, failed)
@@ -200,21 +207,21 @@ def publish(
 
 
 def paper(template: Annotated[Path, typer.Argument(help="Typst template.")], output: _Output = Path("results/paper.pdf")) -> None:
-    """Sets the paper; every number in it is read from the facts."""
+    """Sets the paper. Every number in it is read from the facts."""
     from tickdisk.report import set_paper
 
     set_paper(template, output)
 
 
 def page(template: Annotated[Path, typer.Argument(help="Jinja template.")], output: _Output = Path("results/index.html")) -> None:
-    """Writes the page that leads to everything."""
+    """Writes the page `results/index.html`."""
     from tickdisk.report import write_page
 
     write_page(template, output.parent, output)
 
 
 def check(output: _Output = Path("results/checked.json")) -> None:
-    """Checks that the results are whole: figures, facts and claims of every notebook, paper and page."""
+    """Checks that the results are complete: figures, facts and claims of every notebook, the paper and the page."""
     from tickdisk.report import check_results
 
     for line in check_results(output):
@@ -222,7 +229,7 @@ def check(output: _Output = Path("results/checked.json")) -> None:
 
 
 def schema() -> None:
-    """Writes the configuration's schema again from its types."""
+    """Writes the schema of the configuration from its types."""
     from tickdisk.config import SCHEMA_PATH
     from tickdisk.config import schema as generate
 
@@ -230,4 +237,4 @@ def schema() -> None:
 
 
 COMMANDS = (plan, world, calibrate, fidelity, micro, run, replay_study, collect, publish, paper, page, check, schema)
-"""In the order in which a run calls them."""
+"""The commands in the order in which a run calls them."""

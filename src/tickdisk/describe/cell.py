@@ -28,7 +28,7 @@ CAPTURE_SUMMARY = {
     "missing": ("list of texts", "The tracepoints that this kernel does not have."),
     "faults": ("text or null", "The tracepoint that told page faults. It is null where none did."),
 }
-"""The keys that a manifest and `capture.json` have of a capture."""
+"""The keys that describe a capture, both in a manifest and in `capture.json`."""
 CAPTURE_UNITS = {
     "lines": "lines",
     "requests": "requests",

@@ -1,4 +1,4 @@
-"""A described file: every column or key has a sentence and, if it is measured, a unit; what lacks one is an error."""
+"""The parts of the description: sections of files, blocks of keys, and rows with a type, a unit and a sentence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ _UNITS = {
     "_share": "share",
     "iops": "requests/s",
 }
-"""Units by how a name ends; the first that fits counts."""
+"""The unit for each ending of a name. The first ending that fits counts."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A column or key as the document has it."""
+    """One column or key, as one row of the document."""
 
     name: str
     kind: str
@@ -38,20 +38,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """Keys that stand together: the columns of a table, or the keys of one kind of object."""
+    """Keys that are described in one table: the columns of a Parquet table, or the keys of one kind of object."""
 
     title: str
-    """A sentence that says where they stand; empty for the columns of a table."""
+    """A sentence that says where these keys are found. It is empty for the columns of a table."""
     keys: tuple[Key, ...]
     words: Mapping[str, str]
-    """A sentence for each key that has none in the code, or whose sentence there needs the lines around it."""
+    """A sentence for each key that has none in the code, or whose sentence in the code cannot stand alone."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """The units that the names do not say."""
+    """Units of keys whose names do not end with their unit."""
 
     def rows(self, where: str) -> list[Row]:
-        """Returns the keys with their units and sentences; TickdiskError names `where` and what lacks its counterpart.
+        """Returns the keys with their units and sentences.
 
-        That is a key without a sentence, or a sentence or unit without a key.
+        If a key has no sentence, or a sentence or a unit has no key, TickdiskError names it and the file `where`.
         """
         names = [key.name for key in self.keys]
         silent = [key.name for key in self.keys if not (self.words.get(key.name) or key.docstring)]
@@ -59,7 +59,9 @@ class Block:
         if silent:
             raise TickdiskError(f"{where}: {', '.join(silent)}: no description; add one to tickdisk.describe")
         if unknown:
-            raise TickdiskError(f"{where}: {', '.join(unknown)}: described, and not there; remove it from tickdisk.describe")
+            raise TickdiskError(
+                f"{where}: {', '.join(unknown)}: described, but the file has no such key; remove it from tickdisk.describe"
+            )
         return [
             Row(key.name, key.kind, self.units.get(key.name, unit_of(key.name)), self.words.get(key.name) or key.docstring)
             for key in self.keys
@@ -71,7 +73,7 @@ class Entry:
     """A file, or an object that stands in several files."""
 
     name: str
-    """The file's path, with a word in capitals for each part that varies; or what the object is called."""
+    """The path of the file, with a word in capitals for each part that varies, or the name of the object."""
     sentence: str
     blocks: tuple[Block, ...]
     is_file: bool = True
@@ -79,7 +81,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """Entries that belong together."""
+    """A section of the document."""
 
     title: str
     sentence: str
@@ -87,7 +89,7 @@ class Section:
 
 
 def unit_of(name: str) -> str:
-    """Returns the unit that a name ends with; empty if it has none.
+    """Returns the unit that a name ends with, or an empty text if it has none.
 
     Examples
     --------
@@ -106,9 +108,10 @@ def table_entry(
 
 
 def written(title: str, said: Mapping[str, tuple[str, str]], units: Mapping[str, str] | None = None) -> Block:
-    """Returns a block of which the code has no type: `said` has the type in words and the sentence for each key.
+    """Returns a block for an object that has no type in the code.
 
-    `tests/test_describe.py` holds these keys to those that the code writes.
+    `said` has the type in words and the sentence for each key. `tests/test_describe.py` compares these keys with those that the
+    code writes.
     """
     keys = tuple(Key(name, kind) for name, (kind, _) in said.items())
     return Block(title, keys, {name: sentence for name, (_, sentence) in said.items()}, units or {})

@@ -1,4 +1,4 @@
-"""The columns of a table, and the keys of an object in a JSON file, read from the types that the code writes them by."""
+"""Reads the columns of a table, or the keys of a JSON object, from the types in the code that they are written by."""
 
 import ast
 import inspect
@@ -33,7 +33,7 @@ class Key:
     kind: str
     """Its type in words."""
     docstring: str = ""
-    """The sentence that stands beside it in the code; empty if there is none."""
+    """The sentence that describes it in the code, or an empty text."""
 
 
 def keys_of_table(schema: pa.Schema) -> tuple[Key, ...]:
@@ -42,7 +42,7 @@ def keys_of_table(schema: pa.Schema) -> tuple[Key, ...]:
 
 
 def column_kind(kind: pa.DataType) -> str:
-    """Returns a column's type under the name that pandas has for it.
+    """Returns the name that pandas has for a column's type.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def column_kind(kind: pa.DataType) -> str:
 
 
 def keys_of_class(described: type[Any], *properties: str) -> tuple[Key, ...]:
-    """Returns the fields of a dataclass or of a pydantic model, and then the properties that the file has beside them."""
+    """Returns the fields of a dataclass or pydantic model, followed by those of its `properties` that the file contains."""
     if issubclass(described, BaseModel):
         hints = {name: field.annotation for name, field in described.model_fields.items()}
     else:
@@ -115,7 +115,7 @@ def kind_of(hint: Any) -> str:
 
 
 def _list_kind(arguments: tuple[Any, ...]) -> str:
-    """The words for a list; a tuple of different types is a list without more."""
+    """Returns the name of a list type. A tuple of different types is called a list."""
     kinds = {kind_of(argument) for argument in arguments if argument is not Ellipsis}
     if len(kinds) != 1:
         return "list"
@@ -132,7 +132,7 @@ def _plural(kind: str) -> str:
 
 
 def _docstrings_of_fields(described: type[Any]) -> dict[str, str]:
-    """The string after each field of a class, and of the classes of this package that it is derived from."""
+    """Returns the docstring of each field of a class and of its base classes in this package."""
     found: dict[str, str] = {}
     for base in reversed(described.__mro__):
         if not base.__module__.startswith(_OWN):

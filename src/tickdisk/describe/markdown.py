@@ -32,7 +32,7 @@ ticks = ticks.drop(columns="end_ns").assign(gap_ms=-ticks["start_ns"].diff(-1) /
 kept = pd.merge_asof(ticks, epochs.drop(columns="start_ns"), left_on="start_ns", right_on="steady_ns").query("start_ns < end_ns")
 print(kept.groupby("arm")["gap_ms"].agg(["count", "mean", "max"]))
 """
-"""It reads two tables of a server life and compares the arms."""
+"""An example program that reads two tables of a server life and compares the arms."""
 
 _HEAD = """\
 # Data
@@ -63,7 +63,13 @@ commands print.
 
 
 def document() -> str:
-    """Returns the document; TickdiskError names a column or key without a description, and a description without one."""
+    """Returns the text of docs/data.md.
+
+    Raises
+    ------
+    TickdiskError
+        If a column or key has no description, or a description has no column or key.
+    """
     parts = [f"{_HEAD}```python\n{EXAMPLE}```\n", "\n".join(_list_of_files())]
     parts += ["\n".join(_section(section)) for section in SECTIONS]
     return "\n".join(parts)
@@ -79,7 +85,7 @@ def _list_of_files() -> Iterator[str]:
 
 
 def _anchor(heading: str) -> str:
-    """The name under which a page can be opened at a heading."""
+    """Returns the anchor by which a link leads to a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 

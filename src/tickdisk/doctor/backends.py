@@ -1,12 +1,23 @@
-"""Which backends of a device work here, why the others do not, and which one runs."""
+"""The check of the backends: which of them work on this machine, and why the others do not."""
 
 from tickdisk.doctor.checks import Check, State
 from tickdisk.machine import Machine
 
 
 def backend_check(machine: Machine) -> Check:
-    """Returns a check of every backend: `limited` where not the first choice runs, `missing` where none can be mounted."""
-    # Imported here: without the native module this room does not load, and that is one of the things to report.
+    """Checks which backends work.
+
+    Parameters
+    ----------
+    machine
+        The machine to examine.
+
+    Returns
+    -------
+    Check
+        `limited` if the first choice does not work, and `missing` if no backend that mounts does.
+    """
+    # The import is here because it fails without the native module, and the check has to report that.
     try:
         from tickdisk.device import BACKENDS, default_backend  # noqa: PLC0415
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The checks: what `make paper` needs, what it can use, and the packages that have it."""
+"""The checks of hardware, kernel and programs, with the packages that would add what is missing."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,10 @@ _KIB_PER_GIB = 1 << 20
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the screen. `missing` keeps `make paper` from running; `limited` costs something that `detail` names."""
+    """The result of one check.
+
+    With the state `missing`, `make paper` cannot run. With `limited`, it runs without something that `detail` names.
+    """
 
     name: str
     state: State
@@ -29,7 +32,18 @@ def _needed(name: str, there: object, detail: str, otherwise: str, *packages: st
 
 
 def examine(machine: Machine) -> list[Check]:
-    """Returns what `machine` has and lacks, in the order of the screen."""
+    """Checks hardware, kernel and programs of a machine.
+
+    Parameters
+    ----------
+    machine
+        The machine to examine; its root folder can be another one in tests.
+
+    Returns
+    -------
+    list of Check
+        The checks in the order in which they are shown.
+    """
     return [*_hardware(machine), *_emulation(machine), *_programs(machine), *_optional(machine)]
 
 
@@ -105,7 +119,7 @@ def _programs(machine: Machine) -> Iterator[Check]:
 
 
 def _tracing(machine: Machine) -> Check:
-    """As `trace.unavailable` says, but for the tracepoints, which only root can look for."""
+    """Returns the check of the tracers. It agrees with `trace.unavailable`, except that only root can look for tracepoints."""
     tracers = [tool for tool in ("bpftrace", "strace") if machine.tool(tool)]
     lacking = tuple(tool for tool in ("bpftrace", "strace") if tool not in tracers)
     needed = {

@@ -1,4 +1,4 @@
-"""How loaded the machine is now: a run on a machine that is busy with something else is repeated, or marked."""
+"""The check of the machine's load. Runs on a machine that is busy with something else are repeated or marked as not valid."""
 
 import time
 
@@ -10,7 +10,18 @@ _MUCH = 0.10
 
 
 def load_check(seconds: float = _LOOK_S) -> Check:
-    """Returns a check of stolen time and pressure, measured for `seconds`."""
+    """Measures stolen processor time and pressure for a moment.
+
+    Parameters
+    ----------
+    seconds
+        Length of the measurement.
+
+    Returns
+    -------
+    Check
+        `limited` if the machine is busy, or if its kernel does not account for pressure.
+    """
     meter = host.LoadMeter()
     time.sleep(seconds)
     load = meter.read()

@@ -1,4 +1,4 @@
-"""The checks as text."""
+"""The text that `tickdisk doctor` prints."""
 
 import textwrap
 from collections.abc import Sequence
@@ -10,9 +10,19 @@ _NARROWEST = 60
 
 
 def render(checks: Sequence[Check], columns: int | None = None) -> str:
-    """Returns the checks, a row each, what to install, and whether `make paper` can run.
+    """Writes checks as text: a row for each, the packages to install, and whether `make paper` can run.
 
-    Rows are wrapped at `columns`, the width of a terminal; None, as for a file, leaves each of them on one line.
+    Parameters
+    ----------
+    checks
+        The checks to show.
+    columns
+        Width of the terminal, at which rows are wrapped. If None, each row is one line, as in a file.
+
+    Returns
+    -------
+    str
+        Several lines, without a newline at the end.
     """
     packages = sorted({package for check in checks for package in check.packages})
     missing = [check.name for check in checks if check.state == "missing"]

@@ -1,4 +1,4 @@
-"""Which device tiers this machine reaches, as its calibration found."""
+"""The checks of the tiers: which of them this machine reaches, according to its calibration."""
 
 from pathlib import Path
 
@@ -7,13 +7,28 @@ from tickdisk.errors import TickdiskError
 
 
 def tier_checks(devices: Path, calibration: Path) -> list[Check]:
-    """Returns a check of the tiers in `devices` that are reached, and one of each that `calibration` found floor-limited.
+    """Checks which tiers this machine reaches.
 
-    TickdiskError when `devices` is wrong.
+    Parameters
+    ----------
+    devices
+        File that describes the devices.
+    calibration
+        File that `tickdisk calibrate` wrote. It need not exist.
+
+    Returns
+    -------
+    list of Check
+        One check of all tiers that are reached, and one of each tier that is floor-limited.
+
+    Raises
+    ------
+    TickdiskError
+        If `devices` is not a valid file of devices.
     """
     if not devices.exists():
         return [Check("device tiers", "missing", f"no {devices}: cd to the project's folder")]
-    # Imported here: without the native module these rooms do not load, and that is one of the things to report.
+    # The imports are here because they fail without the native module, and the check has to report that.
     try:
         from tickdisk.calibrate import load_calibration  # noqa: PLC0415
         from tickdisk.device import load_devices  # noqa: PLC0415

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::board::{Board, Phase, Role};
-use super::files::{replace, sync_folder};
+use super::folder::{replace, sync_folder};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"tick");
 pub const RECORD_BYTES: usize = 32;

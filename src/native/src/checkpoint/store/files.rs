@@ -13,6 +13,7 @@ use super::super::algorithm::Layout;
 use super::actions::Commits;
 use super::arena::{Arena, OBJECT_BYTES, Object};
 use super::board::{Board, Phase, Role, Stopwatch};
+use super::folder::{head_path, image_path, log_path, open, replace, sync_folder, unfinished};
 use super::format::{HEAD_BYTES, Head, SLOT_BYTES, fill_slot, read_slot, share};
 use super::keeper::{Begin, Job, Sink, Wrote};
 use super::recover::Recovered;
@@ -20,40 +21,6 @@ use super::swapped::overlay;
 
 /// Slots that are written, or read, with one call.
 const STAGED: usize = 1024;
-
-pub fn image_path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(format!("image-{}.data", number % 2))
-}
-
-pub fn head_path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(format!("image-{}.head", number % 2))
-}
-
-pub fn log_path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(format!("checkpoint-{number:012}.log"))
-}
-
-fn unfinished(path: &Path) -> PathBuf {
-    path.with_extension("tmp")
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
-}
-
-pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// Replaces a small file, whole or not at all.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let fresh = unfinished(path);
-    let file = open(&fresh)?;
-    file.set_len(0)?;
-    file.write_all_at(bytes, 0)?;
-    file.sync_all()?;
-    fs::rename(&fresh, path)
-}
 
 /// A checkpoint as a file of its own.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ mod arena;
 mod board;
 mod calc;
 mod files;
+mod folder;
 mod forked;
 mod format;
 mod framework;

@@ -12,7 +12,7 @@ use super::super::algorithm::Layout;
 use super::actions;
 use super::arena::{Arena, Digest, OBJECT_BYTES, OBJECT_CELLS, fresh, updated};
 use super::board::Stopwatch;
-use super::files::{head_path, image_path, log_path};
+use super::folder::{head_path, image_path, log_path};
 use super::format::{HEAD_BYTES, Head, SLOT_BYTES, read_slot, share};
 
 /// Slots that are read with one call.
