@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tickdisk import device, host, project
 from tickdisk.config import file_digest
-from tickdisk.errors import in_one_sentence
+from tickdisk.errors import exit_with_message
 
 
 configfile: "workflow/config/config.yaml"
@@ -15,7 +15,7 @@ configfile: "workflow/config/config.yaml"
 container: "build/tickdisk.sif"
 
 
-with in_one_sentence():
+with exit_with_message():
     PROJECT = project.Project.of(config)
     CELLS = PROJECT.cells
     if workflow.is_main_process:

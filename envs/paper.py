@@ -1,5 +1,5 @@
 # ruff: noqa: INP001, S603
-"""`make paper`: runs the workflow in a session of its own and leaves no process of it behind, however it ends.
+"""`make paper`: runs the workflow in a process group of its own and leaves no process of it behind, however it ends.
 
 Every process of the workflow inherits a mark in its environment. When the workflow ends, and before a new one begins (the last
 one may have been killed), processes that carry this project's mark are ended. Standard library only.

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001, S603
 """`make setup`: installs what is missing and builds what changed; standard library only, one line a step.
 
-What is there already is left alone: a step runs again only when the lists, lock files or sources that it depends on changed.
+A step runs again only when the lists, lock files or sources that it depends on have changed.
 The output of every command is in `build/logs/`.
 """
 
@@ -43,7 +43,7 @@ case " $* " in *" minetest-server "*) update-rc.d minetest-server disable || tru
 
 
 class SetupError(Exception):
-    """What failed, and what to do about it."""
+    """A failed step, with advice on what to do about it."""
 
 
 def run(

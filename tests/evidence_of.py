@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tickdisk.report.evidence import Evidence
-from tickdisk.report.statement import OURS, VERDICTS, Statement
+from tickdisk.report.statement import THIS_PROJECT, VERDICTS, Statement
 
 STUDIES = ("calibration", "accesses", "switchback", "join_burst", "inside_tick", "replay", "checkpoint", "store")
 _BELOW_THE_BURST = 1.02
@@ -14,13 +14,27 @@ _TOO_FEW = "n = 4, fewer than the 6 lives that a verdict needs"
 def _comparison(said: Statement, name: str, verdict: str, effect: str, n: int = 8) -> None:
     evidence = _TOO_FEW if verdict == "not valid" else "ratio, n = 8"
     said.comparison(
-        name, source=OURS, statement="Effect of x on y", verdict=verdict, evidence=evidence, effect=effect, n=n, counted="lives"
+        name,
+        source=THIS_PROJECT,
+        statement="Effect of x on y",
+        verdict=verdict,
+        evidence=evidence,
+        effect=effect,
+        n=n,
+        counted="lives",
     )
 
 
 def _bound(said: Statement, name: str, verdict: str, effect: str) -> None:
     said.bound(
-        name, source=OURS, statement="x is at most y", verdict=verdict, evidence="z", effect=effect, n=20, counted="stalls"
+        name,
+        source=THIS_PROJECT,
+        statement="x is at most y",
+        verdict=verdict,
+        evidence="z",
+        effect=effect,
+        n=20,
+        counted="stalls",
     )
 
 

@@ -60,7 +60,7 @@ CHARTS = {
         ["Offset in the file (MiB)", "n = 40,000 reads and writes of map.sqlite", "read", "write"],
     ),
     "regions": (
-        lambda: plot.over_regions(_points(), LINES),
+        lambda: plot.accesses_over_regions(_points(), LINES),
         ["130 [125, 135] reads per region", "140 reads per region", "R² = 0.998, n = 12 phases", "Teleports", "Joins"],
     ),
     "predicted": (
@@ -119,7 +119,7 @@ def test_shares_of_a_direction_add_up_to_one():
     ("draw", "words"),
     [
         (lambda: plot.access_sizes(_sizes().iloc[:0]), "0 rows"),
-        (lambda: plot.over_regions(_points().drop(columns="reads"), LINES), "no column reads"),
+        (lambda: plot.accesses_over_regions(_points().drop(columns="reads"), LINES), "no column reads"),
         (lambda: plot.predicted_observed(_windows().iloc[:0]), "0 rows"),
     ],
 )

@@ -207,7 +207,7 @@ def test_one_life_is_described_and_predicts_nothing(tmp_path):
 def test_marked_lives_count_and_every_claim_says_how_many_they_are(tmp_path):
     study = study_of(plan_of(tmp_path, 6, seconds=26.0, marked=("steal 20 % above 10 %",)))
     assert "not valid" not in {claim.verdict for claim in study.statement.claims}
-    said = "6 of 6 lives were disturbed from outside at the last replacement, too"
+    said = "6 of 6 lives were disturbed from outside even in their last replacement"
     assert all(claim.evidence.endswith(said) for claim in study.statement.claims)
 
 

@@ -194,7 +194,7 @@ def test_the_fit_recovers_the_costs(lives):
             value, truth = found.value.loc[routine, column], costs.get(column, 0)
             assert value == pytest.approx(truth, rel=0.1, abs=0.3)
             assert found.low.loc[routine, column] <= value <= found.high.loc[routine, column]
-    assert set(accesses.listed(found)["routine"]) == set(COSTS)
+    assert set(accesses.nonzero_coefficients(found)["routine"]) == set(COSTS)
 
 
 def test_bytes_are_requests_times_their_size(lives):

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from evidence_of import STUDIES, evidence_of
 
-from tickdisk.report.answers import QUESTIONS, Answers, Effect, Told, answer, sentences
+from tickdisk.report.answers import QUESTIONS, Answers, Effect, ServerResult, answer, sentences
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.statement import VERDICTS
 
@@ -76,10 +76,10 @@ def test_the_sentence_of_an_effect_says_what_came_out(verdict: str, ratio: float
 
 
 def test_servers_are_named_with_the_outcome_that_each_has() -> None:
-    def told(server: str, verdict: str, ratio: float) -> Told:
+    def told(server: str, verdict: str, ratio: float) -> ServerResult:
         evidence = evidence_of(comparison=verdict, ratio=ratio)
         claim = evidence.claims["switchback.latency_6ms.gap_max"]
-        return Told(server, claim, evidence.facts[claim["effect"]])
+        return ServerResult(server, claim, evidence.facts[claim["effect"]])
 
     text = sentences(
         EFFECT,
@@ -87,7 +87,7 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
             told("Luanti", "different", 2.0),
             told("Minestom", "different", 3.0),
             told("Dragonfly", "equivalent", 1.0),
-            Told("Paper", None, None),
+            ServerResult("Paper", None, None),
         ],
     )
     check(text)

@@ -11,7 +11,7 @@ from test_blame_simulation import MAP, MS, PLAYERS, US, Machine, locked, ticking
 
 from tickdisk.blame import CAUSES, attribute, explain
 from tickdisk.blame.chain import DEEPEST, follow
-from tickdisk.blame.lanes import Cover, Lanes, spread
+from tickdisk.blame.lanes import Intervals, ThreadWaits, spread
 from tickdisk.errors import TickdiskError
 
 BUDGET = 90 * MS
@@ -167,7 +167,7 @@ def _waits(rows):
 
 def test_threads_that_wait_for_each_other_do_not_go_round():
     # Two locks in turn: each woke the other, in overlapping waits.
-    lanes = Lanes(_waits([(1, 0, 10, "lock", 2), (2, 5, 12, "lock", 1)]))
+    lanes = ThreadWaits(_waits([(1, 0, 10, "lock", 2), (2, 5, 12, "lock", 1)]))
     links = follow(lanes, 0, np.array([0]), np.array([12]))
     leaves = links[links["kind"] != "lock"]
     assert leaves["ns"].sum() == 12
@@ -176,15 +176,17 @@ def test_threads_that_wait_for_each_other_do_not_go_round():
 
 def test_locks_are_followed_so_deep_and_no_deeper():
     rows = [(number, 0, 100, "lock", number + 1) for number in range(1, 20)]
-    links = follow(Lanes(_waits([*rows, (20, 0, 100, "io", None)])), 0, np.array([0]), np.array([100]))
+    links = follow(ThreadWaits(_waits([*rows, (20, 0, 100, "io", None)])), 0, np.array([0]), np.array([100]))
     assert links["depth"].max() == DEEPEST + 1
     assert links[links["kind"] != "lock"][["kind", "ns"]].to_numpy().tolist() == [["unknown", 100]]
-    links = follow(Lanes(_waits([*rows[:DEEPEST], (DEEPEST + 1, 0, 100, "io", None)])), 0, np.array([0]), np.array([100]))
+    links = follow(ThreadWaits(_waits([*rows[:DEEPEST], (DEEPEST + 1, 0, 100, "io", None)])), 0, np.array([0]), np.array([100]))
     assert links[links["kind"] != "lock"][["kind", "ns"]].to_numpy().tolist() == [["io", 100]]
 
 
 def test_contradicting_waits_are_cut_and_counted():
-    lanes = Lanes(_waits([(1, 0, 10, "io", None), (1, 5, 20, "sleep", None), (1, 12, 15, "lock", None), (2, 0, 5, "io", None)]))
+    lanes = ThreadWaits(
+        _waits([(1, 0, 10, "io", None), (1, 5, 20, "sleep", None), (1, 12, 15, "lock", None), (2, 0, 5, "io", None)])
+    )
     assert lanes.contradictions == 2
     links = follow(lanes, 0, np.array([0]), np.array([25]))
     assert links.set_index("kind")["ns"].groupby(level=0, observed=True).sum().to_dict() == {"io": 10, "sleep": 10, "running": 5}
@@ -216,11 +218,11 @@ def test_a_capture_without_ticks_is_blamed_by_the_second_and_by_the_busiest_thre
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12), st.integers(0, 80), st.integers(0, 40))
 def test_covers_agree_with_counting_every_nanosecond(intervals, start, length):
     edges = np.array([(begin, begin + n) for begin, n in intervals], dtype=np.int64).reshape(-1, 2)
-    cover = Cover.of(edges[:, 0], edges[:, 1])
+    cover = Intervals.of(edges[:, 0], edges[:, 1])
     there = {at for begin, n in intervals for at in range(begin, begin + n)}
     window = np.array([start]), np.array([start + length])
     assert cover.within(*window)[0] == len(there & set(range(start, start + length)))
-    other = Cover(np.array([10]), np.array([30]))
+    other = Intervals(np.array([10]), np.array([30]))
     assert cover.without(other).within(*window)[0] == len((there - set(range(10, 30))) & set(range(start, start + length)))
 
 

@@ -136,7 +136,7 @@ def test_every_injected_stall_is_told_right(study):
         "device_stalls": ("bound", "kept"),
         "cpu_stalls": ("bound", "kept"),
     }
-    assert claims["device_stalls"].evidence.startswith("20 of 20 named; 0 slowed no tick")
+    assert claims["device_stalls"].evidence.startswith("blame names 20 of 20 stalls, and 0 of the stalls slowed no tick")
     assert (claims["device_stalls"].n, claims["device_stalls"].counted) == (STALLS, "stalls")
     assert study.table("stalls")["named"].sum() == STALLS
 
@@ -168,7 +168,7 @@ def _words(svg):
     ("name", "words"),
     [
         ("timeline", ["Tick gap (ms)", "Server", "Emerge-0", "disk reads", "disk writes", "map.sqlite", "storage behind a lock"]),
-        ("worst_tick", ["Around the latest tick", "saves", "Time since the first tick (s)"]),
+        ("worst_tick", ["Around the tick with the most late time", "saves", "Time since the first tick (s)"]),
         ("stalled_tick", ["disk stalled", "shaded: injected stalls", "ms of it in fdatasync of terrain in map.sqlite"]),
         (
             "late_shares",
@@ -213,7 +213,7 @@ def test_where_requests_are_of_no_known_file_no_stall_is_named(machine, study, t
     assert _facts(blind, "device_stalls.named")["inside_tick.device_stalls.named"] == 0
     said = _claims(blind)
     assert said["device_stalls"].verdict == "not valid"
-    assert "nothing says of which file a device's request is" in said["device_stalls"].evidence
+    assert "the file of a device's request is not known here" in said["device_stalls"].evidence
     others = {name: claim.verdict for name, claim in said.items() if name != "device_stalls"}
     assert others == {name: claim.verdict for name, claim in _claims(study).items() if name in others}
     assert blind.statement["late.all.storage"].value == study.statement["late.all.storage"].value
@@ -286,8 +286,8 @@ def test_the_screen_of_a_run_and_of_a_life(run, study):
     assert f"storage explains {share:.0%} [" in screen
     assert "3 events lost" in screen
     assert (
-        "of 20 injected device stalls 20 are named with request and file; of 20 of the processor 0 are blamed on storage"
-        in screen
+        "of 20 injected device stalls, 20 are named with request and file; "
+        "of 20 injected stalls of the processor, 0 are blamed on storage" in screen
     )
     assert re.search(r"tick \d+ took \d+ ms, \d+ ms of it in fdatasync of terrain in map.sqlite \(\d waits, the longest", screen)
     behind = r"\d+ ms of it waiting for a lock held by Emerge-0 while it read terrain in map.sqlite at [\d,]+ \(the"
@@ -317,7 +317,7 @@ def test_the_screen_of_a_capture_of_any_process(machine, tmp_path):
     drawn = (tmp_path / "worst.svg").read_text()
     assert all(words in drawn for words in ("Around the worst second", "Each second (ms)", "is a second"))
     (tmp_path / "waits.parquet").unlink()
-    with pytest.raises(TickdiskError, match="strace sees none; capture with bpftrace"):
+    with pytest.raises(TickdiskError, match="strace does not capture them; capture with bpftrace"):
         _blame(tmp_path)
 
 
@@ -332,7 +332,7 @@ def test_an_empty_capture_beside_a_busy_disk_is_not_valid(machine, tmp_path):
 
 
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(TickdiskError, match="is no run, no life and no capture"):
+    with pytest.raises(TickdiskError, match="is no folder of a run, a server life or a capture"):
         _blame(tmp_path)
     (tmp_path / "manifest.json").write_text(json.dumps({"lives": {"life": {}}}))
     with pytest.raises(TickdiskError, match="no life was captured by bpftrace"):

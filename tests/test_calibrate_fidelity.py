@@ -11,7 +11,7 @@ import pytest
 
 from tickdisk import calibrate, device, host
 from tickdisk.calibrate.chains import CHAINS, Chain
-from tickdisk.calibrate.fidelity import _Made, _point, _Run
+from tickdisk.calibrate.fidelity import _point, _PointRun, _Run
 from tickdisk.calibrate.settle import Settled
 from tickdisk.calibrate.summary import percentile_of_runs_ns
 from tickdisk.errors import TickdiskError
@@ -136,7 +136,7 @@ def test_a_device_holds_where_it_is_held_to_its_model(changes: list[dict[str, An
 
 def test_a_point_lasts_longer_where_that_tells_p99() -> None:
     points = [(4, 6_000_000, 1), (4, 6_000_000, 2), (2, 6_000_000, 1), (4, 0, 1)]
-    assert [calibrate.fidelity.lasting_s(*point) for point in points] == [6.6, 4, 2, 4]
+    assert [calibrate.fidelity.point_seconds(*point) for point in points] == [6.6, 4, 2, 4]
 
 
 def test_a_point_is_the_median_of_its_runs() -> None:
@@ -148,7 +148,7 @@ def test_a_point_is_the_median_of_its_runs() -> None:
     assert percentile_of_runs_ns([short, short], 0.99) is None
 
 
-def _run(count: int, ns: int, *, is_disturbed: bool) -> _Made:
+def _run(count: int, ns: int, *, is_disturbed: bool) -> _PointRun:
     """A run of which one request in twenty takes 2 ms more if the machine is disturbed."""
     latency_ns = np.full(count, ns)
     latency_ns[: count // 20 if is_disturbed else 0] += 2_000_000
@@ -157,7 +157,7 @@ def _run(count: int, ns: int, *, is_disturbed: bool) -> _Made:
     load = host.Load(1, 0.05 if is_disturbed else 0, 0, 0, 0, 0)
     measured = calibrate.Measured(job, requests, {}, 0, load, 1, too_loaded=False)
     model = device.NO_DELAY.model_copy(update={"name": "slow", "read_latency_ns": ns})
-    return _Made(model, ns // 100, 1, measured)
+    return _PointRun(model, ns // 100, 1, measured)
 
 
 def test_one_run_that_was_disturbed_does_not_decide_a_point() -> None:
@@ -199,7 +199,7 @@ def test_other_chains_are_measured_as_ours(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(("loaded", "expected"), [([False], (False, 0)), ([True, False], (False, 1)), ([True] * 3, (True, 2))])
 def test_a_run_is_repeated_while_the_machine_is_too_loaded(loaded: list[bool], expected: tuple[bool, int]) -> None:
     left = [SimpleNamespace(too_loaded=each) for each in loaded]
-    made, repeats = calibrate.until_unloaded(lambda: left.pop(0), 2)
+    made, repeats = calibrate.repeat_while_too_loaded(lambda: left.pop(0), 2)
     assert ((made.too_loaded, repeats), left) == (expected, [])
 
 

@@ -21,7 +21,7 @@ from tickdisk.calibrate import (
     nominal_latency_ns,
     percentile_ns,
 )
-from tickdisk.calibrate.bench import Bench, waits_its_turn
+from tickdisk.calibrate.bench import Bench, needs_batch_thread
 from tickdisk.calibrate.nominal import Nominal, nominal, served_per_s
 from tickdisk.calibrate.summary import within
 from tickdisk.device import DeviceModel, MountedDevice, QuantilesByInflight, simulate
@@ -99,8 +99,8 @@ def test_fio_waits_its_turn_where_many_requests_are_asked_for(
 ) -> None:
     model = _model(latency_ns, channels=channels)
     job, pipe = Job("read", "random", 4096, depth, 1), Job("write", "sequential", 1 << 20, 16, 1)
-    assert waits_its_turn(model, job) is expected
-    assert not waits_its_turn(model, pipe)
+    assert needs_batch_thread(model, job) is expected
+    assert not needs_batch_thread(model, pipe)
     if channels is None and latency_ns:
         assert served_per_s(model, job) == pytest.approx(depth / latency_ns * 1e9)
 
@@ -110,8 +110,8 @@ def test_fio_waits_its_turn_for_what_is_served_not_for_what_an_idle_device_would
     crowded = _model(100_000).model_copy(update={"read_latency_ns": QuantilesByInflight.model_validate(table)})
     job = Job("read", "random", 4096, 32, 1)
     assert served_per_s(crowded, job) == pytest.approx(32 / 1_200_000 * 1e9, rel=0.02)
-    assert not waits_its_turn(crowded, job)
-    assert waits_its_turn(crowded, Job("write", "random", 4096, 32, 1))
+    assert not needs_batch_thread(crowded, job)
+    assert needs_batch_thread(crowded, Job("write", "random", 4096, 32, 1))
     mixed = Job("read_write", "random", 4096, 32, 1)
     assert 27_000 < (served_per_s(crowded, mixed) or 0) < 55_000, "half of them are slow"
 

@@ -44,7 +44,7 @@ def test_a_run_agrees_with_itself(run: Path) -> None:
     assert found.agrees
     assert found.is_one_run
     said = room.summary(found)
-    assert said.startswith("Both hold the same numbers to the last digit")
+    assert said.startswith("Both runs hold the same numbers to the last digit")
     assert f"{len(found.rows)} of the {len(found.rows)} claims that both runs decide have the same" in said
 
 

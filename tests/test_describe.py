@@ -42,7 +42,7 @@ from tickdisk.report.answers import Answers
 from tickdisk.run import cell, life
 from tickdisk.server import luanti, ticks, world
 from tickdisk.store.study import study
-from tickdisk.store.trial import summed_up
+from tickdisk.store.trial import life_summary
 from tickdisk.trace.parse import parse
 from tickdisk.trace.requests import request_rows
 
@@ -130,9 +130,11 @@ def test_every_column_has_a_description_and_every_description_a_column() -> None
     assert [row.unit for row in Block("", (key,), {"start_ns": "The start."}).rows("a.json")] == ["ns"]
     with pytest.raises(TickdiskError, match=r"^a\.json: start_ns: no description; add one to tickdisk\.describe$"):
         Block("", (key,), {}).rows("a.json")
-    with pytest.raises(TickdiskError, match=r"^a\.json: end_ns: described, and not there; remove it from tickdisk\.describe$"):
+    with pytest.raises(
+        TickdiskError, match=r"^a\.json: end_ns: described, but the file has no such key; remove it from tickdisk\.describe$"
+    ):
         Block("", (key,), {"start_ns": "The start.", "end_ns": "The end."}).rows("a.json")
-    with pytest.raises(TickdiskError, match="end: described, and not there"):
+    with pytest.raises(TickdiskError, match="end: described, but the file has no such key"):
         Block("", (key,), {"start_ns": "The start."}, {"end": "ns"}).rows("a.json")
 
 
@@ -173,7 +175,7 @@ def test_keys_come_from_the_types() -> None:
         Key("doubled", "number", "Twice the rate."),
     )
     said = {key.name: key.docstring for key in keys_of_class(device.DeviceModel)}
-    assert said["source"] == "Where the values are from."
+    assert said["source"] == "The source of the values."
     assert not said["read_latency_ns"]
     assert [key.kind for key in keys_of_table(table.SCHEMAS["ticks"])] == ["int64", "int64", "int64 or null", "int64"]
 
@@ -247,7 +249,7 @@ def test_files_of_the_store_are_as_described(tmp_path: Path) -> None:
     written_values = read_json(tmp_path / "study/calibrated.json")
     assert written_values.keys() == set(keys("results/store/calibrated.json", "The file"))
     assert written_values["machine"].keys() == set(keys("results/store/calibrated.json", "`machine`"))
-    assert dict_with(summed_up, "added_ms") <= set(keys("results/store/fitted.parquet"))
+    assert dict_with(life_summary, "added_ms") <= set(keys("results/store/fitted.parquet"))
 
 
 def test_the_plan_is_described_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,7 +246,7 @@ def test_a_process_with_a_file_open_gets_errors_and_hinders_nobody(
         assert disk.cut().users == ()
         assert (disk.mount_point / "new").read_text() == "tick"
     said = capfd.readouterr().err
-    assert f"loop device {old} of before a power cut" in said
+    assert f"loop device {old} from before a power cut" in said
     assert f"(processes: {user.pid})" in said
     assert not nothing_left(disk.name)
     assert os.strerror(error) in user.communicate("\n", timeout=LIMIT_S)[1]

@@ -310,7 +310,7 @@ def test_a_device_that_somebody_stands_in_says_who_and_fails(tmp_path: Path) -> 
                 code, said, why = tickdisk("down", name)
                 assert (code, said) == (1, "")
                 assert why.startswith(f"tickdisk: {name}: down, but still in use: loop device /dev/loop")
-                assert f"(processes: {stranger.pid}); when they have let go of it, `tickdisk device recover`" in why
+                assert f"(processes: {stranger.pid}); when they have closed it, `tickdisk device recover`" in why
         finally:
             stranger.kill()
     deadline = time.monotonic() + 20

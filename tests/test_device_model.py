@@ -137,25 +137,25 @@ GOOD = "read_latency_ns: 1, write_latency_ns: 1, flush_latency_ns: 1"
             "key discard_latency_ns: it needs median_ns, and beside",
         ),
         (f"a: {{{GOOD}, discard_latency_ns: {{median_ns: 5, sigma: 1, p99_ns: 9}}}}", "either sigma or p99_ns"),
-        (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, 5], [1, 4]]}}}}", "key discard_latency_ns: latencies do not fall"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, 5], [1, 4]]}}}}", "key discard_latency_ns: the latencies must"),
         (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, 5]]}}}}", "key discard_latency_ns: it needs the shares 0 and 1"),
         (
             f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0.1, 5], [1, 6]]}}}}",
-            "key discard_latency_ns: shares rise from 0 to 1",
+            "key discard_latency_ns: the shares have to rise from 0 to 1",
         ),
-        (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, -5], [1, 6]]}}}}", "are not negative"),
-        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [], quantiles: []}}}}", "inflight has numbers that rise"),
-        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [4, 1], quantiles: []}}}}", "inflight has numbers that rise"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{quantiles: [[0, -5], [1, 6]]}}}}", "must not be negative"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [], quantiles: []}}}}", "inflight needs numbers that rise"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [4, 1], quantiles: []}}}}", "inflight needs numbers that rise"),
         (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [1, 4], quantiles: [[0, 1], [1, 2]]}}}}", "a latency for each number in"),
         (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [1], quantiles: []}}}}", "it needs the shares 0 and 1"),
-        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [1, 4], quantiles: [[0, 1, 5], [1, 2, 4]]}}}}", "latencies do not fall"),
+        (f"a: {{{GOOD}, discard_latency_ns: {{inflight: [1, 4], quantiles: [[0, 1, 5], [1, 2, 4]]}}}}", "must not fall"),
         (
             f"a: {{{GOOD}, discard_latency_ns: {{inflight: [0], quantiles: [[0, 1], [1, 2]]}}}}",
             "key discard_latency_ns.inflight.0: .*not 0; the keys are inflight, quantiles",
         ),
         (f"a: {{{GOOD}, stalls: {{period_ns: 5, length_ns: {{inflight: [1], quantiles: []}}}}}}", "key stalls.length_ns: .*"),
-        (f"a: {{{GOOD}, load: [[1, 1], [1, 2]]}}", r"device a: load begins with \[1, 1\]"),
-        (f"a: {{{GOOD}, load: [[1, 1], [2, 0.5]]}}", "factors do not fall"),
+        (f"a: {{{GOOD}, load: [[1, 1], [1, 2]]}}", r"device a: load has to begin with \[1, 1\]"),
+        (f"a: {{{GOOD}, load: [[1, 1], [2, 0.5]]}}", "factors must not fall"),
         (f"a: {{{GOOD}, load: [[1, .nan]]}}", "key load.0.1: .*finite"),
         (
             f"a: {{{GOOD}, credits: [{{per_s: 0, capacity: 1}}]}}",
@@ -164,9 +164,9 @@ GOOD = "read_latency_ns: 1, write_latency_ns: 1, flush_latency_ns: 1"
         (f"a: {{{GOOD}, seek: {{least_ms: 1}}}}", "key seek.least_ns: missing; the keys are least_ns, most_ns, span_bytes"),
         (
             f"a: {{{GOOD}, seek: {{least_ns: 1, most_ns: 2, span_bytes: 1, revolution_ns: 1}}}}",
-            "device a: a device with seek has channels: 1",
+            "device a: a device with seek needs channels: 1",
         ),
-        (f"a: {{{GOOD}, seek: {{least_ns: 3, most_ns: 2, span_bytes: 1, revolution_ns: 1}}}}", "key seek: most_ns is not below"),
+        (f"a: {{{GOOD}, seek: {{least_ns: 3, most_ns: 2, span_bytes: 1, revolution_ns: 1}}}}", "key seek: most_ns must not"),
         (f"a: {{{GOOD}, stalls: {{length_ns: 5}}}}", "key stalls: it needs every_bytes or period_ns"),
         (
             f"a: {{{GOOD}, stalls: {{period_ns: 5, length_ns: {{median_ns: 1, sigm: 2}}}}}}",
@@ -189,7 +189,7 @@ GOOD = "read_latency_ns: 1, write_latency_ns: 1, flush_latency_ns: 1"
         (f"a: {{{GOOD}, seed: 1, seed: 2}}", 'line 1: not YAML .found duplicate key "seed".'),
         ("a: \x01", "not YAML in UTF-8"),
         ("a: {b: [}", "line 1: not YAML"),
-        ("a:", "device a: no keys"),
+        ("a:", "device a has no keys"),
         ("- a", "no devices"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_file_with_one_device_is_a_device(tmp_path: Path) -> None:
     assert device.is_file(str(path))
     assert device.load_device(path).name == "mine"
     path.write_text(f"mine: {{{GOOD}}}\nyours: {{{GOOD}}}\n")
-    with pytest.raises(TickdiskError, match="has 2 devices, mine, yours; a file named as a device has one"):
+    with pytest.raises(TickdiskError, match="has 2 devices, mine, yours; name a file that has only one"):
         device.load_device(path)
     assert not device.is_file("nvme_ssd")
 

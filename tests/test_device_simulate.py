@@ -298,8 +298,8 @@ def test_ordered_stalls_are_simulated_as_the_device_told_them() -> None:
     [
         (([0, 5, 4], 0, 0, 0), "request 2 arrives before"),
         (([0, 1], [0, 4], 0, 0), "request 1: .*ops 0 to 3"),
-        (([-1], 0, 0, 0), "request 0: .*not negative"),
-        (([0, 1], 0, [0, -4096], 0), "request 1: .*not negative"),
+        (([-1], 0, 0, 0), "request 0: .*at least 0"),
+        (([0, 1], 0, [0, -4096], 0), "request 1: .*at least 0"),
     ],
 )
 def test_requests_that_cannot_be_are_named(columns: Any, message: str) -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tickdisk.device import DeviceModel, load_devices
 from tickdisk.device.parts import FitLine
-from tickdisk.profile import alike
-from tickdisk.report.answers import of_disk
+from tickdisk.profile import nearest_device
+from tickdisk.report.answers import effects_of_disk
 
 CATALOGUE = {name: model for name, model in load_devices(Path("data/devices.yaml")).items() if model.tier}
 
@@ -46,7 +46,7 @@ def measured(read_us: float, flushed_us: float | None) -> DeviceModel:
 def test_the_nearest_device_is_so_in_reads_and_flushes(
     read_us: float, flushed_us: float | None, nearest: str, slowest_ms: float
 ) -> None:
-    found = alike(measured(read_us, flushed_us), CATALOGUE)
+    found = nearest_device(measured(read_us, flushed_us), CATALOGUE)
     assert found.nearest == nearest
     assert found.slowest_ms == pytest.approx(slowest_ms)
 
@@ -54,7 +54,7 @@ def test_the_nearest_device_is_so_in_reads_and_flushes(
 @given(st.sampled_from(sorted(set(CATALOGUE) - {"memory"})))
 def test_a_device_is_nearest_to_itself(name: str) -> None:
     read, write, flush, _ = CATALOGUE[name].latency_ns
-    assert alike(measured(read / 1000, (write + flush) / 1000), CATALOGUE).nearest == name
+    assert nearest_device(measured(read / 1000, (write + flush) / 1000), CATALOGUE).nearest == name
 
 
 def test_each_metric_is_good_suffers_or_is_not_decided() -> None:
@@ -64,10 +64,10 @@ def test_each_metric_is_good_suffers_or_is_not_decided() -> None:
         for metric, values in bounds.items()
         for key, value in zip(("good_up_to", "hurts_from"), values, strict=True)
     }
-    assert list(of_disk(2.0, facts, "our run")) == [
-        "What 2 ms does to a server, by the tests of our run:",
+    assert list(effects_of_disk(2.0, facts, "our run")) == [
+        "A disk of 2 ms has these effects on a server, by the tests of our run:",
         "  the mean tick gap is shown to stay within the margin (up to 6 ms)",
-        "  the longest tick gap of an epoch is not decided: it lies above 1 ms, below 3 ms, where nothing was shown",
+        "  the longest tick gap of an epoch is not decided: the latency lies above 1 ms, below 3 ms, where nothing was shown",
         "  the mean teleport latency is shown to suffer (from 1 ms on)",
     ]
-    assert list(of_disk(2.0, {}, "our run")) == []
+    assert list(effects_of_disk(2.0, {}, "our run")) == []

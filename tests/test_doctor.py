@@ -128,16 +128,16 @@ def test_file_systems_may_be_modules(machine: Machine, monkeypatch: pytest.Monke
     monkeypatch.setattr("os.uname", lambda: type("Uname", (), {"release": "6.1.0-test", "machine": "x86_64"}))
     assert by_name(machine)["file systems"].detail == "ext4, xfs; without btrfs (not in this kernel)"
     shutil.rmtree(machine.root / "sys/kernel/config")
-    assert "null_blk does not: not loaded; modprobe null_blk" in backend_check(machine).detail
+    assert "null_blk does not: null_blk is not loaded; run `modprobe null_blk" in backend_check(machine).detail
 
 
 @pytest.mark.parametrize(
     ("lost", "state", "said"),
     [
         (None, "ok", "fuse runs unless another is named; tree works; zram works; null_blk works"),
-        ("dev/loop-control", "limited", "tree runs unless another is named; fuse does not: no /dev/loop-control"),
-        ("dev/fuse", "missing", "simulated runs unless another is named; fuse does not: no /dev/fuse"),
-        ("sys/class/zram-control/hot_add", "ok", "zram does not: no /sys/class/zram-control"),
+        ("dev/loop-control", "limited", "tree runs unless another is named; fuse does not: there is no /dev/loop-control"),
+        ("dev/fuse", "missing", "simulated runs unless another is named; fuse does not: there is no /dev/fuse"),
+        ("sys/class/zram-control/hot_add", "ok", "zram does not: there is no /sys/class/zram-control"),
         ("sys/kernel/config/nullb/features", "ok", "null_blk does not: this kernel has no null_blk"),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_person_who_is_not_root_gets_a_tree(machine: Machine) -> None:
     assert "no fusermount3" in backend_check(other).detail
     helper = machine.root / "usr/bin/fusermount3"
     helper.touch(0o755)
-    assert "no /etc/mtab, without which" in backend_check(other).detail
+    assert "no /etc/mtab, and fusermount3" in backend_check(other).detail
     (machine.root / "etc").mkdir(exist_ok=True)
     (machine.root / "etc/mtab").touch()
     assert backend_check(other).detail.startswith("tree runs unless another is named; fuse does not: it needs root")

@@ -357,11 +357,11 @@ def test_a_burst_of_joins_has_its_place_in_the_sizing_table(tmp_path: Path) -> N
 
 
 def test_lives_that_respond_differently_widen_the_interval(tmp_path: Path) -> None:
-    alike = _switchback(_runs(tmp_path / "alike", "switchback"))
+    nearest_device = _switchback(_runs(tmp_path / "alike", "switchback"))
     differ = _switchback(
         _runs(tmp_path / "differ", "switchback", gap_ms=lambda arm, block: linear(arm, block) + 3 * block * LATENCY_MS[arm])
     )
-    widths = [study.results.contrasts.outcome.contrasts["gap_mean_ms", "latency_6ms"] for study in (alike, differ)]
+    widths = [study.results.contrasts.outcome.contrasts["gap_mean_ms", "latency_6ms"] for study in (nearest_device, differ)]
     assert np.log(widths[1].high / widths[1].low) > 5 * np.log(widths[0].high / widths[0].low)
 
 
@@ -380,7 +380,8 @@ def test_more_lives_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path)
     )
     claim = next(claim for claim in more.statement.claims if claim.id == "join_burst.hdd.gap_mean")
     assert claim.verdict == "different"
-    assert f"{planned} lives were planned: confirmatory only if BLOCKS was set before the first run" in claim.evidence
+    said = f"{planned} lives were planned, so claims are confirmatory only if BLOCKS was set before the first run"
+    assert said in claim.evidence
     fewer = _join_burst(_runs(tmp_path / "fewer", "join_burst", blocks=planned - 1))
     assert _verdicts(fewer)["hdd.gap_mean"] == "not valid"
     assert fewer.statement.facts["join_burst.planned_lives"].value == planned

@@ -11,7 +11,9 @@ from tickdisk import checkpoint, config, device, store
 from tickdisk.config.model import StudyName
 
 ROOT = Path(__file__).resolve().parent.parent
-SECTIONS = dict(re.findall(r"^## (Add .*)\n(.*?)(?=^## |\Z)", (ROOT / "docs/extend.md").read_text(), re.MULTILINE | re.DOTALL))
+SECTIONS = dict(
+    re.findall(r"^## (Add [^\n]*)\n(.*?)(?=^## |\Z)", (ROOT / "docs/extend.md").read_text(), re.MULTILINE | re.DOTALL)
+)
 STEP = re.compile(r"^\d+\. `([^`]+)`: ", re.MULTILINE)
 WITHOUT_MEMBERS = {"arm to an experiment", "format of traces", "table or a file", "server"}
 """Kinds whose parts have no names of their own in the files of the checklist."""
@@ -23,7 +25,7 @@ MEMBERS: dict[str, list[str]] = {
     "experiment": list(get_args(config.ExperimentName)),
     "study with its notebook": list(get_args(StudyName)),
     "checkpoint algorithm to the simulator": list(checkpoint.ALGORITHMS),
-    "checkpoint algorithm that saves for real": list(store.LATER),
+    "checkpoint algorithm that saves for real": list(store.LATER_ALGORITHMS),
 }
 
 

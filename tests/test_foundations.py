@@ -177,8 +177,8 @@ def test_the_death_of_the_owner_ends_us(tmp_path: Path) -> None:
 
 
 def test_one_claim_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
-    claimed = f"claim(Path({str(tmp_path)!r})); print('held', flush=True); time.sleep(60)"
-    code = f"import time; from pathlib import Path; from tickdisk.project import claim; {claimed}"
+    treatment_claims = f"claim(Path({str(tmp_path)!r})); print('held', flush=True); time.sleep(60)"
+    code = f"import time; from pathlib import Path; from tickdisk.project import claim; {treatment_claims}"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"

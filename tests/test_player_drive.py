@@ -104,7 +104,8 @@ def test_no_server(tmp_path: Path, play: Callable[..., Any]) -> None:
     assert child.wait(10) == 3
     actions = drive.read_actions(tmp_path / drive.ACTIONS, expected=2)
     assert actions["outcome"].tolist() == ["timed_out", "failed"]
-    silent, offline = "no end after 500ms: nothing listens at 127.0.0.1:1", "not issued: not in the game: its join timed out"
+    silent = "the action did not end within 500ms: nothing listens at 127.0.0.1:1"
+    offline = "not issued: the player is not in the game: its join timed out"
     assert actions["detail"].tolist() == [silent, offline]
     assert actions["due_ns"].tolist() == [start_ns, start_ns + S // 10]
     status = drive.read_status(tmp_path / drive.STATUS)

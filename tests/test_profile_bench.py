@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tickdisk import device
-from tickdisk.profile.bench import _interval, _tells, stretched
+from tickdisk.profile.bench import _decides, _interval, stretched
 from tickdisk.profile.measure import Sample
 
 _ROUNDS, _REQUESTS = 36, 2000
@@ -37,7 +37,7 @@ def test_rounds_that_do_not_tell_a_percentile_give_no_interval() -> None:
     [((-0.1, 0.1), True), ((-0.1, 0.11), False), ((0.11, 0.3), True), ((0.1, 0.3), False), ((-0.3, -0.11), True), (None, False)],
 )
 def test_an_interval_tells_when_it_is_on_one_side_of_the_limit(interval: tuple[float, float] | None, tells: bool) -> None:
-    assert _tells(interval, 0.1) == tells
+    assert _decides(interval, 0.1) == tells
 
 
 def test_a_stretched_volume_is_slower_by_all_its_latencies() -> None:

@@ -122,20 +122,20 @@ def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, Device
         assert line.p50_repeat == pytest.approx(np.abs(np.array(rounds) / line.p50_ns - 1).max(), abs=2e-3)
     assert "as close as 5% and 20%" in verdict(model.model_copy(update={"fit": lines}))
     off = tuple(line.model_copy(update={"p50_error": 0.06}) for line in lines)
-    assert "p50 within 6.0%" in verdict(model.model_copy(update={"fit": off}))
+    assert "p50 is within 6.0%" in verdict(model.model_copy(update={"fit": off}))
     assert "not as close as" in verdict(model.model_copy(update={"fit": off}))
     assert len(screen(model.model_copy(update={"fit": lines})).splitlines()) == 4 + len(lines)
     busy = tuple(line.model_copy(update={"client_cpu_share": line.queue_depth / 100}) for line in lines)
-    assert "for up to 96% of the time (read, depth 96): there it was waited for" in screen(model.model_copy(update={"fit": busy}))
-    assert "waited for as much" not in screen(model.model_copy(update={"fit": lines}))
+    assert "for up to 96% of the time (read, depth 96), where requests waited" in screen(model.model_copy(update={"fit": busy}))
+    assert "requests waited" not in screen(model.model_copy(update={"fit": lines}))
 
 
 def test_how_often_a_place_was_asked_for_is_said(known: tuple[Measurements, DeviceModel]) -> None:
     often, seldom = (replace(known[0], size_bytes=1 << 30, asked_bytes=times << 27) for times in (20, 4))
     assert again(often).startswith(
-        "each place of the 1,024 MiB was asked for 2.5 times on the average: what a cache of that size"
+        "each place of the 1,024 MiB was asked for 2.5 times on average, so a cache of that size may have"
     )
-    assert again(seldom) == "each place of the 1,024 MiB was asked for 0.5 times on the average"
+    assert again(seldom) == "each place of the 1,024 MiB was asked for 0.5 times on average"
 
 
 def test_a_round_that_was_disturbed_does_not_count(known: tuple[Measurements, DeviceModel]) -> None:

@@ -106,7 +106,7 @@ def test_an_empty_block_device_is_claimed_while_it_is_written_to(blank: Path, at
         assert (found.kind, found.target.path, found.target.size_bytes) == ("block device", path, SIZE)
         with pytest.raises(OSError, match="busy"):
             os.open(path, os.O_RDONLY | os.O_EXCL)
-        with pytest.raises(TickdiskError, match=r"cannot be had for writing \(.*busy\)"):
+        with pytest.raises(TickdiskError, match=r"cannot be opened for writing \(.*busy\)"):
             taken(path, write=True)
         taken(path, write=False)
     os.close(os.open(path, os.O_RDONLY | os.O_EXCL))
@@ -116,7 +116,7 @@ def test_an_empty_block_device_is_claimed_while_it_is_written_to(blank: Path, at
 def test_a_block_device_with_a_file_system_is_not_written_to(tmp_path: Path, blank: Path, attach: Attach) -> None:
     subprocess.run(["mkfs.ext4", "-q", blank], check=True)
     before, path = blank.read_bytes(), attach(blank)
-    with pytest.raises(TickdiskError, match=r"is not empty, there is ext4 at 0x438: --write would destroy"):
+    with pytest.raises(TickdiskError, match=r"is not empty, but has ext4 at 0x438: --write would destroy"):
         taken(path, write=True)
     taken(path, write=False)
     mount_point = tmp_path / "mounted"
@@ -140,7 +140,7 @@ def test_a_block_device_with_partitions_or_swap_is_not_written_to(
     with blank.open("r+b") as file:
         file.write(record)
     path = attach(blank)
-    with pytest.raises(TickdiskError, match="is not empty, there is dos at 0x1fe"):
+    with pytest.raises(TickdiskError, match="is not empty, but has dos at 0x1fe"):
         taken(path, write=True)
     with blank.open("r+b") as file:
         file.write(bytes(512))

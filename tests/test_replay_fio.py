@@ -59,7 +59,7 @@ def test_names_with_blanks_get_others_and_nothing_else_changes(tmp_path: Path) -
     ]
     requests = requests_table(rows)
     table.write("requests", tmp_path / "requests.parquet", requests)
-    planned, renamed = replay.without_blanks(replay.plan(requests))
+    planned, renamed = replay.rename_blanks(replay.plan(requests))
     assert renamed == {"my world": "my_world_2", "my world/map.sqlite": "my_world_map.sqlite"} or len(renamed) == 2
     assert not any(" " in name for name in {*planned.requests["file"], *planned.folders, *planned.beginning.sizes})
     assert planned.requests["file"].nunique() == 3

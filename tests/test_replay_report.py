@@ -67,9 +67,9 @@ def known(folder: Path) -> Study[Results]:
     """A fast and a slow device, replayed on time, and a fio that drifts."""
     drifting = noise(20_000) + np.linspace(0, 3 * MS, N).astype(np.int64)
     runs = {
-        (replay.OURS, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000),
+        (replay.TICKDISK, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000),
         (replay.FIO, "nvme_ssd", 50_000): made_up(drifting, 60_000),
-        (replay.OURS, "hdd", 6 * MS): made_up(np.maximum(noise(20_000), 0) + 7 * MS * (np.arange(N) % 7 == 0), 6 * MS),
+        (replay.TICKDISK, "hdd", 6 * MS): made_up(np.maximum(noise(20_000), 0) + 7 * MS * (np.arange(N) % 7 == 0), 6 * MS),
     }
     return replay_study(result(folder, runs, refused={"through a memory map": 3}))
 
@@ -92,8 +92,9 @@ def test_known_lateness_gives_known_verdicts(tmp_path: Path) -> None:
     assert said["refused"].value == 3
     assert [said[part].word for part in ("backend", "file_system")] == ["fuse", "ext4"]
     assert evidence(study, "nothing_lost") == (
-        "6,003 captured; 6,000 replayed on nvme_ssd, none of them with another result; 6,000 replayed on hdd, none of them with "
-        "another result; 3 refused (3 through a memory map)"
+        "6,003 requests were captured; 6,000 were replayed on nvme_ssd, none of them with another result; "
+        "6,000 were replayed on hdd, none of them with another result; "
+        "the number of refused requests is 3 (3 through a memory map)"
     )
     assert set(study.table("summary")["on"]) == {"ext4 on fuse"}
     assert list(study.table("summary").index) == ["tickdisk_nvme_ssd", "fio_nvme_ssd", "tickdisk_hdd"]
@@ -113,15 +114,15 @@ def test_what_is_drawn_changes_no_fact(tmp_path: Path) -> None:
 
 def test_a_late_issuer_is_found_out(tmp_path: Path) -> None:
     late = noise(20_000) + np.linspace(0, 3 * MS, N).astype(np.int64)
-    runs = {(replay.OURS, "nvme_ssd", 50_000): made_up(late, 60_000), (replay.OURS, "hdd", 6 * MS): made_up(late, 60_000)}
+    runs = {(replay.TICKDISK, "nvme_ssd", 50_000): made_up(late, 60_000), (replay.TICKDISK, "hdd", 6 * MS): made_up(late, 60_000)}
     study = replay_study(result(tmp_path, runs, refused={}))
     found = verdicts(study)
     assert (found["lag"], found["no_drift_ours"], found["time_lost_to_the_device"]) == ("missed", "missed", "equivalent")
-    assert evidence(study, "nothing_lost").endswith("; none refused")
+    assert evidence(study, "nothing_lost").endswith("; none was refused")
 
 
 def test_what_was_not_all_replayed_is_found_out(tmp_path: Path) -> None:
-    runs = {(replay.OURS, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000).iloc[1:]}
+    runs = {(replay.TICKDISK, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000).iloc[1:]}
     study = replay_study(result(tmp_path, runs, refused={}, threads=3))
     assert verdicts(study)["nothing_lost"] == "missed"
     assert verdicts(study)["lag"] == "not valid", "fewer than four streams"
@@ -130,7 +131,7 @@ def test_what_was_not_all_replayed_is_found_out(tmp_path: Path) -> None:
 
 def test_few_requests_decide_nothing(tmp_path: Path) -> None:
     few = made_up(noise(20_000), 60_000).iloc[:250]
-    runs = {(replay.OURS, "nvme_ssd", 50_000): few, (replay.OURS, "hdd", 6 * MS): few}
+    runs = {(replay.TICKDISK, "nvme_ssd", 50_000): few, (replay.TICKDISK, "hdd", 6 * MS): few}
     study = replay_study(result(tmp_path, runs, refused={}))
     found = verdicts(study)
     assert (found["lag"], found["no_drift_ours"]) == ("inconclusive", "not valid")

@@ -52,7 +52,7 @@ def test_one_of_something_is_said_as_one() -> None:
 def test_a_fact_is_stated_once() -> None:
     said = Statement("s")
     said.fact("gap", 1, "ms", source="x")
-    with pytest.raises(TickdiskError, match=r"fact s.gap: stated twice"):
+    with pytest.raises(TickdiskError, match=r"fact s.gap is stated twice"):
         said.fact("gap", 2, "ms", source="x")
 
 
@@ -106,7 +106,7 @@ def test_a_figure_that_results_do_not_have_leaves_a_reason(tmp_path: Path) -> No
     assert "no tick was late" in study.figure("late").data
     study.save(str(tmp_path))
     assert json.loads((tmp_path / "figures.json").read_text()) == {"late": "no tick was late"}
-    with pytest.raises(TickdiskError, match=r"no figure other; this study has late"):
+    with pytest.raises(TickdiskError, match=r"there is no figure other; this study has late"):
         study.figure("other")
 
 

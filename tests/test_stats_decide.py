@@ -107,7 +107,7 @@ def test_reasons_from_outside_invalidate_all_or_one_arm():
     whole = decide(effects, PLAN, roles, obstacles=["the capture is empty"])
     assert {each.word for each in whole.verdicts.values()} == {"not valid"}
     assert "the capture is empty" in whole.verdicts["gap", "other"].reason
-    one = decide(effects, PLAN, roles, of_arms={"dose": ["life 3: client saturated"]})
+    one = decide(effects, PLAN, roles, obstacles_by_arm={"dose": ["life 3: client saturated"]})
     assert (one.verdicts["gap", "dose"].word, one.verdicts["gap", "other"].word) == ("not valid", "different")
     assert one.verdicts["gap", "dose"].reason == "life 3: client saturated"
 

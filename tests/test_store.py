@@ -17,7 +17,7 @@ from tickdisk._native import World
 from tickdisk.checkpoint import State, ZipfTrace
 from tickdisk.cli import app
 from tickdisk.errors import TickdiskError
-from tickdisk.store import ALGORITHMS, Killer, Refused, Setting, campaign, cells_in, live, recover, started, verify
+from tickdisk.store import ALGORITHMS, ProcessKill, Setting, StoreRefused, campaign, cells_in, live, recover, started, verify
 
 SMALL = ZipfTrace(500, 0.5, state=State(rows=1_283, columns=10))
 """101 objects, of which the last is not full."""
@@ -103,7 +103,7 @@ def test_two_do_not_play_in_one_folder(tmp_path: Path) -> None:
 def test_a_killed_life_is_found_at_its_last_committed_tick(algorithm: str, tmp_path: Path) -> None:
     trace = ZipfTrace(2_000, 0.8, state=State(rows=100_000, columns=10))
     setting = Setting(algorithm, tmp_path, trace, ticks=1_000_000, tick_hz=500, full_every=3)
-    crashes = list(campaign(setting, Killer(tmp_path / "store"), 6))
+    crashes = list(campaign(setting, ProcessKill(tmp_path / "store"), 6))
     assert [crash for crash in crashes if not crash.is_survived] == []
     assert {crash.aimed for crash in crashes} == {"copy", "write", "sync", "switch", "commit", "start"}
     assert all(0 < crash.committed <= crash.recovered <= crash.tick for crash in crashes if crash.aimed != "start")
@@ -121,7 +121,7 @@ def test_damage_is_found_and_never_makes_a_wrong_world(algorithm: str, tmp_path:
         assert verify(folder, setting.cells), damaged
         try:
             found = recover(folder, setting.cells)
-        except Refused:
+        except StoreRefused:
             pass
         else:
             assert found.digest == expected(setting, found.tick).digest(), damaged
@@ -136,7 +136,9 @@ def test_a_committed_tick_that_is_damaged_is_not_taken_for_the_tail_of_a_crash(t
     data, record = path.read_bytes(), 32 + 4 * 500
     assert len(data) == 40 * record + 32
     path.write_bytes(data[: 30 * record + 100] + b"?" + data[30 * record + 101 :])
-    with pytest.raises(Refused, match=r"tick 31 is damaged, and 40 was committed; the world cannot be played on from tick 30"):
+    with pytest.raises(
+        StoreRefused, match=r"tick 31 is damaged, but 40 was committed; the state cannot be recovered beyond tick 30"
+    ):
         recover(tmp_path, setting.cells)
     path.write_bytes(data[: 39 * record + 100])
     found = recover(tmp_path, setting.cells)
@@ -170,14 +172,14 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         live(Setting("zickzack", tmp_path))
     setting = Setting("naive_snapshot", tmp_path / "store", SMALL, ticks=20, tick_hz=400)
     live(setting)
-    with pytest.raises(Refused, match=r"image-\d.data has a state of 101 objects, not of 1; give the size"):
+    with pytest.raises(StoreRefused, match=r"image-\d.data has a state of 101 objects, not of 1; give the size"):
         recover(setting.folder, 128)
     with pytest.raises(TickdiskError, match="cannot be read"):
         recover(tmp_path / "nowhere", 128)
     for path in setting.folder.glob("image-*"):
         path.unlink()
     (setting.folder / "actions-000000000001.log").unlink(missing_ok=True)
-    with pytest.raises(Refused, match=r"begins with tick \d+, and the last before it is 0"):
+    with pytest.raises(StoreRefused, match=r"begins with tick \d+, but the last tick before it is 0"):
         recover(setting.folder, setting.cells)
 
 
@@ -191,7 +193,7 @@ def test_a_store_says_its_own_size_and_a_folder_without_one_says_so(tmp_path: Pa
         done = call(app, ["checkpoint", command, str(setting.folder)])
         assert done.exit_code == 0, done.output
     for rows, words in ((1_000_000, "has a state of 12,928 cells, not of 10,000,000; leave --rows out"),):
-        with pytest.raises(Refused, match=words):
+        with pytest.raises(StoreRefused, match=words):
             call(app, ["checkpoint", "verify", str(setting.folder), "--rows", str(rows)], catch_exceptions=False)
     pictures = tmp_path / "pictures"
     pictures.mkdir()
@@ -199,17 +201,17 @@ def test_a_store_says_its_own_size_and_a_folder_without_one_says_so(tmp_path: Pa
     (tmp_path / "empty").mkdir()
     for folder, words in (("pictures", "has no store"), ("empty", "has no store"), ("nowhere", "does not exist")):
         for command in ("recover", "verify"):
-            with pytest.raises(Refused, match=words):
+            with pytest.raises(StoreRefused, match=words):
                 call(app, ["checkpoint", command, str(tmp_path / folder)], catch_exceptions=False)
 
 
 def test_a_store_without_a_whole_checkpoint_asks_for_its_size(tmp_path: Path) -> None:
     (tmp_path / "actions-000000000001.log").write_bytes(b"")
-    with pytest.raises(Refused, match="no whole checkpoint that says how large the state is; give --rows"):
+    with pytest.raises(StoreRefused, match="no whole checkpoint that says how large the state is; give --rows"):
         cells_in(tmp_path)
     assert cells_in(tmp_path, 640) == 640
     (tmp_path / "image-0.head").write_bytes(b"damaged")
-    with pytest.raises(Refused, match="give --rows"):
+    with pytest.raises(StoreRefused, match="give --rows"):
         cells_in(tmp_path)
 
 

@@ -14,7 +14,7 @@ from tickdisk import checkpoint, device, store
 from tickdisk.checkpoint import State
 from tickdisk.errors import TickdiskError
 from tickdisk.store.calibrated import whole, work
-from tickdisk.store.trial import phases, summed_up, trials
+from tickdisk.store.trial import life_summary, phases, trials
 
 MACHINE = store.Machine(
     state_bytes=4_000_256, copy_all_ns=800_000, copy_random_ns=150, lock_ns=3, bit_ns=0.5, disk_bytes_per_s=20e6
@@ -131,14 +131,14 @@ def test_what_the_algorithm_does_is_told_from_what_a_writer_slows(tmp_path: Path
     table.loc[saving & (table["tick"] == 115), "pause_ns"] = 7 * ms
     made = made.assign(objects=10, write_ns=5_000)
     life = store.Life(store.Setting("calc", tmp_path), 0, 120, table, made, memory_bytes=10**9)
-    row = summed_up(life, 0.5, design)
+    row = life_summary(life, 0.5, design)
     # Six ticks count: 10 to 15, of which a checkpoint is being written as 10 and 13 begin.
     assert row["own_ms"] == pytest.approx((3 + 1 + 1 + 3 + 1 + 8) / 6)
     assert row["beside_ms"] == pytest.approx(2 * 2 / 6)
     assert row["added_ms"] == pytest.approx(row["own_ms"] + row["beside_ms"])
     assert row["longest_ms"] == pytest.approx(8 + row["beside_ms"])
     assert (row["slower"], row["bare_ms"], row["null_ms"]) == pytest.approx((0.5, 4, 1))
-    idle = summed_up(replace(life, checkpoints=made.iloc[:0]), 0.5, design)
+    idle = life_summary(replace(life, checkpoints=made.iloc[:0]), 0.5, design)
     assert idle["bare_ms"] == pytest.approx(4)
     assert all(math.isnan(idle[name]) for name in ("own_ms", "added_ms", "longest_ms", "slower"))
 
@@ -222,6 +222,6 @@ def test_advice_does_not_say_that_ticks_got_shorter() -> None:
     row = {"longest_ms": 0.1, "recovery_s": 1.0, "memory_bytes": 1e6}
     found = pd.DataFrame([{"algorithm": "a", "added_ms": -0.003, **row}, {"algorithm": "b", "added_ms": 2.5, **row}])
     assert store.advise(found, limit_ms=1).why.startswith(
-        "it adds nothing that shows to a tick on average and 0.10 ms at the most"
+        "it adds no measurable time to a tick on average and 0.10 ms at the most"
     )
     assert store.advise(found.iloc[1:], limit_ms=1).why.startswith("it adds 2.500 ms to a tick")

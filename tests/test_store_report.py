@@ -77,11 +77,11 @@ def test_a_model_that_is_right_and_one_that_is_not(tmp_path: Path) -> None:
 def test_evidence_about_no_point_is_an_english_sentence(tmp_path: Path) -> None:
     wrong = evidence(study(tmp_path / "wrong", RATES, off=1.5))
     assert wrong["store.calibrated"] == (
-        "it is off by at most 30 % at 0 of 30 points; at the worst it is off by a factor of 1.5; "
+        "the model is off by at most 30 % at 0 of 30 points; at the worst point it is off by a factor of 1.5; "
         "the whole 90 % interval keeps the bound at 0 and misses it at 30"
     )
     none = evidence(study(tmp_path / "none", RATES, off=-1.0))
-    unknown = "is at least 0.01 ms, and less is not told from none"
+    unknown = "is at least 0.01 ms, and less cannot be told from none"
     assert none["store.calibrated"] == f"no real overhead of any algorithm {unknown}"
     assert none["store.paper_model"] == f"no real overhead of Copy-on-Update {unknown}"
     one = evidence(study(tmp_path / "one", RATES[:1], lives=1))
@@ -94,7 +94,7 @@ def test_evidence_about_no_point_is_an_english_sentence(tmp_path: Path) -> None:
 def test_algorithms_that_cannot_be_ranked_are_named(tmp_path: Path) -> None:
     results = study(tmp_path, RATES).results
     for ranks, said, verdict in (
-        (Ranks(0.95, "Partial-Redo", 1, ("Fork",)), "the correlation of Partial-Redo is 0.95; not judged, as", "kept"),
+        (Ranks(0.95, "Partial-Redo", 1, ("Fork",)), "the correlation of Partial-Redo is 0.95; others are not judged", "kept"),
         (Ranks(0.85, "Partial-Redo", 2, ()), "the lowest correlation of 2 algorithms is 0.85 (Partial-Redo)", "missed"),
         (Ranks(float("nan"), "Partial-Redo", 1, ()), "the correlation of Partial-Redo is not estimable", "missed"),
         (Ranks(None, "", 0, ("Fork",)), "no algorithm has a real overhead that is known to change 2-fold", "not valid"),
@@ -110,7 +110,7 @@ def test_the_published_ratio_of_real_to_model_is_upheld_or_contradicted(tmp_path
         points = results.points.assign(model=1 / times)
         claim = next(one for one in state(replace(results, points=points)).claims if one.id == "store.paper_model")
         assert (claim.verdict, claim.study) == (verdict, becomes)
-        assert claim.evidence == f"at most {times:g} times what the model says"
+        assert claim.evidence == f"the largest real overhead is {times:g} times the model's"
 
 
 def test_lives_that_differ_much_decide_nothing(tmp_path: Path) -> None:

@@ -19,14 +19,14 @@ import (
 	"tickdisk/players/internal/trace"
 )
 
-// Exit codes. A run in which actions failed still ends with 0: the records say so.
+// Exit codes. A run in which actions failed also ends with 0, because the records say which actions failed.
 const (
-	exitFailure  = 1 // the records or the status could not be written
-	exitUsage    = 2 // the command line or the trace is wrong; nothing was sent
-	exitNoPlayer = 3 // not one player could join
+	exitFailure  = 1 // The records or the status could not be written.
+	exitUsage    = 2 // The command line or the trace is wrong, and nothing was sent.
+	exitNoPlayer = 3 // No player could join.
 )
 
-const mostProcessors = 2 // the clients live beside other things and need little
+const mostProcessors = 2 // The clients share the machine with other programs, and need little.
 
 type options struct {
 	config   luanti.Config
@@ -55,7 +55,7 @@ func run(arguments []string) int {
 		return complain(err, exitFailure)
 	}
 	runtime.GOMAXPROCS(min(mostProcessors, runtime.GOMAXPROCS(0)))
-	debug.SetGCPercent(400) // the heap is small; collecting it seldom keeps the schedule
+	debug.SetGCPercent(400) // The heap is small. Rare collections disturb the schedule less.
 	interrupted, release := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer release()
 
@@ -87,14 +87,14 @@ func parse(arguments []string) (options, error) {
 	flags := flag.NewFlagSet("tickdisk-players luanti", flag.ContinueOnError)
 	flags.StringVar(&chosen.config.Address, "address", "", "`HOST:PORT` of the server")
 	flags.StringVar(&chosen.trace, "trace", "", "player trace, JSON lines")
-	flags.Int64Var(&chosen.config.StartNS, "start-ns", 0, "CLOCK_MONOTONIC of the trace's zero, in ns")
+	flags.Int64Var(&chosen.config.StartNS, "start-ns", 0, "CLOCK_MONOTONIC at the trace's zero, in ns")
 	flags.StringVar(&chosen.actions, "actions", "", "where to write a record for every line of the trace")
 	flags.StringVar(&chosen.status, "status", "", "where to write the status of the clients")
-	flags.IntVar(&chosen.config.Radius.Horizontal, "radius-blocks", 1, "join and teleport wait for the map blocks this near")
-	flags.IntVar(&vertical, "radius-vertical-blocks", -1, "the same, up and down (-1: as radius-blocks)")
+	flags.IntVar(&chosen.config.Radius.Horizontal, "radius-blocks", 1, "joins and teleports wait for the map blocks within this distance")
+	flags.IntVar(&vertical, "radius-vertical-blocks", -1, "the same distance, up and down (-1 means as radius-blocks)")
 	flags.IntVar(&chosen.config.RangeBlocks, "wanted-range-blocks", 1, "how far players ask the server for terrain; it sends one block more")
-	flags.Float64Var(&timeoutS, "timeout-s", 20, "an action that takes longer has timed out")
-	flags.Float64Var(&chosen.maxLagMS, "max-lag-ms", 20, "above this p99 of their own schedule's lag the clients were short of CPU")
+	flags.Float64Var(&timeoutS, "timeout-s", 20, "an action that takes longer than this has timed out")
+	flags.Float64Var(&chosen.maxLagMS, "max-lag-ms", 20, "if the p99 lag behind their own schedule is higher, the clients were short of CPU")
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return options{}, err
 	}
@@ -109,7 +109,7 @@ func parse(arguments []string) (options, error) {
 		}
 	}
 	if chosen.config.StartNS <= 0 || timeoutS <= 0 || chosen.maxLagMS <= 0 {
-		return options{}, errors.New("--start-ns, --timeout-s and --max-lag-ms must be there and positive")
+		return options{}, errors.New("--start-ns, --timeout-s and --max-lag-ms must be given and positive")
 	}
 	chosen.config.Radius.Vertical = vertical
 	if vertical == -1 {

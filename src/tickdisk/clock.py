@@ -1,7 +1,7 @@
-"""The kernel's clocks, sampled together, so that every producer's time stamps become CLOCK_MONOTONIC nanoseconds.
+"""Samples of the kernel's clocks, with which the time stamps of all programs become nanoseconds of CLOCK_MONOTONIC.
 
-CLOCK_MONOTONIC is slewed and CLOCK_MONOTONIC_RAW is not, so their difference drifts (by more than a server step within hours),
-and CLOCK_REALTIME jumps. Luanti stamps MONOTONIC_RAW, strace stamps REALTIME.
+Luanti takes its time stamps from CLOCK_MONOTONIC_RAW and strace takes them from CLOCK_REALTIME. CLOCK_MONOTONIC is slewed and
+CLOCK_MONOTONIC_RAW is not, so their difference drifts by more than a server step within hours. CLOCK_REALTIME jumps.
 """
 
 import threading
@@ -20,10 +20,15 @@ _ATTEMPTS = 9
 
 
 def sample() -> dict[str, int]:
-    """Returns one simultaneous reading of the three clocks in ns, and its uncertainty.
+    """Reads the three clocks at nearly the same time.
 
-    MONOTONIC is read before and after the two others; of several attempts the one with the narrowest bracket is kept, and half
-    its width is the uncertainty.
+    CLOCK_MONOTONIC is read before and after the two others. The narrowest bracket of several attempts is kept, its middle is the
+    time of the sample, and half of its width is the uncertainty.
+
+    Returns
+    -------
+    dict
+        `monotonic_ns`, `monotonic_raw_ns`, `realtime_ns` and `uncertainty_ns`, all in ns.
     """
     best: dict[str, int] | None = None
     for _ in range(_ATTEMPTS):
@@ -44,7 +49,13 @@ def sample() -> dict[str, int]:
 
 
 class Sampler:
-    """Samples the clocks when entered, when left, and every `period_s` between; `table()` gives the samples."""
+    """A context manager that samples the clocks when it is entered, when it is left, and periodically in between.
+
+    Parameters
+    ----------
+    period_s
+        Time between two samples in s.
+    """
 
     def __init__(self, period_s: float = 10.0) -> None:
         self._period_s = period_s
@@ -63,7 +74,7 @@ class Sampler:
         self._samples.append(sample())
 
     def table(self) -> pd.DataFrame:
-        """Returns the samples so far: monotonic_ns, monotonic_raw_ns, realtime_ns, uncertainty_ns."""
+        """Returns the samples so far as a table with the columns monotonic_ns, monotonic_raw_ns, realtime_ns, uncertainty_ns."""
         return pd.DataFrame(self._samples)
 
     def _watch(self) -> None:
@@ -72,9 +83,29 @@ class Sampler:
 
 
 def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -> Nanoseconds:
-    """Returns `times_ns`, read from `clock`, as CLOCK_MONOTONIC ns, by linear interpolation between the samples.
+    """Converts times of a clock to times of CLOCK_MONOTONIC.
 
-    Before the first and after the last sample the nearest offset holds. TickdiskError when there is no sample.
+    The offset between the two clocks is interpolated linearly between the samples. Before the first sample and after the last,
+    the offset of the nearest sample holds.
+
+    Parameters
+    ----------
+    times_ns
+        Times of the clock in ns, shape (n,).
+    clock
+        Name of the clock that the times were read from. Times of `monotonic` are returned unchanged.
+    samples
+        Samples of the clocks, as `Sampler.table` returns them.
+
+    Returns
+    -------
+    Nanoseconds
+        Times of CLOCK_MONOTONIC in ns, shape (n,).
+
+    Raises
+    ------
+    TickdiskError
+        If a conversion is needed and there is no sample.
     """
     times = np.asarray(times_ns, dtype=np.int64)
     if clock == "monotonic":
@@ -86,7 +117,8 @@ def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -
     at = samples[f"{clock}_ns"].to_numpy(np.int64)
     order = np.argsort(at)
     offset = (samples["monotonic_ns"].to_numpy(np.int64) - at)[order]
-    # Offsets are interpolated, not times: a double carries offsets of this size exactly, but not times since the epoch.
+    # The offsets are interpolated and not the times, because a double represents differences between offsets exactly, but not
+    # times in ns since 1970.
     base = int(offset[0])
     shift = np.interp(
         (times - at[order][0]).astype(float), (at[order] - at[order][0]).astype(float), (offset - base).astype(float)

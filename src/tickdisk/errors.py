@@ -1,18 +1,31 @@
-"""The one exception that a user is meant to read."""
+"""The exception whose message a user is meant to read, and a way to end a program with that message and nothing else."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class TickdiskError(Exception):
-    """A failure that its reader can act on: one sentence with what is wrong, where (file, line, key) and what to do."""
+    """A failure that its reader can act on.
+
+    The message is one sentence that says what is wrong, where it is (the file, line or key), and what to do.
+    """
 
 
 @contextmanager
-def in_one_sentence() -> Iterator[None]:
-    """Ends the process with the sentence of a `TickdiskError` that is raised inside, and with nothing else.
+def exit_with_message() -> Iterator[None]:
+    """Ends the process if a `TickdiskError` is raised in the block, and prints only the message of the error.
 
-    The Snakefile uses it, because snakemake prints a traceback with every exception.
+    The Snakefile uses this function, because snakemake prints a traceback with every exception.
+
+    Yields
+    ------
+    None
+        The block has no value.
+
+    Raises
+    ------
+    SystemExit
+        If the block raises a `TickdiskError`.
     """
     try:
         yield

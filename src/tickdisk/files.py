@@ -1,4 +1,7 @@
-"""Files that appear under their final name only when they are whole."""
+"""Functions that write a file so that it appears under its final name only when it is whole, and that read and write JSON.
+
+If a process is killed while it writes, the final name still has the old file or none.
+"""
 
 import json
 import os
@@ -12,9 +15,25 @@ from tickdisk.errors import TickdiskError
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on success it is renamed to `path`, on any exception it is removed.
+    """Yields a temporary path to write a file to, which becomes the file at `path` if the block succeeds.
 
-    The file is flushed to storage before the rename, so that a crash leaves the old file or the new one.
+    If the block raises an exception, the temporary file is removed. The file is flushed to storage before it is renamed, so that
+    a crash leaves the old file or the new one.
+
+    Parameters
+    ----------
+    path
+        Final name of the file. Missing folders are made.
+
+    Yields
+    ------
+    Path
+        A temporary path in the folder of `path`. The block has to write the file there.
+
+    Raises
+    ------
+    TickdiskError
+        If the operating system refuses to write, for example because storage is full.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -30,18 +49,55 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes `text` to `path`, whole or not at all."""
+    """Writes a text file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    text
+        Content of the file, which is encoded in UTF-8.
+    """
     with whole(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes `value` as indented JSON with sorted keys, whole or not at all; NaN and infinities are errors."""
+    """Writes a value as indented JSON with sorted keys, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    value
+        Any value that JSON can hold.
+
+    Raises
+    ------
+    ValueError
+        If the value contains NaN or an infinite number.
+    """
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:
-    """Returns the JSON value in `path`; TickdiskError names the file and the line that does not parse."""
+    """Reads a JSON file.
+
+    Parameters
+    ----------
+    path
+        File to read, in UTF-8.
+
+    Returns
+    -------
+    Any
+        The value in the file.
+
+    Raises
+    ------
+    TickdiskError
+        If there is no such file, or if it is not JSON. The message then names the line.
+    """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -1,4 +1,8 @@
-"""What the machine is, and how loaded it was: a run on a machine that was busy with something else must be seen as such."""
+"""A description of the machine, a meter of its load, and the division of its cores during a live run.
+
+The load is recorded with every run, so that a run on a machine that was busy with something else can be recognised. It consists
+of time that the hypervisor stole, pressure (time in which tasks waited), and the processor time of processes and other programs.
+"""
 
 import os
 import platform
@@ -11,11 +15,17 @@ from tickdisk.process import OWNER_VARIABLE
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _KTHREADD = 2
-"""The kernel's threads are children of this process, which a pid namespace of its own does not show."""
+"""Pid of the process whose children are the kernel's threads. It cannot be seen from within another pid namespace."""
 
 
 def facts() -> dict[str, object]:
-    """Returns processor model, cores, memory in bytes, kernel and Python version."""
+    """Describes this machine for the record of a result.
+
+    Returns
+    -------
+    dict
+        `processor` (model), `cores` (number that this process may use), `memory_bytes`, `kernel` and `python` (versions).
+    """
     model = next(
         (
             line.split(":", 1)[1].strip()
@@ -34,7 +44,13 @@ def facts() -> dict[str, object]:
 
 
 def machine() -> dict[str, str | int]:
-    """Returns what tells machines apart whose results must not be mixed: processor model, cores, whole GiB of memory, kernel."""
+    """Describes this machine by the properties that distinguish machines whose results must not be mixed.
+
+    Returns
+    -------
+    dict
+        `processor` (model), `cores` (number that this process may use), `memory_gib` (rounded) and `kernel` (version).
+    """
     found = facts()
     memory_gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30))
     cores = len(os.sched_getaffinity(0))
@@ -43,20 +59,24 @@ def machine() -> dict[str, str | int]:
 
 @dataclass(frozen=True)
 class Load:
-    """How loaded the machine was in an interval, as shares of wall time."""
+    """The load of the machine in an interval. CPU times are shares of all cores' time, and pressures are shares of wall time."""
 
     seconds: float
+    """Length of the interval in s."""
     steal_share: float
-    """CPU time that the hypervisor gave to somebody else, of all cores' time (/proc/stat)."""
+    """Share of all cores' time that the hypervisor gave to other guests (/proc/stat)."""
     busy_share: float
+    """Share of all cores' time in which the cores were neither idle nor stolen."""
     pressure_cpu_share: float
-    """Time in which some task waited for a core (/proc/pressure/cpu, some)."""
+    """Share of the interval in which some task waited for a core (/proc/pressure/cpu, some)."""
     pressure_io_share: float
+    """Share of the interval in which some task waited for storage."""
     pressure_memory_share: float
+    """Share of the interval in which some task waited for memory."""
     other_programs_share: float | None = None
-    """CPU time of programs that are not the testbed's, of all cores' time: user, nice and system time without what this process,
-    the workflow that started it, and all their descendants used, and without the kernel's threads. Steal and interrupts are not
-    part of it. None where it was not asked for, and where the kernel's threads cannot be seen."""
+    """Share of all cores' time that programs outside the testbed used. This is user, nice and system time without the time of
+    this process, of the workflow that started it, of all their descendants, and of the kernel's threads. Stolen time and the time
+    of interrupts are not part of it. None if it was not asked for, or if the kernel's threads cannot be seen."""
 
     def as_dict(self) -> dict[str, float | None]:
         """Returns the fields by name."""
@@ -64,7 +84,7 @@ class Load:
 
 
 def _cpu() -> tuple[int, int, int, int]:
-    """Clock ticks of all cores since boot: in total, idle, stolen, and in programs and the kernel's threads."""
+    """Returns clock ticks of all cores since boot: in total, idle, stolen, and in programs and the kernel's threads."""
     fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     idle, steal = fields[3] + fields[4], fields[7]
     return sum(fields[:8]), idle, steal, sum(fields[:3])
@@ -72,13 +92,15 @@ def _cpu() -> tuple[int, int, int, int]:
 
 @dataclass(frozen=True)
 class _Process:
-    """A line of /proc/PID/stat. Times are clock ticks; `waited` is that of children that have ended and were waited for."""
+    """The line in /proc/PID/stat of one process. All times are in clock ticks."""
 
     pid: int
     parent: int
     started: int
     own: int
+    """CPU time of the process itself."""
     waited: int
+    """CPU time of children that have ended and that the process has waited for."""
 
 
 def _process(pid: int) -> _Process | None:
@@ -92,14 +114,17 @@ def _process(pid: int) -> _Process | None:
 
 @dataclass(frozen=True)
 class _Programs:
-    """The clock ticks used so far by the testbed's processes together, and by each of the kernel's threads."""
+    """The clock ticks that the testbed's processes together, and each of the kernel's threads, have used so far."""
 
     testbed: int
     kernel: Mapping[tuple[int, int], int] | None
-    """By pid and start; None where they cannot be seen."""
+    """Clock ticks of each of the kernel's threads by pid and start time. None if the threads cannot be seen."""
 
     def since(self, before: "_Programs") -> int | None:
-        """Returns the ticks that both used since `before`; what a thread of the kernel that has ended used is not known."""
+        """Returns the clock ticks that the testbed and the kernel's threads used since `before`.
+
+        The time of a kernel thread that has ended meanwhile is not known and is left out.
+        """
         if self.kernel is None or before.kernel is None:
             return None
         kernel = sum(used - before.kernel.get(thread, 0) for thread, used in self.kernel.items())
@@ -107,7 +132,11 @@ class _Programs:
 
 
 def _programs() -> _Programs:
-    """The sum over a tree of processes does not change when one ends, because its parent waits for it and takes its time over."""
+    """Returns the clock ticks of the testbed and of the kernel's threads.
+
+    The sum over a tree of processes does not change when a process ends, because its parent waits for it and its time is then
+    added to the parent's.
+    """
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
     processes = [process for pid in pids if (process := _process(pid)) is not None]
     children: dict[int, list[_Process]] = {}
@@ -126,7 +155,13 @@ def _programs() -> _Programs:
 
 
 def shows_kernel_threads() -> bool:
-    """Returns whether the kernel's threads can be seen; a pid namespace of its own hides them."""
+    """Tells whether this process can see the kernel's threads, which a pid namespace hides.
+
+    Returns
+    -------
+    bool
+        Whether process 2 is kthreadd, the parent of the kernel's threads.
+    """
     try:
         return Path(f"/proc/{_KTHREADD}/comm").read_text().strip() == "kthreadd"
     except (FileNotFoundError, ProcessLookupError):
@@ -134,12 +169,18 @@ def shows_kernel_threads() -> bool:
 
 
 def keeps_pressure() -> bool:
-    """Returns whether the kernel keeps pressure accounts; where it does not pressures are recorded as 0."""
+    """Tells whether the kernel keeps pressure accounts. If it does not, pressures are recorded as 0.
+
+    Returns
+    -------
+    bool
+        Whether there is /proc/pressure/cpu.
+    """
     return Path("/proc/pressure/cpu").exists()
 
 
 def _pressure(kind: str) -> int:
-    """Microseconds in which some task waited, 0 where the kernel keeps no pressure accounts."""
+    """Returns the microseconds since boot in which some task waited, or 0 if the kernel keeps no pressure accounts."""
     path = Path("/proc/pressure") / kind
     try:
         return int(path.read_text().split("\n", 1)[0].rsplit("total=", 1)[1])
@@ -148,10 +189,14 @@ def _pressure(kind: str) -> int:
 
 
 class LoadMeter:
-    """Measures the machine's load from its creation to `read()`.
+    """A meter of the machine's load from the creation of the meter to the call of `read`.
 
-    With `programs` it also tells what programs that are not the testbed's used: it reads /proc/PID/stat of all processes then, at
-    the beginning and at the end. One of our processes whose parent ends meanwhile becomes a child of init, and seems another's.
+    Parameters
+    ----------
+    programs
+        Whether to measure also the CPU time of programs outside the testbed. /proc/PID/stat of all processes is then read at the
+        beginning and at the end. A process of the testbed whose parent ends meanwhile becomes a child of init, and its time is
+        then counted as that of another program.
     """
 
     def __init__(self, *, programs: bool = False) -> None:
@@ -160,7 +205,7 @@ class LoadMeter:
         self._pressure = {kind: _pressure(kind) for kind in ("cpu", "io", "memory")}
 
     def read(self) -> Load:
-        """Returns the load since the meter was made."""
+        """Returns the load since the meter was made. The meter can be read again."""
         seconds = time.monotonic() - self._at
         total, idle, steal, programs = (now - before for now, before in zip(_cpu(), self._cpu, strict=True))
         total = max(total, 1)
@@ -172,7 +217,18 @@ class LoadMeter:
 
 
 def cpu_ns(pid: int) -> int | None:
-    """Returns the CPU time that a process and its threads have used, user and system, in ns; None when it is gone."""
+    """Reads the user and system CPU time of a process with all its threads.
+
+    Parameters
+    ----------
+    pid
+        Process to read.
+
+    Returns
+    -------
+    int or None
+        CPU time in ns since the start of the process, in whole clock ticks. None if the process is gone.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -181,7 +237,20 @@ def cpu_ns(pid: int) -> int | None:
 
 
 def thread_cpu_ns(pid: int, name: str) -> int | None:
-    """Returns the CPU time in ns of the threads of a process that are called `name` (schedstat); None when it is gone."""
+    """Reads the CPU time of the threads of a process that have a given name (schedstat).
+
+    Parameters
+    ----------
+    pid
+        Process to read.
+    name
+        Name of the threads.
+
+    Returns
+    -------
+    int or None
+        CPU time in ns of these threads together. None if the process is gone or has no thread of this name.
+    """
     used = None
     for task in Path(f"/proc/{pid}/task").glob("*"):
         try:
@@ -194,14 +263,22 @@ def thread_cpu_ns(pid: int, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class Cores:
-    """Which cores belong to whom during a live run."""
+    """The division of the cores during a live run."""
 
     server: tuple[int, ...]
+    """Cores of the game server."""
     others: tuple[int, ...]
+    """Cores of the clients, the emulator and the probes."""
 
 
 def split_cores() -> Cores:
-    """Returns half of the cores for the server and half for clients, emulator and probes, so that neither starves the other."""
+    """Divides the cores that this process may use between the server and all other programs, so that neither starves the other.
+
+    Returns
+    -------
+    Cores
+        The first half of the cores for the server and the rest for the others. A single core is given to both.
+    """
     cores = sorted(os.sched_getaffinity(0))
     half = max(1, len(cores) // 2)
     return Cores(tuple(cores[:half]), tuple(cores[half:]) or tuple(cores))

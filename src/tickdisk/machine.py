@@ -1,4 +1,8 @@
-"""What a machine has; everything is looked up below one root, so that a test can describe a machine in a folder."""
+"""Questions about what a machine has: devices, tools, kernel modules and the permission to use them.
+
+`doctor` and the backends of emulated devices ask them. All paths lie below one root folder, so that a test can describe a machine
+in a folder.
+"""
 
 import os
 import re
@@ -7,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _SYSTEM_FOLDERS = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin", "usr/games")
-"""Also those that are often not on PATH: mkfs and losetup are in sbin, Debian's game servers in games."""
+"""The system's folders of programs. Often sbin (mkfs, losetup) and games (Debian's game servers) are not on PATH."""
 _ANSWER_S = 10.0
+"""Time in s after which a tool that does not print its version is given up."""
 
 
 def _tool_folders() -> tuple[Path, ...]:
-    """Returns where tools are looked for: the toolchains that set-up found, PATH, rustup's folder, the system's."""
+    """Returns the folders of tools: the toolchains that the set-up found, PATH, rustup's folder and the system's folders."""
     chosen = Path("build/path")
     words = [*(chosen.read_text(encoding="utf-8").strip().split(":") if chosen.exists() else ()), *os.get_exec_path()]
     return tuple(
@@ -32,16 +37,16 @@ def _user() -> int:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine that is looked at: this one, unless told otherwise."""
+    """The machine that is examined. By default, it is the machine on which the process runs."""
 
     root: Path = Path("/")
-    """Where /dev, /proc, /sys and /usr are."""
+    """Folder that contains /dev, /proc, /sys and /usr of the machine."""
     project: Path = Path()
-    """The project's folder."""
+    """Folder of the project."""
     user: int = field(default_factory=_user)
-    """Effective user id."""
+    """User id that decides what the process may do, as geteuid(2) returns it."""
     folders: tuple[Path, ...] = field(default_factory=_tool_folders)
-    """Folders that tools are looked for in, in this order."""
+    """Folders that are searched for tools, in this order."""
 
     def has(self, path: str) -> bool:
         """Returns whether `path`, relative to the root, exists."""
@@ -52,18 +57,42 @@ class Machine:
         return os.access(self.root / path, os.R_OK | os.W_OK)
 
     def lines(self, path: str) -> list[str]:
-        """Returns the lines of the file at `path`, relative to the root; none when it cannot be read."""
+        """Returns the lines of the file at `path`, relative to the root, or an empty list if the file cannot be read."""
         try:
             return (self.root / path).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []
 
     def tool(self, *names: str) -> Path | None:
-        """Returns the first executable that has one of the names."""
+        """Finds a tool.
+
+        Parameters
+        ----------
+        *names
+            Names under which the tool may be installed, the preferred name first.
+
+        Returns
+        -------
+        Path or None
+            The executable with the first of the names that any of the folders has. None if there is none.
+        """
         return next((folder / name for name in names for folder in self.folders if os.access(folder / name, os.X_OK)), None)
 
     def version(self, tool: Path, argument: str = "--version") -> str:
-        """Returns the first dotted number that a tool prints when asked for its version, `?` when it says none."""
+        """Asks a tool for its version.
+
+        Parameters
+        ----------
+        tool
+            Path of the executable.
+        argument
+            Argument with which the tool prints its version.
+
+        Returns
+        -------
+        str
+            The first number with dots that the tool prints, or `?` if it prints none within 10 s or cannot be run.
+        """
         try:
             said = subprocess.run(  # noqa: S603 - the tool was found by us, the argument is a constant
                 [tool, argument], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_S, check=False
@@ -74,7 +103,18 @@ class Machine:
         return found.group() if found else "?"
 
     def kernel_has(self, module: str) -> bool:
-        """Returns whether the running kernel has a file system or driver, built in, loaded, or as a module that can be loaded."""
+        """Tells whether the running kernel has a module, such as one for a file system or for a kind of device.
+
+        Parameters
+        ----------
+        module
+            Name of the module.
+
+        Returns
+        -------
+        bool
+            Whether the module is built in, is loaded or can be loaded.
+        """
         loaded = any(line.split()[-1:] == [module] for line in self.lines("proc/filesystems")) or self.has(f"sys/module/{module}")
         folder = f"lib/modules/{os.uname().release}"
         return loaded or any(

@@ -1,4 +1,7 @@
-"""Folders in memory, for what must never touch a disk; one that a killed process left is removed by the next."""
+"""Folders in memory (tmpfs) for files that must never touch a disk.
+
+If a process is killed and leaves its folder behind, the next process that makes such a folder removes it.
+"""
 
 import fcntl
 import os
@@ -15,10 +18,15 @@ _LOCK = ".lock"
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Yields a new folder on tmpfs and removes it at the end.
+    """Makes a folder on tmpfs for the time of the block, and removes it at the end.
 
-    Its owner holds a lock in it, which the kernel releases when the owner dies, in whatever process namespace that was: folders
-    whose lock is free are left over, and are removed first.
+    The process that owns the folder holds a lock on a file in it. The kernel releases the lock when the process dies, whichever
+    pid namespace it is in. Folders with a free lock were therefore left by dead processes, and they are removed first.
+
+    Yields
+    ------
+    Path
+        The new folder.
     """
     for left in MEMORY.glob(f"{_PREFIX}*/{_LOCK}"):
         _remove_if_left(left)
@@ -33,8 +41,8 @@ def folder() -> Iterator[Path]:
 def _new() -> tuple[Path, int]:
     """Returns a new folder and the descriptor that holds its lock.
 
-    Another process may take the folder for one that was left, between the making of the lock's file and the lock. It has removed
-    the folder then when we get the lock, and there is another one.
+    Between the creation of the lock's file and the lock, another process may take the folder for one that was left behind. The
+    folder is then gone by the time that this process gets the lock, and another folder is made.
     """
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=MEMORY))

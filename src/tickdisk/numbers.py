@@ -1,47 +1,65 @@
-"""Numbers as people read them: one way to write a value, an interval, a share and a p value, wherever they stand."""
+"""Functions that write numbers for people: a value, an interval, a share and a p value.
+
+All documents, figures and messages use them, so that a number is written in the same way everywhere.
+"""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import isfinite
 
 NOT_ESTIMABLE = "not estimable"
 _DIGITS = 3
-"""Significant digits; digits before the point are never cut."""
+"""Number of significant digits. Digits before the point are never cut."""
 _TINY = Decimal("1e-6")
-"""A smaller number is written with a power of ten."""
+"""Limit below which a number is written with a power of ten."""
 _LEAST_P = 0.001
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None, *, trailing_zeros: bool = False) -> str:
-    """Returns a value with three significant digits, or all digits before the point, and commas between thousands.
+    """Writes a value with three significant digits, or with all digits before the point, and with commas between thousands.
 
     Parameters
     ----------
     value
-        None and NaN are "not estimable"; an infinite value is written as such.
+        The value. None and NaN are written as "not estimable", and an infinite value as ∞.
     trailing_zeros
-        Whether 2.5 is written 2.50, as beside the ends of its interval.
+        Whether 2.5 is written 2.50, as it is beside the ends of its interval.
+
+    Returns
+    -------
+    str
+        The value as text.
 
     Examples
     --------
     >>> number(999.6), number(2.5), number(2.5, trailing_zeros=True), number(0.000012345), number(12345678)
     ('1,000', '2.5', '2.50', '0.0000123', '12,345,678')
-
     """
     return _written(value, ROUND_HALF_EVEN, trailing_zeros=trailing_zeros)
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Returns an interval in brackets; its ends are rounded outwards, so that it never looks narrower than it is.
+    """Writes an interval in brackets.
 
-    Two ends that are None or NaN are not estimable; one such end lies beyond all that was tried, as an infinite one does. An
-    interval within another one stays within it when both are written.
+    The ends are rounded outwards, so that the interval never looks narrower than it is. An interval that lies within another
+    interval still lies within it when both are written.
+
+    Parameters
+    ----------
+    low
+        Lower end. None, NaN and infinity mean that the end lies beyond all values that were tried.
+    high
+        Upper end, in the same way.
+
+    Returns
+    -------
+    str
+        The interval as text, or "not estimable" if both ends are None or NaN.
 
     Examples
     --------
     >>> interval(0.91549, 1.09151), interval(2, None)
-    ('[0.915, 1.10]', '[2.00, ∞]')
-
+    ('[0.915, 1.10]', '[2, ∞]')
     """
     if _unknown(low) and _unknown(high):
         return NOT_ESTIMABLE
@@ -51,13 +69,26 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """Returns a value and its interval; only the value where both ends are None or NaN, as nothing is known of them.
+    """Writes a value and its interval.
+
+    Parameters
+    ----------
+    value
+        The value. If it is None or NaN, only "not estimable" is written.
+    low
+        Lower end of the interval, as in `interval`.
+    high
+        Upper end of the interval, as in `interval`.
+
+    Returns
+    -------
+    str
+        The value and its interval as text. If both ends are None or NaN, nothing is known of them and the value stands alone.
 
     Examples
     --------
     >>> with_interval(1.0, 0.9154, 1.0916), with_interval(7.25, None, None)
     ('1.00 [0.915, 1.10]', '7.25')
-
     """
     if value is None or value != value or (_unknown(low) and _unknown(high)):  # noqa: PLR0124 - NaN
         return number(value)
@@ -65,25 +96,45 @@ def with_interval(value: float | None, low: float | None, high: float | None) ->
 
 
 def percent(share: float | None) -> str:
-    """Returns a share as a percentage.
+    """Writes a share as a percentage.
+
+    Parameters
+    ----------
+    share
+        The share, of which 1 is the whole.
+
+    Returns
+    -------
+    str
+        The percentage as text, or "not estimable" if the share is None, NaN or infinite.
 
     Examples
     --------
     >>> percent(0.2), percent(0.12345)
     ('20 %', '12.3 %')
-
     """
     return NOT_ESTIMABLE if share is None or not isfinite(share) else f"{number(100 * share)} %"
 
 
 def p_value(p: float) -> str:
-    """Returns a p value with its relation; few lives cannot tell p values below 0.001 apart, so none is written.
+    """Writes a p value with its relation.
+
+    A few server lives cannot distinguish p values below 0.001, so no smaller value is written.
+
+    Parameters
+    ----------
+    p
+        The p value, between 0 and 1.
+
+    Returns
+    -------
+    str
+        The p value as text.
 
     Examples
     --------
     >>> p_value(0.0312), p_value(8e-9)
     ('p = 0.031', 'p < 0.001')
-
     """
     return f"p < {_LEAST_P:g}" if p < _LEAST_P else f"p = {p:.2g}"
 
@@ -99,7 +150,7 @@ def _written(value: float | None, rounding: str, *, trailing_zeros: bool) -> str
         return "∞" if value > 0 else "-∞"
     if isinstance(value, int):
         return f"{value:,}"
-    # Twelve digits, so that the noise of binary fractions is not rounded outwards.
+    # The value is first rounded to twelve digits, so that the error of a binary fraction is not rounded outwards.
     rounded = _rounded(Decimal(f"{value:.12g}"), rounding)
     if 0 < abs(rounded) < _TINY:
         exponent = rounded.adjusted()
@@ -109,7 +160,10 @@ def _written(value: float | None, rounding: str, *, trailing_zeros: bool) -> str
 
 
 def _rounded(exact: Decimal, rounding: str) -> Decimal:
-    """Rounds to three significant digits; a second time where the first rounding made one digit more (0.9996 to 1.00)."""
+    """Rounds to three significant digits.
+
+    It rounds a second time, because the first rounding may have added a digit (0.9996 becomes 1.000 and then 1.00).
+    """
     for _ in range(2):
         exact = exact.quantize(Decimal(1).scaleb(min(0, exact.adjusted() - _DIGITS + 1)) if exact else Decimal(1), rounding)
     return exact

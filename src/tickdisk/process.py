@@ -1,4 +1,7 @@
-"""Child processes that die with us and leave their command, output and exit code as artefacts."""
+"""Child processes that die with their parent and leave their command, output and exit code as files.
+
+`follow_owner` in turn ends a process when the workflow that started it dies.
+"""
 
 import ctypes
 import os
@@ -17,17 +20,19 @@ from tickdisk.files import write_json
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 OWNER_VARIABLE = "TICKDISK_OWNER_PID"
+"""Name of the environment variable that holds the pid of the workflow, which owns all processes that it starts."""
 
 
 def die_with_parent() -> None:
-    """Lets the kernel kill the calling process when the thread that started it ends; for `preexec_fn`."""
+    """Asks the kernel to kill the calling process when the thread that started it ends. It is meant for `preexec_fn` of Popen."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 class Child:
-    """A running child process; `logs/NAME.json` records command, pid, times and exit code, `logs/NAME.log` its output.
+    """A child process.
 
-    The kernel kills it when the thread that started it ends (PR_SET_PDEATHSIG): start children from the main thread.
+    The file `logs/NAME.json` records its command, pid, times and exit code, and `logs/NAME.log` has its output. The kernel kills
+    the child when the thread that started it ends (PR_SET_PDEATHSIG), so children have to be started from the main thread.
     """
 
     def __init__(
@@ -41,7 +46,30 @@ class Child:
         policy: int = os.SCHED_OTHER,
         cwd: Path | None = None,
     ) -> None:
-        """Starts it: on some `cores` only, and scheduled by `policy`, where that is allowed."""
+        """Starts the child.
+
+        Parameters
+        ----------
+        name
+            Name of the child, which its files in `logs` have.
+        command
+            Program and arguments. No shell interprets them.
+        logs
+            Folder of the child's files. It is made if it is missing.
+        environment
+            Environment variables of the child. If None, the child inherits those of this process.
+        cores
+            Cores that the child may run on. If None, it may run on all cores of this process.
+        policy
+            Scheduling policy, with its lowest priority. It is left as it is if the user may not change it.
+        cwd
+            Folder in which the child runs. If None, it is the folder of this process.
+
+        Raises
+        ------
+        TickdiskError
+            If the program is not installed.
+        """
         self.name, self.command, self._logs = name, [str(word) for word in command], logs
         logs.mkdir(parents=True, exist_ok=True)
         self.log_path = logs / f"{name}.log"
@@ -72,16 +100,16 @@ class Child:
         self._record(None)
 
     def poll(self) -> int | None:
-        """Returns the exit code, or None while the child runs."""
+        """Returns the exit code, or None if the child is still running."""
         return self._process.poll()
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal to the child if it still runs."""
+        """Sends the signal `number` to the child if it is still running."""
         if self.poll() is None:
             self._process.send_signal(number)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Returns the exit code, or None if the child still runs after `timeout_s`."""
+        """Waits for the child to end. Returns its exit code, or None if it is still running after `timeout_s` seconds."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -90,7 +118,20 @@ class Child:
         return code
 
     def stop(self, timeout_s: float, number: signal.Signals = signal.SIGTERM) -> int | None:
-        """Signals the child, waits, kills it after `timeout_s`; returns its exit code, None if even SIGKILL did not end it."""
+        """Ends the child.
+
+        Parameters
+        ----------
+        timeout_s
+            Time in s that the child has to end after the signal. After that it is killed.
+        number
+            Signal that asks the child to end.
+
+        Returns
+        -------
+        int or None
+            The exit code, or None if the child is still running 10 s after SIGKILL.
+        """
         self.send(number)
         code = self.wait(timeout_s)
         if code is None:
@@ -99,7 +140,7 @@ class Child:
         return code
 
     def tail(self, lines: int = 8) -> str:
-        """Returns the last lines of the child's output, for messages."""
+        """Returns the last `lines` lines of the child's output, which messages quote."""
         return "\n".join(self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
     def _record(self, code: int | None) -> None:
@@ -117,7 +158,27 @@ class Child:
 
 
 def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | None = None) -> str:
-    """Runs a short command and returns its standard output; TickdiskError with its last line of error otherwise."""
+    """Runs a short command and waits for its end.
+
+    Parameters
+    ----------
+    command
+        Program and arguments. No shell interprets them.
+    timeout_s
+        Time in s after which the command is killed.
+    what
+        Description of the command for messages, which begin with it. If None, messages quote the command.
+
+    Returns
+    -------
+    str
+        The standard output of the command.
+
+    Raises
+    ------
+    TickdiskError
+        If the program is not installed, does not end in time, or fails. The message of a failure has its last line of output.
+    """
     words = [str(word) for word in command]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603
@@ -132,9 +193,9 @@ def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | Non
 
 
 def follow_owner() -> None:
-    """Sends this process SIGTERM when the process named in TICKDISK_OWNER_PID dies, even by kill -9.
+    """Arranges that this process gets SIGTERM when the process in TICKDISK_OWNER_PID dies, even by SIGKILL.
 
-    Snakemake starts a shell between itself and us, so the parent's death alone would not tell us that the workflow is gone.
+    Snakemake starts a shell between itself and this process, so the death of the parent does not show that the workflow is gone.
     """
     owner = os.environ.get(OWNER_VARIABLE)
     if owner is None:

@@ -1,4 +1,4 @@
-"""Starts the command line: signals and closed pipes are looked after before anything else is imported."""
+"""The entry point of the command `tickdisk`, which arranges for signals and closed pipes before it imports the command line."""
 
 import os
 import signal
@@ -10,14 +10,17 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:
-    """A signal becomes an exception, so that every `with` on the way out cleans up; a second one must not cut that short."""
+    """Turns a signal into an exception, so that every `with` block cleans up. Further signals are ignored during the clean-up."""
     for other in _ENDING:
         signal.signal(other, signal.SIG_IGN)
     raise SystemExit(128 + number)
 
 
 class _Output:
-    """A stream whose reader may go away: what is written after that is thrown away, and the command does its work to the end."""
+    """An output stream that outlives its reader.
+
+    Text that is written after the reader has closed its end is dropped, and the command still does its work to the end.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -29,17 +32,17 @@ class _Output:
         try:
             return int(self._stream.write(text))
         except BrokenPipeError:
-            self._nobody_reads()
+            self._redirect_to_null()
             return len(text)
 
     def flush(self) -> None:
         try:
             self._stream.flush()
         except BrokenPipeError:
-            self._nobody_reads()
+            self._redirect_to_null()
 
-    def _nobody_reads(self) -> None:
-        """Sends the stream nowhere, and with it the text that is still in the buffer."""
+    def _redirect_to_null(self) -> None:
+        """Redirects the stream, and with it the text that is still in the buffer, to /dev/null."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
@@ -50,6 +53,6 @@ def main() -> None:
     for number in _ENDING:
         signal.signal(number, _end)
     sys.stdout = _Output(sys.stdout)
-    from tickdisk.cli import main as command  # noqa: PLC0415 - it takes a second, in which Ctrl-C may come
+    from tickdisk.cli import main as command  # noqa: PLC0415 - the import takes a second, in which the user may press Ctrl-C
 
     command()

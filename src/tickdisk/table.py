@@ -1,4 +1,7 @@
-"""The Parquet tables that pass between steps: one schema each, checked on write and on read."""
+"""The Parquet tables that one step writes and another reads, with the functions that write and read them.
+
+Each table has a name and a schema. A file is checked against its schema when it is written and when it is read.
+"""
 
 from pathlib import Path
 
@@ -13,7 +16,7 @@ SCHEMA_VERSION = 1
 
 
 def _schema(**columns: str) -> pa.Schema:
-    """A trailing ? makes a column nullable; `word` is a short string from a small set."""
+    """Returns a schema from kinds of columns. `word` is a short string from a small set. A trailing ? makes a column nullable."""
     kinds = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "word": pa.string()}
     return pa.schema([pa.field(name, kinds[kind.rstrip("?")], nullable=kind.endswith("?")) for name, kind in columns.items()])
 
@@ -71,7 +74,22 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 
 def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
-    """Writes the table `name` to `path` as Parquet (zstd), whole or not at all; TickdiskError names what does not fit."""
+    """Writes a table as a Parquet file that is compressed with zstd, whole or not at all.
+
+    Parameters
+    ----------
+    name
+        Name of the table, a key of `SCHEMAS`.
+    path
+        File to write.
+    table
+        The rows. Columns that the schema does not have are left out.
+
+    Raises
+    ------
+    TickdiskError
+        If a column is missing or has a type that does not fit the schema.
+    """
     schema = SCHEMAS[name]
     try:
         if isinstance(table, pd.DataFrame):
@@ -88,7 +106,25 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
 
 
 def read(name: str, path: Path) -> pd.DataFrame:
-    """Returns the table `name` from `path`; nullable integers come as Int64. TickdiskError for another table or version."""
+    """Reads a table from a Parquet file.
+
+    Parameters
+    ----------
+    name
+        Name of the table, a key of `SCHEMAS`.
+    path
+        File to read.
+
+    Returns
+    -------
+    pd.DataFrame
+        The rows. Integer columns have the type int64, or Int64 if they are nullable.
+
+    Raises
+    ------
+    TickdiskError
+        If there is no such file, or if it is no Parquet file or holds another table or version.
+    """
     try:
         arrow = pq.read_table(path)
     except FileNotFoundError as error:

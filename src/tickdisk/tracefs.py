@@ -1,4 +1,7 @@
-"""The kernel's list of tracepoints, for a command that sees it even where nobody has mounted it."""
+"""Access to the kernel's list of tracepoints in tracefs, also on machines where nobody has mounted it.
+
+The file system is then mounted only for the command that reads the list.
+"""
 
 import re
 from dataclasses import dataclass
@@ -8,8 +11,8 @@ from pathlib import Path
 from tickdisk.errors import TickdiskError
 from tickdisk.process import run
 
-# Mounted where only the command and its children see it. Of the mounts only /sys is made private: in a chroot the root is none,
-# and cannot be.
+# tracefs is mounted so that only the command and its children see it. Only the mount of /sys is made private. The root cannot
+# always be made private, because in a chroot the root is not a mount.
 _PRIVATE = ("unshare", "--mount", "--propagation", "unchanged", "sh", "-ec")
 _MOUNT = "[ -e /sys/kernel/tracing/events ] || { mount --make-private /sys && mount -t tracefs tickdisk /sys/kernel/tracing; }; "
 _LIMIT_S = 5.0
@@ -18,25 +21,54 @@ _FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d*\])?;\s*offset:(\d+);\s*size:(\d+
 
 @dataclass(frozen=True)
 class Tracepoint:
-    """What the kernel says of one."""
+    """The kernel's description of a tracepoint."""
 
     number: int
-    """Which perf_event_open(2) knows it by."""
+    """Number by which perf_event_open(2) knows the tracepoint."""
     fields: dict[str, tuple[int, int]]
-    """Of its record: offset and size in bytes."""
+    """Offset and size in bytes of each field of the tracepoint's record, by the name of the field."""
 
 
 def with_tracefs(script: str, *arguments: str | Path) -> list[str | Path]:
-    """Returns a command that runs a shell script where `/sys/kernel/tracing` is mounted; it needs root."""
+    """Makes a command that runs a shell script while tracefs is mounted at `/sys/kernel/tracing`. The command needs root.
+
+    Parameters
+    ----------
+    script
+        Shell script.
+    *arguments
+        Arguments of the script, which are `$1`, `$2` and so on in it.
+
+    Returns
+    -------
+    list of str or Path
+        The program and its arguments.
+    """
     return [*_PRIVATE, f"{_MOUNT}{script}", "sh", *arguments]
 
 
 @cache
 def tracepoint(name: str) -> Tracepoint:
-    """Returns a tracepoint, e.g. of `block/block_rq_issue`; TickdiskError when this kernel, or this user, has none."""
+    """Reads the kernel's description of a tracepoint. It is read once and then kept.
+
+    Parameters
+    ----------
+    name
+        Name of the tracepoint with its group, such as `block/block_rq_issue`.
+
+    Returns
+    -------
+    Tracepoint
+        The number and the fields of the tracepoint.
+
+    Raises
+    ------
+    TickdiskError
+        If the kernel has no such tracepoint, or if this user may not read its description.
+    """
     script = 'cd "/sys/kernel/tracing/events/$1"; cat id format'
     text = run(with_tracefs(script, name), timeout_s=_LIMIT_S, what=f"reading tracepoint {name}")
     number, _, described = text.partition("\n")
     if not number.isdecimal():
-        raise TickdiskError(f"the kernel describes tracepoint {name} in a way that is not known here: {text[:80]!r}")
+        raise TickdiskError(f"the kernel describes tracepoint {name} in an unknown form, which begins with {text[:80]!r}")
     return Tracepoint(int(number), {field: (int(offset), int(size)) for field, offset, size in _FIELD.findall(described)})

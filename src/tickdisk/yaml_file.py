@@ -1,4 +1,7 @@
-"""YAML files, read as YAML 1.2 says: `0100000` is a hundred thousand, `1:30` and `no` are words, and no key stands twice."""
+"""Functions that read and write YAML as YAML 1.2 defines it.
+
+In this version `0100000` is a hundred thousand, `1:30` and `no` are words, and a mapping that has a key twice is an error.
+"""
 
 from io import StringIO
 from pathlib import Path
@@ -13,20 +16,24 @@ _WIDTH = 130
 
 
 def read_yaml(path: Path, missing: str) -> Any:
-    """Returns the value in a YAML file.
+    """Reads a YAML file.
 
     Parameters
     ----------
     path
-        The file, in UTF-8.
+        File to read, in UTF-8.
     missing
-        What to do where there is no such file; the message of the error ends with it.
+        Advice for the user if there is no such file. The message of the error ends with it.
+
+    Returns
+    -------
+    Any
+        The value in the file.
 
     Raises
     ------
     TickdiskError
-        When the file cannot be read, or is not YAML; the message names the line.
-
+        If the file cannot be read or is not YAML. The message names the line of a mistake.
     """
     try:
         return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
@@ -36,14 +43,25 @@ def read_yaml(path: Path, missing: str) -> Any:
         raise TickdiskError(f"{path} cannot be read: {error.strerror}; {missing}") from error
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        problem = str(error.problem).split(" with value")[0]  # of a key that stands twice it prints both values
+        problem = str(error.problem).split(" with value")[0]  # ruamel would also print both values of a key that stands twice
         raise TickdiskError(f"{path}, line {line}: not YAML ({problem}); correct it") from error
     except (UnicodeDecodeError, YAMLError, ValueError) as error:
         raise TickdiskError(f"{path}: not YAML in UTF-8 ({str(error).splitlines()[0]}); correct it") from error
 
 
 def yaml_text(value: Any) -> str:
-    """Returns `value` as YAML that `read_yaml` reads: keys in their order, the innermost lists and mappings on one line each."""
+    """Writes a value as YAML text that `read_yaml` can read.
+
+    Parameters
+    ----------
+    value
+        Any value that YAML can hold.
+
+    Returns
+    -------
+    str
+        The text. Keys keep their order, and each of the innermost lists and mappings is on one line.
+    """
     writer = YAML(typ="safe", pure=True)
     writer.default_flow_style, writer.width = None, _WIDTH
     writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]

@@ -1,8 +1,9 @@
-//! When requests reached the block device, as the kernel says it.
+//! The times at which the kernel issued requests to a block device.
 //!
-//! Between a block device and the emulator that serves it requests wait for the loop device's worker and for FUSE: some microseconds
-//! for one alone, hundreds for the last of many that come together. A real disk would have begun to serve them in that time. A BPF program of a few instructions on a
-//! tracepoint of the kernel notes the time at which each request of one block device is issued, in memory that both share.
+//! Between a block device and the emulator that serves it, requests wait for the loop device's worker and for FUSE. A single
+//! request waits for some microseconds, and the last of many that come together waits for hundreds. A real disk would have begun
+//! to serve them in that time. A BPF program of a few instructions on a tracepoint of the kernel therefore writes down when each
+//! request of one block device is issued. It writes to memory that the kernel shares with this process.
 
 use std::fs::File;
 use std::io;
@@ -13,11 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::Op;
 
-/// The slot of a request follows from its first page. If two requests in flight share a slot, only the later one has a time.
+/// Number of slots. The first page of a request decides its slot. If two requests in flight share a slot, only the later one has
+/// a time.
 const SLOTS: usize = 1 << 16;
 const PAGE_SHIFT: u32 = 12;
 const SECTOR_SHIFT: u32 = 9;
-/// Stands for the sector of a flush, which has none.
+/// Number that stands for the sector of a flush, which has none.
 const NO_SECTOR: u64 = u64::MAX;
 const BYTES: usize = SLOTS * size_of::<Slot>();
 
@@ -37,46 +39,46 @@ const PERF_EVENT_IOC_SET_BPF: libc::c_ulong = 0x4004_2408;
 #[derive(Clone, Copy, Debug)]
 pub struct Tracepoint {
     id: u64,
-    /// Where in its record the device's number is (4 bytes),
+    /// Place of the device's number (4 bytes) in the tracepoint's record, in bytes from its start.
     device_at: i16,
-    /// the first sector (8 bytes),
+    /// Place of the first sector (8 bytes) in the record.
     sector_at: i16,
-    /// and how many there are (4 bytes): none of a flush.
+    /// Place of the number of sectors (4 bytes) in the record. A flush has no sectors.
     count_at: i16,
 }
 
 impl TryFrom<[u64; 4]> for Tracepoint {
     type Error = std::num::TryFromIntError;
 
-    /// From its number and the places of device, sector and number of sectors.
+    /// Makes a tracepoint from its number and the places of device, first sector and number of sectors in its record.
     fn try_from([id, device_at, sector_at, count_at]: [u64; 4]) -> Result<Self, Self::Error> {
         let [device_at, sector_at, count_at] = [device_at.try_into()?, sector_at.try_into()?, count_at.try_into()?];
         Ok(Self { id, device_at, sector_at, count_at })
     }
 }
 
-/// The last request that was issued at this place, as the program writes it down.
+/// The last request whose first page belongs to this slot, as the BPF program writes it down.
 #[derive(Debug)]
 #[repr(C)]
 struct Slot {
     sector: AtomicU64,
-    /// 0: none, or taken.
+    /// Time of issue, in ns of `CLOCK_MONOTONIC`. It is 0 if there is no request or its time was already taken.
     at_ns: AtomicU64,
 }
 
-/// The slots, in memory that the kernel writes to.
+/// The slots, in memory to which the kernel writes.
 #[derive(Debug)]
 struct Slots(*const Slot);
 
-// SAFETY: atomics in a mapping that lives as long as this.
+// SAFETY: the slots are atomics in a mapping that lives as long as this value.
 unsafe impl Send for Slots {}
-// SAFETY: as above.
+// SAFETY: the same holds here.
 unsafe impl Sync for Slots {}
 
 impl Slots {
     fn of(map: &OwnedFd) -> io::Result<Self> {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a new mapping, of the map's one value, at an address that the kernel chooses.
+        // SAFETY: the call makes a new mapping, of the map's one value, at an address that the kernel chooses.
         let start = unsafe { libc::mmap(ptr::null_mut(), BYTES, access, flags, map.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(start.cast())) }
     }
@@ -96,7 +98,7 @@ impl Drop for Slots {
     }
 }
 
-/// The times of one block device's requests; the program ends when this is dropped.
+/// The times at which one block device's requests were issued. The BPF program ends when this value is dropped.
 #[derive(Debug)]
 pub struct Arrivals {
     slots: Slots,
@@ -104,7 +106,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Watches the block device with the kernel's number `device` (major << 20 | minor). Fails where the kernel lets us run no BPF.
+    /// Watches the block device with the kernel's number `device` (major << 20 | minor). Fails if the kernel lets this process
+    /// run no BPF programs.
     pub fn watch(issue: Tracepoint, device: u32) -> io::Result<Self> {
         let map = create_map()?;
         let slots = Slots::of(&map)?;
@@ -112,7 +115,8 @@ impl Arrivals {
         Ok(Self { slots, _attached: attach(issue.id, &program)? })
     }
 
-    /// When the request that begins at `offset` was issued, if that is known; each time is told once.
+    /// Returns the time at which the request that begins at `offset` was issued, if it is known, in ns. Each time is returned
+    /// only once.
     pub fn issued_ns(&self, op: Op, offset: u64) -> Option<u64> {
         let sector = first_sector(op, offset);
         let slot = self.slots.at(sector);
@@ -123,7 +127,7 @@ impl Arrivals {
         if at_ns == 0 {
             return None;
         }
-        // If it fails another time has come meanwhile, and stays.
+        // If the exchange fails, the kernel has written another time meanwhile, and that time stays.
         let _ = slot.at_ns.compare_exchange(at_ns, 0, Ordering::AcqRel, Ordering::Relaxed);
         Some(at_ns)
     }
@@ -133,7 +137,7 @@ fn first_sector(op: Op, offset: u64) -> u64 {
     if op == Op::Flush { NO_SECTOR } else { offset >> SECTOR_SHIFT }
 }
 
-/// An instruction of BPF: operation, registers (source, destination), offset, immediate value.
+/// Encodes a BPF instruction from its operation, its source and destination registers, its offset and its immediate value.
 const fn op(code: u8, source: u8, destination: u8, offset: i16, value: i32) -> u64 {
     code as u64
         | ((source << 4 | destination) as u64) << 8
@@ -141,7 +145,8 @@ const fn op(code: u8, source: u8, destination: u8, offset: i16, value: i32) -> u
         | (value.cast_unsigned() as u64) << 32
 }
 
-/// Notes sector and time of every request of `device` in its slot.
+/// Returns the BPF program that writes the first sector and the time of every request of `device` into the request's slot. `map`
+/// is the descriptor of the map that holds the slots.
 fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 19] {
     let Tracepoint { device_at, sector_at, count_at, .. } = tracepoint;
     let mask = i32::try_from(SLOTS - 1).expect("a mask of 16 bits");
@@ -152,30 +157,31 @@ fn program(tracepoint: Tracepoint, device: u32, map: i32) -> [u64; 19] {
     [
         op(0xbf, 1, 6, 0, 0),                      // r6 = the record
         op(0x61, 6, 1, device_at, 0),              // r1 = its device
-        op(0x56, 0, 1, 14, device.cast_signed()),  // if it is another: to the end
+        op(0x56, 0, 1, 14, device.cast_signed()),  // if it is another device, go to the end
         op(0x79, 6, 7, sector_at, 0),              // r7 = its first sector
-        op(0x61, 6, 1, count_at, 0),               // r1 = how many
-        op(0x56, 0, 1, 1, 0),                      // if there are none:
-        op(0xb7, 0, 7, 0, -1),                     // r7 = NO_SECTOR
+        op(0x61, 6, 1, count_at, 0),               // r1 = its number of sectors
+        op(0x56, 0, 1, 1, 0),                      // if there are sectors, skip the next line
+        op(0xb7, 0, 7, 0, -1),                     // r7 = NO_SECTOR, for a flush
         op(0x85, 0, 0, 0, BPF_FUNC_KTIME_GET_NS),  // r0 = CLOCK_MONOTONIC
         op(0xbf, 7, 1, 0, 0),                      // r1 = sector
         op(0x77, 0, 1, 0, to_page),                // r1 = page
-        op(0x57, 0, 1, 0, mask),                   // r1 = slot
-        op(0x67, 0, 1, 0, to_bytes),               // r1 = its place
+        op(0x57, 0, 1, 0, mask),                   // r1 = number of the slot
+        op(0x67, 0, 1, 0, to_bytes),               // r1 = place of the slot in bytes
         op(0x18, BPF_PSEUDO_MAP_VALUE, 2, 0, map), // r2 = the slots
-        op(0x00, 0, 0, 0, 0),                      //
+        op(0x00, 0, 0, 0, 0),                      // the second half of the instruction before
         op(0x0f, 1, 2, 0, 0),                      // r2 = the slot
-        op(0x7b, 7, 2, sector_place, 0),           // its sector
-        op(0x7b, 0, 2, time_place, 0),             // its time
-        op(0xb7, 0, 0, 0, 1),                      // r0 = 1: others who look at the tracepoint see it, too
-        op(0x95, 0, 0, 0, 0),                      // the end
+        op(0x7b, 7, 2, sector_place, 0),           // the slot's sector = r7
+        op(0x7b, 0, 2, time_place, 0),             // the slot's time = r0
+        op(0xb7, 0, 0, 0, 1),                      // r0 = 1, so that other programs on the tracepoint see the request, too
+        op(0x95, 0, 0, 0, 0),                      // return
     ]
 }
 
 fn create_map() -> io::Result<OwnedFd> {
-    // Before Linux 5.11 a map is memory that is locked.
+    // Before Linux 5.11 a map counts as locked memory, so the limit on locked memory is lifted.
     let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the kernel reads the limit, which outlives the call; where it refuses, so will the map be.
+    // SAFETY: the kernel reads the limit, which outlives the call. If the kernel refuses the new limit where it matters, it also
+    // refuses the map.
     unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited) };
     let value_bytes = u32::try_from(BYTES).expect("one mebibyte");
     bpf(BPF_MAP_CREATE, &[BPF_MAP_TYPE_ARRAY, 4, value_bytes, 1, BPF_F_MMAPABLE])
@@ -208,7 +214,7 @@ fn load(code: &[u64]) -> io::Result<OwnedFd> {
 }
 
 fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel reads the attributes, which outlive the call, and what they point to.
+    // SAFETY: the kernel reads the attributes and the memory to which they point, and both outlive the call.
     opened(unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(attributes), size_of::<T>()) })
 }
 
@@ -227,7 +233,7 @@ struct PerfEvent {
     breakpoint_at: u64,
 }
 
-/// Runs the program whenever the kernel passes the tracepoint, on any core, until what this returns is closed.
+/// Runs the program whenever the kernel passes the tracepoint, on any core, until the returned descriptor is closed.
 fn attach(tracepoint: u64, program: &OwnedFd) -> io::Result<OwnedFd> {
     let size = u32::try_from(size_of::<PerfEvent>()).expect("64 bytes");
     let event = PerfEvent { kind: PERF_TYPE_TRACEPOINT, size, config: tracepoint, ..PerfEvent::default() };
@@ -237,7 +243,7 @@ fn attach(tracepoint: u64, program: &OwnedFd) -> io::Result<OwnedFd> {
         libc::syscall(libc::SYS_perf_event_open, &raw const event, anybody, first_core, alone, PERF_FLAG_FD_CLOEXEC)
     })?;
     for (request, value) in [(PERF_EVENT_IOC_SET_BPF, program.as_raw_fd()), (PERF_EVENT_IOC_ENABLE, 0)] {
-        // SAFETY: takes a number, no pointer.
+        // SAFETY: the call takes a number and no pointer.
         if unsafe { libc::ioctl(event.as_raw_fd(), request, value) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -250,6 +256,6 @@ fn opened(result: libc::c_long) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just opened it for us alone.
+    // SAFETY: the kernel has just opened the descriptor, and nobody else has it.
     Ok(OwnedFd::from(unsafe { File::from_raw_fd(descriptor) }))
 }

@@ -1,4 +1,5 @@
-//! Burns CPU time that is owed: the sham control, which costs the machine what another device's emulation costs it.
+//! Burns CPU time for the sham, the arm with the baseline's latency that costs the emulator as much CPU time as the slowest arm
+//! does.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,7 +7,7 @@ use std::thread::{self, Thread};
 
 use crate::clock::thread_cpu_ns;
 
-/// Looks this often whether it shall stop.
+/// The longest time that is burned before the burner looks whether it is to stop, in ns.
 const PIECE_NS: u64 = 50_000;
 
 #[derive(Default)]
@@ -17,18 +18,19 @@ pub struct Burner {
 }
 
 impl Burner {
-    /// Returns at once; the time is burned by the thread in `run`.
+    /// Adds `ns` to the CPU time that is owed and returns at once. The thread in `run` burns that time.
     pub fn owe(&self, ns: u64) {
         if ns > 0 && self.owed_ns.fetch_add(ns, Ordering::SeqCst) == 0 {
             self.wake();
         }
     }
 
+    /// Returns the CPU time that is still to be burned, in ns.
     pub fn owed_ns(&self) -> u64 {
         self.owed_ns.load(Ordering::SeqCst)
     }
 
-    /// Burns what is owed until `stop`.
+    /// Burns the CPU time that is owed, until `stop` is called. The calling thread sleeps while nothing is owed.
     pub fn run(&self) {
         self.thread.get_or_init(thread::current);
         while !self.stopped.load(Ordering::SeqCst) {

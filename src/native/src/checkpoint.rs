@@ -1,8 +1,9 @@
-//! Checkpoint recovery of a game's state, simulated: M. Vaz Salles et al., "An Evaluation of Checkpoint Recovery for
-//! Massively Multiplayer Online Games", VLDB 2009.
+//! A simulator of six algorithms that save a game's state to disk, and a store that runs these and six later ones for real. The
+//! six are from M. Vaz Salles et al., "An Evaluation of Checkpoint Recovery for Massively Multiplayer Online Games", VLDB 2009.
 //!
-//! A source gives the cells that each tick updates; a [`tick::Tick`] is what the algorithms need to know of them, made once
-//! for all; a [`simulation::Simulation`] is one of the six [`algorithm::Algorithm`]s under the cost model.
+//! A state is a table of cells, which is cut into objects. A source gives the cells that each tick updates. A [`tick::Tick`] has
+//! what the algorithms need to know of these updates, and is made once for all of them. A [`simulation::Simulation`] runs one
+//! [`algorithm::Algorithm`] under the cost model. The module `store` keeps a state on a real disk.
 
 mod algorithm;
 mod bits;

@@ -1,4 +1,4 @@
-//! The kernel's clocks, in nanoseconds.
+//! The clocks of the kernel, in nanoseconds.
 
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -7,12 +7,12 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// `CLOCK_MONOTONIC`.
+/// Returns the time of `CLOCK_MONOTONIC`, in ns.
 pub fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// CPU time of the calling thread.
+/// Returns the CPU time of the calling thread, in ns.
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }

@@ -1,4 +1,5 @@
-//! A FUSE file system with one file, `disk`: what a loop device is put on.
+//! A FUSE file system with one file, `disk`, on which a loop device is put. The file's bytes are in memory, and the engine
+//! decides when a request is answered.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,7 +16,8 @@ use crate::engine::{Answer, Engine, MAX_TRANSFER};
 use crate::memory::Memory;
 use crate::model::Op;
 
-/// The attributes never change; a loop device asks for them even when this process is dead, and must not wait then.
+/// Time for which the kernel may keep the attributes, which never change. A loop device asks for them even when this process is
+/// dead, and it must not wait then.
 const FOREVER: Duration = Duration::from_secs(1 << 30);
 const DISK: INodeNo = INodeNo(2);
 const NAME: &str = "disk";
@@ -24,10 +26,14 @@ const BACKGROUND_REQUESTS: u16 = 1024;
 const MODE_PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 const MODE_ZERO_RANGE: i32 = libc::FALLOC_FL_ZERO_RANGE;
 
+/// The reply that the kernel waits for, with all that is needed to send it.
 pub enum Pending {
+    /// A read of `disk` at an offset, of a length in bytes. The bytes are copied when the reply is sent.
     Read(ReplyData, u64, u64),
+    /// A write of a length in bytes.
     Written(ReplyWrite, u32),
     Done(ReplyEmpty),
+    /// A read of a tree's file, whose bytes were copied when the request arrived.
     Bytes(ReplyData, Vec<u8>),
 }
 
@@ -50,7 +56,8 @@ impl Answer for Pending {
     }
 }
 
-/// As many requests in flight, as large, as a device is asked for.
+/// Lets the kernel send as many requests at once, and requests as large, as programs ask of a device. Fails if the kernel
+/// refuses.
 pub fn set_transfers(kernel: &mut KernelConfig) -> io::Result<()> {
     kernel
         .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
@@ -108,7 +115,7 @@ impl Filesystem for Disk {
         reply.attr(&FOREVER, &self.attributes(inode));
     }
 
-    /// Times and owners are not kept, and the size is fixed.
+    /// Times and owners are not kept, and the size cannot be changed.
     fn setattr(
         &self,
         _: &Request,

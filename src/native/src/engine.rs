@@ -1,4 +1,5 @@
-//! The device in real time: takes requests, asks the model when each is completed, and answers it then.
+//! The device in real time. The engine takes requests, asks the model when each request is completed, and sends its answer at
+//! that time.
 
 mod state;
 mod status;
@@ -25,42 +26,48 @@ use crate::softirq::Softirqs;
 use crate::timer::Timer;
 use crate::undo::{Undo, Versions};
 
-/// The most that FUSE asks for at once, in bytes: what is larger comes in parts, of which the kernel knows when the first was issued.
+/// The most bytes for which FUSE asks at once. A larger request comes in parts, and the kernel knows only when the first part was
+/// issued.
 pub const MAX_TRANSFER: u64 = 1 << 20;
 
-/// What is in force, beside the model, from one `set` to the next.
+/// Settings that hold beside the model, from one `set` to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// The time that this machine adds to the model's latency: replies are sent earlier by it, though never before the arrival.
+    /// The time that this machine adds to the model's latency. Replies are sent earlier by this time, though never before the
+    /// arrival.
     pub floor_ns: u64,
-    /// CPU time to burn for each request, after its reply.
+    /// CPU time to burn for each request after its reply, in ns.
     pub burn_ns: u64,
 }
 
-/// Sends the reply to one request; given the disk's bytes, because a read's are copied when it completes.
+/// The reply to one request, which can be sent once.
 pub trait Answer: Send + 'static {
+    /// Sends the reply. The reply to a read copies the bytes from `memory` only now, because a read returns the bytes that are
+    /// there at its completion.
     fn send(self, memory: &Memory);
-    /// The device lost its power.
+    /// Answers the request with an error, because the device lost its power.
     fn fail(self);
 }
 
 struct Pending<A> {
     record: Record,
     burn_ns: u64,
+    /// The number that `open` returned to the program that made the request.
     power: u64,
-    /// For a flush, this is the epoch that is durable once it is answered.
+    /// For a flush, the last epoch that is durable once the flush is answered. `None` for any other request.
     closed: Option<u64>,
     answer: A,
 }
 
-/// The state of a device that loses at a power cut what was not flushed.
+/// The state of a device that loses unflushed data at a power cut.
 struct Volatile {
-    /// How often power was cut. Arrivals and answers share it, a cut has it alone: a request is before a cut or after it.
+    /// Number of power cuts. Arrivals and answers share the lock and a cut holds it alone, so that every request comes either
+    /// before a cut or after it.
     power: RwLock<u64>,
     undo: Mutex<Undo>,
 }
 
-/// What a power cut did.
+/// The effects of a power cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     pub versions: Versions,
@@ -69,6 +76,7 @@ pub struct Cut {
     pub at_ns: u64,
 }
 
+/// The engine of one device, which the device's threads share.
 pub struct Engine<A> {
     pub memory: Memory,
     volatile: Option<Volatile>,
@@ -82,8 +90,8 @@ pub struct Engine<A> {
 }
 
 impl<A: Answer> Engine<A> {
-    /// A disk of `size` zero bytes that answers at once (setting 0), and the threads that serve it until `stop`. A `volatile` one
-    /// can be `cut`.
+    /// Starts a disk of `size` zero bytes that answers at once (setting 0), and the threads that serve it until `stop`. A
+    /// `volatile` disk can be `cut`.
     pub fn start(size: usize, log: Option<&Path>, volatile: bool) -> io::Result<(Arc<Self>, Vec<JoinHandle<()>>)> {
         let state = State::new(Parameters::default());
         let engine = Arc::new(Self {
@@ -104,7 +112,7 @@ impl<A: Answer> Engine<A> {
             spawn(
                 "device-burner",
                 Box::new(move || {
-                    // It stands for work of no urgency.
+                    // The burned time stands for work that is not urgent.
                     realtime::give_up();
                     burning.burner.run();
                 }),
@@ -113,24 +121,27 @@ impl<A: Answer> Engine<A> {
         Ok((engine, threads))
     }
 
-    /// What an opened disk is used with: it is good until the power is cut.
+    /// Returns the number that a program which opens the disk gives with each request. Requests with this number are served until
+    /// the power is cut.
     pub fn open(&self) -> u64 {
         self.volatile.as_ref().map_or(0, |volatile| *volatile.power.read())
     }
 
-    /// From now on the kernel says when requests of a block device arrive; `None`: they arrive when they are taken.
+    /// Takes the arrival times of requests from `arrivals` from now on. If `arrivals` is `None`, a request arrives when it is
+    /// taken.
     pub fn watch(&self, arrivals: Option<Arrivals>) {
         let before = std::mem::replace(&mut *self.arrivals.write(), arrivals);
-        drop(before); // without the lock: the kernel may take its time
+        drop(before); // The lock is not held here, because the kernel may take long.
     }
 
-    /// Takes a read or a flush of a program that opened the disk at `power`. This thread or the timer's sends `answer` when the request is
-    /// completed.
+    /// Takes a read or a flush, or any request of a tree, whose bytes are not in the engine's memory. `power` is the number that
+    /// `open` returned. The calling thread or the timer's thread sends `answer` when the request is completed.
     pub fn submit(&self, power: u64, op: Op, offset: u64, length: u64, answer: A) {
         self.arrive(power, op, offset, length, answer, |_, undo| undo.map(Undo::close));
     }
 
-    /// Takes a write, which lies within the disk.
+    /// Takes a write, which must lie within the disk. The bytes change at once, and `answer` is sent when the request is
+    /// completed.
     pub fn write(&self, power: u64, offset: u64, data: &[u8], answer: A) {
         let length = data.len() as u64;
         self.arrive(power, Op::Write, offset, length, answer, |memory, undo| {
@@ -142,6 +153,7 @@ impl<A: Answer> Engine<A> {
         });
     }
 
+    /// Takes a discard. The bytes become zeroes at once, and `answer` is sent when the request is completed.
     pub fn discard(&self, power: u64, offset: u64, length: u64, answer: A) {
         self.arrive(power, Op::Discard, offset, length, answer, |memory, undo| {
             if let Some(undo) = undo {
@@ -202,7 +214,8 @@ impl<A: Answer> Engine<A> {
         if let Some((volatile, number)) = closed {
             volatile.undo.lock().make_durable(number);
         }
-        // Before the answer: who gets it may submit the next request at once.
+        // The count falls before the answer is sent, because the program that gets the answer may submit its next request at
+        // once.
         self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
         pending.answer.send(&self.memory);
         let replied_ns = now_ns();
@@ -211,7 +224,7 @@ impl<A: Answer> Engine<A> {
         self.burner.owe(pending.burn_ns);
         if let Some((volatile, _)) = closed {
             let released = volatile.undo.lock().release();
-            drop(released); // without the lock
+            drop(released); // The lock is not held while memory is freed.
         }
     }
 
@@ -220,7 +233,8 @@ impl<A: Answer> Engine<A> {
         answer.fail();
     }
 
-    /// Puts a device at rest and `setting` in force for requests that arrive from now on; returns the setting's number and the time.
+    /// Puts a device at rest, with `parameters` and `setting`, in force for requests that arrive from now on. Returns the
+    /// setting's number and the time from which it holds, in ns.
     pub fn set(&self, parameters: Parameters, setting: Setting) -> (u32, u64) {
         let model = Model::new(parameters.clone());
         let mut state = self.state.lock();
@@ -230,18 +244,20 @@ impl<A: Answer> Engine<A> {
         state.begin()
     }
 
-    /// Cuts the power; `None` when the device is not volatile. What is pending is answered with an error and has no record in the
-    /// log; so is whatever comes from who opened the disk before. What was not flushed is gone, but for pages that survive with
-    /// probability `keep_share`, drawn with `seed`. Until `power_on` the device answers at once: the kernel holds locks that others
-    /// need while it attaches to it.
+    /// Cuts the power. Returns `None` if the device is not volatile.
+    ///
+    /// Pending requests are answered with an error and have no record in the log. Later requests of programs that opened the disk
+    /// before the cut are answered with an error, too. Unflushed data is lost, except for versions of pages, of which each
+    /// survives with probability `keep_share`, drawn with `seed`. Until `power_on` the device answers at once, because the kernel
+    /// holds locks that others need while it attaches to the device.
     pub fn cut(&self, keep_share: f64, seed: u64) -> Option<Cut> {
         let volatile = self.volatile.as_ref()?;
-        self.watch(None); // the block device of before is gone, and who comes after it is not known yet
+        self.watch(None); // The old block device is gone, and its successor is not known yet.
         let mut power = volatile.power.write();
-        // What was answered before this time is durable if it promised to be.
+        // The data of every flush that was answered before this time is durable.
         let at_ns = now_ns();
         *power += 1;
-        // With those that the timer has just let go: they have no answer yet, and get none but an error.
+        // This number includes requests that the timer has just handed over. They have no answer yet and will get an error.
         let requests_failed = u64::from(self.counters.inflight.load(Ordering::Relaxed));
         for pending in self.timer.take_all() {
             self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
@@ -254,15 +270,17 @@ impl<A: Answer> Engine<A> {
         Some(Cut { versions, requests_failed, at_ns })
     }
 
-    /// Puts the device that was last `set` in force again, at rest; returns the setting's number and the time.
+    /// Puts the device that was last `set` in force again, at rest. Returns the setting's number and the time from which it
+    /// holds, in ns.
     pub fn power_on(&self) -> (u32, u64) {
         let mut state = self.state.lock();
         state.model = Model::new(state.parameters.clone());
         state.begin()
     }
 
-    /// Lets the next request begin a stall: the device starts neither it nor what comes after it until `duration_ns` later; what it
-    /// has taken before goes on, queued or not. `set` ends it. Returns the time.
+    /// Lets the next request begin a stall. The device starts neither that request nor any later one until `duration_ns` after
+    /// its arrival. Requests that were taken before go on, whether they are queued or in service. `set` ends a stall. Returns the
+    /// time from which the stall is armed, in ns.
     pub fn stall_next(&self, duration_ns: u64) -> u64 {
         let mut state = self.state.lock();
         state.model.stall_next(duration_ns);
@@ -293,12 +311,12 @@ impl<A: Answer> Engine<A> {
         }
     }
 
-    /// Completes the log; requests that are answered from now on are counted as lost.
+    /// Completes the log. Requests that are answered from now on are counted as lost.
     pub fn close_log(&self) {
         self.log.close();
     }
 
-    /// Ends the engine's threads; pending requests are dropped, which answers them with an error.
+    /// Ends the engine's threads. Pending requests are dropped, which answers them with an error.
     pub fn stop(&self) {
         self.timer.stop();
         self.burner.stop();

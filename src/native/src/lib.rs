@@ -1,5 +1,8 @@
-//! The native parts of Tickdisk: the emulated device (a disk in memory, behind FUSE, that answers when its model says so), the
-//! issuer of replays, and the simulator of checkpoint recovery.
+//! The native parts of Tickdisk, which Python imports as `tickdisk._native`. They are the emulated device, the issuer of replays,
+//! the simulator of checkpoint algorithms, and the store that runs these algorithms for real.
+//!
+//! The emulated device is a FUSE file system that answers each request at the time that the device's model gives. Its bytes are
+//! in memory or in a backing folder.
 
 #![cfg_attr(not(feature = "python"), allow(dead_code, reason = "only Python mounts a disk"))]
 

@@ -1,4 +1,5 @@
-//! The device's own log: one binary record a request, written by a thread of its own, so that the request never waits.
+//! The device's own log, with one binary record for each request. A thread of its own writes the log, so that a request never
+//! waits for the file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,20 +14,24 @@ use crate::model::Request;
 use crate::realtime;
 
 pub const RECORD_BYTES: usize = 64;
-/// The writer is an ordinary thread, and may wait for the emulator's real-time ones for most of a second, in which a
-/// fast machine takes 200,000 requests. The records have their memory, some 40 MB, from the start.
+/// Number of records that the queue holds. The writer is an ordinary thread and may wait for the emulator's real-time threads for
+/// most of a second, in which a fast machine takes 200,000 requests. The memory of the records, some 40 MB, is allocated at the
+/// start.
 const CAPACITY: usize = 1 << 19;
-/// The sender only wakes a receiver that waits, so the writer looks instead of waiting: 26 million records a second fit.
+/// Time between two looks of the writer at the queue. The writer does not wait for records, because a sender must wake a receiver
+/// that waits, but need not wake one that sleeps. With this period the queue takes 26 million records per second.
 const PERIOD: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub seq: u64,
     pub request: Request,
-    /// Requests in the device when it was taken, this one included.
+    /// Number of requests in the device when this one was taken, this one included.
     pub inflight: u32,
+    /// Completion by the model, in ns.
     pub nominal_ns: u64,
     pub replied_ns: u64,
+    /// Number of the setting that was in force.
     pub setting: u32,
 }
 
@@ -46,7 +51,7 @@ impl Record {
 struct Counts {
     appended: AtomicU64,
     written: AtomicU64,
-    /// Refused by the queue or by the file, as far as that is known while the writer runs.
+    /// Number of records that the queue or the file refused, as far as that is known while the writer runs.
     lost: AtomicU64,
     closing: AtomicBool,
 }
@@ -58,7 +63,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// `None` keeps no log; records are then neither written nor lost.
+    /// Creates the log's file and starts its writer. If `path` is `None`, no log is kept, and records are neither written nor
+    /// lost.
     pub fn create(path: Option<&Path>) -> io::Result<Self> {
         let (sender, receiver) = sync_channel(if path.is_some() { CAPACITY } else { 0 });
         let counts = Arc::new(Counts::default());
@@ -69,7 +75,8 @@ impl Log {
         Ok(Self { sender, counts, writer: writer.transpose()? })
     }
 
-    /// Never waits: a record that does not fit into the queue, or comes after `close`, is counted as lost.
+    /// Appends a record without waiting. A record that does not fit into the queue, or that comes after `close`, is counted as
+    /// lost.
     pub fn append(&self, record: Record) {
         if self.writer.is_none() {
             return;
@@ -80,7 +87,7 @@ impl Log {
         }
     }
 
-    /// Writes what was appended before and ends the file; returns when it is complete.
+    /// Writes the records that were appended before and ends the file. Returns when the file is complete.
     pub fn close(&self) {
         self.counts.closing.store(true, Ordering::SeqCst);
         while self.writer.is_some() && !self.has_ended() {
@@ -88,12 +95,13 @@ impl Log {
         }
     }
 
+    /// Returns the number of records that are in the file.
     pub fn written(&self) -> u64 {
         self.counts.written.load(Ordering::Relaxed)
     }
 
-    /// Requests that were answered without a record. When the writer has ended these are all that it did not write, also one that
-    /// was sent after it had looked for the last time.
+    /// Returns the number of requests that were answered without a record. After the writer has ended, this counts all records
+    /// that it did not write, including one that was sent after its last look at the queue.
     pub fn lost(&self) -> u64 {
         let counts = &self.counts;
         if self.has_ended() {
@@ -116,7 +124,7 @@ fn write_all(mut file: impl Write, receiver: &Receiver<Record>, counts: &Counts)
         let closing = counts.closing.load(Ordering::SeqCst);
         receiver.try_iter().take(CAPACITY).for_each(|record| record.append_to(&mut bytes));
         let records = (bytes.len() / RECORD_BYTES) as u64;
-        // After an error the file may end within a record, and nothing that follows would be read as what it is.
+        // After an error the file may end within a record, and a reader would misread all that follows.
         is_writable = is_writable && file.write_all(&bytes).is_ok();
         let counter = if is_writable { &counts.written } else { &counts.lost };
         counter.fetch_add(records, Ordering::Relaxed);
@@ -173,7 +181,7 @@ mod tests {
         log.append(record(0));
         std::fs::remove_file(&path).unwrap();
         assert_eq!((log.written(), log.lost()), (0, 1));
-        // As between the writer's last look at the queue and its end.
+        // The count rises as it does for a record that comes between the writer's last look at the queue and its end.
         log.counts.appended.fetch_add(1, Ordering::Relaxed);
         assert_eq!((log.written(), log.lost()), (0, 2));
 

@@ -1,7 +1,8 @@
-//! The bytes of the emulated disk: anonymous memory that the kernel gives page by page as it is written.
+//! The bytes of the emulated disk, in anonymous memory. The kernel provides each page when it is first written.
 //!
-//! A user of the disk may read and write the same place at the same time. A disk promises nothing then, but this program must stay sound:
-//! all copies are of atomics. Requests of a block device are whole sectors, so that all of them are copied in words of eight bytes.
+//! Two requests may read and write the same place at the same time. A disk promises nothing about the result, but this program
+//! must stay sound, so all copies go through atomics. Requests of a block device are whole sectors, so that all of them are
+//! copied in words of eight bytes.
 
 use std::io;
 use std::ptr;
@@ -10,42 +11,44 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 const PAGE: usize = 4096;
 const WORD: usize = size_of::<u64>();
 
+/// The bytes of a disk of fixed size. A new disk reads as zeroes.
 pub struct Memory {
     start: *mut u8,
     size: usize,
 }
 
-// SAFETY: all access is by atomics within the mapping, which lives as long as this does.
+// SAFETY: all access is by atomics within the mapping, which lives as long as this value.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: the same holds here.
 unsafe impl Sync for Memory {}
 
 impl Memory {
     pub fn new(size: usize) -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address that the kernel chooses.
+        // SAFETY: the call makes a new mapping at an address that the kernel chooses.
         let start = unsafe { libc::mmap(ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // A fork would copy the page tables, tens of milliseconds for a gibibyte.
-        // SAFETY: the range is the mapping just made.
+        // A fork would copy the page tables, which takes tens of milliseconds for a gibibyte.
+        // SAFETY: the range is the mapping that was just made.
         unsafe { libc::madvise(start, size, libc::MADV_DONTFORK) };
         Ok(Self { start: start.cast(), size })
     }
 
+    /// Returns the size of the disk, in bytes.
     pub const fn size(&self) -> usize {
         self.size
     }
 
-    /// The part of `length` bytes at `offset` that lies within the disk, as start and length.
+    /// Returns the part of a range of `length` bytes at `offset` that lies within the disk, as start and length in bytes.
     pub fn clip(&self, offset: u64, length: u64) -> (usize, usize) {
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.size);
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(self.size - start);
         (start, length)
     }
 
-    /// Returns a copy of the bytes of a range, of the part of it that lies within the disk.
+    /// Returns a copy of the bytes in a range. Bytes beyond the end of the disk are left out.
     pub fn read(&self, offset: u64, length: u64) -> Vec<u8> {
         let (start, length) = self.clip(offset, length);
         let mut bytes = Vec::with_capacity(length);
@@ -58,7 +61,7 @@ impl Memory {
         bytes
     }
 
-    /// Writes `data` at `offset`; false, and nothing written, when it does not fit.
+    /// Writes `data` at `offset` and returns true. If `data` does not fit within the disk, writes nothing and returns false.
     pub fn write(&self, offset: u64, data: &[u8]) -> bool {
         let (start, length) = self.clip(offset, data.len() as u64);
         if length < data.len() {
@@ -75,13 +78,14 @@ impl Memory {
         true
     }
 
-    /// A range of the disk, clipped by the caller: whole words, and the bytes before and after them.
+    /// Returns a range of the disk as the bytes before its first whole word, its whole words, and the bytes after them. The
+    /// caller must have clipped the range to the disk.
     fn cells(&self, start: usize, length: usize) -> (&[AtomicU8], &[AtomicU64], &[AtomicU8]) {
-        // SAFETY: the range is within the mapping, which lives as long as `self`, and any bytes are good atomics of either size.
+        // SAFETY: the range is within the mapping, which lives as long as `self`, and any bytes are valid atomics of either size.
         unsafe { std::slice::from_raw_parts(self.start.add(start).cast::<AtomicU8>(), length).align_to() }
     }
 
-    /// Makes a range read as zeroes; whole pages go back to the kernel.
+    /// Makes a range read as zeroes. Its whole pages are given back to the kernel.
     pub fn discard(&self, offset: u64, length: u64) {
         let (start, length) = self.clip(offset, length);
         let end = start + length;
@@ -91,7 +95,8 @@ impl Memory {
             return;
         }
         self.zero(start, first_page);
-        // SAFETY: whole pages within the mapping; a private anonymous page that was given back reads as zeroes.
+        // SAFETY: the range has only whole pages within the mapping. A private anonymous page that was given back reads as
+        // zeroes.
         unsafe { libc::madvise(self.start.add(first_page).cast(), last_page - first_page, libc::MADV_DONTNEED) };
         self.zero(last_page, end);
     }
@@ -107,7 +112,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, of which nothing is borrowed any more.
+        // SAFETY: `new` made the mapping, and nothing borrows from it any more.
         unsafe { libc::munmap(self.start.cast(), self.size) };
     }
 }

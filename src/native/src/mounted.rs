@@ -1,4 +1,5 @@
-//! A mounted device: its engine, its threads and its FUSE session, whichever file system it serves.
+//! A mounted device, with its engine, its threads and its connection to FUSE. The device serves either one file in memory
+//! (`disk`) or a tree of files (`tree`).
 
 use std::io;
 use std::panic;
@@ -14,12 +15,13 @@ use crate::engine::Engine;
 use crate::realtime;
 use crate::tree::{Known, Tree};
 
-/// The bytes of a tree are in its backing folder; the engine's own memory is never touched.
+/// Size of the engine's memory under a tree, in bytes. This memory is never touched, because the bytes of a tree are in its
+/// backing folder.
 const NO_BYTES: usize = 4096;
 
 pub struct Mounted {
     pub engine: Arc<Engine<Pending>>,
-    /// Whether its threads run before all ordinary ones.
+    /// Whether the device's threads have real-time priority, so that they run before all ordinary threads.
     pub is_real_time: bool,
     threads: Vec<JoinHandle<()>>,
     session: Option<BackgroundSession>,
@@ -27,7 +29,8 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts a file system whose one file, `disk`, has `size` zero bytes; a `volatile` one loses at a power cut what was not flushed.
+    /// Mounts a file system whose one file, `disk`, has `size` zero bytes. A `volatile` device loses unflushed data at a power
+    /// cut.
     pub fn disk(mount_point: &Path, source: &str, size: usize, log: Option<&Path>, volatile: bool) -> io::Result<Self> {
         in_real_time(|is_real_time| {
             let (engine, threads) = Engine::start(size, log, volatile)?;
@@ -47,18 +50,20 @@ impl Mounted {
         })
     }
 
-    /// Whether the file system was unmounted or its connection aborted.
+    /// Returns whether the file system was unmounted or its connection aborted.
     pub fn has_ended(&self) -> bool {
         self.session.as_ref().is_none_or(|session| session.guard.is_finished())
     }
 
-    /// Lets the kernel forget the pages of every file, so that the next reads reach the device; what is not yet written stays.
+    /// Lets the kernel forget the pages of every file of a tree, so that the next reads reach the device. Data that is not yet
+    /// written stays. On a device without a tree, nothing happens.
     pub fn cool(&self) -> io::Result<()> {
         let (Some(session), Some(known)) = (&self.session, &self.known) else { return Ok(()) };
         let notifier = session.notifier();
         for number in known.numbers() {
             match notifier.inval_inode(number, 0, 0) {
-                // The kernel has forgotten the file meanwhile, or somebody has changed a page that is being written.
+                // ENOENT says that the kernel has forgotten the file meanwhile, and EBUSY that a page was changed while it was
+                // being written. Neither is a failure.
                 Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EBUSY)) => return Err(error),
                 _ => {}
             }
@@ -66,7 +71,7 @@ impl Mounted {
         Ok(())
     }
 
-    /// Unmounts if still mounted, answers what is pending with errors, and completes the log.
+    /// Unmounts the file system if it is still mounted, answers pending requests with errors, and completes the log.
     pub fn close(&mut self) -> io::Result<()> {
         let ended = self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join);
         self.engine.stop();
@@ -78,8 +83,8 @@ impl Mounted {
     }
 }
 
-/// From now on a panic of any thread ends the process. The kernel then aborts the connection, and programs that wait for requests get
-/// errors; without the thread that panicked they would wait for ever.
+/// Makes a panic of any thread end the process from now on. The kernel then aborts the connection, and programs that wait for
+/// requests get errors. Without the thread that panicked they would otherwise wait for ever.
 fn abort_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -91,8 +96,9 @@ fn abort_on_panic() {
     });
 }
 
-/// Threads that `start` creates inherit the real-time priority. Without it the emulator's threads sometimes wait for milliseconds for a
-/// core that players or a file system's threads use.
+/// Calls `start` with real-time priority, if that is allowed, and tells it whether it is. Threads that `start` creates inherit
+/// the priority. Without it the emulator's threads sometimes wait for milliseconds for a core that players or a file system's
+/// threads use.
 fn in_real_time<T>(start: impl FnOnce(bool) -> io::Result<T>) -> io::Result<T> {
     abort_on_panic();
     let started = start(realtime::take());
@@ -100,14 +106,14 @@ fn in_real_time<T>(start: impl FnOnce(bool) -> io::Result<T>) -> io::Result<T> {
     started
 }
 
-/// Only root may open its mounts to others.
+/// Mounts a file system. If this process runs as root, other users may use the mount, which only root may allow.
 fn mount<F: Filesystem + 'static>(file_system: F, mount_point: &Path, source: &str) -> io::Result<Session<F>> {
     let mut config = Config::default();
-    // SAFETY: asks for a number.
+    // SAFETY: the call only returns a number.
     config.acl = if unsafe { libc::geteuid() } == 0 { SessionACL::All } else { SessionACL::Owner };
     config.mount_options =
         vec![MountOption::FSName(source.into()), MountOption::Subtype("tickdisk".into()), MountOption::DefaultPermissions];
-    // One reader keeps the order of arrivals that the model is promised.
+    // A single reader keeps requests in the order of their arrival, in which the model must be given them.
     config.n_threads = Some(1);
     Session::new(file_system, mount_point, &config)
 }

@@ -1,4 +1,5 @@
-//! 4 KiB reads of a cached file in a loop that does nothing else: what looking at a request costs shows against it.
+//! A loop that reads 4 KiB blocks of a cached file and does nothing else. It is the workload on which the overhead of a capture
+//! is measured.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -9,7 +10,8 @@ use crate::clock;
 
 const BLOCK: usize = 4096;
 
-/// Reads blocks of the file one after another, again from the start at its end; the time that `count` reads took, in ns.
+/// Reads `count` blocks of 4 KiB one after another, and begins at the start again when the file ends. Returns the time that the
+/// reads took, in ns. Fails if the file is shorter than 4 KiB.
 pub fn elapsed_ns(path: &Path, count: u64) -> Result<u64> {
     let file = File::open(path)?;
     let blocks = file.metadata()?.len() / BLOCK as u64;

@@ -1,5 +1,5 @@
-//! `tickdisk._native` is registered here; each part's bindings are in a file of their own, so that a change of one is not a change
-//! of another.
+//! The Python module `tickdisk._native`. The bindings of each part are in a file of their own, so that a change to one part is
+//! not a change to another.
 
 #![allow(clippy::needless_pass_by_value, reason = "Python's values arrive converted, and owned")]
 

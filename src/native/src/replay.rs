@@ -1,4 +1,5 @@
-//! Requests made again when they were made before: one thread a stream, on an absolute schedule.
+//! Makes requests again at the times at which they were made before. Each stream has a thread of its own and keeps to an absolute
+//! schedule.
 
 mod file;
 mod request;
@@ -18,25 +19,25 @@ use crate::replay::request::Op;
 pub use crate::replay::request::{OUTCOME_BYTES, REQUEST_BYTES};
 pub use crate::replay::request::{Outcome, Request};
 
-/// The payload of request i starts at byte i modulo this of the noise.
+/// Number of places in the noise at which payloads start. The payload of request i starts at byte i modulo this number.
 pub const SHIFTS: usize = 4096;
-/// An idle core takes 20 to 50 us to wake: with a spin of 20 us half of the requests were 7 us late, with
-/// 50 us one in a hundred was 20 us late.
+/// A sleep ends this many ns before a request is due, and the stream spins for the rest. An idle core takes 20 to 50 us to wake.
+/// With a spin of 20 us half of the requests were 7 us late, and with 50 us one in a hundred was 20 us late.
 const SPIN_NS: u64 = 50_000;
-/// How long a sleeping stream takes to see that it is to stop.
+/// Longest time that a sleeping stream takes to see that it is to stop, in ns.
 const LOOK_NS: u64 = 100_000_000;
 const READY_LOOK: Duration = Duration::from_millis(1);
 
 struct Shared {
     files: Vec<File>,
     noise: Vec<u8>,
-    /// 0 until all streams are ready.
+    /// Start of the schedule, in ns of `CLOCK_MONOTONIC`. It is 0 until all streams are ready.
     start_ns: AtomicU64,
     stopped: AtomicBool,
 }
 
 impl Shared {
-    /// Waits for the start and returns it; `None` when the replay is to stop.
+    /// Waits until the start of the schedule is known, and returns it. Returns `None` if the replay is to stop.
     fn wait_for_start(&self) -> Option<u64> {
         while !self.stopped.load(Ordering::Relaxed) {
             match self.start_ns.load(Ordering::Relaxed) {
@@ -47,7 +48,7 @@ impl Shared {
         None
     }
 
-    /// Waits until `due_ns` and returns the time; `None` when the replay is to stop.
+    /// Waits until `due_ns` and returns the time. Returns `None` if the replay is to stop.
     fn wait_until(&self, due_ns: u64) -> Option<u64> {
         loop {
             let now = now_ns();
@@ -70,8 +71,8 @@ impl Shared {
         let (Ok(length), Ok(offset)) = (usize::try_from(request.length), i64::try_from(request.offset)) else {
             return -i64::from(libc::EOVERFLOW);
         };
-        // SAFETY (of all calls): descriptors are held open by `with_handle`; `buffer` and `noise` have at least `length` bytes from
-        // the given start, which `Replay::start` and `run` have seen to.
+        // SAFETY (of all calls): `with_handle` holds the descriptors open. `Replay::start` and `run` have made sure that `buffer`
+        // and `noise` have at least `length` bytes from the given start.
         match request.op {
             Op::Open => file.open(),
             Op::OpenEmpty => file.open_empty(),
@@ -95,19 +96,21 @@ impl Shared {
 
 fn sleep_until(at_ns: u64) {
     let time = libc::timespec { tv_sec: (at_ns / 1_000_000_000).cast_signed(), tv_nsec: (at_ns % 1_000_000_000).cast_signed() };
-    // SAFETY: `time` outlives the call; an interrupted sleep is begun again by who waits.
+    // SAFETY: `time` outlives the call. If a signal interrupts the sleep, the caller sleeps again.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut()) };
 }
 
-/// The requests of one stream with their positions in the whole.
+/// The requests of one stream, each with its position among all requests of the replay.
 type Stream = Vec<(usize, Request)>;
 type Outcomes = Vec<(usize, Outcome)>;
 
-/// Lets the calling thread wake on time, and before all ordinary ones; returns whether it may.
+/// Gives the calling thread a precise timer and real-time priority, so that it wakes on time and runs before all ordinary
+/// threads. Returns whether the priority was allowed.
 ///
-/// Beside busy processes on two cores the 99.9th percentile of the lag is some 0.1 ms with it, and 2 to 8 ms without.
+/// Beside busy processes on two cores, the 99.9th percentile of the lag is some 0.1 ms with this priority, and 2 to 8 ms without
+/// it.
 fn hasten() -> bool {
-    // SAFETY: about the calling thread only.
+    // SAFETY: the call changes the calling thread only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
     realtime::take()
 }
@@ -116,7 +119,7 @@ fn run(shared: &Shared, stream: &Stream, ready: &Sender<bool>) -> Outcomes {
     let is_real_time = hasten();
     let read = |(_, request): &&(usize, Request)| request.op == Op::Read;
     let longest = stream.iter().filter(read).map(|(_, request)| request.length).max().unwrap_or(0);
-    // Not zero, so that every page is there before the first request.
+    // The bytes are not zero, so that every page is there before the first request.
     let mut buffer = vec![1; usize::try_from(longest).unwrap_or(0)];
     let untouched = Outcome { issued_ns: 1, ..Outcome::default() };
     let mut outcomes: Outcomes = stream.iter().map(|(index, _)| (*index, untouched)).collect();
@@ -130,20 +133,24 @@ fn run(shared: &Shared, stream: &Stream, ready: &Sender<bool>) -> Outcomes {
     outcomes
 }
 
-/// Streams under way; dropping it stops them.
+/// The streams of a running replay. Dropping it stops them.
 pub struct Replay {
     shared: Arc<Shared>,
     streams: Vec<JoinHandle<Outcomes>>,
-    /// From each stream when it is ready whether it runs in real time; closed when the last has ended.
+    /// Each stream sends, when it is ready, whether it has real-time priority. The channel is closed when the last stream has
+    /// ended.
     under_way: Receiver<bool>,
+    /// Start of the schedule, in ns of `CLOCK_MONOTONIC`.
     pub start_ns: u64,
-    /// Whether memory could be locked, and streams be given real-time priority.
+    /// Whether memory could be locked.
     pub is_locked: bool,
+    /// Whether all streams were given real-time priority.
     pub is_real_time: bool,
 }
 
 impl Replay {
-    /// Lets the first request be due `lead_ns` from now; an error says what does not fit.
+    /// Starts the streams. The schedule begins `lead_ns` after all of them are ready. Fails if a request names an unknown file or
+    /// writes more bytes than there is noise.
     pub fn start(files: Vec<File>, noise: Vec<u8>, requests: &[Request], lead_ns: u64) -> io::Result<Self> {
         let known = |position: u32| (position as usize) < files.len();
         let fits = |request: &Request| {
@@ -152,14 +159,15 @@ impl Replay {
             is_covered && known(request.file) && known(request.other)
         };
         if !requests.iter().all(fits) {
-            return Err(io::Error::other("a request names no file, or writes more than there is noise"));
+            return Err(io::Error::other("a request names a file that is not listed, or writes more bytes than there is noise"));
         }
         let count = requests.iter().map(|request| request.stream as usize + 1).max().unwrap_or(0);
         let mut streams: Vec<Stream> = vec![Vec::new(); count];
         for (index, request) in requests.iter().enumerate() {
             streams[request.stream as usize].push((index, *request));
         }
-        // SAFETY: no pointers are involved. Pages are locked as they are touched: the whole of the interpreter is not read in.
+        // SAFETY: no pointers are involved. Pages are locked when they are touched, so that the whole of the interpreter is not
+        // read in.
         let is_locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } == 0;
         let shared = Arc::new(Shared { files, noise, start_ns: AtomicU64::new(0), stopped: AtomicBool::new(false) });
         let (sender, under_way) = channel();
@@ -182,12 +190,12 @@ impl Replay {
         thread::Builder::new().name(format!("replay-{number}")).spawn(move || run(&shared, &stream, &ready))
     }
 
-    /// Returns whether all streams have ended, after `limit` at the latest.
+    /// Waits for at most `limit`, and returns whether all streams have ended.
     pub fn wait(&mut self, limit: Duration) -> bool {
         matches!(self.under_way.recv_timeout(limit), Err(RecvTimeoutError::Disconnected))
     }
 
-    /// Returns the outcomes in the order of the requests.
+    /// Waits for the streams to end, and returns the outcomes in the order of the requests.
     pub fn finish(mut self) -> Vec<Outcome> {
         let outcomes: Vec<Outcomes> =
             self.streams.drain(..).map(|stream| stream.join().expect("a stream does not panic")).collect();

@@ -1,20 +1,23 @@
-//! Streams in simulated time: a stream issues its next step when that is due and its previous one is completed.
+//! Runs streams of requests in simulated time. A stream issues its next step when that step is due and the previous step is
+//! completed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::model::{Model, Op, Request};
 
-/// Requests that a stream issues together; the step is completed when all of them are.
+/// Requests that a stream issues together. The step is completed when all of them are.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
+    /// Number of the stream that issues the step, from 0 on.
     pub stream: usize,
     pub due_ns: u64,
-    /// How many of the requests are its; they follow those of the step before.
+    /// Number of requests that belong to the step. In the list of all requests they follow the requests of the step before.
     pub requests: usize,
 }
 
-/// When each step was issued and when it was completed. `requests` are operation, offset and length.
+/// Returns the times at which each step was issued and completed, in ns. `requests` has an operation, an offset and a length in
+/// bytes for each request, in the order of the steps.
 pub fn simulate(mut model: Model, steps: &[Step], requests: &[(Op, u64, u64)]) -> Vec<(u64, u64)> {
     let mut first = 0;
     let mut streams: Vec<Vec<(usize, std::ops::Range<usize>)>> = Vec::new();
@@ -59,13 +62,15 @@ mod tests {
 
     #[test]
     fn a_stream_waits_for_itself_and_for_nobody_else() {
-        // A model without latency but with a pipe of one byte a nanosecond: a request takes its length.
+        // The model has no latency, and its pipe passes one byte per nanosecond, so a request takes as many nanoseconds as it has
+        // bytes.
         let parameters = Parameters { bandwidth_bytes_per_s: 1_000_000_000.try_into().ok(), ..Parameters::default() };
         let steps = [step(0, 0, 1), step(1, 10, 1), step(0, 20, 2), step(1, 5_000, 0)];
         let read = |length| (Op::Read, 0, length);
         let requests = [read(100), read(50), read(10), read(20)];
         let outcomes = simulate(Model::new(parameters), &steps, &requests);
-        // 0: 0 to 100. 1: behind it in the pipe, to 150. 2: issued at 100, behind 1. 3: nothing to do.
+        // Step 0 takes from 0 to 100. Step 1 waits for it in the pipe and ends at 150. Step 2 is issued at 100 and waits for step
+        // 1. Step 3 has no requests.
         assert_eq!(outcomes, [(0, 100), (10, 150), (100, 180), (5_000, 5_000)]);
     }
 }

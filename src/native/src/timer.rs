@@ -1,8 +1,8 @@
-//! One thread that hands over items at their deadlines.
+//! A thread that hands over items at their deadlines.
 //!
-//! It sleeps until shortly before a deadline and spins for the rest, because a thread wakes up some microseconds late. Where threads are
-//! real-time, the thread that takes requests from the kernel has the same priority as this one. It gets the core between the looks of a
-//! spin, and after items were handed over.
+//! The thread sleeps until shortly before a deadline and spins for the rest, because a thread wakes up some microseconds late. If
+//! threads have real-time priority, the thread that takes requests from the kernel has the same priority as this one. It gets the
+//! core between two readings of the clock in a spin, and after items were handed over.
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
@@ -15,9 +15,11 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::clock::now_ns;
 use crate::realtime;
 
-/// A sleep ends this long before the deadline: with a timer slack of 1 ns a thread wakes up some 3 us late, in a guest some 15 us.
+/// A sleep ends this many ns before the deadline. With a timer slack of 1 ns a thread wakes up some 3 us late, in a virtual
+/// machine some 15 us.
 const SPIN_NS: u64 = 15_000;
-/// So shortly before a deadline a spin no longer lets others of the same priority run, because taking a request lasts as long.
+/// Time before a deadline, in ns, in which a spin no longer lets other threads of the same priority run, because taking a request
+/// lasts as long.
 const KEEP_NS: u64 = 5_000;
 const LONGEST_SLEEP_NS: u64 = 3_600_000_000_000;
 
@@ -39,7 +41,7 @@ impl<T> PartialOrd for Entry<T> {
     }
 }
 impl<T> Ord for Entry<T> {
-    /// Reversed: the heap's greatest entry is the earliest.
+    /// The order is reversed, so that the greatest entry of the heap has the earliest deadline.
     fn cmp(&self, other: &Self) -> Order {
         (other.deadline_ns, other.seq).cmp(&(self.deadline_ns, self.seq))
     }
@@ -51,10 +53,12 @@ struct Queue<T> {
     stopped: bool,
 }
 
+/// Items that wait for their deadlines. One thread hands them over in `run`, and any thread may schedule items.
 pub struct Timer<T> {
     queue: Mutex<Queue<T>>,
     changed: Condvar,
-    /// Earliest deadline, so that the spinning thread sees an earlier one without taking the lock from those who submit.
+    /// Earliest deadline, in ns. The spinning thread reads it to see an earlier deadline without taking the lock from threads
+    /// that schedule items.
     head_ns: AtomicU64,
 }
 
@@ -64,7 +68,8 @@ impl<T> Timer<T> {
         Self { queue: Mutex::new(queue), changed: Condvar::new(), head_ns: AtomicU64::new(u64::MAX) }
     }
 
-    /// Items with the same deadline are handed over in the order of `seq`; after `stop` they are dropped.
+    /// Adds an item that is to be handed over at `deadline_ns`. Items with the same deadline are handed over in the order of
+    /// `seq`. After `stop` the item is dropped.
     pub fn schedule(&self, deadline_ns: u64, seq: u64, item: T) {
         let mut queue = self.lock();
         if queue.stopped {
@@ -81,9 +86,9 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Hands over items until `stop`; what is scheduled then is dropped.
+    /// Hands over items until `stop` is called, and then drops the items that are left.
     pub fn run(&self, mut hand_over: impl FnMut(T)) {
-        // SAFETY: sets the calling thread's timer slack; no pointers are involved.
+        // SAFETY: the call sets the calling thread's timer slack, and no pointers are involved.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         let shares_core = realtime::is_taken();
         let mut due = Vec::with_capacity(256);
@@ -116,7 +121,7 @@ impl<T> Timer<T> {
         queue.heap.clear();
     }
 
-    /// Sleeps for a while, or until an earlier deadline is scheduled.
+    /// Sleeps for at most `longest`, or until an earlier deadline is scheduled or the timer is stopped.
     fn sleep<'a>(&self, mut queue: MutexGuard<'a, Queue<T>>, longest: Duration) -> MutexGuard<'a, Queue<T>> {
         queue.sleeping = true;
         self.changed.wait_for(&mut queue, longest);
@@ -124,7 +129,7 @@ impl<T> Timer<T> {
         queue
     }
 
-    /// Spins until a deadline, or until an earlier one is scheduled.
+    /// Spins until the deadline `head_ns`, or until the earliest deadline has changed.
     fn spin(&self, head_ns: u64, shares_core: bool) {
         while self.head_ns.load(Ordering::Relaxed) == head_ns {
             match head_ns.saturating_sub(now_ns()) {
@@ -135,7 +140,7 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Takes out all that is not yet handed over, in no order.
+    /// Takes out all items that are not yet handed over, and returns them in no particular order.
     pub fn take_all(&self) -> Vec<T> {
         let mut queue = self.lock();
         self.head_ns.store(u64::MAX, Ordering::Relaxed);
@@ -197,7 +202,8 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// Somebody comes in between, and is due at once: the rest of the first one's sleep is slept, not spun.
+    /// An item that is due at once comes before the first item's deadline. For the rest of the first item's time, the thread
+    /// sleeps and does not spin.
     #[test]
     fn it_sleeps_again() {
         let timer = Arc::new(Timer::new());

@@ -1,7 +1,9 @@
-//! What a power cut takes from a device with a volatile cache: the undo log of all that was not flushed, by epoch.
+//! The undo log of a device with a volatile cache. It keeps, by epoch, the old content of all that was changed and not yet
+//! flushed, so that a power cut can take the changes back.
 //!
-//! A flush that arrives closes the epoch; when it is answered, that epoch and those before it are durable. The first touch of a
-//! page in an epoch keeps what the page held, so that it is copied once an epoch, and not at all if it was never written.
+//! A flush that arrives closes the current epoch. At the answer to the flush, that epoch and those before it become durable. The
+//! first change of a page in an epoch keeps the page's old content, so that a page is copied at most once per epoch, and not at
+//! all if it was never written.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -10,18 +12,20 @@ use crate::model::Draws;
 
 const PAGE: usize = 4096;
 const SLAB_PAGES: usize = 256;
-/// Kept for the next epochs, so that a device that is flushed now and then asks the kernel for no memory: 64 MiB.
+/// Number of slabs that are kept for the next epochs (64 MiB), so that a device that is flushed now and then asks the kernel for
+/// no memory.
 const SPARE_SLABS: usize = 64;
 
 type Slab = Box<[u8]>;
 
-/// The pages that were touched first between two flushes, and what they held before.
+/// The pages that were changed between two flushes, with the content that each page held before.
 #[derive(Default)]
 pub struct Epoch {
     number: u64,
-    /// Page, and where its old content is: `None` for zeroes.
+    /// Number of each page, and the slot that has its old content. `None` stands for zeroes.
     pages: Vec<(u32, Option<u32>)>,
     slabs: Vec<Slab>,
+    /// Number of slots in use.
     slots: usize,
 }
 
@@ -46,19 +50,21 @@ impl Epoch {
     }
 }
 
-/// Versions of pages that a cut found unflushed; of one that survived, the older ones are not counted.
+/// Numbers of the versions of pages that a power cut found unflushed. If a version of a page survived, older versions of that
+/// page are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
     pub dropped: u64,
     pub kept: u64,
 }
 
+/// The undo log of one disk.
 pub struct Undo {
-    /// By page: the epoch that touched it last; 0: it was never written, and reads as zeroes.
+    /// For each page, the number of the epoch that changed it last. It is 0 if the page was never written and reads as zeroes.
     touched: Vec<u64>,
-    /// The last one is open.
+    /// Epochs that have not been released, oldest first. The last epoch is open.
     epochs: VecDeque<Epoch>,
-    /// Up to here nothing can be lost any more.
+    /// Number of the last durable epoch. Changes in epochs up to this one can no longer be lost.
     durable: u64,
     spare: Vec<Slab>,
 }
@@ -69,19 +75,20 @@ impl Undo {
         Self { touched: vec![0; size.div_ceil(PAGE)], epochs: [open].into(), durable: 0, spare: Vec::new() }
     }
 
-    /// To be called before a write.
+    /// Keeps the old content of the pages that a write changes. It must be called before the write.
     pub fn keep_for_write(&mut self, memory: &Memory, offset: u64, length: u64) {
         self.keep(memory, offset, length, true);
     }
 
-    /// To be called before a discard: a page that was never written stays as it is.
+    /// Keeps the old content of the pages that a discard changes. It must be called before the discard. A page that was never
+    /// written stays as it is, and nothing is kept for it.
     pub fn keep_for_discard(&mut self, memory: &Memory, offset: u64, length: u64) {
         self.keep(memory, offset, length, false);
     }
 
     fn keep(&mut self, memory: &Memory, offset: u64, length: u64, never_written_too: bool) {
         let (start, length) = memory.clip(offset, length);
-        let open = self.epochs.back_mut().expect("one is open");
+        let open = self.epochs.back_mut().expect("an epoch is open");
         for page in start / PAGE..(start + length).div_ceil(PAGE) {
             let before = self.touched[page];
             if before == open.number || (before == 0 && !never_written_too) {
@@ -93,9 +100,10 @@ impl Undo {
         }
     }
 
-    /// For a flush that arrives: returns the number up to which all is durable when it is answered.
+    /// Closes the current epoch for a flush that arrives. Returns the number of the last epoch that is durable once the flush is
+    /// answered.
     pub fn close(&mut self) -> u64 {
-        let open = self.epochs.back().expect("one is open");
+        let open = self.epochs.back().expect("an epoch is open");
         if open.pages.is_empty() {
             return open.number - 1;
         }
@@ -104,12 +112,13 @@ impl Undo {
         number
     }
 
-    /// For a flush that is answered, before its answer.
+    /// Makes the epochs up to `number` durable. It must be called before the flush is answered.
     pub fn make_durable(&mut self, number: u64) {
         self.durable = self.durable.max(number);
     }
 
-    /// Forgets what is durable: work that need not wait for the answer. Returns what is left to free.
+    /// Forgets the old content of durable epochs, which need not happen before the answer. Returns the epochs whose memory is
+    /// still to be freed.
     pub fn release(&mut self) -> Vec<Epoch> {
         let mut released = Vec::new();
         while self.epochs.front().is_some_and(|epoch| epoch.number <= self.durable) {
@@ -122,17 +131,18 @@ impl Undo {
         released
     }
 
-    /// Versions of pages that a cut could take now.
+    /// Returns the number of versions of pages that a power cut could take now.
     pub fn unflushed_pages(&self) -> usize {
         self.epochs.iter().filter(|epoch| epoch.number > self.durable).map(|epoch| epoch.pages.len()).sum()
     }
 
-    /// Takes the memory back, newest epoch first, to what is durable, but for the versions that survive, each with probability
-    /// `keep_share`: a cache writes out in any order. What is there then is durable.
+    /// Restores the durable content of the memory, newest epoch first. Each version of a page survives with probability
+    /// `keep_share`, drawn with `seed`, because a cache writes pages out in any order. All content is durable afterwards. Returns
+    /// how many versions were dropped and kept.
     pub fn roll_back(&mut self, memory: &Memory, keep_share: f64, seed: u64) -> Versions {
         let mut versions = Versions::default();
         let (draws, mut survivors) = (Draws::new(seed, 0), HashSet::new());
-        let next = self.epochs.back().expect("one is open").number + 1;
+        let next = self.epochs.back().expect("an epoch is open").number + 1;
         for epoch in self.epochs.drain(..).rev().filter(|epoch| epoch.number > self.durable) {
             for (page, slot) in &epoch.pages {
                 if survivors.contains(page) {
@@ -147,7 +157,7 @@ impl Undo {
                 let offset = u64::from(*page) * PAGE as u64;
                 if let Some(slot) = slot {
                     let (_, length) = memory.clip(offset, PAGE as u64);
-                    assert!(memory.write(offset, &epoch.old(*slot)[..length]), "clipped to the disk");
+                    assert!(memory.write(offset, &epoch.old(*slot)[..length]), "the page is clipped to the disk");
                 } else {
                     memory.discard(offset, PAGE as u64);
                     self.touched[*page as usize] = 0;
@@ -193,8 +203,8 @@ mod tests {
         }
     }
 
-    /// Random writes and discards of any length, flushes that are answered late and out of order, cuts; the oracle keeps a copy
-    /// of the whole disk for each epoch.
+    /// Makes random writes and discards of any length, flushes that are answered late and out of order, and cuts. The oracle
+    /// keeps a copy of the whole disk for each epoch.
     #[test]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "small numbers")]
     fn a_cut_gives_back_the_last_flushed_disk() {
@@ -271,7 +281,7 @@ mod tests {
             }
             assert_eq!(disk.undo.roll_back(&disk.memory, 0.0, 0), Versions::default(), "what survived is durable");
         }
-        // A quarter, a quarter and a half of 6,400 pages, within five standard deviations.
+        // The expected shares of the 6,400 pages are a quarter, a quarter and a half, within five standard deviations.
         let [oldest, older, newest] = seen;
         assert!((1427..1773).contains(&oldest) && (1427..1773).contains(&older) && (3000..3400).contains(&newest), "{seen:?}");
         assert_eq!(counted, Versions { dropped: 2 * oldest + older, kept: older + newest });

@@ -1,4 +1,7 @@
-"""Which user interaction causes accesses to which data: windows with that interaction alone against quiet windows."""
+"""Estimates which interaction of a player causes accesses to which data.
+
+Windows in which only one interaction took place are compared with quiet windows, in which no interaction took place.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -17,13 +20,32 @@ _KEYS = ["interaction", "data", "op"]
 
 
 def effects(lives: Sequence[Life], alpha: float = 0.05) -> pd.DataFrame:
-    """Returns interaction, data, op (read, write), per_event, low, high, p, p_adjusted, lives, windows, events.
+    """Estimates the requests that one interaction causes, by data type and direction.
 
-    Windows end with saves, so that what is written later is in the window of its cause. per_event: requests in windows with this
-    interaction alone beyond those of quiet windows at that time, over the number of interactions; a life gives one value, the
-    interval is Student's over lives. p: one-sided, that there are none; adjusted by Benjamini and Hochberg (1995) over the whole
-    table. UNLOAD stands for a position change or leave whose effect comes when the place that was left is unloaded: nothing else
-    causes those accesses, and they are left out of all other windows. What had no window of its own in any life is not there.
+    Parameters
+    ----------
+    lives
+        Captured server lives.
+    alpha
+        The intervals have confidence 1 - alpha.
+
+    Returns
+    -------
+    DataFrame
+        One row per interaction, data and op (read or write). The other columns are per_event (requests per interaction, the mean
+        over lives), low and high (Student's interval over lives), p (one-sided, against no request), p_adjusted (by Benjamini and
+        Hochberg (1995) over the whole table), lives, windows and events (number of interactions in these windows). An interaction
+        that was alone in no window of any life has no rows.
+
+    Notes
+    -----
+    A window ends with a save, so that data which are written later are still in the window of their cause. The estimate in a life
+    is the requests in the windows with this interaction alone, less the requests that quiet windows at that time have, over the
+    number of interactions.
+
+    The interaction `UNLOAD` ("region flush") stands for a position change or a leave whose effect comes when the place that was
+    left is unloaded. Nothing else causes these accesses, so that its estimate is all of them over the number of such places. They
+    are left out of the estimates of all other interactions.
     """
     rows = [row for life in lives for row in _of_life(life)]
     found = pd.DataFrame(rows, columns=[*_KEYS, "per_event", "windows", "events"])
@@ -38,7 +60,7 @@ def effects(lives: Sequence[Life], alpha: float = 0.05) -> pd.DataFrame:
 
 
 def _of_life(life: Life) -> Iterator[tuple[str, str, str, float, int, float]]:
-    """Yields interaction, data, op, excess of requests per event, windows and events of one life."""
+    """Yields interaction, data, op, excess of requests per event, number of windows and number of events of one life."""
     did, seen = interactions(life, life.edges_ns), counts(life.accesses, life.edges_ns)
     quiet = (did[_NAMES] == 0).all(axis=1).to_numpy()
     for name, (data, op) in product(_NAMES, kinds(seen)):
@@ -55,9 +77,10 @@ def _of_life(life: Life) -> Iterator[tuple[str, str, str, float, int, float]]:
 
 
 def _as_quiet(of: NDArray[np.float64], quiet: NDArray[np.bool_], length_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What each window would hold were it quiet: between stretches of quiet windows the rate goes from one's mean to the next's.
+    """Returns the number of requests that each window would have if it were quiet.
 
-    What the server does by itself changes through a life, so that quiet windows far away are no standard.
+    A stretch of adjacent quiet windows has one mean rate, at its middle. Between the middles the rate is interpolated linearly,
+    because the requests that the server makes by itself change during a life, so that quiet windows far away are no standard.
     """
     stretch = np.cumsum(np.diff(quiet, prepend=False) & quiet)[quiet]
     middle_ns = np.cumsum(length_ns) - length_ns / 2
@@ -67,10 +90,21 @@ def _as_quiet(of: NDArray[np.float64], quiet: NDArray[np.bool_], length_ns: NDAr
 
 
 def compare(found: pd.DataFrame, published: Published) -> pd.DataFrame:
-    """Returns interaction, data, op, published (bool) and the columns of `effects`.
+    """Places the estimated effects of interactions beside the published findings.
 
-    A row for each published interaction, data type and direction, and UNLOAD; NaN, and 0 lives, for what was not acted out or
-    had no window of its own.
+    Parameters
+    ----------
+    found
+        Effects, as `effects` returns them.
+    published
+        Published findings.
+
+    Returns
+    -------
+    DataFrame
+        One row for each combination of an interaction (the published ones and `UNLOAD`), a data type and a direction. The columns
+        are interaction, data, op, published (whether the published study says that there are such accesses) and those of
+        `effects`. If `found` has no such row, the estimates are NaN, and lives, windows and events are 0.
     """
     causes = [(row.interaction, row.data, row.directions) for row in published.interactions] + [(UNLOAD, [], [])]
     rows = [

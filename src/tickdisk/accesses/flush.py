@@ -1,4 +1,7 @@
-"""When what players changed reaches storage: saves, what is written at once and what waits, how fast a flush goes."""
+"""Finds the saves of a server in its accesses, and describes when changed data reach the disk.
+
+Some data are written at once, and others wait for the next save. The module also describes the writes of each save.
+"""
 
 from collections.abc import Sequence
 
@@ -9,21 +12,43 @@ from numpy.typing import NDArray
 from tickdisk.errors import TickdiskError
 
 _SAVED_LAST = "env_meta.txt"
-"""Luanti ends every save with this file, whether or not anything else was changed (map, players, environment, in this order)."""
+"""Name of the file that Luanti writes last in every save, whether or not anything else was changed.
+
+A save writes the map, the players and the environment, in this order.
+"""
 _UNLOAD_CHECK_S, _ACTIVE_CHECK_S = 2.92, 2.0
-"""How often Luanti looks for blocks to unload, and for blocks that players have left."""
+"""Periods in which Luanti looks for blocks to unload, and for blocks that players have left."""
 _SAME_SAVE_NS = 200_000_000
-"""Writes of that file that are closer than this are of one save."""
+"""Largest time between two writes of `_SAVED_LAST` that belong to one save."""
 _MAP_JOURNAL, _HEADER_BYTES = "map.sqlite-journal", 512
-"""SQLite begins a journal, and with it a transaction, with a header of at least a sector at offset 0 (sqlite.org, fileformat)."""
+"""Name of the map's journal, and the least size of its header.
+
+SQLite begins a journal, and with it a transaction, with a header of at least a sector at offset 0 (sqlite.org, fileformat).
+"""
 
 
 def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -> pd.DataFrame:
-    """Returns start_ns, end_ns and thread of every save, in order: from the begin of its step to the end of its last write.
+    """Finds the saves of a server life.
 
-    `steps_ns`: begins of the server's steps. Where terrain has been unloaded in the same step, the save begins with the last
-    transaction on the map. The save as the server ends, in another thread, is none of them. TickdiskError when there are fewer
-    than two: nothing lies between them.
+    A save lasts from the start of its step to the end of its last write. If terrain was unloaded in the same step, the save
+    begins with the last transaction on the map. The save at the end of the server, which another thread makes, does not count.
+
+    Parameters
+    ----------
+    accesses
+        Accesses, as `select` returns them in `Accesses.table`.
+    steps_ns
+        Starts of the server's steps, in ascending order.
+
+    Returns
+    -------
+    DataFrame
+        One row per save, in order of time, with start_ns, end_ns and thread.
+
+    Raises
+    ------
+    TickdiskError
+        If there are fewer than two saves, because then no window lies between them.
     """
     last = accesses[(accesses["store"] == _SAVED_LAST) & (accesses["op"] == "write")]
     number = (last["at_ns"].diff() > _SAME_SAVE_NS).cumsum()
@@ -46,7 +71,21 @@ def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -
 
 
 def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:
-    """Returns the number of the save that each access is part of (`Int64`): in its step and thread; null outside saves."""
+    """Returns the number of the save that each access is part of.
+
+    Parameters
+    ----------
+    accesses
+        Accesses with at_ns and thread, shape (n,).
+    saves
+        Saves, as the function `saves` returns them.
+
+    Returns
+    -------
+    Series
+        Row numbers of `saves` (`Int64`), shape (n,). An access is part of a save if it begins during the save and is made by the
+        thread that saves. The others are null.
+    """
     which = np.searchsorted(saves["start_ns"].to_numpy(), accesses["at_ns"].to_numpy(), side="right") - 1
     own = saves.iloc[which.clip(min=0)]
     late = accesses["at_ns"].to_numpy() >= own["end_ns"].to_numpy()
@@ -55,7 +94,20 @@ def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:
 
 
 def delayed(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
-    """Returns one row a data type: requests and bytes that were written, and the share of each that was written in saves."""
+    """Computes the share of written data that was written in saves, by data type.
+
+    Parameters
+    ----------
+    accesses
+        Accesses of a life.
+    saves
+        Saves of the life, as the function `saves` returns them.
+
+    Returns
+    -------
+    DataFrame
+        One row per data type, with data, requests and bytes (written in all), and share_saved_requests and share_saved_bytes.
+    """
     written = accesses[accesses["op"] == "write"]
     table = written.groupby("data")["bytes"].agg(requests="size", bytes="sum")
     saved = written[save_of(written, saves).notna()].groupby("data")["bytes"].agg(requests="size", bytes="sum")
@@ -64,9 +116,21 @@ def delayed(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
 
 
 def flushes(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
-    """Returns one row a save: save, start_ns, requests (writes and syncs), bytes, syncs, seconds from first to last of them.
+    """Sums up the writes and syncs of each save.
 
-    A save that wrote nothing but the environment is there, too.
+    Parameters
+    ----------
+    accesses
+        Accesses of a life.
+    saves
+        Saves of the life, as the function `saves` returns them.
+
+    Returns
+    -------
+    DataFrame
+        One row per save, with save (its number), requests (writes and syncs), bytes, syncs, first_ns (start of the first of these
+        requests), last_ns (end of the last), start_ns (start of the save) and seconds (from first_ns to last_ns). A save that
+        wrote only the environment has a row, too.
     """
     part = accesses[accesses["op"] != "read"]
     part = part.assign(save=save_of(part, saves), sync=part["op"] == "sync").dropna(subset=["save"])
@@ -82,17 +146,50 @@ def flushes(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
 
 
 def cumulative(accesses: pd.DataFrame, start_ns: int) -> pd.DataFrame:
-    """Returns data, op, at_s (since `start_ns`) and bytes so far, a row for each read and write, in order of time."""
+    """Sums up the bytes that were read and written over time, by data type and direction.
+
+    Parameters
+    ----------
+    accesses
+        Accesses in order of time.
+    start_ns
+        Time that at_s counts from.
+
+    Returns
+    -------
+    DataFrame
+        One row per read and write, in the order of `accesses`, with data, op, at_s and bytes. The column bytes is the sum for
+        this data type and direction up to and including this access.
+    """
     moved = accesses[accesses["op"] != "sync"]
     so_far = moved.groupby(["data", "op"])["bytes"].cumsum()
     return moved[["data", "op"]].assign(at_s=(moved["at_ns"] - start_ns) / 1e9, bytes=so_far)
 
 
 def unload_after_s(timeout_s: float) -> tuple[float, float]:
-    """Returns between which times after everybody has left a place Luanti unloads, and first writes, its map blocks.
+    """Returns the earliest and the latest time at which Luanti unloads the map blocks of a place that all players have left.
 
-    Every 2.92 s a block that is not in use ages by as much, and goes when that exceeds server_unload_unused_data_timeout; up to
-    2 s pass until a block that players have left counts as not in use (ServerEnvironment, active blocks).
+    Luanti writes a changed block before it unloads the block.
+
+    Parameters
+    ----------
+    timeout_s
+        The server's setting server_unload_unused_data_timeout.
+
+    Returns
+    -------
+    tuple of float and float
+        Earliest and latest time in seconds after the last player has left.
+
+    Notes
+    -----
+    Every 2.92 s Luanti adds 2.92 s to the age of each block that is not in use, and unloads the blocks whose age exceeds the
+    timeout. Up to 2 s pass until a block that players have left counts as not in use (ServerEnvironment, active blocks).
+
+    Examples
+    --------
+    >>> [round(after_s, 2) for after_s in unload_after_s(29.0)]
+    [26.28, 31.2]
     """
     checks = np.floor(timeout_s / _UNLOAD_CHECK_S) + 1
     return float((checks - 1) * _UNLOAD_CHECK_S), float(checks * _UNLOAD_CHECK_S + _ACTIVE_CHECK_S)

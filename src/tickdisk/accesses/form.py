@@ -1,4 +1,4 @@
-"""What accesses look like: sizes, shares of reads and writes, sequential or random."""
+"""Describes the form of accesses: their sizes, the shares of reads and writes, and whether they are sequential or random."""
 
 import numpy as np
 import pandas as pd
@@ -13,20 +13,34 @@ SIZES = {
     "8 KiB": 8 * _KIB + 1,
     "over 8 KiB": np.inf,
 }
-"""Classes of request sizes by the size that is too large for them."""
+"""Upper limit in bytes of each class of request sizes, by name. The limit itself is too large for the class."""
 PUBLISHED_SIZES = ("4 KiB", "8 KiB")
+"""Classes that have most of the requests according to the published study."""
 
 
 def transfers(accesses: pd.DataFrame) -> pd.DataFrame:
-    """Returns the accesses that move data: no syncs."""
+    """Returns the accesses that move data, which are those that are no syncs."""
     return accesses[accesses["op"] != "sync"]
 
 
 def sequential(accesses: pd.DataFrame) -> pd.Series:
-    """Returns whether each read and write begins where the one before it in the same file ended (`boolean`).
+    """Returns whether each read or write begins where the read or write before it in the same file ended.
 
-    Null for the first of a file and after an access whose offset is unknown; reads and writes follow each other in order of time.
-    Source: PokeSto, previous offset + previous length == current offset, within the same file, in file order.
+    Parameters
+    ----------
+    accesses
+        Accesses of a life.
+
+    Returns
+    -------
+    Series
+        One value per read and write (`boolean`), in the index of `accesses`. It is null for the first access to a file, and if
+        the offset of the access or of the access before it is unknown.
+
+    Notes
+    -----
+    Reads and writes of a file are taken together, in order of time. The definition is that of PokeSto: previous offset + previous
+    length == current offset, within the same file, in file order.
     """
     moved = transfers(accesses).sort_values(["file", "at_ns"], kind="stable")
     previous_end = (moved["offset"] + moved["bytes"]).groupby(moved["file"]).shift()
@@ -34,23 +48,60 @@ def sequential(accesses: pd.DataFrame) -> pd.Series:
 
 
 def size_class(asked_bytes: pd.Series) -> pd.Series:
-    """Returns the class of each size, a key of SIZES, ordered."""
+    """Returns the class of each request size.
+
+    Parameters
+    ----------
+    asked_bytes
+        Sizes in bytes, shape (n,).
+
+    Returns
+    -------
+    Series
+        Keys of `SIZES` as an ordered category, shape (n,).
+
+    Examples
+    --------
+    >>> size_class(pd.Series([100, 4096])).tolist()
+    ['64 to 511 B', '4 KiB']
+    """
     classes = pd.cut(asked_bytes.astype("float64"), [-np.inf, *SIZES.values()], right=False, labels=list(SIZES))
     return classes.rename("size")
 
 
 def sizes(accesses: pd.DataFrame) -> pd.DataFrame:
-    """Returns data, op, size (class of the bytes that were asked for), requests; classes without a request are not there."""
+    """Counts the reads and writes of each size class.
+
+    Parameters
+    ----------
+    accesses
+        Accesses of a life.
+
+    Returns
+    -------
+    DataFrame
+        The columns are data, op, size (class of the bytes that were asked for) and requests. Combinations without a request have
+        no row.
+    """
     moved = transfers(accesses)
     by = [moved["data"], moved["op"], size_class(moved["asked_bytes"])]
     return moved.groupby(by, observed=True).size().rename("requests").reset_index()
 
 
 def form(accesses: pd.DataFrame) -> pd.DataFrame:
-    """Returns one row a data type and direction.
+    """Describes the reads and writes of each data type.
 
-    Columns: data, op, requests, bytes, p50_bytes, share_4_8_kib, share_sequential (NaN where no access has one before it in its
-    file), share_requests, share_bytes.
+    Parameters
+    ----------
+    accesses
+        Accesses of a life.
+
+    Returns
+    -------
+    DataFrame
+        One row per data and op. The other columns are requests, bytes (moved), p50_bytes (median of the bytes asked for),
+        share_4_8_kib (share of requests that ask for 4 or 8 KiB), share_sequential (NaN if no access has another before it in its
+        file), share_requests and share_bytes (shares of all reads and writes).
     """
     moved = transfers(accesses)
     moved = moved.assign(

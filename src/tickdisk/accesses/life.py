@@ -1,4 +1,8 @@
-"""One captured server life as the study needs it, and its windows: what players did in each, and what was accessed."""
+"""Holds a captured server life as the study of accesses needs it, and counts what happened in each of its windows.
+
+A window is the time between two edges, which are usually the ends of two saves. The counts are of accesses, of interactions of
+players, and of events of the routines of the generative model.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +16,7 @@ from tickdisk.accesses.select import Granularity
 
 Times = NDArray[np.int64]
 _LEAVE_NS = 600_000_000
-"""So long at most does Luanti take to notice, and save, a player that has left; the network does not show when it has."""
+"""Longest time that Luanti takes to notice and to save a player that has left. The network does not show when it has done so."""
 INTERACTIONS = {
     "join": "server join",
     "teleport": "position change",
@@ -20,10 +24,11 @@ INTERACTIONS = {
     "dig": "terrain modification",
     "leave": "server leave",
 }
-"""What players do here, in the published words."""
+"""Interaction in the words of the published study, by kind of action."""
 UNLOAD = "region flush"
+"""Name of the routine, and of the interaction, in which the server unloads a place that all players have left."""
 UNLOADED = "terrain unloaded"
-"""Stands for `terrain` in counts where the access is part of unloading: nothing else causes those."""
+"""Data type in counts that replaces `terrain` if the access is part of unloading, because nothing else causes such accesses."""
 ROUTINES = {
     "region load": ("terrain",),
     UNLOAD: (UNLOADED, "other sync"),
@@ -34,32 +39,33 @@ ROUTINES = {
     "privilege check": ("player read",),
     "save tick": ("terrain", "player", "other"),
 }
-"""The generative model's routines with what each can touch; `other sync` is the world's folder, at the end of a transaction.
+"""Routines of the generative model, with the data types that each can access.
 
-The published ones that Luanti has and players cause here, and three more that were seen: water that flows on in loaded terrain,
-the look-up of a player's privileges, and what a save costs whatever has changed.
+An entry of two words is a data type and an operation. `other sync` is a sync of the world's folder, at the end of a transaction.
+The routines are the published ones that Luanti has and that players cause in the experiment, and three more that were observed:
+water that flows on in loaded terrain, the look-up of a player's privileges, and the fixed cost of a save.
 """
 
 
 @dataclass(frozen=True)
 class Life:
-    """What a capture and the players left of one server life; times are CLOCK_MONOTONIC ns."""
+    """The accesses, actions and saves of one captured server life. Times are CLOCK_MONOTONIC in ns."""
 
     name: str
     accesses: pd.DataFrame
-    """See Accesses; and unloading (bool): part of writing terrain that is taken out of memory."""
+    """The columns of `Accesses.table`, and unloading (whether the access is part of taking terrain out of memory)."""
     actions: pd.DataFrame
-    """The actions table."""
+    """The table of the players' actions."""
     phases: pd.DataFrame
-    """name, start_ns, end_ns: stretches in which players do one kind of thing."""
+    """One row per phase, a time in which players do one kind of thing, with name, start_ns and end_ns."""
     saves: pd.DataFrame
-    """start_ns, end_ns, thread of every save of the server."""
+    """One row per save of the server, with start_ns, end_ns and thread."""
     unload_s: tuple[float, float]
-    """How long after everybody has left a place its map blocks are unloaded: between these."""
+    """Earliest and latest time in seconds at which the map blocks of a place are unloaded after the last player has left it."""
 
     @property
     def edges_ns(self) -> Times:
-        """Ends of saves: what is written later than it is caused is still in the window of its cause."""
+        """Ends of saves. They are the edges of windows, so that data which are written later are in the window of their cause."""
         return self.saves["end_ns"].to_numpy(dtype="int64")
 
 
@@ -72,10 +78,37 @@ def life_of(
     steps_ns: Sequence[int] | Times,
     unload_timeout_s: float,
 ) -> Life:
-    """Returns a life with its saves found; `steps_ns` are the begins of the server's steps, `unload_timeout_s` is its setting.
+    """Makes a `Life` from the accesses of a capture, and finds its saves.
 
-    It ends with its last save: what the server writes as it ends is left out. The thread that ticks touches terrain in saves and
-    when it unloads; all other terrain is read by threads of its own.
+    Parameters
+    ----------
+    name
+        Name of the life.
+    accesses
+        Accesses, as `select` returns them in `Accesses.table`.
+    actions
+        Table of the players' actions.
+    phases
+        Phases with the columns name, start_ns and end_ns.
+    steps_ns
+        Starts of the server's steps, in ascending order.
+    unload_timeout_s
+        The server's setting server_unload_unused_data_timeout.
+
+    Returns
+    -------
+    Life
+        The life until the end of its last save. The accesses that the server makes as it ends are left out.
+
+    Raises
+    ------
+    TickdiskError
+        If there are fewer than two saves.
+
+    Notes
+    -----
+    The thread that ticks accesses terrain only in saves and when it unloads terrain. Other threads make all other accesses to
+    terrain. An access of the ticking thread to terrain outside saves is therefore part of unloading.
     """
     found = saves(accesses, steps_ns)
     lived = accesses[accesses["at_ns"] < found["end_ns"].iloc[-1]]
@@ -85,9 +118,21 @@ def life_of(
 
 
 def counts(accesses: pd.DataFrame, edges_ns: Sequence[int] | Times, of: Granularity = "requests") -> pd.DataFrame:
-    """Returns requests or bytes per window, shape (len(edges_ns) - 1, data x op); a window is [edge, next edge).
+    """Counts the requests, or sums up the bytes, of each window.
 
-    Data types are those of the accesses, but UNLOADED where they are part of unloading.
+    Parameters
+    ----------
+    accesses
+        Accesses, as in `Life.accesses`.
+    edges_ns
+        Edges of the windows in ascending order, shape (windows + 1,). A window contains its first edge, but not its last.
+    of
+        What is counted: "requests" or "bytes".
+
+    Returns
+    -------
+    DataFrame
+        One row per window and one column per (data, op). The data type is `UNLOADED` for accesses that are part of unloading.
     """
     windows = len(edges_ns) - 1
     at = np.searchsorted(np.asarray(edges_ns), accesses["at_ns"].to_numpy(), side="right") - 1
@@ -98,14 +143,25 @@ def counts(accesses: pd.DataFrame, edges_ns: Sequence[int] | Times, of: Granular
 
 
 def kinds(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Returns data and op of the columns of counts or coefficients."""
+    """Returns the data type and the operation of each column of counts or coefficients."""
     return [(str(key[0]), str(key[1])) for key in table.columns.to_list()]
 
 
 def interactions(life: Life, edges_ns: Times) -> pd.DataFrame:
-    """Returns how often players did each thing in each window, shape (windows, interactions); parts where one crosses an edge.
+    """Counts the interactions of players in each window.
 
-    Columns: the published words of INTERACTIONS, and UNLOAD: places that everybody had left `unload_s` before.
+    Parameters
+    ----------
+    life
+        A captured server life.
+    edges_ns
+        Edges of the windows in ascending order, shape (windows + 1,).
+
+    Returns
+    -------
+    DataFrame
+        One row per window. The columns are the published names of interactions, such as "server join", and `UNLOAD`, which counts
+        the places that are unloaded because players have left them. An interaction that lasts over an edge counts in parts.
     """
     sent = _sent(life.actions)
     names = sent["action"].map(INTERACTIONS)
@@ -115,12 +171,30 @@ def interactions(life: Life, edges_ns: Times) -> pd.DataFrame:
 
 
 def events(life: Life) -> pd.DataFrame:
-    """Returns how many events of each routine fall between consecutive saves, shape (len(saves) - 1, ROUTINES).
+    """Counts the events of each routine in the windows between the ends of saves.
 
-    region load: a player arrives, by join or teleport, where nobody has been; region flush: such a place is unloaded; player
-    load: a join; player update: players that have joined, were moved, placed or took something, each once a save, and players
-    that have left; terrain modification: places whose nodes were changed, each once a save; liquid flow: places that are in
-    memory as the server saves; privilege check: a teleport (a chat command), place or dig; save tick: a save.
+    Parameters
+    ----------
+    life
+        A captured server life.
+
+    Returns
+    -------
+    DataFrame
+        One row per window, which are one fewer than the saves, and one column per routine of `ROUTINES`.
+
+    Notes
+    -----
+    These are the events of each routine:
+
+    - region load: A player arrives by join or teleport at a place where nobody has been.
+    - region flush: Such a place is unloaded.
+    - player load: A player joins.
+    - player update: A player has joined, was moved, placed or dug something, which counts once per save, or has left.
+    - terrain modification: The nodes of a place were changed, which counts once per save.
+    - liquid flow: A place is in memory when the server saves.
+    - privilege check: A player teleports (which is a chat command), places or digs.
+    - save tick: The server saves.
     """
     sent, edges_ns = _sent(life.actions), life.edges_ns
     changed = sent[sent["action"].isin(("join", "teleport", "place", "dig"))]
@@ -142,9 +216,10 @@ def events(life: Life) -> pd.DataFrame:
 
 
 def _sent(actions: pd.DataFrame) -> pd.DataFrame:
-    """Adds begin_ns and end_ns to the actions that were sent, and the player's stay: how often it had been moved by then.
+    """Returns the actions that were sent and did not fail, with the columns begin_ns, end_ns and stay.
 
-    The first half of a join is its handshake: it begins then. A leave lasts until the server has saved the player.
+    The stay of an action is the number of teleports that the player has issued until then. The first half of a join is its
+    handshake, so that a join begins in the middle. A leave lasts until the server has saved the player.
     """
     sent = actions[actions["issued_ns"].notna() & (actions["outcome"] != "failed")].sort_values("issued_ns", kind="stable")
     begin = sent["issued_ns"].astype("int64")
@@ -158,19 +233,26 @@ def _sent(actions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _done_by(lasting: pd.DataFrame, edges_ns: Times) -> NDArray[np.float64]:
-    """How many of the events that last from begin_ns to end_ns are over at each edge; one under way counts in part."""
+    """Returns the number of events that are over at each edge.
+
+    An event lasts from begin_ns to end_ns. It counts in part at an edge that lies between.
+    """
     begin, end = (lasting[name].to_numpy()[:, None] for name in ("begin_ns", "end_ns"))
     return np.asarray(np.clip((edges_ns[None, :] - begin) / (end - begin), 0, 1).sum(axis=0))
 
 
 def _unloaded_by(life: Life, sent: pd.DataFrame, edges_ns: Times) -> NDArray[np.float64]:
+    """Returns the number of places that were left and have been unloaded at each edge."""
     left_ns = sent.loc[sent["action"].isin(("teleport", "leave")), "begin_ns"]
     earliest_ns, latest_ns = (round(after_s * 1e9) for after_s in life.unload_s)
     return _done_by(pd.DataFrame({"begin_ns": left_ns + earliest_ns, "end_ns": left_ns + latest_ns}), edges_ns)
 
 
 def _distinct(sent: pd.DataFrame, by: list[str], saves: pd.DataFrame) -> NDArray[np.float64]:
-    """How many different combinations of `by` there are between saves; what is asked for during a save comes after it."""
+    """Returns the number of different combinations of the columns `by` in the window that each save but the last begins.
+
+    A window begins at the start of a save, because an action that is issued during a save is saved by the next.
+    """
     window = np.searchsorted(saves["start_ns"].to_numpy(), sent["begin_ns"].to_numpy(), side="right") - 1
     once = sent.assign(window=window).drop_duplicates(["window", *by])["window"]
     return np.bincount(once[once.between(0, len(saves) - 2)], minlength=len(saves) - 1).astype("float64")

@@ -1,4 +1,7 @@
-"""The generative model: requests and bytes of every routine, fitted to windows between saves and checked on other lives."""
+"""Fits the generative model, which has the requests or bytes that one event of each routine costs.
+
+The model is fitted to the windows between the saves of some lives, and its errors are measured on other lives.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,25 +17,46 @@ from tickdisk.errors import TickdiskError
 
 Matrix = NDArray[np.float64]
 _LEAST, _TINY = 0.01, 1e-9
-"""What a window is expected to hold at least, for its weight: this share of the mean."""
+"""Lower limit of the expected count of a window for its weight: a share of the mean count, and a constant that is added to it."""
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What one event of a routine costs, each of shape (ROUTINES, data x op); NaN for a routine without an event."""
+    """The requests or bytes that one event of each routine costs.
+
+    The tables have one row per routine of `ROUTINES` and one column per (data, op). The row of a routine without an event is NaN.
+    """
 
     value: pd.DataFrame
     low: pd.DataFrame
     high: pd.DataFrame
-    """95 % interval over lives; NaN from one life."""
+    """Upper ends of the intervals over lives, and `low` the lower ends, at confidence 1 - alpha of `fit`. NaN for one life."""
     lives: int
+    """Number of lives that the model was fitted to."""
     windows: int
+    """Number of windows between saves in these lives."""
 
 
 def design(lives: Sequence[Life], of: Granularity = "requests") -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Returns events (windows, ROUTINES) and requests or bytes (windows, data x op) between saves, index (life, window).
+    """Returns the events and the accesses of all windows between saves.
 
-    A kind of access that a life has not is 0 there. TickdiskError without a life.
+    Parameters
+    ----------
+    lives
+        Captured server lives, at least one.
+    of
+        What is counted of the accesses: "requests" or "bytes".
+
+    Returns
+    -------
+    tuple of DataFrame and DataFrame
+        The number of events, with one column per routine, and the requests or bytes, with one column per (data, op). Both have
+        one row per window, indexed by life and window. If a life has no access of a kind, the count is 0.
+
+    Raises
+    ------
+    TickdiskError
+        If there is no life.
     """
     if not lives:
         raise TickdiskError("the generative model needs at least one life; run more blocks")
@@ -42,9 +66,11 @@ def design(lives: Sequence[Life], of: Granularity = "requests") -> tuple[pd.Data
 
 
 def _nonnegative(did: Matrix, seen: Matrix, can: NDArray[np.bool_]) -> Matrix:
-    """Least squares without negative coefficients (Lawson and Hanson 1974), each column of `seen` by the routines that can.
+    """Returns non-negative least-squares coefficients (Lawson and Hanson 1974), of shape (routines, kinds of access).
 
-    Twice: the second time windows weigh as if counts varied as their means of the first do, or a few large flushes would decide.
+    Each column of `seen` is explained by the routines that `can` cause it, shape (routines, kinds of access). There are two fits.
+    In the second fit, the variance of a window's count is taken to be proportional to its mean according to the first fit,
+    because otherwise a few large flushes would decide.
     """
     values = np.zeros(can.shape)
     for routines, of, value in zip(can.T, seen.T, values.T, strict=True):
@@ -56,13 +82,25 @@ def _nonnegative(did: Matrix, seen: Matrix, can: NDArray[np.bool_]) -> Matrix:
 
 
 def _can(seen: pd.DataFrame) -> NDArray[np.bool_]:
+    """Returns whether each routine can make each kind of access, shape (routines, kinds of access)."""
     return np.array([[data in of or f"{data} {op}" in of for data, op in kinds(seen)] for of in ROUTINES.values()])
 
 
 def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
-    """Returns the coefficients that explain the windows of `lives` best, shape (ROUTINES, data x op).
+    """Estimates the cost of one event of each routine by weighted least squares over the windows between saves.
 
-    None is negative; 0 where a routine cannot touch the data, NaN where it has no event.
+    Parameters
+    ----------
+    lives
+        Captured server lives, at least one.
+    of
+        What an event costs: "requests" or "bytes".
+
+    Returns
+    -------
+    DataFrame
+        One row per routine of `ROUTINES` and one column per (data, op). No coefficient is negative. It is 0 if the routine cannot
+        access the data, and NaN if the routine has no event.
     """
     did, seen = design(lives, of)
     values = _nonnegative(did.to_numpy(), seen.to_numpy(), _can(seen))
@@ -72,10 +110,31 @@ def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFram
 def fit(
     lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float = 0.05
 ) -> Coefficients:
-    """Returns the coefficients with their interval.
+    """Estimates the cost of one event of each routine, with intervals over lives.
 
-    Interval: the standard error of a bootstrap over lives with Student's quantile, cut at zero; percentiles cover too little with
-    few lives. A routine that no drawn life has is 0 in that draw.
+    Parameters
+    ----------
+    lives
+        Captured server lives, at least one.
+    rng
+        Generator of the bootstrap samples.
+    samples
+        Number of bootstrap samples.
+    of
+        What an event costs: "requests" or "bytes".
+    alpha
+        The intervals have confidence 1 - alpha.
+
+    Returns
+    -------
+    Coefficients
+        The estimates and their intervals. The intervals of a single life are NaN.
+
+    Notes
+    -----
+    The half width of an interval is the standard error of a bootstrap over lives times Student's quantile, and the interval ends
+    at zero. Intervals of bootstrap percentiles cover too little if there are few lives. If no drawn life has an event of a
+    routine, its coefficients are 0 in that sample.
     """
     value, (did, seen), n = estimate(lives, of), design(lives, of), len(lives)
     if n == 1:
@@ -92,8 +151,19 @@ def fit(
     return Coefficients(value, (value - half).clip(lower=0), value + half, n, len(did))
 
 
-def listed(coefficients: Coefficients) -> pd.DataFrame:
-    """Returns routine, data, op, value, low, high of every coefficient above zero."""
+def nonzero_coefficients(coefficients: Coefficients) -> pd.DataFrame:
+    """Returns the coefficients above zero as a list.
+
+    Parameters
+    ----------
+    coefficients
+        Coefficients, as `fit` returns them.
+
+    Returns
+    -------
+    DataFrame
+        One row per coefficient, with routine, data, op, value, low and high.
+    """
     rows = [
         (routine, data, op, *(float(part.loc[routine, (data, op)]) for part in ends))
         for ends in ((coefficients.value, coefficients.low, coefficients.high),)
@@ -105,7 +175,23 @@ def listed(coefficients: Coefficients) -> pd.DataFrame:
 
 
 def predict(coefficients: pd.DataFrame, life: Life, of: Granularity = "requests") -> pd.DataFrame:
-    """Returns at_s (its end, from the first save), seconds, observed and predicted of every window between saves."""
+    """Predicts the requests or bytes of every window between the saves of a life.
+
+    Parameters
+    ----------
+    coefficients
+        Estimates, as `estimate` returns them. NaN counts as 0.
+    life
+        The life to predict.
+    of
+        What is predicted: "requests" or "bytes". The coefficients must be of the same.
+
+    Returns
+    -------
+    DataFrame
+        One row per window, with at_s (its end, counted from the end of the first save), seconds (its length), observed and
+        predicted. The last two are sums over all kinds of accesses.
+    """
     did, seen = design([life], of)
     return pd.DataFrame(
         {
@@ -118,9 +204,22 @@ def predict(coefficients: pd.DataFrame, life: Life, of: Granularity = "requests"
 
 
 def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
-    """Returns life, observed and predicted requests (or bytes) per minute between a life's first and last save, and error.
+    """Measures the error of a prediction for each life.
 
-    error: predicted over observed, less one.
+    Parameters
+    ----------
+    coefficients
+        Estimates, as `estimate` returns them.
+    lives
+        Lives to predict. They should not be among those that the estimates come from.
+    of
+        What is predicted: "requests" or "bytes".
+
+    Returns
+    -------
+    DataFrame
+        One row per life, with life (its name), observed and predicted (requests or bytes per minute between the first and the
+        last save) and error (predicted over observed, less 1).
     """
     rows = []
     for life in lives:
@@ -132,7 +231,20 @@ def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = 
 
 
 def errors_in_turn(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
-    """Returns the errors of each life when it is predicted from all the others; no rows with one life."""
+    """Measures the error of the prediction of each life from all other lives.
+
+    Parameters
+    ----------
+    lives
+        Captured server lives.
+    of
+        What is predicted: "requests" or "bytes".
+
+    Returns
+    -------
+    DataFrame
+        The columns of `errors`, with one row per life. A single life has no row.
+    """
     turns = [
         errors(estimate([other for other in lives if other is not life], of), [life], of)
         for life in (lives if len(lives) > 1 else ())

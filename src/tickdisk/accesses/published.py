@@ -1,4 +1,4 @@
-"""Published findings about storage accesses, as printed, with their source."""
+"""Reads the published findings about storage accesses, as they were printed, with their source."""
 
 from pathlib import Path
 from typing import Literal
@@ -11,6 +11,7 @@ from tickdisk.yaml_file import read_yaml
 Data = Literal["terrain", "player", "npc"]
 Direction = Literal["R", "W"]
 DIRECTIONS: dict[str, Direction] = {"read": "R", "write": "W"}
+"""Published letter of a direction, by the name of the operation in tables."""
 
 
 class _Strict(BaseModel):
@@ -18,7 +19,7 @@ class _Strict(BaseModel):
 
 
 class PublishedInteraction(_Strict):
-    """A row of the table of user interactions: which accesses it causes to which data."""
+    """A row of the published table of interactions, with the directions and data types of the accesses that it causes."""
 
     interaction: str
     directions: list[Direction]
@@ -26,11 +27,13 @@ class PublishedInteraction(_Strict):
 
 
 class PublishedRoutine(_Strict):
-    """A row of the table of routines."""
+    """A row of the published table of routines, which are the activities of a server that access files."""
 
     routine: str
     accesses: str
+    """Number of accesses in words, such as "1 per player"."""
     unique_files: str
+    """Number of files in words."""
     timing: Literal["immediate", "delayed"]
     directions: list[Direction]
     data: list[Data]
@@ -38,22 +41,40 @@ class PublishedRoutine(_Strict):
 
 
 class Published(_Strict):
-    """A published study of storage accesses."""
+    """The findings of a published study of storage accesses."""
 
     source: str
+    """The publication."""
     system: str
+    """The server and the machine that the study measured."""
     interactions: list[PublishedInteraction]
     routines: list[PublishedRoutine]
     findings: dict[str, str]
-    """Statements by short name."""
+    """Findings as sentences, by short name."""
 
 
 def load_published(path: Path) -> Published:
-    """Returns the published findings in a YAML file; TickdiskError names the file and the key that is wrong."""
+    """Reads published findings from a YAML file.
+
+    Parameters
+    ----------
+    path
+        The file, such as `data/published.yaml`.
+
+    Returns
+    -------
+    Published
+        The findings.
+
+    Raises
+    ------
+    TickdiskError
+        If the file cannot be read, or a key or a value is wrong. The message names the file and the key.
+    """
     values = read_yaml(path, "run from the project's folder")
     try:
         if isinstance(values, dict):
-            values.pop("checkpoint", None)  # a study of its own, with a reader of its own
+            values.pop("checkpoint", None)  # The study of checkpoints reads this key by itself.
         return Published.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]

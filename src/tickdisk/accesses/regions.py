@@ -1,4 +1,4 @@
-"""Accesses over the number of regions, with a line through them."""
+"""Fits a line to the number of accesses over the number of regions that players come to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,28 +13,45 @@ from tickdisk.accesses.life import Life, counts, interactions
 from tickdisk.stats import over_lives
 
 ARRIVALS = {"joins": "server join", "teleports": "position change"}
-"""Phases in which players come to places where nobody has been, and what they do."""
+"""Phases in which players come to places where nobody has been, with the interaction that takes place in each."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """y = intercept + slope x; what the points do not give is NaN."""
+    """The line y = intercept + slope x. A number that the points cannot give is NaN."""
 
     slope: float
+    """Mean of the slopes of lives."""
     low: float
     high: float
-    """Student's interval over the slopes of lives; with one life that of its least squares."""
+    """Ends of Student's interval over the slopes of lives. For one life it is the interval of the least-squares slope."""
     intercept: float
     r_squared: float
+    """Squared correlation of all points together."""
     points: int
+    """Number of points."""
     lives: int
+    """Number of lives that have a slope."""
 
 
 def region_points(lives: Sequence[Life]) -> pd.DataFrame:
-    """Returns life, kind (joins or teleports), regions, requests, reads (of terrain) of every phase in which players arrive.
+    """Counts the regions and the accesses of every phase in which players arrive at new places.
 
-    A region is a place: the chunk of 5 x 5 x 5 map blocks around where a player joins or is teleported to, each used once. One
-    that is still loading at the end of a phase counts in parts, as its requests do.
+    Parameters
+    ----------
+    lives
+        Captured server lives.
+
+    Returns
+    -------
+    DataFrame
+        One row per phase, with life, kind (joins or teleports), regions, requests (of all kinds) and reads (of terrain).
+
+    Notes
+    -----
+    A region is a place: the chunk of 5 x 5 x 5 map blocks around the position at which a player joins or to which a player is
+    teleported. Each place is used once. If a region is still loading at the end of a phase, only a part of it counts, as only a
+    part of its requests does.
     """
     rows = []
     for life in lives:
@@ -54,9 +71,24 @@ def region_points(lives: Sequence[Life]) -> pd.DataFrame:
 
 
 def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: float = 0.05) -> Line:
-    """Returns the least-squares line of `y` over `x`.
+    """Fits a least-squares line of `y` over `x`.
 
-    The slope is the mean of the slopes of lives (column life), the unit of analysis; R^2 is that of all points together.
+    Parameters
+    ----------
+    points
+        Points, as `region_points` returns them, with the column life.
+    y
+        Column of the accesses.
+    x
+        Column of the regions.
+    alpha
+        The interval of the slope has confidence 1 - alpha.
+
+    Returns
+    -------
+    Line
+        The slope is the mean of the slopes of lives, because the life is the unit of analysis. A life without two different
+        values of `x` has no slope. If no life has a slope, all numbers are NaN.
     """
     lives = [own for _, own in points.groupby("life") if np.ptp(own[x]) > 0]
     if not lives:
@@ -73,9 +105,26 @@ def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: f
 
 
 def ratio_of_rates(points: pd.DataFrame, y: str = "requests") -> NDArray[np.float64]:
-    """Returns, one value a life, the log of: `y` per region in the phase with most regions over that in the phase with fewest.
+    """Compares the accesses per region in the phase with most regions with those in the phase with fewest regions.
 
-    Zero when the number is in proportion to that of regions. Lives without two such phases are not there.
+    Parameters
+    ----------
+    points
+        Points, as `region_points` returns them.
+    y
+        Column of the accesses.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        Natural logarithm of the ratio, one value per life. It is zero if accesses are in proportion to regions. Lives that do not
+        have two phases with regions, or have no accesses in one of the two, are left out.
+
+    Examples
+    --------
+    >>> points = pd.DataFrame({"life": ["a", "a"], "regions": [2.0, 4.0], "requests": [10.0, 20.0]})
+    >>> ratio_of_rates(points)
+    array([0.])
     """
     per_region = points.assign(each=points[y] / points["regions"])[points["regions"] > 0].sort_values("regions")
     ends = per_region.groupby("life")["each"].agg(["first", "last", "size"])

@@ -1,4 +1,4 @@
-"""The storage accesses in a table of requests: which count, to which database and data type each belongs."""
+"""Selects the storage accesses from a table of requests, with the database and the data type that each belongs to."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,27 +10,49 @@ from tickdisk.errors import TickdiskError
 
 OPS = ("read", "write", "sync")
 _BESIDE = r"(-journal|-wal|-shm|\.~mt)$"
-"""What SQLite and Luanti append to the name of a file for the one that they write beside it."""
+"""Suffixes that SQLite and Luanti append to the name of a file for the files that they write beside it."""
 _COLUMNS = ["at_ns", "end_ns", "thread", "file", "store", "data", "op", "offset", "asked_bytes", "bytes"]
 Granularity = Literal["requests", "bytes"]
 
 
 @dataclass(frozen=True)
 class Accesses:
-    """Storage accesses and, by reason, how many rows of the requests table are none."""
+    """The storage accesses in a table of requests."""
 
     table: pd.DataFrame
-    """at_ns, end_ns, thread, file, store (the file, or the database that a journal belongs to), data, op (read, write, sync),
-    offset (Int64, null where unknown), asked_bytes, bytes (moved); in order of time."""
+    """One row per access, in order of time.
+
+    The columns are at_ns and end_ns (its start and end), thread, file (path), store (name of the file, or of the database that a
+    journal belongs to), data, op (read, write or sync), offset (`Int64`, null if unknown), asked_bytes and bytes (moved). A sync
+    has 0 bytes.
+    """
     left_out: dict[str, int]
+    """Number of requests that are no accesses, by reason."""
 
 
 def select(requests: pd.DataFrame) -> Accesses:
-    """Returns the successful reads, writes and syncs of the world's files among the system calls in a requests table.
+    """Selects the successful reads, writes and syncs of the world's files from the system calls in a table of requests.
 
-    Data types are those of the capture, by path: terrain is Luanti's map.sqlite, player its players.sqlite and auth.sqlite, each
-    with its journal. NPCs are stored inside the map's blocks: their accesses are accesses to terrain, and there is no `npc`. The
-    world is the folder of the terrain's files. TickdiskError when there is no access to terrain.
+    Parameters
+    ----------
+    requests
+        The table of requests of a capture.
+
+    Returns
+    -------
+    Accesses
+        The accesses, and the number of requests that were left out.
+
+    Raises
+    ------
+    TickdiskError
+        If no request is an access to terrain.
+
+    Notes
+    -----
+    The data type of a request is that of the capture, which depends on the path. Terrain is Luanti's map.sqlite, and player is
+    its players.sqlite and auth.sqlite, each with its journal. NPCs are stored inside the map's blocks, so that their accesses are
+    accesses to terrain, and the data type `npc` does not occur. The world is the folder of the terrain's files.
     """
     terrain = requests.loc[requests["data"] == "terrain", "file"].dropna()
     if terrain.empty:

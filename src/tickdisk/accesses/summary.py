@@ -1,4 +1,4 @@
-"""One row a life: what its accesses were like altogether."""
+"""Sums up the accesses of each life in one row."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,22 @@ from tickdisk.accesses.life import Life
 
 
 def summary(lives: Sequence[Life]) -> pd.DataFrame:
-    """Returns one row a life, index life; shares are of requests unless they say bytes.
+    """Sums up the accesses of each life.
 
-    reads, writes, syncs; share_4_8_kib of reads and writes; share_sequential_reads and _writes of those that have an access
-    before them in their file; save_period_s (mean, end to end); save_syncs, save_requests (writes and syncs), mean of saves;
-    save_requests_per_s while a save writes; share_saved_bytes_DATA: of the bytes written, those in saves (NaN where none was).
+    Parameters
+    ----------
+    lives
+        Captured server lives.
+
+    Returns
+    -------
+    DataFrame
+        One row per life, indexed by its name. The columns are reads, writes and syncs (numbers), share_4_8_kib (share of reads
+        and writes that ask for 4 or 8 KiB), share_sequential_reads and share_sequential_writes (shares of those that have an
+        access before them in their file), save_period_s (mean time between the ends of saves), save_syncs and save_requests
+        (means per save; requests are writes and syncs), save_requests_per_s (rate while a save writes), and
+        share_saved_bytes_DATA for each data type DATA (share of the written bytes that was written in saves; NaN if the life
+        wrote none).
     """
     rows = {}
     for life in lives:

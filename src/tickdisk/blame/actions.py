@@ -1,38 +1,56 @@
-"""Slow actions: how much of the time of each the tick thread or the readers of the map waited for storage, and for what."""
+"""Explains slow actions by the time in which the tick thread, or the threads that read the map, waited for storage."""
 
 import numpy as np
 import pandas as pd
 
 from tickdisk.blame.attribute import Blame
-from tickdisk.blame.lanes import Cover
+from tickdisk.blame.lanes import Intervals
 from tickdisk.blame.links import describe_waits
 from tickdisk.errors import TickdiskError
 
 READERS = "Emerge"
-"""How the names of Luanti's threads begin that read the map."""
+"""Beginning of the names of the threads of Luanti that read the map."""
 SLOW_ACTION = 2.0
-"""An action that takes so many times its kind's median is slow, if that is longer than a tick."""
+"""Factor. An action is slow if it takes more than this times the median of its kind, and more than the budget of a tick."""
 _ASKED = ("thread_name", "call", "op", "file", "offset", "length", "data")
 _SERVED = ("device_op", "device_file", "device_offset", "device_ns")
 WAIT = (*_ASKED, *_SERVED)
-"""What is said of the wait that kept a slow action longest."""
+"""Columns that describe the longest wait for storage within a slow action."""
 
 
 def blame_actions(blame: Blame, readers: str = READERS) -> pd.DataFrame:
-    """Returns one row a completed action that was issued and completed while ticks were captured.
+    """Explains the actions that were issued and completed while ticks were captured.
 
-    player, action, issued_ns, completed_ns, latency_ns (issued to completed), slow, tick_storage_ns (the tick thread's, locks
-    followed), reader_storage_ns (some thread whose name begins with `readers` waited for I/O), storage_ns (either), tick: of
-    those under way the one with the longest gap, whose chain explains it. Of slow ones also the wait for storage of these threads
-    that lasted longest meanwhile: wait_ns (of it, within the action; 0 for none) and WAIT, as in `links.describe`.
-    TickdiskError when there is no actions table.
+    Parameters
+    ----------
+    blame
+        The blame of a server life.
+    readers
+        Beginning of the names of the threads that read the map.
+
+    Returns
+    -------
+    DataFrame
+        One row per completed action: player, action, issued_ns, completed_ns, latency_ns (from issued to completed), slow,
+        tick_storage_ns (time in which the tick thread waited for storage, itself or behind locks), reader_storage_ns (time in
+        which at least one reader waited for storage), storage_ns (time in which any of them did), and tick (the tick with the
+        longest gap during the action, whose chain explains it). For slow actions, wait_ns is the part within the action of the
+        longest wait for storage of these threads, and the other columns describe this wait: thread_name, call, op, file, offset,
+        length, data, device_op, device_file, device_offset and device_ns. Without such a wait, wait_ns is 0 and they are NA.
+
+    Raises
+    ------
+    TickdiskError
+        If the evidence has no actions.
     """
     if blame.evidence.actions is None:
-        raise TickdiskError(f"{blame.evidence.name} has no actions; only a server's life has them")
+        raise TickdiskError(f"{blame.evidence.name} has no actions; only a server life has them")
     waits, ticks = blame.evidence.waits, blame.ticks
     read = waits[(waits["kind"] == "io") & waits["thread_name"].str.startswith(readers)]
-    reading = Cover.of(read["start_ns"].to_numpy(np.int64), read["end_ns"].to_numpy(np.int64))
-    either = Cover.of(*(np.concatenate([getattr(blame.storage, end), getattr(reading, end)]) for end in ("start_ns", "end_ns")))
+    reading = Intervals.of(read["start_ns"].to_numpy(np.int64), read["end_ns"].to_numpy(np.int64))
+    either = Intervals.of(
+        *(np.concatenate([getattr(blame.storage, end), getattr(reading, end)]) for end in ("start_ns", "end_ns"))
+    )
     starts = ticks["start_ns"].to_numpy()
     ends = starts + ticks["gap_ns"].to_numpy()
     done = blame.evidence.actions.dropna(subset=["issued_ns", "completed_ns"])
@@ -58,7 +76,10 @@ def blame_actions(blame: Blame, readers: str = READERS) -> pd.DataFrame:
 
 
 def _longest_waits(blame: Blame, read: pd.DataFrame, actions: pd.DataFrame) -> pd.DataFrame:
-    """One row an action: wait_ns and WAIT; 0 and NA for one that is not slow, or in which nobody waited."""
+    """Returns wait_ns and the columns WAIT for each action.
+
+    They are 0 and NA for an action that is not slow, or in which no thread waited for storage.
+    """
     columns = [*WAIT, "start_ns", "end_ns"]
     own = blame.links.loc[blame.links["kind"] == "io", columns]
     waits = pd.concat([own.astype(object), describe_waits(read, blame.evidence)[columns].astype(object)], ignore_index=True)

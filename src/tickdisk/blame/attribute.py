@@ -1,4 +1,4 @@
-"""Where the time of every tick went."""
+"""Splits the gap of every tick into computing and waiting, shares its late time out to causes, and names the main cause."""
 
 from dataclasses import dataclass
 
@@ -8,53 +8,84 @@ from numpy.typing import NDArray
 
 from tickdisk.blame.chain import follow
 from tickdisk.blame.evidence import Evidence
-from tickdisk.blame.lanes import KINDS, Cover, Integers, Lanes
+from tickdisk.blame.lanes import KINDS, Integers, Intervals, ThreadWaits
 from tickdisk.blame.links import describe
 from tickdisk.blame.threads import threads
 from tickdisk.errors import TickdiskError
 
 SLOW = 1.5
-"""A tick whose gap is longer than so many budgets is slow."""
+"""A tick is slow if its gap is longer than this number of budgets."""
 CAUSES = ("storage", "lock", "cpu", "run_queue", "sleep")
-"""What late time is shared out to: `lock` is without the storage behind it, `sleep` the server's own pace."""
+"""Causes of late time. `lock` does not include waits for storage behind the lock. `sleep` is the server's own pace."""
 WINDOW_NS = 1_000_000_000
-"""Where there are no ticks: the length of the windows that stand for them."""
+"""Length of the windows that stand for ticks in a capture without ticks."""
 
 
 @dataclass(frozen=True)
 class Blame:
-    """The ticks of one life (or windows of a capture), and the links of the chains that explain them."""
+    """The ticks of one server life, or windows of a capture, with the links that explain them."""
 
     evidence: Evidence
     thread_name: str
+    """Name of the thread that is explained, which is the tick thread of a server."""
     budget_ns: int | None
+    """Time that a tick may take, or None without ticks."""
     ticks: pd.DataFrame
-    """tick, start_ns, gap_ns, late_ns = max(0, gap - budget) (without a budget: gap - sleep), slow, the split of the gap into
-    running_ns, io_ns, lock_ns, run_queue_ns and sleep_ns (also of who was waited for), lock_storage_ns (I/O behind the locks),
-    storage_ns = io + lock_storage,
-    late_CAUSE_ns (sum to late_ns) and cause, without which most of it would not have been ("" for a tick in time)."""
+    """One row per tick: tick, start_ns, gap_ns, late_ns, slow, running_ns, io_ns, lock_ns, run_queue_ns, sleep_ns,
+    lock_storage_ns, storage_ns, late_CAUSE_ns for each of CAUSES, and cause.
+
+    late_ns is max(0, gap - budget), or gap - sleep without a budget. running_ns to sleep_ns split the gap. sleep_ns includes the
+    sleep of a thread that was waited for as if it held a lock. lock_storage_ns is the part of lock_ns in which the holder waited
+    for storage, and storage_ns is io_ns + lock_storage_ns. The times late_CAUSE_ns add up to late_ns. cause is the cause without
+    which most of the late time would be gone, and empty for a tick that was in time."""
     links: pd.DataFrame
-    """tick, and the columns of `links.describe`; `parent` is a row."""
-    storage: Cover
-    """When the thread waited for storage, itself or behind locks."""
+    """tick, and the columns of `links.describe`. `parent` is a row of this table."""
+    storage: Intervals
+    """Times in which the thread waited for storage, itself or behind locks."""
     uncaptured: int
-    """Ticks that began before or ended after the capture: not in `ticks`."""
+    """Number of ticks that are not in `ticks` because they began before the capture or ended after it."""
     contradictions: int
-    """Waits that overlapped the one before of the same thread, and were cut."""
+    """Number of waits that overlapped the previous wait of the same thread, and were cut."""
 
     def chain(self, tick: int) -> pd.DataFrame:
-        """Returns the links of one tick, the longest first."""
+        """Selects the links of one tick.
+
+        Parameters
+        ----------
+        tick
+            Number of the tick.
+
+        Returns
+        -------
+        DataFrame
+            Rows of `links`, the longest first.
+        """
         return self.links[self.links["tick"] == tick].sort_values("ns", ascending=False, kind="stable")
 
 
 def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str | None = None) -> Blame:
-    """Returns where the time of the ticks went that lie within the evidence's window.
+    """Explains the time of every tick in the evidence's window that was captured as a whole.
 
-    `thread` names the thread that ticks; None: the first of `threads`, the busiest that runs a loop. Without ticks, windows of
-    WINDOW_NS stand for them.
-    TickdiskError when nothing was captured, or not that thread.
+    Parameters
+    ----------
+    evidence
+        The tables of a captured server life, or of a capture. Without ticks, windows of one second stand for them.
+    budget_ns
+        Time that a tick may take. If None, all time in which the thread does not sleep counts as late.
+    thread
+        Name of the thread that ticks. If None, it is the busiest thread that runs a loop with a period.
+
+    Returns
+    -------
+    Blame
+        The ticks with their split and cause, and the links that explain them.
+
+    Raises
+    ------
+    TickdiskError
+        If no wait of the thread, or no whole tick, was captured.
     """
-    lanes = Lanes(evidence.waits)
+    lanes = ThreadWaits(evidence.waits)
     lane, name = _chosen(lanes, evidence, thread)
     tick, start_ns, end_ns = _gaps(evidence, lanes.seen_ns(lane))
     captured = (start_ns >= evidence.captured_ns[0]) & (end_ns <= evidence.captured_ns[1])
@@ -73,28 +104,32 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
         budget_ns,
         _share_lateness(_split(found, tick, start_ns, end_ns, budget_ns)),
         links,
-        Cover.of(io["start_ns"].to_numpy(), io["end_ns"].to_numpy()),
+        Intervals.of(io["start_ns"].to_numpy(), io["end_ns"].to_numpy()),
         int((~captured).sum()),
         lanes.contradictions,
     )
 
 
-def _chosen(lanes: Lanes, evidence: Evidence, name: str | None) -> tuple[int, str]:
-    """Returns lane and name of the thread, of those with that name, that comes first among `threads`."""
+def _chosen(lanes: ThreadWaits, evidence: Evidence, name: str | None) -> tuple[int, str]:
+    """Returns lane and name of the thread to explain. If several threads have the name, it is the first one of `threads`."""
     known = threads(evidence)
     waits = evidence.waits
     named = known if name is None else known[known["thread"].isin(waits.loc[waits["thread_name"] == name, "thread"])]
     if named.empty:
         there = ", ".join(sorted(waits["thread_name"].unique())) or "none"
         raise TickdiskError(
-            f"{evidence.name}: no wait of {name or 'any thread'} was captured (threads: {there}); name another, or capture again"
+            f"{evidence.name}: no wait of {name or 'any thread'} was captured (threads: {there}); "
+            "name another thread, or capture again"
         )
     first = named.iloc[0]
     return int(np.searchsorted(lanes.threads, int(first["thread"]))), str(first["name"] if name is None else name)
 
 
 def _gaps(evidence: Evidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integers, Integers]:
-    """Returns tick, start and end of every gap; a gap across missing ticks is one, a tick that was logged twice counts once."""
+    """Returns tick, start and end of every gap in the window.
+
+    If ticks are missing, one gap lasts to the next tick that was logged. A tick that was logged twice counts once.
+    """
     if evidence.ticks is None:
         edges = np.append(np.arange(*seen_ns, WINDOW_NS), seen_ns[1])
         return np.arange(edges.size - 1), edges[:-1], edges[1:]
@@ -110,12 +145,13 @@ def _split(links: pd.DataFrame, tick: Integers, start_ns: Integers, end_ns: Inte
     window, own = links["window"].to_numpy(), links["depth"].to_numpy() == 0
 
     def total(kind: str, *, own: NDArray[np.bool_] = own) -> Integers:
-        # Sums of integers below 2^53 are exact in doubles.
+        # np.bincount adds doubles, in which sums of integers below 2^53 are exact.
         chosen = own & (links["kind"] == kind).to_numpy()
         return np.bincount(window[chosen], weights=links["ns"].to_numpy()[chosen], minlength=tick.size).astype(np.int64)
 
     split = {f"{kind}_ns": total(kind) for kind in KINDS if kind != "unknown"}
-    # Condition variables look like locks: who is woken by a thread that slept meanwhile was waiting for the same event.
+    # A wait at a condition variable looks like a wait for a lock. If the thread that ended it slept meanwhile, both threads
+    # waited for the same event, so that time counts as sleep.
     idle_ns, behind_ns = total("sleep", own=~own), total("io", own=~own)
     split |= {"lock_ns": split["lock_ns"] - idle_ns, "sleep_ns": split["sleep_ns"] + idle_ns}
     late_ns = gap_ns - split["sleep_ns"] if budget_ns is None else np.maximum(gap_ns - budget_ns, 0)
@@ -134,11 +170,12 @@ def _split(links: pd.DataFrame, tick: Integers, start_ns: Integers, end_ns: Inte
 
 
 def _share_lateness(ticks: pd.DataFrame) -> pd.DataFrame:
-    """Shares the late time out: first to storage what would not have been without its waits, gap - max(budget, gap - storage).
+    """Adds the columns late_CAUSE_ns and cause.
 
-    The rest goes to lock, cpu and run queue in proportion to their time, to none more than its time, and what is left to sleep.
-    The cause is what alone would have saved most of it; computing and waiting for a core are one thing there, since a thread that
-    computes is also put off its core.
+    Storage gets the late time that would be gone without the waits for storage, gap - max(budget, gap - storage). The rest goes
+    to lock, cpu and run_queue in proportion to their time, but none gets more than its time. The remainder goes to sleep.
+    The cause is the kind of time whose absence alone would remove most of the late time. Computing and waiting for a core count
+    as one kind there, since a thread that computes is also taken off its core.
     """
     late_ns = ticks["late_ns"].to_numpy()
     storage_ns = ticks["storage_ns"].to_numpy()
@@ -152,7 +189,7 @@ def _share_lateness(ticks: pd.DataFrame) -> pd.DataFrame:
     shares |= {name: np.floor(ns * scale).astype(np.int64) for name, ns in others.items()}
     shares["sleep"] = late_ns - sum(shares.values())
     took_ns = np.column_stack([storage_ns, others["lock"], others["cpu"] + others["run_queue"], shares["sleep"]])
-    # Of those that would have saved all of it, the longest.
+    # If the absence of several kinds would remove all of the late time, the small term selects the longest.
     saved = np.minimum(took_ns, late_ns[:, None]) + took_ns * 1e-9
     cause = np.array(["storage", "lock", "cpu", "sleep"], dtype=object)[saved.argmax(axis=1)]
     cause = np.where((cause == "cpu") & (others["run_queue"] > others["cpu"]), "run_queue", cause)

@@ -1,47 +1,59 @@
-"""From the waits of one thread through the locks to what their holders did meanwhile."""
+"""Follows the waits of one thread through locks to what the holders of the locks did meanwhile."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from tickdisk.blame.lanes import KINDS, LOCK, NONE, RUNNING, UNKNOWN, Integers, Lanes
+from tickdisk.blame.lanes import KINDS, LOCK, NONE, RUNNING, UNKNOWN, Integers, ThreadWaits
 
 DEEPEST = 8
-"""Locks behind locks that are followed."""
+"""Greatest number of locks, one behind another, that are followed."""
 
 
 @dataclass(frozen=True)
 class _Level:
-    """Windows of threads to be explained, one a row: all at one depth."""
+    """The windows that are to be explained at one depth, one per row. Each is a time in which one thread was waited for."""
 
     window: Integers
+    """Number of the window of the first thread to which the row belongs."""
     parent: Integers
+    """Row of the link that this row explains."""
     paths: Integers
-    """Lanes from the first thread to the one that is looked at, shape (rows, depth + 1)."""
+    """Lanes from the first thread to the thread of the row, shape (rows, depth + 1)."""
     start_ns: Integers
     end_ns: Integers
 
     def links(
         self, of: Integers, wait: Integers, kind: Integers, start_ns: Integers, end_ns: Integers, ns: Integers
     ) -> pd.DataFrame:
-        """Returns links that explain the rows `of`."""
+        """Returns links that explain the rows `of`, each with the given wait, kind and time."""
         columns = {"window": self.window[of], "parent": self.parent[of], "lane": self.paths[of, -1], "wait": wait, "kind": kind}
         depth = np.full(of.shape, self.paths.shape[1] - 1)
         return pd.DataFrame(columns | {"depth": depth, "start_ns": start_ns, "end_ns": end_ns, "ns": ns}, dtype=np.int64)
 
 
-def follow(lanes: Lanes, lane: int, start_ns: Integers, end_ns: Integers) -> pd.DataFrame:
-    """Returns the links of every window [start_ns, end_ns) of a thread, as a tree: where each nanosecond of it went.
+def follow(lanes: ThreadWaits, lane: int, start_ns: Integers, end_ns: Integers) -> pd.DataFrame:
+    """Returns a tree of links that explains every nanosecond of each window [start_ns, end_ns) of a thread.
 
-    Columns: window (its number), depth (0: the thread itself), parent (row of the lock wait behind which the link lies, -1 at
-    depth 0), lane (-1 unknown), kind (of KINDS), start_ns and end_ns (clipped to the parent; around all the running of a thread
-    there), ns, wait (of `lanes`, -1 for none). Links that are no lock waits sum to the window, those below a lock wait to that
-    wait.
+    These are the columns:
 
-    The holder is the thread that woke the waiter. Locks hand over in the order of arrival, so that whoever held it before was
-    waited for by the holder, too, and comes out one level deeper. A holder that was not captured, or that waits for its own
-    waiter, is `unknown`; so is what lies more than DEEPEST locks deep.
+    - window: the number of the window.
+    - depth: the number of locks between the thread and the link. It is 0 for the thread itself.
+    - parent: the row of the wait for a lock that the link explains, or -1 at depth 0.
+    - lane: the thread of the link, or -1 if it is not known.
+    - kind: one of KINDS.
+    - start_ns, end_ns: the time of the link within its parent. All time that a thread ran within its parent is one link, which
+      has the start and end of the parent.
+    - ns: the duration.
+    - wait: the number of the wait in `lanes`, or -1 if the link is not a wait.
+
+    The durations of the links that do not wait for a lock add up to the window. The durations of the links with the same parent
+    add up to the parent.
+
+    The holder of a lock is the thread that woke the waiter. Locks are handed over in the order of arrival. The holder therefore
+    waited for earlier holders itself, and these appear one level deeper. The kind is `unknown` if the holder was not captured, if
+    it waits for a thread that waits for it, or if it is more than DEEPEST locks deep.
     """
     number = np.arange(start_ns.size)
     level = _Level(number, np.full(number.shape, NONE), np.full((number.size, 1), lane), start_ns, end_ns)

@@ -1,4 +1,4 @@
-"""Blame against stalls that were injected: what the device's own log says was stalled is the truth."""
+"""Checks the blame of a server life against injected stalls, for which the device's log says which requests were stalled."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,16 +16,35 @@ from tickdisk.errors import TickdiskError
 
 @dataclass(frozen=True)
 class Count:
-    """k of n, with Clopper and Pearson's (1934) and Wilson's (1927) 95 % intervals; NaN without any."""
+    """A count of k out of n, with 95 % intervals of the share, which are NaN if n is 0."""
 
     k: int
     n: int
     exact: tuple[float, float]
+    """Ends of the interval of Clopper and Pearson (1934)."""
     wilson: tuple[float, float]
+    """Ends of the interval of Wilson (1927)."""
 
 
 def count(found: "pd.Series[bool]") -> Count:
-    """Returns how many are true."""
+    """Counts the true values, with intervals of their share.
+
+    Parameters
+    ----------
+    found
+        Values that are true or false, shape (n,).
+
+    Returns
+    -------
+    Count
+        The number of true values, the number of values, and two intervals.
+
+    Examples
+    --------
+    >>> found = count(pd.Series([True, True, False]))
+    >>> found.k, found.n
+    (2, 3)
+    """
     k, n = int(found.sum()), len(found)
     if n == 0:
         return Count(0, 0, (np.nan, np.nan), (np.nan, np.nan))
@@ -35,15 +54,36 @@ def count(found: "pd.Series[bool]") -> Count:
 
 
 def check_injections(blame: Blame) -> pd.DataFrame:
-    """Returns one row a stall that was injected while ticks were captured, in order of time.
+    """Compares each stall that was injected while ticks were captured with the blame of the tick that it met.
 
-    kind, start_ns, end_ns; tick, gap_ns and cause of the slow tick that shares most time with it (NA, "" for none); stalled: the
-    device's requests that were in service during it, stalled_files: theirs by their place, JOURNAL for no file; the longest wait
-    for I/O in slow ticks during the stall: waited_ns, call, request, file, device; storage_ns: what the tick thread waited for
-    storage during the stall; named: a slow tick, and in its chain a request whose device request was stalled, of a file that was;
-    outweighed: the slow tick waited for storage at other times than the stall, and longer than it; blamed: the slow tick's cause
-    is storage, and the stall was not outweighed. Where nothing says of which file a device's request is (`knows_files`) no
-    stall is named, and none has files. TickdiskError where there are no injections, or no device.
+    Parameters
+    ----------
+    blame
+        The blame of a server life with injected stalls.
+
+    Returns
+    -------
+    DataFrame
+        One row per stall, in the order of time.
+
+        - kind, start_ns, end_ns: the stall.
+        - tick, gap_ns, cause: the slow tick that shares most time with the stall; NA and "" if there is none.
+        - stalled: the number of the device's requests that were in service during the stall.
+        - stalled_files: the files of these requests, by their place on the device, with JOURNAL for a place outside every file.
+        - waited_ns, call, file, request, device: the longest wait for storage in slow ticks during the stall, with the numbers of
+          its request and of its device's request; 0, "" and NA if there is none.
+        - storage_ns: the time during the stall in which the tick thread waited for storage, itself or behind locks.
+        - named: whether the device's request of this longest wait was stalled, and its file is one of `stalled_files`.
+        - outweighed: whether the slow tick waited for storage outside the stall for longer than the stall lasted.
+        - blamed: whether the cause of the slow tick is storage, and the stall was not outweighed.
+
+        If the evidence does not know the files of the device's requests (`Evidence.knows_files`), no stall is named and none has
+        files.
+
+    Raises
+    ------
+    TickdiskError
+        If the evidence has no injected stalls, or no log of the device.
     """
     evidence = blame.evidence
     if evidence.injections is None:
@@ -96,7 +136,10 @@ def _shared(starts: "pd.Series[int]", ends: "pd.Series[int]", start_ns: int, end
 
 
 def _agrees(link: "pd.Series[Any]", stalled: set[int], stalled_files: set[str]) -> bool:
-    """A read must be of a file whose bytes were stalled; other calls also wait for the journal."""
+    """Returns whether a link waited for a stalled request of the device and for one of the stalled files.
+
+    Calls other than reads also agree if the journal was stalled, since they wait for it.
+    """
     if pd.isna(link["device"]) or link["device"] not in stalled:
         return False
     return link["file"] in stalled_files or (link["op"] not in READS and JOURNAL in stalled_files)

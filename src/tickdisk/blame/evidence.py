@@ -1,4 +1,4 @@
-"""What blame rests on: the tables of a captured server life, or of a capture of any process."""
+"""Loads the tables that blame needs, of a captured server life or of a capture of any process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,34 +16,53 @@ _MANIFEST, _CAPTURE = "manifest.json", "capture.json"
 
 @dataclass(frozen=True)
 class Evidence:
-    """Tables as in `tickdisk.table`; None for one that there is not."""
+    """The tables of a capture, with the columns of `tickdisk.table`. A table is None if there is none."""
 
     name: str
+    """Name of the server life or of the folder of the capture, for messages."""
     requests: pd.DataFrame
     waits: pd.DataFrame
     captured_ns: tuple[int, int]
-    """When the capture began and ended: a thread that does not wait then is running."""
+    """Start and end of the capture. Between them, a thread without a wait is running."""
     ticks: pd.DataFrame | None = None
     actions: pd.DataFrame | None = None
     device: pd.DataFrame | None = None
     extents: pd.DataFrame | None = None
     injections: pd.DataFrame | None = None
     window_ns: tuple[int, int] | None = None
-    """What is looked at: from the first epoch's steady part to the last one's end; None: all."""
+    """Start and end of the time whose ticks are explained. For a server life it begins with the steady part of the first epoch
+    and ends with the last epoch. If None, all ticks are explained."""
     lost_events: int = 0
+    """Number of events that did not arrive from the kernel."""
     reasons: tuple[str, ...] = ()
-    """Why it is not valid."""
+    """Reasons why the server life is not valid. It is valid if there are none."""
 
     @property
     def knows_files(self) -> bool:
-        """Whether it says of which file a device's request is: not on btrfs, which tells addresses of its own, nor on a tree."""
+        """Whether the files of the device's requests are known.
+
+        They are not known on btrfs, which gives other addresses than those of the device, or with the backend `tree`.
+        """
         return self.device is not None and self.extents is not None
 
 
 def load_evidence(path: Path) -> list[Evidence]:
-    """Returns the captured lives of a run folder, or the one of a life's folder, or the capture of a capture folder.
+    """Loads the evidence of a folder.
 
-    TickdiskError when `path` is none of them, or nothing was captured there.
+    Parameters
+    ----------
+    path
+        A run folder, the folder of one server life, or the folder of a capture.
+
+    Returns
+    -------
+    list of Evidence
+        One for each captured server life of the run folder, or one for the server life or the capture.
+
+    Raises
+    ------
+    TickdiskError
+        If the folder is of another kind, or has no waits because bpftrace did not capture.
     """
     if (path / _MANIFEST).exists():
         manifest = read_json(path / _MANIFEST)
@@ -58,11 +77,31 @@ def load_evidence(path: Path) -> list[Evidence]:
     if (path / _CAPTURE).exists():
         summary = read_json(path / _CAPTURE)
         return [Evidence(path.name, *_captured(path), _span(summary), lost_events=summary["lost_events"])]
-    raise TickdiskError(f"{path} is no run, no life and no capture ({_MANIFEST} and {_CAPTURE} are missing); name such a folder")
+    raise TickdiskError(
+        f"{path} is no folder of a run, a server life or a capture ({_MANIFEST} and {_CAPTURE} are missing); name such a folder"
+    )
 
 
 def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
-    """Returns the evidence of one captured life; `manifest` is its part of the cell's."""
+    """Loads the evidence of one captured server life.
+
+    Parameters
+    ----------
+    folder
+        Folder of the server life.
+    manifest
+        The part about this server life in the manifest of its cell.
+
+    Returns
+    -------
+    Evidence
+        The tables of the server life.
+
+    Raises
+    ------
+    TickdiskError
+        If the server life has no waits because bpftrace did not capture.
+    """
     requests, waits = _captured(folder)
     epochs, device = table.read("epochs", folder / "epochs.parquet"), table.read("device", folder / "device.parquet")
     empty = ["the capture is empty and the device has requests"] if requests.empty and len(device) else []
@@ -89,6 +128,6 @@ def _span(summary: Mapping[str, Any]) -> tuple[int, int]:
 
 def _captured(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     if not (folder / "waits.parquet").exists():
-        raise TickdiskError(f"{folder} has no waits: strace sees none; capture with bpftrace")
+        raise TickdiskError(f"{folder} has no waits, because strace does not capture them; capture with bpftrace")
     requests = table.read("requests", folder / "requests.parquet")
     return requests[requests["level"] == "syscall"].reset_index(drop=True), table.read("waits", folder / "waits.parquet")

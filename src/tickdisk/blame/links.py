@@ -1,23 +1,26 @@
-"""Links of a chain in the field's words: who, in which call, for which bytes of which file, and what the disk did."""
+"""Describes the links of a chain: the thread, the system call, the bytes of the file, and the request of the device."""
 
 import numpy as np
 import pandas as pd
 
 from tickdisk.blame.evidence import Evidence
-from tickdisk.blame.lanes import NONE, Integers, Lanes
+from tickdisk.blame.lanes import NONE, Integers, ThreadWaits
 from tickdisk.blame.requests import READS, FilesOnDevice, device_requests_of, requests_of
 
 JOURNAL = "journal or metadata"
-"""Of the file system: what lies in no file's extents."""
+"""Stands in place of a file for requests of the device outside every file's extents, which belong to the file system itself."""
 SAVES = ("write", "sync", "truncate", "rename", "unlink")
+"""Kinds of requests that belong to saves."""
 _TEXT = ("op", "file", "data", "device_op", "device_file")
 
 
-def describe(found: pd.DataFrame, lanes: Lanes, evidence: Evidence) -> pd.DataFrame:
+def describe(found: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.DataFrame:
     """Returns the links of `chain.follow` with names instead of numbers, and with the requests that were waited for.
 
-    depth, parent, thread_name, kind, call, start_ns, end_ns, ns, request (seq), op, file, offset, length, data, device (seq),
-    device_op, device_file, device_offset, device_ns (arrival to reply), device_requests, routine; no text is "", no number NA.
+    The columns are depth, parent, thread_name, kind, call, start_ns, end_ns, ns, then of the request its number `request`, op,
+    file, offset, length and data, then of the device's request its number `device`, device_op, device_file, device_offset and
+    device_ns (from arrival to reply), then device_requests (the number of the device's requests that were waited for) and routine
+    (a read, a save or another wait, in the tick thread or behind a lock). An absent text is "", and an absent number is NA.
     """
     waits = evidence.waits
     wait, parent, lane = (found[name].to_numpy() for name in ("wait", "parent", "lane"))
@@ -40,8 +43,10 @@ def describe(found: pd.DataFrame, lanes: Lanes, evidence: Evidence) -> pd.DataFr
 
 
 def describe_waits(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
-    """Returns waits for I/O with the requests that they were for: thread_name, call, start_ns, end_ns, and what `describe` says
-    of a request and of the device's.
+    """Returns waits for storage with the requests that they waited for.
+
+    The columns are thread_name, call, start_ns and end_ns, and those that `describe` has for a request and for the device's
+    request.
     """
     io = io.reset_index(drop=True)
     joined = _joined(io, evidence)
@@ -49,7 +54,7 @@ def describe_waits(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
 
 
 def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
-    """Returns one row a wait for I/O: its request and its device request."""
+    """Returns the request and the device's request of each wait for storage."""
     request = _taken(evidence.requests, requests_of(io, evidence.requests))
     asked = pd.DataFrame(
         {
@@ -82,7 +87,7 @@ def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
 
 
 def _named(files: FilesOnDevice, row: int, own: str) -> str:
-    """The file that a read or write of the device is of: of several the one that was asked for."""
+    """Returns the file that a read or write of the device touches. If it touches several, the file `own` is preferred."""
     found = files.files(row)
     return own if own in found else min(found, default=JOURNAL)
 
@@ -92,6 +97,6 @@ def _text(column: "pd.Series[str]") -> "pd.Series[str]":
 
 
 def _taken(table: pd.DataFrame, rows: Integers) -> pd.DataFrame:
-    """Returns the rows, NA for -1; integers are Int64."""
+    """Returns the rows with these numbers, or NA for -1. Integers become Int64."""
     numbers = table.select_dtypes("integer").columns
     return table.astype(dict.fromkeys(numbers, "Int64")).reset_index(drop=True).reindex(rows).reset_index(drop=True)

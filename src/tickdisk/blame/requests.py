@@ -1,4 +1,4 @@
-"""From a wait to the system call that was under way, and from there to the device's request that it waited for."""
+"""Finds the system call during which a thread waited for storage, and the device's request that the call waited for."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from tickdisk.blame.lanes import NONE, Integers, Keys, spread
 
 READS = ("read", "fault", "mmap")
-"""Calls that wait for reads of the device."""
+"""Kinds of requests that wait for reads of the device."""
 _METADATA, _OWN_FILE, _OWN_BYTES = 1, 2, 3
+"""Ranks by which a request of the device matches a wait. A higher rank is a better match, and 0 is none."""
 
 
 def requests_of(waits: pd.DataFrame, requests: pd.DataFrame) -> Integers:
-    """Returns, for every wait, the row of the request of its thread that was under way when it began; -1 for none.
+    """Returns for every wait the row of the request of its thread that was under way when the wait began, or -1 for none.
 
-    Requests of a thread may lie within each other (a page fault in a read); the innermost is returned.
+    Requests of a thread may lie within each other, such as a page fault in a read. The innermost is returned.
     """
     begun = requests["start_ns"].to_numpy(np.int64)
     over = begun + requests["latency_ns"].to_numpy(np.int64)
@@ -32,7 +33,7 @@ def requests_of(waits: pd.DataFrame, requests: pd.DataFrame) -> Integers:
     own = np.searchsorted(threads, thread).clip(max=threads.size - 1)
     key = keys.of(own, at_ns)
     last = np.searchsorted(starts, key, side="right") - 1
-    # A fault that is over may lie between a wait and the call that it belongs to.
+    # Faults that have ended may lie between a wait and the call to which the wait belongs, so the last three requests are tried.
     for back in (2, 1, 0):
         candidate = np.maximum(last - back, 0)
         under_way = (threads[own] == thread) & (starts[candidate] <= key) & (ends[candidate] > key)
@@ -42,18 +43,23 @@ def requests_of(waits: pd.DataFrame, requests: pd.DataFrame) -> Integers:
 
 @dataclass(frozen=True)
 class FilesOnDevice:
-    """Which bytes of which file each device request touches: one row a (device request, extent), sorted by request and file."""
+    """The bytes of files that each request of the device touches.
+
+    There is one row for each pair of a request and an extent that it touches, sorted by request and file.
+    """
 
     names: tuple[str, ...]
+    """Paths of the files. A file's number is its place in this list."""
     keys: Integers
-    """Device row * files + file."""
+    """Row of the device's request * number of files + number of the file."""
     start: Integers
+    """First byte in the file that the request touches, same shape as `keys`."""
     end: Integers
-    """Bytes of the file, shapes as `keys`."""
+    """End of the touched bytes in the file, same shape as `keys`."""
 
     @classmethod
     def of(cls, device: pd.DataFrame, extents: pd.DataFrame) -> "FilesOnDevice":
-        """Returns the map of all requests of `device`; space that changed hands belongs to all files that were seen there."""
+        """Returns the bytes that all requests of `device` touch. Space that several files had in turn belongs to all of them."""
         names = tuple(sorted(extents["file"].unique()))
         number, shift, begin, end = np.array(list(_merged(extents, names)), np.int64).reshape(-1, 4).T
         offset, length = device["offset"].to_numpy(np.int64), device["length"].to_numpy(np.int64)
@@ -69,18 +75,21 @@ class FilesOnDevice:
         return cls(names, keys[sort], start[sort], finish[sort])
 
     def files(self, row: int) -> set[str]:
-        """Returns the files that a device request touches; none: the file system's journal or metadata."""
+        """Returns the files that a request of the device touches. If there are none, it is for the journal or metadata."""
         first, last = np.searchsorted(self.keys, [row * len(self.names), (row + 1) * len(self.names)])
         return {self.names[key % len(self.names)] for key in self.keys[first:last].tolist()}
 
     def owned(self, rows: int) -> NDArray[np.bool_]:
-        """Returns for each of the device's `rows` requests whether it touches a file."""
+        """Returns whether each of the device's requests, whose number is `rows`, touches a file."""
         return np.bincount(self.keys // max(len(self.names), 1), minlength=rows) > 0
 
     def match(
         self, row: Integers, file: Integers, offset: Integers, end: Integers
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Returns whether each device row touches the file (its number, -1: none), and whether it touches bytes [offset, end)."""
+        """Returns whether each request of the device touches the file, and whether it touches bytes [offset, end) of the file.
+
+        `row` has the requests, and `file` the number of each file, or -1 if it is not known.
+        """
         key = row * max(len(self.names), 1) + file
         pair, place = spread(np.searchsorted(self.keys, key), np.searchsorted(self.keys, key, side="right"))
         exact = (self.start[place] < end[pair]) & (self.end[place] > offset[pair])
@@ -89,7 +98,10 @@ class FilesOnDevice:
 
 
 def _merged(extents: pd.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[int, int, int, int]]:
-    """Yields (file, physical - offset, begin, end on the device); a growing file was seen many times in the same place."""
+    """Yields (number of the file, physical - offset, start on the device, end on the device) for each merged extent.
+
+    Extents are merged because a file that grows was recorded many times in the same place.
+    """
     numbers = {name: number for number, name in enumerate(names)}
     rows = extents.assign(shift=extents["physical"] - extents["offset"], number=extents["file"].map(numbers))
     last = (NONE, 0, 0, 0)
@@ -107,17 +119,20 @@ def _merged(extents: pd.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[int
 
 
 def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOnDevice) -> tuple[Integers, Integers]:
-    """Returns, for every wait, the row of the device's request that it waited for (-1: none), and how many there were.
+    """Returns for every wait the row of the device's request that it waited for (-1 if none), and the number of such requests.
 
-    `waits`: start_ns, end_ns, op, file, offset, length of the request under way (offset or length -1: unknown). A read waits for
-    reads of its bytes, else of its file (read ahead), else of what is in no file (metadata); a sync for all writes and flushes,
-    whoever issued them, because it waits for the journal; any other call for what touches its file or no file. Of several the
-    best match, then the one that was longest in service during the wait.
+    `waits` has start_ns and end_ns, and of the request under way op, file, offset and length (-1 if unknown).
+
+    - A read waits for reads of its bytes, or of its file (read ahead), or of places outside every file (metadata).
+    - A sync waits for all writes and flushes, whichever thread or file caused them, because it waits for the journal.
+    - Any other call waits for requests that touch its file or places outside every file.
+
+    If there are several, the best match is returned. Among equal matches it is the one that was in service for most of the wait.
     """
     arrival, replied = (device[name].to_numpy(np.int64) for name in ("arrival_ns", "replied_ns"))
     order = np.argsort(arrival, kind="stable")
     start_ns, end_ns = (waits[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
-    # Before the first of these every request was answered before the wait began.
+    # All requests before `first` were answered before the wait began.
     first = np.searchsorted(np.maximum.accumulate(replied[order]), start_ns, side="right")
     wait, place = spread(first, np.searchsorted(arrival[order], end_ns))
     row = order[place]
@@ -134,7 +149,7 @@ def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOn
     rank = np.where(op == "", 0, rank)
     wait, row, together, rank = (column[rank > 0] for column in (wait, row, together, rank))
     best = np.full(start_ns.shape, NONE)
-    # The last assignment to a wait stays.
+    # If several rows are assigned to a wait, the last one stays, which is the best match.
     by = np.lexsort((together, rank, wait))
     best[wait[by]] = row[by]
     return best, np.bincount(wait, minlength=start_ns.size)

@@ -1,4 +1,4 @@
-"""How much of busy and of late time storage explains, over lives, with an interval."""
+"""Computes the shares of busy time and of late time that storage and other causes explain, over server lives, with intervals."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +14,8 @@ from tickdisk.blame.lanes import Integers
 from tickdisk.errors import TickdiskError
 
 FEWEST_LIVES = 6
-"""Below it, an interval says little about lives that were not run."""
-_OWN = "from this capture alone, which says nothing of another hour"
+"""Number of server lives below which an interval says little about server lives that were not run."""
+_ONE_CAPTURE_NOTE = "from this capture alone, which says nothing of another hour"
 _PARTS = ("data", "file", "routine")
 
 
@@ -27,12 +27,44 @@ def shares(
     alpha: float = 0.05,
     without: Sequence[pd.DataFrame | None] | None = None,
 ) -> pd.DataFrame:
-    """Returns one row a part: of (busy, late), by (all, cause, data, file, routine), name, share, low, high.
+    """Computes the shares of time that storage and the other causes explain.
 
-    busy: of gap - sleep; late: of the late time, the storage's part of a tick going to its I/O waits in proportion to their
-    length; NaN of no time at all. Interval: a stationary block bootstrap over the ticks of each life, then over lives; from two
-    lives studentised, of one life its percentiles, which say nothing about other lives (`note` says so). `without`: per life
-    intervals (start_ns, end_ns) whose ticks do not count. TickdiskError when no tick is left.
+    Parameters
+    ----------
+    blames
+        One blame per server life, or one of a capture.
+    rng
+        Source of randomness of the bootstrap.
+    samples
+        Number of bootstrap samples.
+    alpha
+        One minus the probability with which an interval covers its share.
+    without
+        For each blame, a table of intervals (start_ns, end_ns), or None. Ticks that overlap an interval do not count.
+
+    Returns
+    -------
+    DataFrame
+        One row per part of the time.
+
+        - of: `busy` for the time in which the thread did not sleep, or `late` for the late time.
+        - by: `all` for storage as a whole, or `cause`, `data`, `file` or `routine` for a division. Only late time has causes.
+        - name: the part's name. It is `storage` if `by` is `all`.
+        - share, low, high: the part's share of the time, with its interval; NaN if there is no such time.
+        - ticks, lives: the numbers of ticks and of blames that count, the same in every row.
+        - note: what limits the interval, or an empty text; the same in every row.
+
+    Raises
+    ------
+    TickdiskError
+        If no tick is left.
+
+    Notes
+    -----
+    The late time of a tick that storage explains is divided among the tick's waits for storage in proportion to their length.
+    The interval comes from a stationary block bootstrap over the ticks of each server life and then over the server lives. It is
+    studentised if there are two or more server lives. If there is one, it has the percentiles of the samples, which say nothing
+    about other server lives.
     """
     spared = [None] * len(blames) if without is None else without
     lives = [_life(blame, table) for blame, table in zip(blames, spared, strict=True)]
@@ -50,14 +82,17 @@ def shares(
     share[some], drawn = _ratio(total, below)[some], _ratio(means, below)[:, some]
     low[some], high[some] = _interval(share[some], drawn, len(values), alpha)
     few = f"{len(values)} of the {FEWEST_LIVES} lives that an interval over lives needs"
-    note = "" if len(values) >= FEWEST_LIVES else few if blames[0].evidence.ticks is not None else _OWN
+    note = "" if len(values) >= FEWEST_LIVES else few if blames[0].evidence.ticks is not None else _ONE_CAPTURE_NOTE
     rows = [(*column, *numbers) for column, *numbers in zip(columns, share, low, high, strict=True) if column[1]]
     table = pd.DataFrame(rows, columns=["of", "by", "name", "share", "low", "high"])
     return table.assign(ticks=sum(map(len, values)), lives=len(values), note=note)
 
 
 def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
-    """Returns one row a tick, one column a (of, by, name), in ns; by "" is what the shares are of."""
+    """Returns the time of each part in each tick in ns, with one row per tick and one column per (of, by, name).
+
+    The columns with an empty `by` and `name` have the whole times, by which the parts are divided.
+    """
     ticks = blame.ticks
     busy_ns, storage_ns = ticks["gap_ns"] - ticks["sleep_ns"], ticks["storage_ns"]
     columns: dict[tuple[str, str, str], Integers] = {
@@ -80,7 +115,26 @@ def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def overlapping(ticks: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
-    """Returns which ticks (start_ns, gap_ns) overlap any of the intervals (start_ns, end_ns)."""
+    """Finds the ticks that overlap any of several intervals.
+
+    Parameters
+    ----------
+    ticks
+        Table with start_ns and gap_ns, n rows.
+    intervals
+        Table with start_ns and end_ns.
+
+    Returns
+    -------
+    array of bool
+        Whether each tick overlaps at least one interval, shape (n,).
+
+    Examples
+    --------
+    >>> ticks = pd.DataFrame({"start_ns": [0, 100, 200], "gap_ns": [100, 100, 100]})
+    >>> overlapping(ticks, pd.DataFrame({"start_ns": [150], "end_ns": [160]})).tolist()
+    [False, True, False]
+    """
     start = ticks["start_ns"].to_numpy()[:, None]
     end = start + ticks["gap_ns"].to_numpy()[:, None]
     found: NDArray[np.bool_] = ((intervals["start_ns"].to_numpy() < end) & (intervals["end_ns"].to_numpy() > start)).any(axis=1)
@@ -113,7 +167,7 @@ def _interval(
     if lives == 1:
         low, high = np.nanquantile(drawn, [alpha / 2, 1 - alpha / 2], axis=0)
         return low, high
-    # As in tickdisk.stats: resampling n lives shrinks the variance by (n - 1) / n, and percentiles cover too little.
+    # As in tickdisk.stats, percentiles would cover too little, since resampling n lives shrinks the variance by (n - 1) / n.
     error = np.nanstd(drawn, axis=0, ddof=1) * (lives / (lives - 1)) ** 0.5
     half = distributions.t.ppf(1 - alpha / 2, lives - 1) * error
     return np.clip(share - half, 0, 1), np.clip(share + half, 0, 1)

@@ -1,29 +1,33 @@
-"""The threads of a capture: how busy each was, and whether it runs a loop with a period, as a thread that ticks does."""
+"""Lists the threads of a capture, with the time that each was busy, and the period of its loop if it runs one.
+
+A thread that ticks runs a loop with a period.
+"""
 
 import numpy as np
 import pandas as pd
 
 from tickdisk.blame.evidence import Evidence
-from tickdisk.blame.lanes import Cover
+from tickdisk.blame.lanes import Intervals
 
 _BIN_NS = 1_000_000
 _SHORTEST, _LONGEST = 8, 1000
-"""Periods that are looked for, in bins of 1 ms."""
+"""Shortest and longest period that is searched, in bins of 1 ms."""
 _SMOOTHED = 5
-"""A turn of a loop comes a little earlier or later: likeness is a mean over so many lags."""
-_ALIKE = 0.2
-"""A loop has a period if its activity is more like itself a period later than in between, by so much of its variance."""
-_AS_GOOD = 0.8
-"""A multiple of a period correlates as well: the shortest is taken that is nearly as good as the best."""
+"""Number of lags over which the autocorrelation is averaged, since a turn of a loop may begin a little early or late."""
+_LEAST_RISE = 0.2
+"""Least rise of the autocorrelation, from its lowest value at shorter lags, that a peak needs to count as a period."""
+_PEAK_SHARE = 0.8
+"""Share of the highest rise that a period needs. The shortest such peak counts, since multiples of a period also correlate."""
 _FEWEST_PERIODS = 5
+"""Least number of periods that the observed time of a thread has to hold."""
 
 
 def threads(evidence: Evidence) -> pd.DataFrame:
-    """Returns one row a thread, those with a period first, and among these the busiest first.
+    """Returns one row per thread, with the threads that have a period first, and then the busiest first.
 
-    Columns: thread, name (its last), seen_ns (from its first wait to its last one), computing_ns, io_ns, lock_ns, run_queue_ns,
-    busy_ns (computing or waiting for a core: whoever waits for a disk or for another thread has nothing to do), period_ns (NaN
-    without one).
+    The columns are thread, name (its last name), seen_ns (from its first wait to its last one), computing_ns, io_ns, lock_ns,
+    run_queue_ns, busy_ns and period_ns (NaN without a period). A thread is busy while it computes or waits for a core, but not
+    while it waits for storage or for another thread.
     """
     rows = [
         _thread(int(str(number)), own.sort_values("start_ns"))
@@ -45,19 +49,20 @@ def _thread(number: int, waits: pd.DataFrame) -> tuple[int, str, int, int, int, 
     computing_ns = max(0, seen_ns - sum(ns.values()))
     busy_ns = computing_ns + ns["run_queue"]
     name = str(waits["thread_name"].iloc[-1])
-    # A loop may wait for its next turn at a condition variable, which looks like a lock.
+    # A loop may wait for its next turn at a condition variable, and such a wait looks like a wait for a lock.
     period = _period_ns(_cover(waits[waits["kind"].isin(["sleep", "lock"])]), start_ns, end_ns)
     return number, name, seen_ns, computing_ns, ns["io"], ns["lock"], ns["run_queue"], busy_ns, period
 
 
-def _cover(waits: pd.DataFrame) -> Cover:
-    return Cover.of(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
+def _cover(waits: pd.DataFrame) -> Intervals:
+    return Intervals.of(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
 
 
-def _period_ns(idle: Cover, start_ns: int, end_ns: int) -> float:
-    """Returns the lag at which being active is most like itself; NaN if it is like itself at none.
+def _period_ns(idle: Intervals, start_ns: int, end_ns: int) -> float:
+    """Returns the period of a thread's activity, or NaN if there is none.
 
-    The autocorrelation is that of the share of each ms in which the thread was active, by the theorem of Wiener and Khinchin.
+    The activity is the share of each millisecond in which the thread did not idle. Its autocorrelation is computed by the theorem
+    of Wiener and Khinchin. The period is the shortest lag with a high peak of the autocorrelation.
     """
     edges = np.arange(start_ns, end_ns, _BIN_NS)
     longest = min(_LONGEST, len(edges) // _FEWEST_PERIODS)
@@ -74,8 +79,8 @@ def _period_ns(idle: Cover, start_ns: int, end_ns: int) -> float:
     rise = likeness[_SHORTEST:longest] - np.minimum.accumulate(likeness[_SHORTEST:longest])
     lags = np.arange(_SHORTEST + 1, longest - 1)
     peaks = lags[(likeness[lags] >= likeness[lags - 1]) & (likeness[lags] > likeness[lags + 1])]
-    peaks = peaks[rise[peaks - _SHORTEST] >= _ALIKE]
+    peaks = peaks[rise[peaks - _SHORTEST] >= _LEAST_RISE]
     if not peaks.size:
         return float("nan")
-    good = peaks[rise[peaks - _SHORTEST] >= _AS_GOOD * rise[peaks - _SHORTEST].max()]
+    good = peaks[rise[peaks - _SHORTEST] >= _PEAK_SHARE * rise[peaks - _SHORTEST].max()]
     return float(good[0] * _BIN_NS)

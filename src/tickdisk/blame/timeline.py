@@ -1,4 +1,7 @@
-"""A stretch of time as a figure needs it: what each thread did, for which file, and what the disk did, in few rows."""
+"""Prepares the tables of a figure that shows a stretch of time: threads, their calls on files, and the disk's requests.
+
+Every row of the figure is cut into columns, so that the tables stay small.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,42 +11,59 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.blame.attribute import Blame
-from tickdisk.blame.lanes import Cover, Integers
+from tickdisk.blame.lanes import Integers, Intervals
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import FilesOnDevice
 
 STATES = ("computing", "storage", "storage behind a lock", "waiting for a thread", "waiting for a core", "asleep")
 _STATE_OF = {"io": "storage", "lock": "waiting for a thread", "run_queue": "waiting for a core", "sleep": "asleep"}
 _COLUMNS = 600
-"""A stretch is drawn in so many columns; in each a row shows what took most of it."""
+"""Number of columns of the figure. In each column, a row shows the value that takes most of the column's time."""
 _MOST_THREADS, _MOST_FILES = 5, 5
 OTHER_FILES = "other files"
+"""Stands in place of a file that is not among the most used files."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Tables of a stretch; times in s since the first tick of the life."""
+    """The tables of a stretch of time. Times are in seconds since the first explained tick."""
 
     ticks: pd.DataFrame
-    """tick, start_s, end_s, state (of STATES), low_ms, high_ms: the split of the gap, stacked."""
+    """tick, start_s, end_s, state (one of STATES), low_ms, high_ms: the parts of each gap, stacked on each other."""
     states: pd.DataFrame
-    """row (thread), state, start_s, end_s."""
+    """row (the thread), state, start_s, end_s: the states of the threads."""
     calls: pd.DataFrame
-    """row (thread), file, start_s, end_s: system calls on files under way."""
+    """row (the thread), file, start_s, end_s: the system calls on files that were under way."""
     service: pd.DataFrame
-    """row (reads; writes, flushes), file, start_s, end_s: requests in the device."""
+    """row (`disk reads`, or `disk writes` for all others), file, start_s, end_s: the requests in the device."""
     saves_s: tuple[float, ...]
-    """First sync of each tick that saved."""
+    """Time of the first sync of each tick that saved."""
     stalls: pd.DataFrame
-    """kind, start_s, end_s: injected."""
+    """kind, start_s, end_s: the injected stalls."""
     span_s: tuple[float, float]
+    """Start and end of the stretch."""
 
 
 def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
-    """Returns what happened in [start_ns, end_ns)."""
+    """Prepares the tables of a figure of the time [start_ns, end_ns).
+
+    Parameters
+    ----------
+    blame
+        The blame of a server life or of a capture.
+    start_ns
+        Start of the stretch.
+    end_ns
+        End of the stretch.
+
+    Returns
+    -------
+    Stretch
+        The tables.
+    """
     evidence = blame.evidence
     zero = int(blame.ticks["start_ns"].iloc[0])
-    drawn = _Drawn(zero, start_ns, end_ns)
+    drawn = _TimeWindow(zero, start_ns, end_ns)
     ticks = blame.ticks[(blame.ticks["start_ns"] < end_ns) & (blame.ticks["start_ns"] + blame.ticks["gap_ns"] > start_ns)]
     requests = drawn.inside(evidence.requests.assign(end_ns=evidence.requests["start_ns"] + evidence.requests["latency_ns"]))
     requests = requests[requests["file"].notna()]
@@ -51,7 +71,7 @@ def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
     threads = _threads(blame, waits, requests)
     requests = requests[requests["thread_name"].isin(threads)]
     device = _device(blame, drawn)
-    files = _most(pd.concat([requests, device]))
+    files = _busiest_files(pd.concat([requests, device]))
     states = [drawn.rows(name, _covers(blame, waits, name), rest="computing") for name in threads]
     calls = [drawn.rows(name, _by_file(requests[requests["thread_name"] == name], files)) for name in threads]
     service = [drawn.rows(str(name), _by_file(own, files)) for name, own in device.groupby("row")]
@@ -70,8 +90,8 @@ def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
 
 
 @dataclass(frozen=True)
-class _Drawn:
-    """A stretch cut into columns."""
+class _TimeWindow:
+    """A stretch of time, with methods that cut tables to it and into columns."""
 
     zero_ns: int
     start_ns: int
@@ -87,8 +107,11 @@ class _Drawn:
         start, end = table["start_ns"].clip(lower=self.start_ns), table["end_ns"].clip(upper=self.end_ns)
         return table.assign(start_s=self.seconds(start.to_numpy(np.int64)), end_s=self.seconds(end.to_numpy(np.int64)))
 
-    def rows(self, row: str, covers: Mapping[str | None, Cover], rest: str | None = None) -> pd.DataFrame:
-        """Returns row, value, start_s, end_s: what covers most of a column; `rest` where nothing does. None is not drawn."""
+    def rows(self, row: str, covers: Mapping[str | None, Intervals], rest: str | None = None) -> pd.DataFrame:
+        """Returns a row of the figure as row, value, start_s, end_s, where `value` is the one that covers most of a column.
+
+        The time that nothing covers has the value `rest`. Intervals with the value None are left out.
+        """
         edges = np.linspace(self.start_ns, self.end_ns, _COLUMNS + 1).astype(np.int64)
         names = [*covers, rest]
         shares = np.column_stack(
@@ -109,16 +132,16 @@ class _Drawn:
         return table.dropna(subset=["value"])
 
 
-def _cover(table: pd.DataFrame) -> Cover:
-    return Cover.of(table["start_ns"].to_numpy(np.int64), table["end_ns"].to_numpy(np.int64))
+def _cover(table: pd.DataFrame) -> Intervals:
+    return Intervals.of(table["start_ns"].to_numpy(np.int64), table["end_ns"].to_numpy(np.int64))
 
 
-def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str | None, Cover]:
-    """What a thread waited for; what is behind the locks of the tick thread is told apart."""
+def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str | None, Intervals]:
+    """Returns the times of each state of a thread. Storage behind the locks of the tick thread is a state of its own."""
     if name != blame.thread_name:
         own = waits[waits["thread_name"] == name]
-        covers: dict[str | None, Cover] = {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
-        # Some of several threads with one name may be there while others are not.
+        covers: dict[str | None, Intervals] = {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
+        # If several threads have this name, one may be absent while another runs, so their absence is not shown.
         return covers | ({None: _cover(own[own["kind"] == "absent"])} if len(set(own["thread"])) == 1 else {})
     links, direct = blame.links, blame.links["depth"] == 0
     covers = {state: _cover(links[(direct | (kind == "sleep")) & (links["kind"] == kind)]) for kind, state in _STATE_OF.items()}
@@ -128,7 +151,7 @@ def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str | None, Co
 
 
 def _threads(blame: Blame, waits: pd.DataFrame, requests: pd.DataFrame) -> list[str]:
-    """The tick thread, then those that waited longest for storage or had the longest calls."""
+    """Returns the tick thread, followed by the threads that waited longest for storage or had the longest calls."""
     io = waits[waits["kind"] == "io"]
     longest = pd.concat([io, requests])[["thread_name", "start_ns", "end_ns"]]
     total = (
@@ -137,7 +160,7 @@ def _threads(blame: Blame, waits: pd.DataFrame, requests: pd.DataFrame) -> list[
     return [blame.thread_name, *sorted(total.nlargest(_MOST_THREADS - 1).index)]
 
 
-def _device(blame: Blame, drawn: _Drawn) -> pd.DataFrame:
+def _device(blame: Blame, drawn: _TimeWindow) -> pd.DataFrame:
     """Returns row, file, start_ns, end_ns of the device's requests in the stretch."""
     device, extents = blame.evidence.device, blame.evidence.extents
     if device is None or extents is None:
@@ -149,18 +172,18 @@ def _device(blame: Blame, drawn: _Drawn) -> pd.DataFrame:
     return device[["start_ns", "end_ns"]].assign(row=rows, file=names)
 
 
-def _most(table: pd.DataFrame) -> list[str]:
-    """The files that were asked for longest."""
+def _busiest_files(table: pd.DataFrame) -> list[str]:
+    """Returns the files with the longest total time of requests."""
     total = (table["end_ns"] - table["start_ns"]).groupby(table["file"]).sum()
     return [str(name) for name in total.astype("int64").nlargest(_MOST_FILES).index]
 
 
-def _by_file(table: pd.DataFrame, files: Sequence[str]) -> dict[str | None, Cover]:
+def _by_file(table: pd.DataFrame, files: Sequence[str]) -> dict[str | None, Intervals]:
     shown = table["file"].where(table["file"].isin(files), OTHER_FILES).map(lambda path: Path(path).name)
     return {str(name): _cover(own) for name, own in table.groupby(shown)}
 
 
-def _stacked(ticks: pd.DataFrame, drawn: _Drawn) -> pd.DataFrame:
+def _stacked(ticks: pd.DataFrame, drawn: _TimeWindow) -> pd.DataFrame:
     """Returns the split of each gap, stacked in the order of STATES."""
     parts = [
         ticks["running_ns"],

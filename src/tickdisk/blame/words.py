@@ -1,4 +1,4 @@
-"""Blame in sentences that an operator understands."""
+"""Puts blame into sentences for the operator of a server."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,14 +18,16 @@ CAUSE_WORDS = {
     "run_queue": "waiting for a core",
     "sleep": "its own pace",
 }
+"""Words for the causes in sentences."""
 _DOES = {"read": "read", "fault": "read", "mmap": "read", "write": "wrote", "sync": "synced", "truncate": "truncated"}
 _IS_DOING = {"running": "was computing", "run_queue": "waited for a core", "unknown": "was not captured"}
 _DATA_WORDS = {"terrain": "terrain", "player": "player data", "npc": "NPCs"}
-_MOST = 0.8
-"""One wait stands for several when it is this share of their time."""
+_DOMINANT_SHARE = 0.8
+"""If the longest of several waits has at least this share of their time, the sentence mentions only the longest."""
 _WORTH_SAYING = 0.2
-"""Other parts of a tick are named from this share of it."""
-_FEW = 4
+"""If a part of a tick other than its cause has more than this share of the gap, the sentence also mentions it."""
+_MOST_LISTED = 4
+"""Greatest number of threads, or of parts of the late time, that the screen lists."""
 
 
 def _ms(ns: float) -> str:
@@ -37,7 +39,20 @@ def _percent(share: float, low: float | None = None, high: float | None = None) 
 
 
 def explain(blame: Blame, tick: int) -> str:
-    """Returns where the time of one tick went: by its cause, down to the file and the disk for storage."""
+    """Puts the time of one tick into a sentence, by its cause and, for storage, down to the file and the disk.
+
+    Parameters
+    ----------
+    blame
+        The blame of a server life or of a capture.
+    tick
+        Number of the tick.
+
+    Returns
+    -------
+    str
+        The sentence, without a full stop.
+    """
     row = blame.ticks.set_index("tick").loc[tick].to_dict()
     took = f"tick {tick} took {_ms(row['gap_ns'])}" if blame.evidence.ticks is not None else f"second {tick}"
     parts = {
@@ -80,15 +95,26 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     if longest["device_op"] == "flush" or longest["device_file"] == JOURNAL:
         disk += f" for a {longest['device_op']}" + (f" of the file system's {JOURNAL}" if longest["device_file"] else "")
     at = "" if pd.isna(longest["offset"]) else f" at {longest['offset']:,}"
-    if longest["ns"] >= _MOST * total_ns:
+    if longest["ns"] >= _DOMINANT_SHARE * total_ns:
         waits += at + (f" ({disk})" if disk else "")
     else:
         waits += f" ({len(own)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
-    return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _MOST * storage_ns else "")
+    return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _DOMINANT_SHARE * storage_ns else "")
 
 
 def explain_wait(action: Any) -> str:
-    """Returns the wait for storage that kept a slow action (a row of `blame_actions`) longest; "" when there was none."""
+    """Puts the longest wait for storage within a slow action into words.
+
+    Parameters
+    ----------
+    action
+        A row of `blame_actions`.
+
+    Returns
+    -------
+    str
+        The words, or an empty text if there was no such wait.
+    """
     if not action["wait_ns"]:
         return ""
     at = "" if pd.isna(action["offset"]) else f" at {action['offset']:,}"
@@ -97,14 +123,14 @@ def explain_wait(action: Any) -> str:
 
 
 def _file(asked: Any) -> str:
-    """The file that was asked for, and the type of data in it, where that is known."""
+    """Returns the name of the requested file, with its type of data if that is known."""
     name = Path(asked["file"]).name or "a file that was not captured"
     data = _DATA_WORDS.get(asked["data"])
     return f"{data} in {name}" if data else name
 
 
 def _holders(links: pd.DataFrame, link: Any) -> str:
-    """The holders from the one that the tick waited for to the one that the link is of."""
+    """Returns words for the holders of locks, from the one that the tick waited for to the one of the link."""
     names = [str(link["thread_name"])]
     while (holder := cast("Any", links.loc[link["parent"]]))["depth"] > 0:
         link = holder
@@ -122,7 +148,26 @@ def _lock(blame: Blame, tick: int) -> str:
 def screen(
     blames: Sequence[Blame], table: pd.DataFrame, actions: Sequence[pd.DataFrame], *, top: int, reasons: Sequence[str]
 ) -> Iterator[str]:
-    """Yields the lines of one screen: the shares (of `shares.shares`), the worst ticks, the slow actions, the injected stalls."""
+    """Writes the screen of `tickdisk blame`: shares, the worst ticks, slow actions and injected stalls.
+
+    Parameters
+    ----------
+    blames
+        One blame per server life, or one of a capture.
+    table
+        The table that `shares` returns for `blames`.
+    actions
+        The tables that `blame_actions` returns, one per server life that has actions.
+    top
+        Number of ticks to explain.
+    reasons
+        Reasons why the server lives are not valid.
+
+    Yields
+    ------
+    str
+        One line of the screen.
+    """
     for reason in reasons:
         yield f"NOT VALID: {reason}"
     first = blames[0]
@@ -144,7 +189,7 @@ def screen(
         yield f"  (95 % interval over {'ticks' if ticked else 'seconds'}, {table['note'].iloc[0]})"
     for by, words in (("cause", "all causes"), ("routine", "routines"), ("data", "data"), ("file", "files")):
         part = table[(table["of"] == late) & (table["by"] == by) & (table["share"] > 0)]
-        ordered = part.sort_values("share", ascending=False).head(_FEW if by != "cause" else len(CAUSES))
+        ordered = part.sort_values("share", ascending=False).head(_MOST_LISTED if by != "cause" else len(CAUSES))
         named = [
             (CAUSE_WORDS.get(name, Path(name).name if by == "file" else name), value)
             for name, value in zip(ordered["name"], ordered["share"], strict=True)
@@ -160,9 +205,9 @@ def screen(
 
 
 def _of_threads(blame: Blame) -> Iterator[str]:
-    """The threads, the explained one first, so that a reader sees which others there are."""
+    """Yields lines about the threads, with the explained one first, so that the reader sees the others that can be explained."""
     known = threads(blame.evidence)
-    ordered = pd.concat([known[known["name"] == blame.thread_name], known[known["name"] != blame.thread_name]]).head(_FEW)
+    ordered = pd.concat([known[known["name"] == blame.thread_name], known[known["name"] != blame.thread_name]]).head(_MOST_LISTED)
     some = "1 thread:" if len(known) == 1 else f"{len(known)} threads, the explained one first; --thread NAME explains another:"
     yield some
     for row in ordered.to_dict("records"):
@@ -192,7 +237,7 @@ def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
             f"{_ms(worst['latency_ns'])}, {_ms(worst['storage_ns'])} of it with storage, in tick {worst['tick']}"
         )
         if kept := explain_wait(worst):
-            yield f"    longest in it: {kept}"
+            yield f"    the longest wait in it: {kept}"
 
 
 def _of_injections(blames: Sequence[Blame]) -> Iterator[str]:
@@ -202,5 +247,5 @@ def _of_injections(blames: Sequence[Blame]) -> Iterator[str]:
     table = pd.concat(checked)
     device, cpu = (table[table["kind"] == kind] for kind in ("device_stall", "cpu_stall"))
     named, blamed = count(device["named"]), count(cpu["blamed"])
-    device_words = f"of {named.n} injected device stalls {named.k} are named with request and file"
-    yield f"{device_words}; of {blamed.n} of the processor {blamed.k} are blamed on storage"
+    device_words = f"of {named.n} injected device stalls, {named.k} are named with request and file"
+    yield f"{device_words}; of {blamed.n} injected stalls of the processor, {blamed.k} are blamed on storage"

@@ -1,4 +1,8 @@
-"""Other ways to have a slow block device, which run beside ours: nbdkit behind a loop device, and the kernel's null_blk."""
+"""Other ways to have a slow block device, which are measured for comparison with the emulated device of this project.
+
+Such a way is called a chain, as it is a chain of programs and kernel devices. The chains are nbdkit behind a loop device, and the
+kernel's null_blk.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -19,14 +23,16 @@ _RAW_BYTES, _MINIMUM_RAW_BYTES = 64 << 20, 16 << 20
 
 @dataclass(frozen=True)
 class Chain:
-    """One of them."""
+    """Another way to have a slow block device."""
 
     name: OtherChain
     parts: str
+    """Description of the programs and devices that the chain consists of."""
     lacks: Callable[[], str | None]
-    """What this machine lacks for it, None when it works here."""
+    """Function that returns what this machine lacks for the chain, or None if the chain works on this machine."""
     up: Callable[[device.DeviceModel, Path, int], AbstractContextManager[Target]]
-    """Where fio may read and write, of a device that is `model`, in a new folder, of so many bytes; it is gone afterwards."""
+    """Function that brings a device up for the time of a block. It takes a model, a new folder for files and a size in bytes, and
+    yields the part of the device that fio may read and write."""
 
 
 def _nbdkit_lacks() -> str | None:

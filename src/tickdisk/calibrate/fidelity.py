@@ -1,7 +1,8 @@
-"""How faithful the emulated device is, over queue depths, beside other chains: realised against the model's completions.
+"""The measurement of how faithful the emulated device and other chains are to their models, over queue depths.
 
-Realised latencies are fio's, of every request; what the model says is the device's own log of the same requests: completion minus
-arrival, before the floor is subtracted. The device's own times of replying decide nothing.
+fio measures the realised latency of every request. The nominal latencies come from the device's log of the same requests: the
+completion that the model computed, minus the arrival, before the floor is subtracted. The log also has the times at which the
+device replied, which are not used.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -30,7 +31,7 @@ DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 CROSS_DEPTHS, CROSS_NS, CROSS_BYTES_PER_S = (1, 32), 1_000_000, 1_000_000_000
 PIPES_BYTES_PER_S = (150e6, 550e6, 1e9, 2e9)
 _P99_REQUESTS = 1_100
-"""So many requests leave ten beyond the 99th percentile, with one in ten to spare."""
+"""Number of requests of which ten lie beyond the 99th percentile, with a tenth to spare."""
 _OPS: tuple[Literal["read", "write"], ...] = ("read", "write")
 _BLOCK, _PIPE_BLOCK, _PIPE_DEPTH, _SIZE_BYTES = 4 << 10, 1 << 20, 16, 1 << 30
 
@@ -46,12 +47,39 @@ def measure_fidelity(
     repeats: int = REPEATS,
     say: Callable[[str], None] = print,
 ) -> Fidelity:
-    """Measures every device at every depth for `seconds`, its bandwidths, and the other chains; returns what it wrote.
+    """Compares realised latencies and bandwidths with those of the models, and does the same for the other chains.
 
-    A point lasts up to twice as long where that makes p99 estimable. It has so many `runs`, which share its time; all points are
-    measured before one has its next, with floors that are found anew.
+    A point is one device, kind of request and queue depth. Each round runs every point once, with floors that are found anew. A
+    job is run again while the machine is too loaded. The last run is kept, and marked if the machine was still too loaded.
 
-    A job is run again while the machine's load is above `limits`, at most `repeats` times; the last is kept, and marked.
+    Parameters
+    ----------
+    models
+        Models of the devices.
+    seconds
+        Time for which a point is measured, in all rounds together. It is up to twice as long where that makes p99 estimable.
+    out_path
+        JSON file to write.
+    runs
+        Number of rounds.
+    depths
+        Queue depths.
+    limits
+        Shares of `host.Load` above which a job is run again.
+    repeats
+        Number of times that a job is repeated at most.
+    say
+        Function that prints a line after each device of each round.
+
+    Returns
+    -------
+    Fidelity
+        The content of the file.
+
+    Raises
+    ------
+    TickdiskError
+        If a device or fio fails, or if the device's log loses requests.
     """
     with memory.folder() as fast:
         log, others, crossed, pipes = fast / "device.log", dict[str, str](), list[Point](), list[Pipe]()
@@ -91,38 +119,42 @@ def measure_fidelity(
     return result
 
 
-def lasting_s(seconds: float, nominal_ns: int, depth: int) -> float:
-    """Returns how long a point lasts: up to twice `seconds` where p99 is estimable then, and not before."""
+def point_seconds(seconds: float, nominal_ns: int, depth: int) -> float:
+    """Returns the time in s for which a point is measured.
+
+    It is `seconds`, or as long as p99 needs to be estimable if that is more than `seconds` and at most twice as much.
+    """
     told_s = _P99_REQUESTS * nominal_ns / depth / 1e9
     return told_s if seconds < told_s <= 2 * seconds else seconds
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A run of a point."""
+class _PointRun:
+    """One run of a point."""
 
     model: DeviceModel
     floor_ns: int
     setting: int
+    """Number of the setting of the device, by which its log identifies the run."""
     measured: Measured
 
 
-_Said = tuple[_Made, npt.NDArray[np.int64]]
-"""And what the model said of its requests, in ns."""
+_RunWithNominal = tuple[_PointRun, npt.NDArray[np.int64]]
+"""A run, and the nominal latencies of its requests in ns."""
 
 
 class _Run:
-    """Jobs on one bench, each under a setting of its own, so that the device's log tells them apart."""
+    """The jobs that are run on one bench. Each has a setting of its own, by which the device's log distinguishes the jobs."""
 
     def __init__(self, table: Bench, seconds: float, runs: int) -> None:
         self._bench, self._seconds, self._runs = table, seconds, runs
-        self._made: dict[tuple[str, str, int], list[_Made]] = {}
+        self._made: dict[tuple[str, str, int], list[_PointRun]] = {}
 
     def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
-        """Runs a point once more."""
-        length = lasting_s(self._seconds, nominal_latency_ns(model, op, _BLOCK), depth) / self._runs + self._ramp_s
+        """Runs a point once and keeps the run."""
+        length = point_seconds(self._seconds, nominal_latency_ns(model, op, _BLOCK), depth) / self._runs + self._ramp_s
         setting = self._bench.set(model, floor_ns=settled.floor_ns).number
-        made = _Made(model, settled.floor_ns, setting, self._bench.run(Job(op, "random", _BLOCK, depth, length)))
+        made = _PointRun(model, settled.floor_ns, setting, self._bench.run(Job(op, "random", _BLOCK, depth, length)))
         self._made.setdefault((model.name, op, depth), []).append(made)
 
     @property
@@ -130,22 +162,22 @@ class _Run:
         return ramp_s(self._seconds / self._runs)
 
     def pipe(self, op: Literal["read", "write"], bytes_per_s: int) -> Pipe:
-        """Measures a bandwidth."""
+        """Measures the bandwidth of a device that has only the bandwidth `bytes_per_s`."""
         model = NO_DELAY.model_copy(update={"name": f"pipe_{bytes_per_s // 1_000_000}", "bandwidth_bytes_per_s": bytes_per_s})
         self._bench.set(model, floor_ns=0)
         return _pipe(OURS, bytes_per_s, self._bench.run(_pipe_job(op, self._seconds)))
 
     def points(self, log: pd.DataFrame) -> list[Point]:
-        """Returns the points, with what the log says that the model said of the same requests."""
+        """Returns the points. Their nominal latencies come from `log`, the device's log of the same requests."""
         log = log[log["length"] == _BLOCK]
         by_setting = dict(tuple(log.groupby(["setting", "op"])))
-        return [self._told(made, by_setting) for made in self._made.values()]
+        return [self._point_of(made, by_setting) for made in self._made.values()]
 
-    def _told(self, made: Sequence[_Made], by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> Point:
-        return _point(OURS, [(each, self._said_ns(each, by_setting)) for each in made], self._ramp_s)
+    def _point_of(self, made: Sequence[_PointRun], by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> Point:
+        return _point(OURS, [(each, self._nominal_ns(each, by_setting)) for each in made], self._ramp_s)
 
-    def _said_ns(self, made: _Made, by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> npt.NDArray[np.int64]:
-        """Returns what the model said of the requests of a run after its ramp."""
+    def _nominal_ns(self, made: _PointRun, by_setting: Mapping[tuple[Hashable, ...], pd.DataFrame]) -> npt.NDArray[np.int64]:
+        """Returns the nominal latencies in ns of the requests of a run that arrived after its ramp."""
         job, count = made.measured.job, len(made.measured.requests)
         own = by_setting[made.setting, job.op].tail(count)
         if len(own) < count:
@@ -155,7 +187,7 @@ class _Run:
         return (counted["nominal_ns"] - counted["arrival_ns"]).to_numpy()
 
 
-def _point(chain: ChainName, runs: Sequence[_Said], ramp_s: float) -> Point:
+def _point(chain: ChainName, runs: Sequence[_RunWithNominal], ramp_s: float) -> Point:
     (made, _), *_ = runs
     jobs = [each.measured for each, _ in runs]
     loads = [measured.load for measured in jobs]
@@ -221,7 +253,7 @@ def _cross_check(chain: Chain, folder: Path, seconds: float, limits: Mapping[str
             job = Job("read", "random", _BLOCK, depth, max(1.0, seconds) + ramp_s(seconds))
             measured = run_unloaded(job, target, folder, limits=limits, repeats=repeats)
             said_ns = np.array([CROSS_NS] * len(measured.requests))
-            points.append(_point(chain.name, [(_Made(model, 0, 0, measured), said_ns)], ramp_s(seconds)))
+            points.append(_point(chain.name, [(_PointRun(model, 0, 0, measured), said_ns)], ramp_s(seconds)))
     return points
 
 

@@ -1,4 +1,7 @@
-"""One fio job: its text, its run, and its log of every request, held against fio's own count."""
+"""One job of fio: its description, its run, and the latency of every request from fio's log.
+
+The number of requests in the log is compared with the number that fio reports, so that a lost line is noticed.
+"""
 
 import math
 import os
@@ -38,36 +41,44 @@ _SYNCED = {"pwrite_fsync": "sync", "pwrite_fdatasync": "dsync"}
 
 
 _LOG_ENTRIES = 1 << 20
-"""The most that fio takes."""
+"""The largest size of a log that fio accepts, in entries."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked of the device: `pwrite_fsync` and `pwrite_fdatasync` through the page cache, all else directly.
+    """A job of fio: requests of one kind, pattern and size at one queue depth, for some time or up to some number of requests.
 
-    `seconds` ends the job by time, `requests` by number; exactly one is given.
+    `pwrite_fsync` and `pwrite_fdatasync` go through the page cache. All other requests bypass it. Exactly one of `seconds` and
+    `requests` is given.
     """
 
     op: Op
+    """Kind of the requests. `pwrite_fsync` is a write and an fsync together, and `pwrite_fdatasync` a write and an fdatasync."""
     pattern: Pattern
     block_bytes: int
+    """Size of each request."""
     queue_depth: int
     seconds: float | None = None
+    """Time after which the job ends."""
     requests: int | None = None
+    """Number of requests after which the job ends."""
     seed: int | None = None
-    """Of the places of random requests; without one they are the same in every job."""
+    """Seed of the places of random requests. If None, the places are the same in every job."""
 
     @property
     def name(self) -> str:
-        """A word that is unique among the jobs of a device, such as `read_random_4k_qd16`."""
+        """A name that is unique among the jobs of a device, such as `read_random_4k_qd16`."""
         size = f"{self.block_bytes // _MIB}m" if self.block_bytes >= _MIB else f"{self.block_bytes // _KIB}k"
         return f"{self.op}_{self.pattern}_{size}_qd{self.queue_depth}"
 
     def text(self, target: "Target", log_prefix: Path) -> str:
-        """Returns the job file. fio's own ramp is not used: what is cut is cut later, from the log, so that the counts agree."""
+        """Returns the text of the job file for a run on `target`, whose logs have names that begin with `log_prefix`.
+
+        fio's own ramp is not used. The ramp is cut from the log later, so that the log has as many requests as fio reports.
+        """
         lines = [
             f"[{self.name}]",
-            # Between colons fio sees several files.
+            # fio takes a colon as a separator between several files.
             "filename=" + str(target.path).replace(":", r"\:"),
             f"offset={target.offset}",
             f"size={target.size_bytes}",
@@ -77,21 +88,23 @@ class Job:
             "norandommap=1",
             "invalidate=0",
             "allow_file_create=0",
-            "allow_mounted_write=1",  # inside the blocks of a file of ours only, see region.py
+            "allow_mounted_write=1",  # fio writes only inside the blocks of a file that was made for it, see region.py
             "disk_util=0",
             "clocksource=clock_gettime",
             "disable_slat=1",
             "disable_clat=1",
             f"write_lat_log={log_prefix}",
-            # When its log is full fio grows it, and forgets the last few requests of a job that ends in that moment.
+            # If its log is full, fio enlarges it, and loses the last few requests of a job that ends at that moment.
             f"log_entries={_LOG_ENTRIES}",
         ]
         if self.op in _SYNCED:
-            # With fsync=1 fio logs the page cache's write and keeps the fsync in bins only. O_SYNC makes the kernel call the same
-            # fsync at the end of each pwrite (generic_write_sync), and fio logs both as one request; O_DSYNC does with fdatasync.
+            # With fsync=1, fio logs only the write to the page cache, and counts the fsync in a histogram. With O_SYNC, the
+            # kernel calls the same fsync at the end of each pwrite (generic_write_sync), and fio logs both as one request.
+            # O_DSYNC does the same with fdatasync.
             lines += ["ioengine=psync", f"sync={_SYNCED[self.op]}"]
         elif self.queue_depth == 1:
-            # A request alone is one call, as a server's are; submitted by one and awaited by another it takes 1 to 3 us more.
+            # With psync each request is one system call, as those of a server are. With libaio, one call submits the request and
+            # another waits for it, which takes 1 to 3 us more.
             lines += ["ioengine=psync", "direct=1"]
         else:
             lines += ["ioengine=libaio", "direct=1", f"iodepth={self.queue_depth}"]
@@ -107,40 +120,55 @@ class Job:
 
 @dataclass(frozen=True)
 class Target:
-    """A block device or a file, and the part of it that a job may touch."""
+    """A part of a block device or a file that a job may read and write."""
 
     path: Path
     offset: int
+    """Beginning of the part in bytes."""
     size_bytes: int
 
 
 @dataclass(frozen=True)
 class Requests:
-    """Every request of a job in the order of completion; arrays of one length."""
+    """Every request of a job, in the order of completion. All arrays have the same length."""
 
     completed_ms: Integers
-    """From the start of the job; fio keeps whole milliseconds."""
+    """Time of the completion since the start of the job, in whole ms as fio records it."""
     latency_ns: Integers
-    """Submission to completion, as the process sees it."""
+    """Time from submission to completion, as fio sees it."""
     is_write: npt.NDArray[np.bool_]
     length: Integers
+    """Size in bytes."""
     cpu_share: float = 0.0
-    """For how much of the job fio itself was on its core: near 1 the latencies are fio's as much as the device's."""
+    """Share of the job's time in which fio itself was running. Near 1, the latencies are as much fio's as the device's."""
 
     def __len__(self) -> int:
         return len(self.latency_ns)
 
     def after(self, cut_ms: float, cut_requests: int = 0) -> "Requests":
-        """Returns the requests that completed at `cut_ms` or later, and not among the first `cut_requests`."""
+        """Leaves out the requests of the ramp.
+
+        Parameters
+        ----------
+        cut_ms
+            Length of the ramp in ms. Requests that completed before its end are left out.
+        cut_requests
+            Number of requests at the beginning that are left out in any case.
+
+        Returns
+        -------
+        Requests
+            The other requests.
+        """
         keep = (self.completed_ms >= cut_ms) & (np.arange(len(self)) >= cut_requests)
         return Requests(self.completed_ms[keep], self.latency_ns[keep], self.is_write[keep], self.length[keep], self.cpu_share)
 
     @property
     def requests_per_s(self) -> float | None:
-        """Requests over the time from the start of the job to the last completion; None if that is less than a millisecond.
+        """The requests per second from the start of the job to the last completion. None if that time is less than a millisecond.
 
-        The first latency counts as time, so a short job comes out a little low; a window within the job would count bursts at its
-        edges that are not its own.
+        The time includes the first latency, so the rate of a short job is a little low. A window within the job would be worse,
+        because it would also count bursts at its edges that belong to requests outside it.
         """
         if len(self) == 0 or self.completed_ms[-1] == 0:
             return None
@@ -148,16 +176,47 @@ class Requests:
 
 
 def version() -> str:
-    """Returns fio's version; TickdiskError when it is not installed."""
+    """Asks fio for its version.
+
+    Returns
+    -------
+    str
+        The version, such as `fio-3.33`.
+
+    Raises
+    ------
+    TickdiskError
+        If fio is not installed.
+    """
     return run(["fio", "--version"]).strip()
 
 
 def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | None = None, interrupts: bool = True) -> Requests:
-    """Runs `job` and returns its requests; `folder` keeps the job file, fio's answer, its log and the command's record.
+    """Runs a job of fio to its end.
 
-    fio `interrupts` whoever has its core when a request completes, so as to see it then; else it sees it when the core is free.
+    Parameters
+    ----------
+    job
+        The job.
+    target
+        Part of a device or file that the job uses.
+    folder
+        Folder for the job file, fio's JSON output, its log, and the record of the command.
+    cores
+        Cores on which fio runs. If None, it may run on all cores of this process.
+    interrupts
+        Whether fio is a real-time thread, which runs as soon as a request completes, in place of any other thread on its core.
+        Otherwise fio is a batch thread, and notices the completion when the core is free.
 
-    TickdiskError when fio is missing, fails or does not end, or when its log and its own count differ. No fio is left running.
+    Returns
+    -------
+    Requests
+        All requests of the job.
+
+    Raises
+    ------
+    TickdiskError
+        If fio is not installed, fails or does not end, or if its log and its own count of requests differ. fio is then stopped.
     """
     folder.mkdir(parents=True, exist_ok=True)
     job_file, answer, prefix = folder / f"{job.name}.fio", folder / f"{job.name}.answer.json", folder / job.name
@@ -177,7 +236,7 @@ def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | No
         )
     output = child.log_path.read_text(encoding="utf-8", errors="replace")
     log = prefix.with_name(f"{job.name}_lat.1.log")
-    if code != 0 or not log.exists():  # fio can refuse a job and end with 0
+    if code != 0 or not log.exists():  # fio can refuse a job and still exit with code 0
         raise TickdiskError(f"fio job {job.name} on {target.path} failed with exit code {code}: {_reason(output, answer)}")
     requests, said = parse_log(log), parse_answer(answer)
     _agree(job, requests, said.requests)
@@ -186,29 +245,45 @@ def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | No
 
 @dataclass(frozen=True)
 class Answer:
-    """What fio says of a job as a whole."""
+    """The figures that fio reports of a job as a whole."""
 
     requests: Mapping[str, int]
-    """By `read` and `write`."""
+    """Number of requests, by `read` and `write`."""
     cpu_share: float
-    """Of the job's time, fio's own CPU time."""
+    """CPU time of fio itself, as a share of the job's time."""
 
 
 def parse_answer(path: Path) -> Answer:
-    """Returns what fio says in its JSON; TickdiskError when the job had an error."""
+    """Returns the figures in fio's JSON output. If fio reports an error of the job, TickdiskError is raised."""
     try:
         (job,) = read_json(path)["jobs"]
         error, counts = int(job["error"]), {way: int(job[way]["total_ios"]) for way in ("read", "write")}
         cpu_share = (float(job["usr_cpu"]) + float(job["sys_cpu"])) / 100
     except (KeyError, TypeError, ValueError) as problem:
-        raise TickdiskError(f"{path}: not the answer of one fio job ({problem!r}); is this fio 3?") from problem
+        raise TickdiskError(f"{path}: this is not the answer of one fio job ({problem!r}); is this fio 3?") from problem
     if error:
         raise TickdiskError(f"{path}: fio reports error {error} for job {job.get('jobname')}; its log is beside the file")
     return Answer(counts, cpu_share)
 
 
 def parse_log(path: Path) -> Requests:
-    """Returns the requests in a fio latency log that holds every request; TickdiskError counts the lines that are none."""
+    """Reads a latency log of fio that has a line for every request.
+
+    Parameters
+    ----------
+    path
+        The log.
+
+    Returns
+    -------
+    Requests
+        The requests.
+
+    Raises
+    ------
+    TickdiskError
+        If the log is empty, if a line is not a request, or if the times run backwards. The message counts the wrong lines.
+    """
     read = pc.ReadOptions(column_names=list(_COLUMNS))
     convert = pc.ConvertOptions(column_types={name: pa.int64() for name in _COLUMNS}, null_values=[])
     try:
@@ -228,7 +303,7 @@ def _bad_lines(path: Path) -> TickdiskError:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     bad = [number for number, line in enumerate(lines, start=1) if not _LINE.match(line)]
     if not bad:
-        return TickdiskError(f"{path}: its times run backwards; run the calibration again")
+        return TickdiskError(f"{path}: the times in this log run backwards; run the calibration again")
     return TickdiskError(
         f"{path}: {len(bad)} of {len(lines)} lines are not requests (time, latency, direction, length, priority), the first is "
         f"line {bad[0]}; is the disk full, or fio older than 3.30?"
@@ -249,7 +324,7 @@ def _agree(job: Job, requests: Requests, counts: Mapping[str, int]) -> None:
 
 
 def _reason(output: str, answer: Path) -> str:
-    """The line that names the system's error, wherever fio put it."""
+    """Returns the line of fio's output or of its JSON output that names the error of the operating system."""
     said = output + (answer.read_text(encoding="utf-8", errors="replace") if answer.exists() else "")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     named = [line for line in lines if line.startswith("fio:") and "error" in line.lower()]

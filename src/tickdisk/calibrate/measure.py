@@ -1,4 +1,7 @@
-"""Measures device models one after another on one emulated device: floor, CPU, and for the tiers every job."""
+"""The calibration: device models are measured one after another on one emulated device.
+
+The floor and the emulator's CPU time per request are measured for every model, and every job is run for the tiers.
+"""
 
 import shutil
 import time
@@ -15,7 +18,7 @@ from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
-from tickdisk.calibrate.settle import Settled, off_ns, ramp_s, settle
+from tickdisk.calibrate.settle import Settled, excess_ns, ramp_s, settle
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole, write_json
@@ -26,7 +29,7 @@ DEPTHS = (1, 4, 16, 32)
 PIPE_DEPTH = 16
 _FSYNCS = 100
 _SIZE_BYTES = 1 << 30
-"""Memory is taken for what is written, some 150 MiB; ext4 below 512 MiB would use blocks of 1 KiB."""
+"""Size of the device. Only what is written takes memory, some 150 MiB. On less than 512 MiB, ext4 would use blocks of 1 KiB."""
 _REQUESTS = pa.schema(
     [
         pa.field("device", pa.dictionary(pa.int32(), pa.string()), nullable=False),
@@ -41,9 +44,9 @@ _REQUESTS = pa.schema(
 
 
 def tier_jobs(seconds: float, model: DeviceModel) -> list[Job]:
-    """Returns the jobs of a tier, each measured for `seconds` after its ramp: those at queue depth 1 first.
+    """Returns the jobs of a tier, each measured for `seconds` after its ramp. The jobs at queue depth 1 come first.
 
-    An fsync costs several requests one after another; its job is longer on a slow device, so that a median can be told.
+    An fsync costs several requests one after another. Its job is longer on a slow device, so that the median can be estimated.
     """
     _, write_ns, flush_ns, _ = model.latency_ns
     fsync_s = (2 * write_ns + flush_ns) / 1e9
@@ -68,15 +71,47 @@ def calibrate(
     backend: str | None = None,
     file_system: str = DEFAULT_FILE_SYSTEM,
 ) -> Calibration:
-    """Measures `models` and returns what it wrote to `out_path`; those in `tiers` by every job, the others floor and CPU only.
+    """Calibrates device models on this machine.
 
+    A folder beside `out_path`, with its name without the suffix, gets the raw latencies (`requests.parquet`) and fio's files
+    (`logs`).
 
-    Raw latencies go to `requests.parquet` in the folder beside `out_path` that has its name, fio's words to `logs/` there.
-    TickdiskError when the device or fio fails; nothing is left running or mounted then, and no calibration is written.
+    Parameters
+    ----------
+    models
+        Models to measure.
+    tiers
+        Names of the models for which every job is run. For the others, only the floor and the CPU time are measured.
+    seconds_per_job
+        Time in s for which a job is measured after its ramp.
+    out_path
+        JSON file to write.
+    say
+        Function that prints a line after each model.
+    size_bytes
+        Size of the device.
+    limits
+        Shares of `host.Load` above which a job is run again. If None, they are `LIMITS`.
+    repeats
+        Number of times that a job is repeated at most.
+    backend
+        Name of the backend. If None, the first one that works on this machine is taken.
+    file_system
+        Kind of the file system on the device.
+
+    Returns
+    -------
+    Calibration
+        The content of the file.
+
+    Raises
+    ------
+    TickdiskError
+        If a tier has no model, or if the device or fio fails. Nothing is then left running or mounted, and no result is written.
     """
     if not models or not set(tiers) <= {model.name for model in models}:
         raise TickdiskError(
-            f"there is no model for tier {', '.join(sorted(set(tiers) - {m.name for m in models})) or '(none given)'}; name it"
+            f"there is no model for tier {', '.join(sorted(set(tiers) - {m.name for m in models})) or '(none given)'}; add one"
         )
     limits = LIMITS if limits is None else limits
     started, began = time.time(), time.monotonic()
@@ -98,12 +133,12 @@ def calibrate(
             ) as table,
         ):
             ran, on_it, lack = table.disk.backend.name, table.disk.file_system, table.disk.arrivals_lack
-            session = _Session(table, writer, seconds_per_job)
+            session = _CalibrationRun(table, writer, seconds_per_job)
             devices = []
             for model in models:
                 devices.append(session.tier(model) if model.name in tiers else session.floor_only(model))
                 say(_sentence(devices[-1]))
-        _keep_words(fast, beside / "logs")
+        _keep_fio_files(fast, beside / "logs")
     result = Calibration(
         schema_version=SCHEMA_VERSION,
         machine=host.facts(),
@@ -123,15 +158,15 @@ def calibrate(
     return result
 
 
-class _Session:
-    """Devices measured on one bench; every request that is kept goes to the table of raw latencies."""
+class _CalibrationRun:
+    """The measurement of several models on one bench. Every request that is kept goes to the table of raw latencies."""
 
     def __init__(self, table: Bench, writer: pq.ParquetWriter, seconds: float) -> None:
         self._bench, self._writer, self._seconds = table, writer, seconds
         self._ramp_ms = ramp_s(seconds) * 1000
 
     def tier(self, model: DeviceModel) -> DeviceResult:
-        """Settles the floor, then runs every job once; the jobs at queue depth 1 show whether the floor is right."""
+        """Settles the floor, then runs every job once. p50 of the two jobs at queue depth 1 shows whether the floor is right."""
         settled = settle(self._bench, model, self._seconds)
         self._bench.set(model, floor_ns=settled.floor_ns)
         measured = [self._bench.run(job) for job in tier_jobs(self._seconds, model)]
@@ -141,13 +176,13 @@ class _Session:
         return result.model_copy(update={"jobs": [summary.job_result(model, each, self._ramp_ms) for each in measured]})
 
     def floor_only(self, model: DeviceModel) -> DeviceResult:
-        """Settles the floor; the last look at it gives p50 and CPU."""
+        """Settles the floor. Its last measurement gives p50 and the CPU time."""
         settled = settle(self._bench, model, self._seconds)
         self._keep(model, settled.last)
         return self._device(model, settled, [settled.last])
 
     def _device(self, model: DeviceModel, settled: Settled, shallow: list[Measured]) -> DeviceResult:
-        p50_ns = nominal_latency_ns(model, "read_write", _4K) + np.mean(off_ns(model, shallow, self._ramp_ms))
+        p50_ns = nominal_latency_ns(model, "read_write", _4K) + np.mean(excess_ns(model, shallow, self._ramp_ms))
         cpu_ns = sum(each.cpu_ns for each in shallow) / sum(len(each.requests) for each in shallow)
         return DeviceResult(
             name=model.name,
@@ -187,7 +222,10 @@ class _Session:
 
 
 def _with_ceiling(devices: list[DeviceResult]) -> list[DeviceResult]:
-    """Marks what this machine does not reach: latencies below its floor, bandwidths above what it did with the widest pipe."""
+    """Marks the devices that are faster than this machine can be.
+
+    Their latencies are below the floor, or their bandwidths are above the largest bandwidth that any device realised.
+    """
     pipes = [job for device in devices for job in device.jobs if job.pattern == "sequential"]
     ceilings = {op: max((job.bandwidth_bytes_per_s or 0 for job in pipes if job.op == op), default=0) for op in ("read", "write")}
     marked = []
@@ -218,7 +256,7 @@ def _sentence(device: DeviceResult) -> str:
     return f"{device.name}: {latency}, {device.cpu_ns_per_request / 1e3:.1f} us of CPU a request ({kind})"
 
 
-def _keep_words(folder: Path, kept: Path) -> None:
-    """Job files, answers, commands and outputs; the latency logs are in the table of requests."""
+def _keep_fio_files(folder: Path, kept: Path) -> None:
+    """Keeps fio's job files, JSON outputs, commands and outputs, but not its latency logs, which are in the table of requests."""
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(folder, kept, ignore=shutil.ignore_patterns("*_lat.*.log"))

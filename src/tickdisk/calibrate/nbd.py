@@ -1,4 +1,8 @@
-"""The cross-check: nbdkit's disk in memory with its own delay and rate filters, over nbdfuse and a loop device."""
+"""The chain of nbdkit, a slow block device that is measured to check the emulated device of this project.
+
+nbdkit serves a disk in memory with its own filters for delay and rate. nbdfuse makes a file of that disk, and a loop device makes
+a block device of the file.
+"""
 
 import os
 import shutil
@@ -15,7 +19,7 @@ from tickdisk.process import Child, run
 
 PROGRAMS = ("nbdkit", "nbdfuse")
 _BURST_S = 0.1
-"""So long a rate may be exceeded; its own 2 s would be most of a run."""
+"""Time in s for which the rate may be exceeded. nbdkit's default of 2 s would be most of a run."""
 _START_S, _LOOK_S, _STOP_S = 10.0, 0.02, 5.0
 
 
@@ -26,13 +30,13 @@ def missing() -> list[str]:
 
 @contextmanager
 def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Sequence[int] | None = None) -> Iterator[Target]:
-    """Yields a block device of the same latency and bandwidth as `model`, by nbdkit; it is gone afterwards.
+    """Yields a block device of nbdkit with the latency and bandwidth of `model`, and removes it at the end of the block.
 
-    nbdkit's delay is a sleep before each request. `folder`, a new one, takes socket, mount point and the programs' words.
-    TickdiskError when a program is not installed or does not start.
+    nbdkit delays a request by a sleep before it. `folder`, which must not exist yet, gets the socket, the mount point and the
+    output of the programs. If a program is not installed or does not start, TickdiskError is raised.
     """
     if lacks := missing():
-        raise TickdiskError(f"{' and '.join(lacks)} not installed; install the Debian packages nbdkit and libnbd-bin")
+        raise TickdiskError(f"{' and '.join(lacks)} must be installed first; install the Debian packages nbdkit and libnbd-bin")
     folder.mkdir(parents=True)
     socket, mount_point = folder / "socket", folder / "mount"
     mount_point.mkdir()
@@ -52,7 +56,8 @@ def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Seque
             _until(disk.exists, fuse)
             loop = Loop(disk, "tickdisk cross-check")
             try:
-                # Out of everybody's sight at once: what holds it is the loop device alone, which the kernel takes away with us.
+                # The mount is hidden from other processes at once. Only the loop device still holds it, and the kernel removes
+                # the loop device when this process ends.
                 run(["umount", "--lazy", mount_point])
                 yield Target(loop.path, 0, size_bytes)
             finally:
@@ -66,11 +71,9 @@ def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Seque
 
 
 def _whole_ms(model: DeviceModel, latency_ns: int) -> int:
-    """All that nbdkit 1.32 takes."""
+    """Returns a latency in ms, because nbdkit 1.32 accepts only whole milliseconds. Other latencies raise TickdiskError."""
     if latency_ns % 1_000_000:
-        raise TickdiskError(
-            f"nbdkit delays by whole milliseconds and {model.name} takes {latency_ns} ns; check it with another model"
-        )
+        raise TickdiskError(f"nbdkit delays by whole milliseconds, but {model.name} takes {latency_ns} ns; use another model")
     return latency_ns // 1_000_000
 
 
@@ -78,7 +81,7 @@ def _until(ready: Callable[[], bool], child: Child) -> None:
     deadline = time.monotonic() + _START_S
     while not ready():
         if child.poll() is not None:
-            raise TickdiskError(f"{child.name} ended at once; its last words: {child.tail(2)}")
+            raise TickdiskError(f"{child.name} ended at once; its last output is: {child.tail(2)}")
         if time.monotonic() > deadline:
-            raise TickdiskError(f"{child.name} did not start within {_START_S:g} s; its last words: {child.tail(2)}")
+            raise TickdiskError(f"{child.name} did not start within {_START_S:g} s; its last output is: {child.tail(2)}")
         time.sleep(_LOOK_S)

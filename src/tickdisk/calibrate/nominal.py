@@ -1,4 +1,4 @@
-"""What the model says of a job, before it is run."""
+"""The nominal figures of a job, which follow from the device model before the job is run."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,16 +13,22 @@ _SIMULATED = 4096
 
 @dataclass(frozen=True)
 class Nominal:
-    """What the model says of a job; None where it says nothing or sets no limit."""
+    """The figures that the model predicts for a job. A figure is None if the model says nothing of it or sets no limit."""
 
     p50_ns: int | None
+    """Median latency."""
     iops: float | None
+    """Requests per second."""
     bandwidth_bytes_per_s: float | None
     compared: Literal["p50_ns", "iops", "bandwidth_bytes_per_s"] | None
+    """Name of the figure that the realised one is compared with."""
 
 
 def nominal(model: DeviceModel, job: Job) -> Nominal:
-    """Returns the nominal figures of `job`, whose queue is always full: Little's law, channels and pipe are the limits."""
+    """Returns the nominal figures of `job`.
+
+    The queue of a job is always full, so its rate is limited by Little's law, by the channels and by the bandwidth of the device.
+    """
     if job.op in {"pwrite_fsync", "pwrite_fdatasync"}:
         return Nominal(None, None, None, None)
     latency_ns = nominal_latency_ns(model, job.op, job.block_bytes)
@@ -39,7 +45,22 @@ def nominal(model: DeviceModel, job: Job) -> Nominal:
 
 
 def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
-    """Returns the latency of one request on the idle device; a mix of reads and writes counts as their mean."""
+    """Computes the median latency of one request on the idle device.
+
+    Parameters
+    ----------
+    model
+        The device.
+    op
+        Kind of the request. For a mix of reads and writes, the mean of their latencies is taken.
+    block_bytes
+        Size of the request.
+
+    Returns
+    -------
+    int
+        Latency in ns, which is at least the time that the transfer takes at the bandwidth of the device.
+    """
     read_ns, write_ns, *_ = model.latency_ns
     base = {"read": read_ns, "write": write_ns}.get(op, (read_ns + write_ns) // 2)
     transfer = round(block_bytes * 1e9 / model.bandwidth_bytes_per_s) if model.bandwidth_bytes_per_s else 0
@@ -47,9 +68,10 @@ def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
 
 
 def served_per_s(model: DeviceModel, job: Job) -> float | None:
-    """Returns how many requests of `job` a second the model completes, its queue always full; None: as many as can be asked for.
+    """Returns the requests of `job` per second that the model completes while the queue is always full.
 
-    Simulated, as requests in flight, credits or what is drawn may decide; each request is at a place of its own.
+    If the model completes requests without any delay, None is returned. The rate is simulated, because it may depend on requests
+    in flight, credits and random draws. Each simulated request is at a different place on the device.
     """
     kinds = [OPS.index(op) for op in ("read", "write") if job.op in {op, "read_write"}] or [OPS.index("write")]
     places = np.arange(_SIMULATED) * job.block_bytes

@@ -1,4 +1,7 @@
-"""`fidelity.json`: how close realised latencies came to the model's, point by point, and what holds."""
+"""The content of `fidelity.json`, which compares realised latencies with those of the models, and the bounds on their distance.
+
+A point is one device, kind of request and queue depth.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,13 +17,13 @@ SCHEMA_VERSION: Literal[7] = 7
 ChainName = Literal["tickdisk"] | OtherChain
 OURS: ChainName = "tickdisk"
 SHARE_OF_CEILING = 0.5
-"""Up to this share of the requests that the machine can serve a device is held to its model."""
+"""A device is held to its model below this share of the requests per second that the machine can serve at all."""
 LEAST_JUDGED_SHARE = 0.5
-"""At least this share of the points must have been measured on a machine that was not too loaded for all of them to be said to
-keep a bound; one point that misses it is enough for the opposite."""
+"""Least share of the points that must have been measured on a machine that was not too loaded, before all points are said to keep
+a bound. One point that misses the bound is enough to say that they do not."""
 P50_NS, P50_SHARE, P99_NS, P99_SHARE, BANDWIDTH_SHARE = 5_000, 0.03, 100_000, 0.15, 0.03
 P50_LIMIT, P99_LIMIT = f"max({P50_NS / 1000:g} us, {100 * P50_SHARE:g} %)", f"max({P99_NS / 1000:g} us, {100 * P99_SHARE:g} %)"
-"""The bounds in words."""
+"""The bounds on the distance of realised percentiles from nominal ones, in words."""
 
 
 class _Strict(BaseModel):
@@ -28,12 +31,15 @@ class _Strict(BaseModel):
 
 
 class Point(_Strict):
-    """4 KiB random requests of one kind at one queue depth: medians of its runs, and the highest of their loads."""
+    """The latencies of 4 KiB random requests of one kind at one queue depth.
+
+    Values are the medians of the runs of the point, and loads are the highest of any run.
+    """
 
     chain: ChainName
     device: str
     latency_ns: int
-    """The median latency of such a request on the idle device."""
+    """Nominal median latency of such a request on the idle device."""
     op: Literal["read", "write"]
     queue_depth: int
     runs: int
@@ -42,14 +48,14 @@ class Point(_Strict):
     p50_ns: int
     p99_ns: int | None
     p99_runs_ns: tuple[int | None, ...]
-    """Run by run."""
+    """Realised 99th percentile of each run."""
     p999_ns: int | None
     nominal_p50_ns: int
     nominal_p99_ns: int | None
     nominal_p999_ns: int | None
     iops: float
     nominal_iops: float
-    """Queue depth over the mean of what the model says (Little)."""
+    """Queue depth divided by the mean nominal latency, after Little's law."""
     floor_ns: int
     steal_share: float
     pressure_cpu_share: float
@@ -60,24 +66,24 @@ class Point(_Strict):
 
     @property
     def p50_off_ns(self) -> int:
-        """How far the realised median is from the model's."""
+        """The realised median minus the nominal median, in ns."""
         return self.p50_ns - self.nominal_p50_ns
 
     @property
     def p50_holds(self) -> bool:
-        """Whether that is within 5 us or 3 %."""
+        """Whether the realised median is within 5 us or 3 % of the nominal median."""
         return abs(self.p50_off_ns) <= max(P50_NS, P50_SHARE * self.nominal_p50_ns)
 
     @property
     def p99_holds(self) -> bool | None:
-        """Whether p99 is within 100 us or 15 % of the model's; None when too few requests lie beyond it."""
+        """Whether p99 is within 100 us or 15 % of the nominal one. None if too few requests lie beyond it."""
         if self.p99_ns is None or self.nominal_p99_ns is None:
             return None
         return abs(self.p99_ns - self.nominal_p99_ns) <= max(P99_NS, P99_SHARE * self.nominal_p99_ns)
 
 
 class Pipe(_Strict):
-    """1 MiB sequential requests on a device that only has a bandwidth."""
+    """The bandwidth of 1 MiB sequential requests on a device whose model has a bandwidth and no latency."""
 
     chain: ChainName
     op: Literal["read", "write"]
@@ -91,12 +97,12 @@ class Pipe(_Strict):
 
     @property
     def holds(self) -> bool:
-        """Within `BANDWIDTH_SHARE`."""
+        """Whether the realised bandwidth is within `BANDWIDTH_SHARE` of the nominal one."""
         return abs(self.bytes_per_s / self.nominal_bytes_per_s - 1) <= BANDWIDTH_SHARE
 
 
 class Fidelity(_Strict):
-    """`fidelity.json`: the points of one run, and what this machine can serve at all."""
+    """The content of `fidelity.json`: all points and bandwidths of one measurement on one machine."""
 
     schema_version: Literal[7]
     machine: Mapping[str, Any]
@@ -106,22 +112,31 @@ class Fidelity(_Strict):
     points: list[Point]
     pipes: list[Pipe]
     others: dict[str, str]
-    """The other chains, with what they are made of, or why they are not beside ours."""
+    """For each other chain, the parts that it consists of, or the reason why it was not measured."""
 
     @property
     def ceiling_iops(self) -> float:
-        """The most requests a second that a device without delay served."""
+        """The largest number of requests per second that a device without delay served on this machine."""
         return max(point.iops for point in self.points if point.chain == OURS and point.latency_ns == 0)
 
     @property
     def least_latency_ns(self) -> int:
-        """The least median of reads of a device without delay, which no device here can be faster than."""
+        """The smallest median latency of reads on a device without delay. No emulated device can be faster on this machine."""
         return min(point.p50_ns for point in self.points if point.chain == OURS and point.latency_ns == 0)
 
     def counts(self, point: Point) -> bool:
-        """Returns whether a point is held to the model.
+        """Tells whether a point is held to the model.
 
-        Its modelled rate is below half of the ceiling, and its modelled median is longer than the least latency of this machine.
+        Parameters
+        ----------
+        point
+            The point.
+
+        Returns
+        -------
+        bool
+            Whether it is a point of this project's emulator, its nominal rate is below half of the ceiling, and its nominal
+            median is longer than the least latency of this machine.
         """
         return (
             point.chain == OURS
@@ -131,14 +146,15 @@ class Fidelity(_Strict):
 
     @property
     def own_pipes(self) -> list[Pipe]:
-        """The bandwidths that are held to the model."""
+        """The bandwidths of this project's emulator, which are held to the model."""
         return [pipe for pipe in self.pipes if pipe.chain == OURS]
 
     @property
     def holds(self) -> bool:
-        """Whether all points hold that are held to the model and were measured without too much load, and all bandwidths.
+        """Whether all points and bandwidths that are held to the model keep their bounds.
 
-        Too few of the points (`LEAST_JUDGED_SHARE`) do not speak for all.
+        Points and bandwidths that were measured under too much load are left out. If too few points are left
+        (`LEAST_JUDGED_SHARE`), the answer is False.
         """
         held = [point for point in self.points if self.counts(point)]
         judged = [point for point in held if not point.too_loaded]
@@ -149,7 +165,23 @@ class Fidelity(_Strict):
 
 
 def load_fidelity(path: Path) -> Fidelity:
-    """Returns what `measure_fidelity` wrote to `path`; TickdiskError names the file and the key that is wrong."""
+    """Reads the file that `measure_fidelity` writes.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Fidelity
+        The content of the file.
+
+    Raises
+    ------
+    TickdiskError
+        If the file is missing or has another form. The message names the key that is wrong.
+    """
     try:
         return Fidelity.model_validate(read_json(path))
     except ValidationError as error:
@@ -159,7 +191,18 @@ def load_fidelity(path: Path) -> Fidelity:
 
 
 def describe(found: Fidelity) -> Iterator[str]:
-    """Yields a table of the points and pipes, and what is to be said of all of them."""
+    """Writes the points and bandwidths as a table for the terminal.
+
+    Parameters
+    ----------
+    found
+        The points and bandwidths.
+
+    Yields
+    ------
+    str
+        A line. The last two lines summarise all points.
+    """
     latencies = "".join(f"{f'{name} us':>11}{'off':>9}" for name in ("p50", "p99", "p99.9"))
     yield f"{'chain':9}{'device':22}{'op':6}{'depth':>6}{latencies}{'requests/s':>12}  held to its model"
     for point in found.points:
@@ -183,7 +226,7 @@ def describe(found: Fidelity) -> Iterator[str]:
         yield f"{pipe.chain}, 1 MiB {pipe.op}: {pipe.bytes_per_s / 1e6:,.0f} MB/s, {share:+.2%}{verdict}"
     least_us = found.least_latency_ns / 1000
     beside = "; ".join(f"{name}: {words}" for name, words in found.others.items())
-    yield f"ceiling {found.ceiling_iops:,.0f} requests/s, floor {least_us:.1f} us, beside it: {beside}"
+    yield f"without delay: at most {found.ceiling_iops:,.0f} requests/s, p50 at least {least_us:.1f} us; other chains: {beside}"
     held = [point for point in found.points if found.counts(point)]
     told = [point.p99_holds for point in held if point.p99_holds is not None]
     p50 = sum(point.p50_holds for point in held)

@@ -1,4 +1,4 @@
-"""What a calibration says, as `calibration.json` holds it, and what others look up in it."""
+"""The content of `calibration.json`, and the functions with which other rooms look up floors and latencies in it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ class _Strict(BaseModel):
 
 
 class JobResult(_Strict):
-    """One fio job on one device: what was realised, beside what the model says."""
+    """The realised and nominal figures of one fio job on one device."""
 
     job: str
     op: Op
@@ -30,27 +30,29 @@ class JobResult(_Strict):
     block_bytes: Annotated[int, Field(gt=0)]
     queue_depth: Annotated[int, Field(gt=0)]
     n: Annotated[int, Field(gt=0)]
-    """Requests that the percentiles rest on: those completed after the ramp."""
+    """Requests that completed after the ramp. The percentiles rest on them."""
     n_counted: Annotated[int, Field(gt=0)]
-    """Requests from start to end; fio's own count and the raw log agree on it, or the job fails."""
+    """Requests from the start to the end of the job. fio's own count and the raw log agree on this number, or the job fails."""
     n_device: Mapping[str, int]
-    """Requests that the device counted meanwhile, by operation: read, write, flush, discard."""
+    """Requests that the device counted during the job, by operation: read, write, flush, discard."""
     p50_ns: Annotated[int, Field(gt=0)]
     p99_ns: int | None
-    """None when fewer than ten requests lie beyond: not estimable."""
+    """99th percentile. None if fewer than ten requests lie beyond it, because it is then not estimable."""
     p999_ns: int | None
     iops: Positive | None
-    """Of the whole job, from its start to the last completion; None when that is less than a millisecond."""
+    """Requests per second from the start of the job to the last completion. None if that time is less than a millisecond."""
     bandwidth_bytes_per_s: Positive | None
     nominal_p50_ns: Count | None
-    """At queue depth 1; None for `pwrite_fsync`, whose number of device requests the file system decides."""
+    """Nominal median at queue depth 1. None for other depths, and for `pwrite_fsync`, because the file system decides how many
+    requests it makes to the device."""
     nominal_iops: Positive | None
-    """None where the model sets no limit."""
+    """Nominal requests per second. None if the model sets no limit."""
     nominal_bandwidth_bytes_per_s: Positive | None
     compared: Literal["p50_ns", "iops", "bandwidth_bytes_per_s"] | None
-    """The figure that is held against the model's: latency at queue depth 1, IOPS above it, bandwidth of sequential jobs."""
+    """The figure that is compared with the model: p50 at queue depth 1, requests per second above it, and bandwidth of sequential
+    jobs."""
     ratio: float | None
-    """Realised over nominal of the figure compared."""
+    """Realised value of the compared figure, divided by its nominal value."""
     within_tolerance: bool | None
     steal_share: float
     pressure_cpu_share: float
@@ -59,62 +61,82 @@ class JobResult(_Strict):
     repeats: Count
     """Times that the job was repeated because the machine was too loaded."""
     too_loaded: bool
-    """Whether it still was at the last repeat; the job is kept and marked."""
+    """Whether the machine was still too loaded at the last repeat, which was kept."""
 
 
 class DeviceResult(_Strict):
-    """One device model on this machine."""
+    """The calibration of one device model on this machine."""
 
     name: str
     model: Mapping[str, Any]
-    """The nominal model, every parameter."""
+    """The device model with all its parameters."""
     latency_ns: Count
     """Nominal latency of a 4 KiB read on the idle device."""
     floor_ns: Count
-    """The time that the machine adds to the model's latency, the excess of p50 at depth 1. It is subtracted from deadlines."""
+    """Time that the machine adds to the model's latency, the excess of p50 at depth 1. It is subtracted from every deadline."""
     floor_looks: Annotated[int, Field(ge=1)]
-    """Looks at p50 until the floor was settled: without one, then with what the last look corrected."""
+    """Number of measurements of p50 until the floor was settled. The first was without a floor, each later one with a corrected
+    floor."""
     p50_ns: Annotated[int, Field(gt=0)]
-    """Realised at queue depth 1 with the floor subtracted, the mean of read's and write's."""
+    """Realised median at queue depth 1 with the floor subtracted, the mean of those of reads and writes."""
     cpu_ns_per_request: Annotated[float, Field(ge=0)]
     """CPU time of the emulator for a request at queue depth 1."""
     floor_limited: bool
+    """Whether the model has nominal values that this machine does not reach."""
     reasons: list[str]
-    """Why it is floor-limited: nominal values that this machine does not reach, with what it reaches."""
+    """The nominal values that this machine does not reach, each with the value that it reaches."""
     jobs: list[JobResult]
-    """Empty for a model of which only floor and CPU were measured."""
+    """The results of the jobs. Empty for a model of which only the floor and the CPU time were measured."""
 
 
 class Calibration(_Strict):
-    """`calibration.json`; the raw latencies are in `calibration/requests.parquet` beside it."""
+    """The content of `calibration.json`. The raw latencies are in `calibration/requests.parquet` beside that file."""
 
     schema_version: Literal[3]
     machine: Mapping[str, Any]
     backend: str
-    """Of the devices, one of `tickdisk.device.BACKENDS`."""
+    """Backend of the devices, one of `tickdisk.device.BACKENDS`."""
     file_system: str
-    """On the devices; raw jobs go to the block device below it, or, where it tells no places there, to a file, past the cache."""
+    """File system on the devices. Raw jobs go to the block device below it. If the file system does not say where its files lie
+    there, raw jobs go to a file past the page cache."""
     fio: str
     seconds_per_job: Positive
     ramp_s: Positive
-    """Cut from the start of every job."""
+    """Time that is cut from the start of every job."""
     started_unix_s: float
     wall_s: Positive
     limits: Mapping[str, float]
-    """Above these shares a job was repeated."""
+    """Shares of the machine's load above which a job was repeated."""
     arrivals_lack: str = ""
-    """Why the kernel did not say when requests arrived, if it did not: what the emulator takes is then in the floors."""
+    """Reason why the kernel did not say when requests arrived, or an empty text if it did. If it did not, the time that the
+    emulator takes to take a request is part of the floors."""
     requests: str
     """The table of raw latencies, relative to this file."""
     devices: list[DeviceResult]
 
     @property
     def floors_ns(self) -> dict[str, int]:
-        """Floors by device name."""
+        """The floor of each device in ns, by the name of the device."""
         return {device.name: device.floor_ns for device in self.devices}
 
     def device(self, name: str) -> DeviceResult:
-        """Returns the device called `name`; TickdiskError when it was not calibrated."""
+        """Finds the result of a device.
+
+        Parameters
+        ----------
+        name
+            Name of the device model.
+
+        Returns
+        -------
+        DeviceResult
+            The result.
+
+        Raises
+        ------
+        TickdiskError
+            If no device of this name was calibrated.
+        """
         for device in self.devices:
             if device.name == name:
                 return device
@@ -124,7 +146,23 @@ class Calibration(_Strict):
 
 
 def load_calibration(path: Path) -> Calibration:
-    """Returns the calibration in `path`; TickdiskError names the file and the key that is wrong."""
+    """Reads a calibration.
+
+    Parameters
+    ----------
+    path
+        File that `calibrate` wrote.
+
+    Returns
+    -------
+    Calibration
+        The content of the file.
+
+    Raises
+    ------
+    TickdiskError
+        If the file is missing or has another form. The message names the key that is wrong.
+    """
     try:
         return Calibration.model_validate(read_json(path))
     except ValidationError as error:
@@ -134,31 +172,84 @@ def load_calibration(path: Path) -> Calibration:
 
 
 def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
-    """Returns the floor for `model`: measured if it was calibrated as it is, interpolated otherwise."""
+    """Looks up the floor of a model. If the model was not calibrated, its floor is interpolated.
+
+    Parameters
+    ----------
+    calibration
+        The calibration of this machine.
+    model
+        The model.
+
+    Returns
+    -------
+    int
+        Floor in ns.
+
+    Raises
+    ------
+    TickdiskError
+        If the floor has to be interpolated and the calibration has no device with a latency above its floor.
+    """
     found = _calibrated(calibration, model)
     return interpolate_floor(calibration, model.latency_ns[0]) if found is None else found.floor_ns
 
 
 def realised_ns(calibration: Calibration, model: DeviceModel) -> int | None:
-    """Returns the latency that this machine makes of `model` (p50 at queue depth 1); None if it was not calibrated."""
+    """Looks up the median latency that a model realises on this machine at queue depth 1.
+
+    Parameters
+    ----------
+    calibration
+        The calibration of this machine.
+    model
+        The model.
+
+    Returns
+    -------
+    int or None
+        Latency in ns. None if the model was not calibrated.
+    """
     found = _calibrated(calibration, model)
     return None if found is None else found.p50_ns
 
 
 def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | None:
-    wanted = _of_floor(model.as_dict())
-    return next((each for each in calibration.devices if _of_floor(each.model) == wanted), None)
+    wanted = _parameters_of_floor(model.as_dict())
+    return next((each for each in calibration.devices if _parameters_of_floor(each.model) == wanted), None)
 
 
-def _of_floor(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a floor depends on: not what is burnt after replies, nor which of equally distributed latencies are drawn."""
+def _parameters_of_floor(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the parameters of a model that its floor depends on.
+
+    The CPU time that is burnt after replies is not among them. The seed is not among them either, because it does not change the
+    distribution of the latencies that are drawn.
+    """
     return {name: value for name, value in values.items() if name not in {"burn_ns", "seed"}}
 
 
 def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:
-    """Returns the floor at `latency_ns`, linear in the logarithm of latency between calibrated devices, the nearest's outside.
+    """Estimates the floor of a latency that was not calibrated.
 
-    Floors vary slowly: idle wake-ups take longer the longer the machine has slept. Never more than `latency_ns` itself.
+    The floor is linear in the logarithm of the latency between calibrated devices, and outside of them it is that of the nearest
+    one. Floors vary slowly with the latency, because a core takes longer to wake up the longer it has been idle.
+
+    Parameters
+    ----------
+    calibration
+        The calibration of this machine.
+    latency_ns
+        Nominal latency in ns.
+
+    Returns
+    -------
+    int
+        Floor in ns, which is never more than `latency_ns`.
+
+    Raises
+    ------
+    TickdiskError
+        If the calibration has no device with a latency above its floor.
     """
     known: dict[int, list[int]] = {}
     for device in calibration.devices:
@@ -172,5 +263,20 @@ def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:
 
 
 def burn_ns(calibration: Calibration, *, own: str, other: str) -> int:
-    """Returns the CPU time that `own` must burn per request to cost the emulator what `other` does; 0 if it does already."""
+    """Computes the CPU time that a device has to burn per request to cost the emulator as much as another device does.
+
+    Parameters
+    ----------
+    calibration
+        The calibration of this machine.
+    own
+        Name of the device that is to burn CPU time.
+    other
+        Name of the device whose cost is to be matched.
+
+    Returns
+    -------
+    int
+        CPU time in ns per request. 0 if the first device costs as much already.
+    """
     return max(0, round(calibration.device(other).cpu_ns_per_request - calibration.device(own).cpu_ns_per_request))

@@ -1,4 +1,7 @@
-"""Where fio may read and write on a device in use: inside the blocks of a file that its file system keeps for it."""
+"""The region of a mounted block device that fio may read and write without damage to the file system.
+
+It is the longest run of blocks that the file system keeps for one file, which was made for the purpose.
+"""
 
 import array
 import fcntl
@@ -17,7 +20,7 @@ _PIECE = 1 << 20
 
 
 def write_file(path: Path, size_bytes: int) -> None:
-    """Writes `size_bytes` of noise to `path`, flushed: its blocks are then allocated, and the device's memory is taken."""
+    """Writes `size_bytes` of random bytes to `path` and flushes them, so that blocks and the device's memory are allocated."""
     noise = mmap.mmap(-1, _PIECE)
     noise.write(os.urandom(_PIECE))
     try:
@@ -30,9 +33,10 @@ def write_file(path: Path, size_bytes: int) -> None:
 
 
 def largest_extent(path: Path) -> tuple[int, int]:
-    """Returns offset and length, in bytes, of the longest run of blocks of `path` on its device; TickdiskError when it has none.
+    """Returns offset and length in bytes of the longest run of blocks of a file on its device.
 
-    FIEMAP, Documentation/filesystems/fiemap.rst: a header of start, length, flags, mapped, count, and extents of 56 bytes.
+    If the file has no blocks of its own, TickdiskError is raised. The request FIEMAP (Documentation/filesystems/fiemap.rst) has a
+    header of start, length, flags, mapped and count, which extents of 56 bytes follow.
     """
     request = bytearray(_HEADER_BYTES + _EXTENTS * _EXTENT_BYTES)
     request[:24] = array.array("Q", [0, (1 << 64) - 1, _FIEMAP_FLAG_SYNC]).tobytes()
@@ -59,10 +63,13 @@ def largest_extent(path: Path) -> tuple[int, int]:
 
 
 def raw_target(file: Path, block_device: Path, minimum_bytes: int) -> Target:
-    """Returns the part of `block_device` that belongs to `file`; TickdiskError when no run of its blocks has `minimum_bytes`."""
+    """Returns the longest run of blocks of `file` on `block_device`, in whole MiB.
+
+    If this run is shorter than `minimum_bytes`, TickdiskError is raised.
+    """
     offset, length = largest_extent(file)
     if length < minimum_bytes:
         raise TickdiskError(
-            f"{file}: its longest run of blocks has {length} bytes, {minimum_bytes} are needed; make the device larger"
+            f"{file}: its longest run of blocks has {length} bytes, but {minimum_bytes} are needed; make the device larger"
         )
     return Target(block_device, offset, length // _PIECE * _PIECE)

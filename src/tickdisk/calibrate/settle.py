@@ -1,4 +1,7 @@
-"""The floor of a device: what this machine adds to the model's latency, looked at by fio, subtracted, and looked at again."""
+"""The search for the floor of a device, which is the time that this machine adds to the model's latency.
+
+fio measures the floor. Then the floor is subtracted from the latencies of the device, measured again, and corrected.
+"""
 
 from dataclasses import dataclass
 
@@ -16,41 +19,64 @@ _BLOCK = 4 << 10
 _CORRECTIONS = 3
 _LOOK_S, _LOOK_REQUESTS = 0.25, 40
 _LOOK_PART = 1 / 8
-"""A look lasts for this part of a job, if that is longer: medians of a quarter of a second move by a percent."""
+"""Least part of a job's time that a measurement of the floor lasts. Medians of a quarter of a second vary by a percent."""
 
 
 def ramp_s(seconds: float) -> float:
-    """Returns what is cut from the start of a job that is measured for `seconds`."""
+    """Computes the ramp of a job, which is the time that is cut from its start.
+
+    Parameters
+    ----------
+    seconds
+        Time in s for which the job is measured after the ramp.
+
+    Returns
+    -------
+    float
+        Length of the ramp in s, a tenth of `seconds` and at least 0.05 s.
+
+    Examples
+    --------
+    >>> ramp_s(2.0), ramp_s(0.1)
+    (0.2, 0.05)
+    """
     return max(0.05, 0.1 * seconds)
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A floor that is in force, the number of looks that it took, and the last of them: reads and writes at queue depth 1."""
+    """A floor that was found and is in force."""
 
     floor_ns: int
     looks: int
+    """Number of measurements that were needed."""
     last: Measured
+    """The last measurement, of reads and writes at queue depth 1."""
 
 
 def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
     """Finds the floor of `model` and leaves it in force.
 
-    The floor is the time by which p50 at queue depth 1 exceeds the nominal one. The first look measures it with nothing
-    subtracted. Further looks, three at most, correct it by what is still missed, until that is at most a quarter of the
-    tolerance. A device whose latency varies is held at its median meanwhile, which
-    stays in force. The same floor holds for every depth: docs/decisions/ablation.md has what floors for each depth were worth.
+    The floor is the time by which p50 at queue depth 1 exceeds the nominal latency. The first measurement is made with nothing
+    subtracted. At most three further ones correct the floor by the excess that is left, until that is at most a quarter of the
+    tolerance. The floor never exceeds the nominal latency. During the search, a device whose latency varies has its median as a
+    constant latency, and this steady model stays in force. The same floor holds for every depth: docs/decisions/ablation.md has
+    the effect of floors for each depth.
 
     Parameters
     ----------
     bench
-        The device under fio.
+        Bench on which fio measures.
     model
-        The model that is to be in force.
+        Model whose floor is found.
     seconds
-        How long a job of the calibration is measured. A look lasts an eighth of that, a quarter of a second, or as long as 40
-        requests take, whichever is the longest.
+        Time in s for which a job of the calibration is measured. A measurement of the floor lasts an eighth of that, a quarter of
+        a second, or as long as 40 requests take, whichever is the longest.
 
+    Returns
+    -------
+    Settled
+        The floor and its last measurement.
     """
     steady = model.steady()
     nominal_ns = nominal_latency_ns(steady, "read_write", _BLOCK)
@@ -60,7 +86,7 @@ def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
     while True:
         bench.set(steady, floor_ns=floor_ns)
         last = bench.run(Job("read_write", "random", _BLOCK, 1, ramp_s(seconds) + length_s))
-        missed_ns, looks = round(float(np.mean(off_ns(steady, [last], ramp_s(seconds) * 1000)))), looks + 1
+        missed_ns, looks = round(float(np.mean(excess_ns(steady, [last], ramp_s(seconds) * 1000)))), looks + 1
         is_near = looks > 1 and abs(missed_ns) <= near_ns
         is_fastest = floor_ns == nominal_ns and missed_ns >= 0
         if is_near or is_fastest or looks > _CORRECTIONS:
@@ -68,8 +94,8 @@ def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
         floor_ns = min(max(0, floor_ns + missed_ns), nominal_ns)
 
 
-def off_ns(model: DeviceModel, measured: list[Measured], ramp_ms: float) -> list[int]:
-    """Returns how far p50 is from nominal after the ramp, of the reads and of the writes."""
+def excess_ns(model: DeviceModel, measured: list[Measured], ramp_ms: float) -> list[int]:
+    """Returns p50 minus the nominal latency in ns, once for the reads and once for the writes of each job, after the ramp."""
     off = []
     for each in measured:
         kept = each.requests.after(ramp_ms)

@@ -1,4 +1,4 @@
-"""From raw latencies and the model to figures: percentiles, nominal counterparts, tolerances, acceptance."""
+"""The figures of a job from its raw latencies and the model, and the bounds that an emulated device has to keep."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -13,17 +13,37 @@ from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 
 BEYOND = 10
-"""Requests that must lie beyond a percentile for it to be estimable."""
+"""Number of requests that must lie beyond a percentile for it to be estimable."""
 LATENCY_TOLERANCE_NS, LATENCY_TOLERANCE = 5_000, 0.03
 _P50_LIMIT = f"max({LATENCY_TOLERANCE_NS / 1000:g} us, {100 * LATENCY_TOLERANCE:g} %)"
 BANDWIDTH_TOLERANCE = 0.03
 SLOW_NS = 6_000_000
 EMULATED_NS, DEEP_NS, DEEP, SLOW_PIPE_BYTES_PER_S = 100_000, 1_000_000, 32, 1e9
-"""Where the lines of the acceptance begin to apply."""
+"""Limits within which the bounds of the acceptance apply: the least latency for the bound on p50, the least latency and the queue
+depth for the bound on requests per second, and the largest bandwidth that is held to the model."""
 
 
 def percentile_ns(latency_ns: npt.NDArray[np.int64], share: float) -> int | None:
-    """Returns the smallest latency that at least `share` of the requests do not exceed; None when fewer than ten lie beyond."""
+    """Computes a percentile of latencies.
+
+    Parameters
+    ----------
+    latency_ns
+        Latencies in ns, shape (n,).
+    share
+        Share of the requests, between 0 and 1.
+
+    Returns
+    -------
+    int or None
+        The smallest latency in ns that at least `share` of the requests do not exceed. None if fewer than ten requests lie beyond
+        it.
+
+    Examples
+    --------
+    >>> percentile_ns(np.arange(1, 101), 0.5), percentile_ns(np.arange(1, 101), 0.99)
+    (50, None)
+    """
     n = len(latency_ns)
     if n * (1 - share) < BEYOND - 1e-9:
         return None
@@ -31,9 +51,10 @@ def percentile_ns(latency_ns: npt.NDArray[np.int64], share: float) -> int | None
 
 
 def percentile_of_runs_ns(runs: Sequence[npt.NDArray[np.int64]], share: float) -> int | None:
-    """Returns the median of the runs' percentiles, so that a disturbance in a minority of them changes nothing.
+    """Returns the median of the runs' percentiles, so that a disturbance in a minority of the runs changes nothing.
 
-    Where a run does not tell it, that of all their requests together; None where these do not either.
+    If a run has too few requests for the percentile, the percentile of the requests of all runs together is returned, or None if
+    these are too few as well.
     """
     each = [percentile_ns(latency_ns, share) for latency_ns in runs]
     told = [ns for ns in each if ns is not None]
@@ -41,17 +62,20 @@ def percentile_of_runs_ns(runs: Sequence[npt.NDArray[np.int64]], share: float) -
 
 
 def latency_tolerance_ns(nominal_ns: int) -> int:
-    """Returns how far p50 at queue depth 1 may be from `nominal_ns`."""
+    """Returns the largest distance in ns that p50 at queue depth 1 may have from `nominal_ns`."""
     return max(LATENCY_TOLERANCE_NS, round(LATENCY_TOLERANCE * nominal_ns))
 
 
 def iops_share(latency_ns: int) -> float:
-    """Returns the share of queue depth / latency that must be reached; the slower the device, the less its emulation may cost."""
+    """Returns the share of the nominal requests per second, queue depth / latency, that a device must reach.
+
+    It is larger on a slow device, whose requests are less affected by the cost of the emulation.
+    """
     return 0.9 if latency_ns >= SLOW_NS else 0.8
 
 
 def within(expected: Nominal, realised: float | None, latency_ns: int) -> tuple[float | None, bool | None]:
-    """Returns the realised over the nominal figure, and whether that is within the tolerance of its kind."""
+    """Returns the realised figure divided by the nominal one, and whether it is within the tolerance for this kind of figure."""
     target = None if expected.compared is None else getattr(expected, expected.compared)
     if not target or realised is None:
         return None, None if expected.compared != "p50_ns" or realised is None else realised <= latency_tolerance_ns(0)
@@ -69,7 +93,7 @@ def job_result(model: DeviceModel, measured: Measured, ramp_ms: float) -> JobRes
     p50_ns, iops = percentile_ns(kept.latency_ns, 0.5), measured.requests.requests_per_s
     if p50_ns is None:
         raise TickdiskError(
-            f"{job.name} on {model.name}: only {len(kept)} requests after the ramp; raise calibration.seconds_per_job"
+            f"{job.name} on {model.name} made only {len(kept)} requests after the ramp; raise calibration.seconds_per_job"
         )
     bandwidth = None if iops is None else iops * job.block_bytes
     expected = nominal(model, job)
@@ -106,19 +130,33 @@ def job_result(model: DeviceModel, measured: Measured, ramp_ms: float) -> JobRes
 
 
 class Line(TypedDict):
-    """One line of the acceptance: `holds` says whether `value` keeps to `limit`, as the statement words it."""
+    """One bound of the acceptance, and whether a device keeps it."""
 
     statement: str
+    """The bound in words, to which the limit has to be added."""
     value: float | None
+    """The measured value. None if it could not be measured."""
     limit: float
     holds: bool
+    """Whether `value` is within `limit`, which is a lower or an upper limit as the statement says."""
 
 
 def acceptance(calibration: Calibration) -> list[Line]:
-    """Returns what an emulated device must fulfil on any machine, for every tier from 100 us up.
+    """Lists the bounds that an emulated device must keep on any machine.
 
-    p50 at queue depth 1 within max(5 us, 3 %) of nominal; at depth 32 at least 80 % of depth / latency from 1 ms up, 90 % from
-    6 ms up; bandwidths up to 1 GB/s within 3 %.
+    For devices with a latency of at least 100 us, p50 at queue depth 1 is within max(5 us, 3 %) of the nominal latency. At queue
+    depth 32 the requests per second are at least 80 % of depth / latency for devices of at least 1 ms, and 90 % from 6 ms up.
+    Bandwidths of up to 1 GB/s are within 3 %, on devices of any latency.
+
+    Parameters
+    ----------
+    calibration
+        The calibration of this machine.
+
+    Returns
+    -------
+    list of Line
+        A line for each bound that applies to a job of the calibration.
     """
     lines = []
     for device in calibration.devices:

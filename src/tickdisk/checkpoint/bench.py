@@ -1,4 +1,4 @@
-"""How fast the simulator is on this machine: `python -m tickdisk.checkpoint.bench`."""
+"""A benchmark of the simulator's speed on this machine: `python -m tickdisk.checkpoint.bench`."""
 
 import argparse
 from time import perf_counter
@@ -9,7 +9,10 @@ from tickdisk.checkpoint.simulate import Run, simulate
 
 
 def main() -> None:
-    """Prints updates per second on one core: making the input, each algorithm (sorting by object included), the whole."""
+    """Prints millions of updates per second on one core, for each of several inputs.
+
+    The numbers are those of making the input, of all algorithms together, and of each algorithm with the sorting by object.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--ticks", type=int, default=200)
     ticks = parser.parse_args().ticks

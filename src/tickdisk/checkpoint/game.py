@@ -1,6 +1,6 @@
-"""Knights and Archers, played by the native core, to look into.
+"""The game Knights and Archers, which the native core plays, opened to inspection.
 
-The rules that the paper does not give are in `src/native/src/checkpoint/game.rs`, whose first lines say which.
+The paper does not give all rules of the game. The first lines of `src/native/src/checkpoint/game.rs` say which rules were added.
 """
 
 import numpy as np
@@ -11,7 +11,9 @@ from tickdisk import _native
 from tickdisk.errors import TickdiskError
 
 UNITS = 400_128
+"""Number of units in the paper's game."""
 SQUAD = 64
+"""Number of units of a squad."""
 ATTRIBUTES = (
     "team",
     "kind",
@@ -27,32 +29,53 @@ ATTRIBUTES = (
     "kills",
     "deaths",
 )
+"""Attributes of a unit, in the order of its cells."""
 KINDS = ("knight", "archer", "healer")
+"""Kinds of units, in the order of their numbers in the table."""
 
 
 class KnightsAndArchers:
-    """A game of so many units, the same for the same seed: 400,128 of 13 attributes, unless told otherwise.
+    """A game of two teams, each with a base, that march against each other.
 
-    Two teams with bases; knights attack and pursue who is near, archers attack and stay near allies, healers heal the weakest;
-    units cluster into squads; a tenth is active at a time, renewed within 100 ticks with high probability.
+    Knights attack and pursue enemies that are near, archers attack and stay near allies, and healers heal the weakest ally. Units
+    form squads. A tenth of the units is active at a time, and all active units are replaced within 100 ticks with high
+    probability. The same seed gives the same game.
+
+    Parameters
+    ----------
+    seed
+        Seed of all random choices.
+    units
+        Number of units, a multiple of 128. Each unit has the 13 attributes of ATTRIBUTES.
+
+    Raises
+    ------
+    TickdiskError
+        If `units` is not a positive multiple of 128.
     """
 
     def __init__(self, seed: int = 42, units: int = UNITS) -> None:
         if units <= 0 or units % (2 * SQUAD):
             raise TickdiskError(
-                f"{units} units: a game has as many squads of {SQUAD} in both teams; give a multiple of {2 * SQUAD}"
+                f"{units} units do not make two teams with the same number of squads of {SQUAD}; give a multiple of {2 * SQUAD}"
             )
         self._game = _native.KnightsAndArchers(units, seed)
 
     def step(self) -> npt.NDArray[np.uint32]:
-        """Plays a tick; returns the updated cells (unit x 13 + attribute) in the order in which they were updated."""
+        """Plays a tick.
+
+        Returns
+        -------
+        array of uint32
+            The updated cells, in the order of the updates. The cell of an attribute is unit x 13 + attribute.
+        """
         return np.frombuffer(self._game.step(), dtype="<u4")
 
     def units(self) -> pd.DataFrame:
-        """Returns the table of units: a row a unit, a column each of ATTRIBUTES; `kind` by number, as in KINDS."""
+        """Returns the table of units, with one row per unit and the columns ATTRIBUTES. `kind` is an index into KINDS."""
         values = np.frombuffer(self._game.values(), dtype="<i4").reshape(-1, len(ATTRIBUTES))
         return pd.DataFrame(values, columns=list(ATTRIBUTES))
 
     def active(self) -> npt.NDArray[np.uint32]:
-        """Returns the units that are active in the next tick."""
+        """Returns the numbers of the units that are active in the next tick."""
         return np.frombuffer(self._game.active(), dtype="<u4")

@@ -1,4 +1,7 @@
-"""Inputs of the simulator: which cells each tick updates, made up, played, recorded, or captured from a live server."""
+"""Inputs of the simulator, which say which cells each tick updates.
+
+The updates are random, or come from a game that is played, from a file, or from a captured life of a server.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,77 +20,99 @@ from tickdisk.checkpoint.model import State
 from tickdisk.errors import TickdiskError
 
 _PAGE_BYTES = 512
-"""Of a captured life the atomic object is what the device writes at least."""
+"""Size of an object in the trace of a captured life: the smallest unit that a device writes."""
 
 
 class Input(Protocol):
-    """Anything that gives the updates of tick after tick."""
+    """A source of updates for one tick after another."""
 
     @property
     def state(self) -> State:
-        """The state that is updated."""
+        """State to which the updates apply."""
         ...
 
     def open(self) -> Updates:
-        """Returns the updates from the first tick on."""
+        """Returns a source of the updates, which begins with the first tick."""
         ...
 
 
 @dataclass(frozen=True)
 class ZipfTrace:
-    """Row and column of every update drawn independently from Zipf distributions of one skew (Gray et al., SIGMOD 1994)."""
+    """Random updates: row and column of each are drawn independently from Zipf distributions with the same skew.
+
+    The distributions are drawn as in Gray et al., SIGMOD 1994.
+    """
 
     updates_per_tick: int = 64_000
     skew: float = 0.8
+    """Skew of both distributions, at least 0 (uniform) and below 1."""
     seed: int = 42
     is_scrambled: bool = False
-    """Whether the rows of neighbouring ranks lie far from each other; else the rank is the index."""
+    """Whether rows of neighbouring ranks lie far from each other. Otherwise the rank of a row is its index."""
     by_column: bool = False
-    """Whether the cells of a column lie together in the state; else those of a row."""
+    """Whether the cells of a column lie together in the state. Otherwise the cells of a row lie together."""
     state: State = field(default_factory=State)
 
     def open(self) -> Updates:
-        """Returns the updates from the first tick on."""
+        """Returns a source of the updates, which begins with the first tick."""
         rows, columns = self.state.rows, self.state.columns
         return Updates.zipf(rows, columns, self.skew, self.updates_per_tick, self.is_scrambled, self.by_column, self.seed)
 
 
 @dataclass(frozen=True)
 class GameTrace:
-    """The updates of a game of Knights and Archers; its table of units is the state."""
+    """The updates of a game of Knights and Archers. The table of its units is the state."""
 
     seed: int = 42
     units: int = UNITS
 
     @property
     def state(self) -> State:
-        """A row a unit, a column an attribute."""
+        """Table of the units, with one row per unit and one column per attribute."""
         return State(rows=self.units, columns=len(ATTRIBUTES))
 
     def open(self) -> Updates:
-        """Returns the updates from the first tick on."""
+        """Returns a source of the updates, which begins with the first tick."""
         return Updates.knights_and_archers(self.units, self.seed)
 
 
 @dataclass(frozen=True)
 class RecordedTrace:
-    """Updates that were recorded: how many each tick has, and their cells in order."""
+    """Recorded updates."""
 
     state: State
     counts: npt.NDArray[np.uint32]
+    """Number of updates of each tick."""
     cells: npt.NDArray[np.uint32]
+    """Cells of all updates, tick after tick."""
 
     def open(self) -> Updates:
-        """Returns the updates from the first tick on."""
+        """Returns a source of the updates, which begins with the first tick."""
         counts = [int(count) for count in self.counts]
         return Updates.recorded(self.state.rows * self.state.columns, counts, self.cells.astype("<u4").tobytes())
 
 
 def load_trace(path: Path, state: State | None = None) -> RecordedTrace:
-    """Returns the updates in a Parquet or .npz file of `tick` and `cell`, one row an update, in any order of ticks.
+    """Reads recorded updates from a file with the columns `tick` and `cell`, one row per update.
 
-    Ticks are counted from the first; one without a row has no updates. Without a state there are as many cells as the highest
-    one asks for. TickdiskError names the file and what does not fit.
+    The rows may be in any order of ticks. The trace begins with the smallest tick, and a tick without a row has no updates.
+
+    Parameters
+    ----------
+    path
+        Parquet or .npz file.
+    state
+        State to which the updates apply. If None, the state has one column, and the highest cell is the last.
+
+    Returns
+    -------
+    RecordedTrace
+        The updates.
+
+    Raises
+    ------
+    TickdiskError
+        If the file does not exist or has another form, or if a cell lies outside of the state.
     """
     try:
         if path.suffix == ".npz":
@@ -104,16 +129,31 @@ def load_trace(path: Path, state: State | None = None) -> RecordedTrace:
     shaped = ticks.ndim == 1 and ticks.shape == cells.shape and ticks.size > 0
     if not shaped or ticks.dtype.kind not in "iu" or cells.dtype.kind not in "iu":
         raise TickdiskError(
-            f"{path}: tick and cell are whole numbers, as many of one as of the other and at least one; correct it"
+            f"{path}: the columns tick and cell must be whole numbers, of the same length and not empty; correct the file"
         )
     return _recorded(str(path), ticks.astype(np.int64), cells.astype(np.int64), state)
 
 
 def trace_of_life(folder: Path) -> RecordedTrace:
-    """Returns what a captured life of the live server wrote to its files, as updates of pages of 512 bytes, tick by tick.
+    """Returns the writes of a captured server life as updates of pages of 512 bytes.
 
-    `folder` is a life of a run folder with `requests.parquet` and `ticks.parquet`. A page is an object of one cell, numbered by
-    file and offset; a write belongs to the tick during which it was issued. TickdiskError when nothing was written.
+    A page is an object of one cell. Pages are numbered by file and offset. A write belongs to the tick during which it was
+    issued, and writes before the first tick are left out.
+
+    Parameters
+    ----------
+    folder
+        Folder of the life in a run folder, with `requests.parquet` and `ticks.parquet`.
+
+    Returns
+    -------
+    RecordedTrace
+        The updates of each tick.
+
+    Raises
+    ------
+    TickdiskError
+        If no write of a file during a tick was captured.
     """
     requests, ticks = table.read("requests", folder / "requests.parquet"), table.read("ticks", folder / "ticks.parquet")
     starts = np.sort(ticks["start_ns"].to_numpy(np.int64))
@@ -139,7 +179,7 @@ def _recorded(where: str, ticks: npt.NDArray[np.int64], cells: npt.NDArray[np.in
     limit = min(state.rows * state.columns, 2**32)
     if cells.min() < 0 or cells.max() >= limit:
         raise TickdiskError(
-            f"{where}: cells are 0 to {limit - 1} and there is {cells.max()} or one below 0; give the state's size"
+            f"{where}: cells are 0 to {limit - 1}, but there is cell {cells.max()} or a negative cell; give the state's size"
         )
     order = np.argsort(ticks, kind="stable")
     counts = np.bincount(ticks - ticks.min())

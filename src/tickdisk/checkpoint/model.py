@@ -1,4 +1,7 @@
-"""The cost model's parameters, the state, and the readings of what the paper leaves open: typed and described."""
+"""The types that describe a simulation: the state, the parameters of the cost model, and the readings of the paper.
+
+A reading is a choice where the paper leaves something open.
+"""
 
 from typing import Annotated, Literal
 
@@ -22,12 +25,17 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     "copy_on_update",
     "copy_on_update_partial_redo",
 )
-"""In the order of the native core."""
+"""The six algorithms, in the order in which the native core numbers them."""
 PARTIAL_LOG: tuple[Algorithm, ...] = ("partial_redo", "copy_on_update_partial_redo")
+"""Algorithms that append only the objects that changed since the last checkpoint to a log."""
 COPY_ON_UPDATE: tuple[Algorithm, ...] = ("dribble_and_copy_on_update", "copy_on_update", "copy_on_update_partial_redo")
+"""Algorithms that copy an object at its first update during a checkpoint, instead of copying at the checkpoint's beginning."""
 UNITS_PER_S = 3_000_000_000_000
-"""The simulator counts thirds of a picosecond, so that 1/30 s and 512 B at 60 MB/s are whole: a write of the whole state then
-ends with the twentieth tick, not a rounding error after it."""
+"""Units of simulated time per second.
+
+The simulator counts thirds of a picosecond, so that 1/30 s and the time of 512 B at 60 MB/s are whole numbers. A write of the
+whole state then ends exactly with the twentieth tick, and not a rounding error after it.
+"""
 _BYTES = {"GB/s": 1e9, "GiB/s": 2.0**30, "MB/s": 1e6, "MiB/s": 2.0**20}
 
 
@@ -36,67 +44,76 @@ class _Strict(BaseModel):
 
 
 class State(_Strict):
-    """The state that is checkpointed: a table of cells, cut into objects in the order of its rows."""
+    """The state that is saved: a table of cells, which is cut into objects in the order of its rows."""
 
     rows: Annotated[int, Field(ge=1)] = 1_000_000
     columns: Annotated[int, Field(ge=1)] = 10
     cell_bytes: Annotated[int, Field(ge=1)] = 4
     object_bytes: Annotated[int, Field(ge=1)] = 512
-    """S_obj: the atomic object, what is copied and written as one."""
+    """Size of an object, which is copied and written as a whole (S_obj in the paper)."""
 
     @property
     def object_cells(self) -> int:
-        """Cells of an object."""
+        """Number of cells of an object."""
         return max(1, self.object_bytes // self.cell_bytes)
 
     @property
     def objects(self) -> int:
-        """Objects of the state."""
+        """Number of objects of the state. The last may be incomplete."""
         return -(-self.rows * self.columns // self.object_cells)
 
 
 class Costs(_Strict):
-    """What things take; the defaults are the paper's setting, with the units that fit its published times best."""
+    """The parameters of the cost model.
+
+    The defaults are those of the paper, with the units that fit its published times best.
+    """
 
     tick_hz: Positive = 30
-    """F_tick: ticks per second."""
+    """Ticks per second (F_tick in the paper)."""
     memory_bandwidth: Positive = 2.2
-    """B_mem, in `memory_unit`."""
+    """Bandwidth of copies in memory, in `memory_unit` (B_mem in the paper)."""
     memory_unit: Literal["GB/s", "GiB/s"] = "GiB/s"
-    """Printed GB/s; with GiB/s a full copy takes the published 17 ms."""
+    """Unit of `memory_bandwidth`. The paper prints GB/s, but only with GiB/s a full copy takes the published 17 ms."""
     disk_bandwidth: Positive = 60
-    """B_disk, in `disk_unit`."""
+    """Bandwidth of writes to the disk, in `disk_unit` (B_disk in the paper)."""
     disk_unit: Literal["MB/s", "MiB/s"] = "MB/s"
     copy_start_ns: NotNegative = 100
-    """O_mem: before every contiguous group of objects that is copied."""
+    """Time before each copy of a contiguous group of objects (O_mem in the paper)."""
     lock_ns: NotNegative = 145
-    """O_lock: an uncontended lock."""
+    """Time of an uncontended lock (O_lock in the paper)."""
     bit_ns: NotNegative = 2
-    """O_bit: a test of a dirty bit."""
+    """Time to test a dirty bit (O_bit in the paper)."""
     pass_ns: NotNegative | None = None
-    """Of an object until the writer is past it, where the system's page cache takes it and the disk follows; None: the disk's
-    time is all there is, as in the paper.
+    """Time for an object until the writer has passed it, if the writer hands objects to the page cache and the disk follows.
+
+    If None, the writer passes an object when the disk has written it, as in the paper.
     """
     sync_ms: NotNegative = 0
-    """Of a checkpoint after its objects, until it is durable; the paper has none."""
+    """Time from the last object of a checkpoint until the checkpoint is durable. The paper has no such time."""
     slot_bytes: Annotated[int, Field(ge=1)] | None = None
-    """Of an object on the disk; None: as many as in memory."""
+    """Size of an object on the disk. If None, it is the size in memory."""
     page_bytes: Annotated[int, Field(ge=1)] = 4096
-    """What is written of a double backup where one of eight neighbouring objects has changed, when it is not swept over."""
+    """Number of bytes that a double backup writes for each eight neighbouring objects of which at least one has changed.
+
+    This applies only with the reading `backup="written"`.
+    """
 
     @property
     def memory_bytes_per_s(self) -> float:
-        """B_mem in B/s."""
+        """Bandwidth of copies in memory, in B/s."""
         return self.memory_bandwidth * _BYTES[self.memory_unit]
 
     @property
     def disk_bytes_per_s(self) -> float:
-        """B_disk in B/s."""
+        """Bandwidth of writes to the disk, in B/s."""
         return self.disk_bandwidth * _BYTES[self.disk_unit]
 
     def units(self, object_bytes: int) -> tuple[int, ...]:
-        """Returns tick, start of a copy, copy of an object, lock, bit test, write of an object, the writer's passing it, sync,
-        and write of a page in the simulator's units.
+        """Returns nine times in the simulator's units, as the native core takes them.
+
+        They are the times of a tick, the start of a copy, the copy of an object, a lock, a bit test, the write of an object, the
+        writer's passing of an object, a sync, and the write of a page.
         """
         write_s = (self.slot_bytes or object_bytes) / self.disk_bytes_per_s
         pass_s = write_s if self.pass_ns is None else self.pass_ns / 1e9
@@ -115,31 +132,34 @@ class Costs(_Strict):
 
 
 class Readings(_Strict):
-    """What the paper leaves open; each default is the reading under which most of its published numbers come out."""
+    """The readings of the paper, where it leaves something open. With the defaults, most of the published numbers come out."""
 
     updates_at: Literal["start", "spread"] = "start"
-    """Where the updates of a tick fall in it: all at its start, or evenly over it."""
+    """Times of the updates within a tick: all at its start, or spread evenly over it."""
     locks: Literal["written", "touched"] = "touched"
-    """Which first updates of an object in a checkpoint take the lock: of objects that this checkpoint writes, or all."""
+    """First updates of an object in a checkpoint that take a lock: those of objects that this checkpoint writes, or all."""
     copies: Literal["unwritten", "touched"] = "unwritten"
-    """Which first updates of an object that the checkpoint writes save the old value: before the writer passed it, or all."""
+    """First updates of a written object in a checkpoint that save the old value: those before the writer passed it, or all."""
     writes: Literal["always", "ticks"] = "ticks"
-    """When the asynchronous write progresses: always, or only in a tick's own length and not in its overhead."""
+    """Times in which the asynchronous write progresses: always, or only in a tick's own length and not in its overhead."""
     full_every: Annotated[int, Field(ge=1)] = 10
-    """C: of the log-based dirty-object methods' checkpoints every so many is full. Inferred from the published time of 0.1 s."""
+    """Number of checkpoints per full one, for the algorithms of PARTIAL_LOG (C in the paper).
+
+    The default is inferred from the published time of 0.1 s per checkpoint.
+    """
     starts: Literal["clean", "dirty"] = "clean"
-    """Whether at the beginning the state is on the disk, or no object of it is."""
+    """Content of the disk at the beginning: the whole state (clean), or no object of it (dirty)."""
     lasts: Literal["whole_ticks", "written"] = "whole_ticks"
-    """What the time of a checkpoint is: to the end of the tick at which it is found written, or until it is written."""
+    """End of a checkpoint's time: the end of the tick in which the game finds it written, or the moment of its last write."""
 
     backup: Literal["swept", "written"] = "swept"
-    """What a write to a double backup takes: as much as the whole image, as sorted writes pass every track, or what is
-    written.
+    """Time of a write to a double backup: that of the whole image, because sorted writes pass every track, or that of the pages
+    that are written.
     """
 
     @property
     def flags(self) -> tuple[bool, ...]:
-        """The readings as the native core takes them."""
+        """Readings in the form in which the native core takes them."""
         return (
             self.updates_at == "spread",
             self.locks == "touched",

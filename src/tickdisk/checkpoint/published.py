@@ -1,4 +1,4 @@
-"""The published numbers of the study of checkpoint recovery, as printed."""
+"""The published numbers of the paper on checkpoint recovery, as printed, read from `data/published.yaml`."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ class _Strict(BaseModel):
 
 
 class Anchor(_Strict):
-    """A number that the simulator should reach."""
+    """A published number that the simulator should reproduce."""
 
     name: str
     value: float
@@ -23,29 +23,32 @@ class Anchor(_Strict):
 
 
 class Log(_Strict):
-    """Of the log-based dirty-object methods, at a low update rate."""
+    """The time of a checkpoint of the algorithms that write a partial log, at a low update rate."""
 
     updates_per_tick: int
     checkpoint_s: float
     times_faster: float
+    """Time of a checkpoint of Naive-Snapshot over that of these algorithms."""
 
 
 class CrossOver(_Strict):
-    """The update rate below which algorithms add less per tick than Naive-Snapshot."""
+    """The update rate below which some algorithms add less time to a tick than Naive-Snapshot."""
 
     updates_per_tick: int
     algorithms: list[Algorithm]
 
 
 class CopyOnUpdateExtremes(_Strict):
-    """By how many times the copy-on-update methods gain and cost at the most, beside Naive-Snapshot."""
+    """The extreme overheads of the copy-on-update methods over all update rates, relative to Naive-Snapshot."""
 
     most_gain: float
+    """Largest factor by which they add less time to a tick than Naive-Snapshot."""
     most_cost: float
+    """Largest factor by which they add more time to a tick than Naive-Snapshot."""
 
 
 class HalfTick(_Strict):
-    """Where the limit of half a tick is shown."""
+    """The ticks and the update rate of the published figure that shows the limit of half a tick."""
 
     updates_per_tick: int
     first_tick: int
@@ -53,14 +56,14 @@ class HalfTick(_Strict):
 
 
 class GameSize(_Strict):
-    """Knights and Archers as published."""
+    """The published size of the game Knights and Archers, and its mean number of updates per tick."""
 
     units: int
     updates_per_tick: int
 
 
 class Eager(_Strict):
-    """The overhead of an eager method at an extreme update rate."""
+    """The overhead of an eager algorithm, which copies at the beginning of a checkpoint, at an extreme update rate."""
 
     algorithm: Algorithm
     updates_per_tick: int
@@ -68,11 +71,13 @@ class Eager(_Strict):
 
 
 class PublishedCheckpoint(_Strict):
-    """The section `checkpoint` of `data/published.yaml`."""
+    """The published numbers of the paper, as in the section `checkpoint` of `data/published.yaml`."""
 
     source: str
     ticks: int
+    """Number of ticks of every published simulation."""
     constants: list[Anchor]
+    """Numbers of Naive-Snapshot, which do not depend on the update rate."""
     log: Log
     crossovers: list[CrossOver]
     eager: Eager
@@ -80,18 +85,35 @@ class PublishedCheckpoint(_Strict):
     half_tick: HalfTick
     game: GameSize
     real_copy_on_update: float
+    """Overhead of the paper's real implementation of Copy-on-Update over the overhead of its cost model."""
 
 
 def load_published(path: Path = Path("data/published.yaml")) -> PublishedCheckpoint:
-    """Returns the published numbers; TickdiskError names the file and the key that is wrong."""
+    """Reads the published numbers of the paper.
+
+    Parameters
+    ----------
+    path
+        YAML file with a section `checkpoint`.
+
+    Returns
+    -------
+    PublishedCheckpoint
+        The numbers.
+
+    Raises
+    ------
+    TickdiskError
+        If the file does not exist, or a key is missing, unknown or wrong. The message names the key.
+    """
     published = read_yaml(path, "run from the project's folder")
     try:
         return PublishedCheckpoint.model_validate(published["checkpoint"])
     except (KeyError, TypeError) as error:
         raise TickdiskError(
-            f"{path}: no section `checkpoint` that can be read ({error}); take it back from the repository"
+            f"{path} has no section `checkpoint` that can be read ({error}); restore the file from the repository"
         ) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise TickdiskError(f"{path}, key checkpoint.{key}: {first['msg']}; correct it as it is described there") from error
+        raise TickdiskError(f"{path}, key checkpoint.{key}: {first['msg']}; correct that entry") from error

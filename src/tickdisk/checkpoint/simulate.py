@@ -1,4 +1,4 @@
-"""Runs of the simulator: algorithms under the cost model, fed with one input, each with its own costs and readings."""
+"""The simulation: algorithms under the cost model get the same input, each with its own costs and readings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,12 @@ from tickdisk.errors import TickdiskError
 
 _MS = UNITS_PER_S / 1e3
 WORK = ("begun", "copied", "groups", "tested", "touched", "locked", "saved", "beside", "changed_beside")
-"""What a tick does for checkpoints: checkpoints begun; objects copied at once, in so many contiguous groups; updates that tested
-whether to save, of so many objects; first touches that took the lock, and those that saved; updates while a checkpoint was being
-written, and the objects that they changed."""
+"""Names of the counted items of work that a tick does for checkpoints.
+
+They count checkpoints begun, objects copied at the beginning of a checkpoint and contiguous groups of them, updates that tested a
+dirty bit and objects of such updates, first updates of an object in a checkpoint that took a lock, first updates that saved the
+old value, updates in ticks that began while a checkpoint was being written, and objects that these changed.
+"""
 _TICKS = ("start", "overhead", "length", *WORK)
 _CHECKPOINTS = ("tick", "begin", "pause", "written", "objects", "copied", "is_full")
 _COSTS, _READINGS = Costs(), Readings()
@@ -22,7 +25,7 @@ _COSTS, _READINGS = Costs(), Readings()
 
 @dataclass(frozen=True)
 class Run:
-    """One algorithm under costs and readings."""
+    """One algorithm with its costs and readings."""
 
     algorithm: Algorithm
     costs: Costs = _COSTS
@@ -31,45 +34,73 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of the simulator gives."""
+    """The result of a run of the simulator."""
 
     run: Run
     ticks: pd.DataFrame
-    """A row a tick: overhead_ms (the time added to it), length_ms."""
+    """One row per tick: overhead_ms (the time added to the tick) and length_ms (its length with that time)."""
     work: pd.DataFrame
-    """A row a tick: WORK."""
+    """One row per tick, with the columns WORK."""
     checkpoints: pd.DataFrame
-    """A row a completed checkpoint: tick (at whose end it begins), begin_s, end_s, pause_ms, objects and bytes written, objects
-    copied in memory, is_full, recovery_s (after a crash at its end)."""
+    """One row per completed checkpoint.
+
+    The columns are tick (at whose end the checkpoint begins), begin_s, end_s, pause_ms, objects and bytes (written), copied
+    (objects copied in memory), is_full, and recovery_s (time of a recovery after a crash at the checkpoint's end).
+    """
     updates: int
+    """Number of updates of the input."""
     nanoseconds: int
-    """Processor time of this run alone."""
+    """Time that the simulator spent on this run and on the sorting of the input."""
 
     @property
     def overhead_ms(self) -> float:
-        """Time added per tick, on average."""
+        """Mean time added to a tick."""
         return float(self.ticks["overhead_ms"].mean())
 
     @property
     def checkpoint_s(self) -> float:
-        """Time of a checkpoint, on average; NaN when none was completed."""
+        """Mean time of a checkpoint, or NaN if none was completed."""
         return float((self.checkpoints["end_s"] - self.checkpoints["begin_s"]).mean())
 
     @property
     def recovery_s(self) -> float:
-        """Restore and replay, on average over completed checkpoints."""
+        """Mean time of a recovery, which is a restore and a replay, or NaN if no checkpoint was completed."""
         return float(self.checkpoints["recovery_s"].mean())
 
 
 def simulate(source: Input, runs: Sequence[Run], *, ticks: int) -> list[Outcome]:
-    """Returns the outcome of each run over the first `ticks` ticks of the input, which is made once and fed to all.
+    """Simulates algorithms on the same input under the cost model.
 
-    Cost model and framework: M. Vaz Salles et al., VLDB 2009, sections 3 and 4. Times are counted in whole units of 1/3 ps.
+    The updates are made once and fed to all runs. Times are counted in whole units of 1/3 ps.
+
+    Parameters
+    ----------
+    source
+        Input that gives the updates of each tick.
+    runs
+        Algorithms with their costs and readings.
+    ticks
+        Largest number of ticks. The simulation ends earlier if the input does.
+
+    Returns
+    -------
+    list of Outcome
+        The outcome of each run, in the order of `runs`.
+
+    Raises
+    ------
+    TickdiskError
+        If a run has the reading `backup="written"` and no `pass_ns`.
+
+    References
+    ----------
+    M. Vaz Salles et al., "An Evaluation of Checkpoint Recovery for Massively Multiplayer Online Games", VLDB 2009, sections 3
+    and 4.
     """
     for run in runs:
         if run.readings.backup == "written" and run.costs.pass_ns is None:
             raise TickdiskError(
-                "a double backup of which only what is written counts needs pass_ns, what passing an object takes"
+                "the reading backup=written needs pass_ns in the costs; give the time that the writer takes to pass an object"
             )
     state = source.state
     native = [
@@ -92,7 +123,7 @@ def _unpacked(packed: bytes, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _checkpoints(raw: pd.DataFrame, run: Run, objects: int, object_bytes: int) -> pd.DataFrame:
-    """The last checkpoint is not completed, as none begins after it."""
+    """Returns the table of completed checkpoints, without the last checkpoint, which no other has followed."""
     done = raw.iloc[:-1]
     whole = run.readings.lasts == "whole_ticks"
     end = raw["begin"].to_numpy()[1:] if whole else done["written"].to_numpy()
@@ -112,7 +143,7 @@ def _checkpoints(raw: pd.DataFrame, run: Run, objects: int, object_bytes: int) -
             "bytes": done["objects"].to_numpy() * object_bytes,
             "copied": done["copied"].to_numpy(),
             "is_full": done["is_full"].to_numpy() == 1,
-            # Replay takes as long as a checkpoint, in the worst case.
+            # In the worst case, the replay takes as long as a checkpoint.
             "recovery_s": restored * write_s + (end_s - begin_s),
         }
     )

@@ -1,4 +1,7 @@
-"""The sweep behind every figure of the study: update rates, skews and the game; each input is made once and fed to all."""
+"""The sweep of simulations behind every figure of the study: over update rates, over skews, the game, and other readings.
+
+Each input is made once and fed to all algorithms.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,13 +25,18 @@ from tickdisk.files import whole
 SCHEMA_VERSION = "1"
 TABLES = ("runs", "ticks", "checkpoints")
 DEFAULT_RATE, DEFAULT_SKEW = 64_000, 0.8
+"""Updates per tick of the sweep over skews, and skew of the sweep over update rates."""
 STATED, VARIED = "as stated", "varied"
+"""Names of the default readings, and of a case whose runs each have their own name of a reading."""
 PLACES: dict[str, tuple[dict[str, Any], Readings]] = {
     "scrambled rows": ({"is_scrambled": True}, Readings()),
     "scrambled rows, updates over the tick": ({"is_scrambled": True}, Readings(updates_at="spread")),
     "a column's cells together": ({"by_column": True}, Readings()),
 }
-"""Readings of where rows and columns lie in the state, by name: what changes in ZipfTrace, and with which other readings."""
+"""Readings of the places of rows and columns in the state, by name.
+
+Each has the changed parameters of `ZipfTrace`, and the readings that go with them.
+"""
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     STATED: ({}, {}),
     "GB/s and MB/s": ({"memory_unit": "GB/s"}, {}),
@@ -43,35 +51,55 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     **{f"C = {count}": ({}, {"full_every": count}) for count in (5, 8, 9, 12, 20)},
     **{f"O_mem = {ns} ns": ({"copy_start_ns": ns}, {}) for ns in (50, 200)},
 }
-"""Readings other than those stated, one thing changed at a time, by name: what changes in Costs and in Readings."""
+"""Readings other than the default, by name, with the changed parameters of `Costs` and of `Readings`. Each changes one thing."""
 
 
 class Case(NamedTuple):
-    """An input, which sweeps it belongs to, and the runs that it is fed to."""
+    """An input, the sweeps that it belongs to, and the runs that it is fed to."""
 
     sweeps: tuple[str, ...]
     reading: str
+    """Name of the reading of all runs, or VARIED if each run has its own."""
     source: Input
     runs: Sequence[tuple[str, Run]]
+    """Runs with the names of their readings."""
     ticks: int
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What the sweep gives; `runs` has a row for each input, reading and algorithm, the others belong to its `run`."""
+    """The tables of a sweep.
+
+    `runs` has one row for each sweep, input, reading and algorithm. The other tables refer to its column `run`.
+    """
 
     runs: pd.DataFrame
-    """run, sweep (rate, skew, anchor, game, readings), reading, rate, skew, updates_per_tick (as found), algorithm, ticks,
-    overhead_ms, longest_ms, checkpoint_s, recovery_s, checkpoints, pause_ms, objects, bytes, copied (per checkpoint),
-    updates_per_s (simulated)."""
+    """The columns are run, sweep (rate, skew, anchor, game or readings), reading, rate, skew, updates_per_tick (as counted),
+    algorithm, ticks, overhead_ms (mean), longest_ms (longest overhead of a tick), checkpoint_s, recovery_s (means), checkpoints
+    (number), pause_ms, objects, bytes, copied (means per checkpoint) and updates_per_s (speed of the simulator).
+    """
     ticks: pd.DataFrame
-    """run, tick, overhead_ms, length_ms; of the readings as stated."""
+    """The columns are run, tick, overhead_ms and length_ms. Only runs with the default readings have rows."""
     checkpoints: pd.DataFrame
-    """run, tick, begin_s, end_s, pause_ms, objects, bytes, copied, is_full, recovery_s; of the readings as stated."""
+    """The columns are run, tick, begin_s, end_s, pause_ms, objects, bytes, copied, is_full and recovery_s.
+
+    Only runs with the default readings have rows.
+    """
 
 
 def anchor_rates(published: PublishedCheckpoint) -> list[int]:
-    """Returns the update rates at which something was published."""
+    """Returns the update rates at which the paper gives a number.
+
+    Parameters
+    ----------
+    published
+        The published numbers.
+
+    Returns
+    -------
+    list of int
+        Updates per tick, in ascending order.
+    """
     rates = {each.updates_per_tick for each in (published.log, published.half_tick, published.eager)}
     return sorted(rates | {crossing.updates_per_tick for crossing in published.crossovers})
 
@@ -86,10 +114,32 @@ def cases(
     anchors: Sequence[int],
     seed: int,
 ) -> list[Case]:
-    """Returns the inputs of the sweep, those with the most updates first.
+    """Returns the inputs of a sweep with their runs, those with the most work first.
 
-    One input serves both sweeps where they cross; readings other than those stated are tried at the anchors' rates over
-    fewer ticks.
+    If two sweeps share a rate and a skew, one input serves both. Readings other than the default are tried at the rates of
+    `anchors` and at the highest rate, over fewer ticks.
+
+    Parameters
+    ----------
+    rates
+        Update rates of the sweep over rates, in updates per tick, at the default skew.
+    skews
+        Skews of the sweep over skews, at the default rate.
+    units
+        Number of units of the game.
+    ticks
+        Number of ticks of each simulation with the default readings.
+    readings_ticks
+        Number of ticks of each simulation with other readings.
+    anchors
+        Update rates at which the paper gives numbers, as `anchor_rates` returns them.
+    seed
+        Seed of the updates.
+
+    Returns
+    -------
+    list of Case
+        The cases, for `sweep`.
     """
     stated = [(STATED, Run(algorithm)) for algorithm in ALGORITHMS]
     varied = [
@@ -121,7 +171,22 @@ def _expected_updates(case: Case) -> float:
 
 
 def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None]) -> Sweep:
-    """Returns the outcomes of all cases, those of the stated readings first; as many at a time as there are cores."""
+    """Simulates all cases, first those with the default readings.
+
+    Parameters
+    ----------
+    made
+        Cases, as `cases` returns them.
+    cores
+        Number of cases that are simulated at the same time.
+    say
+        Function that is given a line about the speed after each of the two parts.
+
+    Returns
+    -------
+    Sweep
+        The tables.
+    """
     results: list[tuple[Case, list[Outcome]]] = []
     for what, own in (
         ("update rates, skews and the game", [case for case in made if case.reading == STATED]),
@@ -131,7 +196,7 @@ def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None]) -> Sw
         with ThreadPoolExecutor(cores) as pool:
             outcomes = list(pool.map(lambda case: simulate(case.source, [run for _, run in case.runs], ticks=case.ticks), own))
         total = sum(outcome.updates for found in outcomes for outcome in found) / 1e6
-        say(f"{what}: {total:,.0f} million updates, counted once a run, in {perf_counter() - started:.1f} s on {cores} cores")
+        say(f"{what}: {total:,.0f} million updates, counted once per run, in {perf_counter() - started:.1f} s on {cores} cores")
         results += zip(own, outcomes, strict=True)
     return _tables(results)
 
@@ -170,7 +235,17 @@ def _described(case: Case, outcome: Outcome) -> dict[str, Any]:
 
 
 def write_sweep(found: Sweep, folder: Path) -> None:
-    """Writes the tables as `runs.parquet`, `ticks.parquet` and `checkpoints.parquet`, each whole or not at all; `runs` last."""
+    """Writes the tables as `checkpoints.parquet`, `ticks.parquet` and, at last, `runs.parquet`.
+
+    Each file appears only when it is whole.
+
+    Parameters
+    ----------
+    found
+        The tables.
+    folder
+        Folder for the files.
+    """
     for name in reversed(TABLES):
         arrow = pa.Table.from_pandas(getattr(found, name), preserve_index=False)
         metadata = {b"schema_version": SCHEMA_VERSION.encode(), b"table": f"checkpoint_{name}".encode()}
@@ -181,15 +256,31 @@ def write_sweep(found: Sweep, folder: Path) -> None:
 
 
 def read_sweep(folder: Path) -> Sweep:
-    """Returns the tables in a folder; TickdiskError names the file that is missing or of another version."""
+    """Reads tables that `write_sweep` wrote.
+
+    Parameters
+    ----------
+    folder
+        Folder with the files.
+
+    Returns
+    -------
+    Sweep
+        The tables.
+
+    Raises
+    ------
+    TickdiskError
+        If a file is missing, is not Parquet, or was written by another version of the schema. The message names the file.
+    """
     tables = {}
     for name in TABLES:
         path = folder / f"{name}.parquet"
         try:
             arrow = pq.read_table(path)
         except (FileNotFoundError, pa.ArrowInvalid) as error:
-            raise TickdiskError(f"{path} is missing or not Parquet; run `tickdisk checkpoint sweep`") from error
+            raise TickdiskError(f"{path} is missing or is not a Parquet file; run `tickdisk checkpoint sweep`") from error
         if (arrow.schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
-            raise TickdiskError(f"{path} is of another version; run `tickdisk checkpoint sweep` again")
+            raise TickdiskError(f"{path} is of another version of this program; run `tickdisk checkpoint sweep` again")
         tables[name] = arrow.to_pandas()
     return Sweep(**tables)

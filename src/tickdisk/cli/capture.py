@@ -17,8 +17,8 @@ from tickdisk.errors import TickdiskError
 if TYPE_CHECKING:
     from tickdisk import trace
 
-_LOOK_S = 0.1
-_OWN_END_S = 2.0
+_POLL_S = 0.1
+_END_LIMIT_S = 2.0
 """Time that the captured command has to end by itself after Ctrl-C, which a terminal sends to it as well."""
 _FILES_SHOWN = 12
 
@@ -96,7 +96,7 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
 
 
 def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
-    """Waits until the captured program ends or SIGINT arrives; after SIGINT a command has `_OWN_END_S` to end by itself.
+    """Waits until the captured program ends or SIGINT arrives; after SIGINT a command has `_END_LIMIT_S` to end by itself.
 
     Returns the exit code of a command, and None for a process that ran already.
     """
@@ -106,13 +106,13 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
         print(f"process {pid} is captured until it ends or you press Ctrl-C", flush=True)
     while True:
         if recording.command is not None:
-            code = recording.command.wait(_LOOK_S)
-            if code is not None or (interrupted and time.monotonic() > interrupted[0] + _OWN_END_S):
+            code = recording.command.wait(_POLL_S)
+            if code is not None or (interrupted and time.monotonic() > interrupted[0] + _END_LIMIT_S):
                 return code if code is not None else recording.command.end()
         elif interrupted or not _runs(pid or 0):
             return None
         else:
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
 
 def _runs(pid: int) -> bool:

@@ -191,7 +191,7 @@ def crash(
         updates = checkpoint.ZipfTrace(8_000, state=checkpoint.State(rows=rows))
         setting = store.Setting(algorithm, folder, updates, ticks=1_000_000, tick_hz=100, full_every=3)
         with ExitStack() as stack:
-            way = stack.enter_context(store.cutter()) if cuts else store.Killer(folder / algorithm)
+            way = stack.enter_context(store.cutter()) if cuts else store.ProcessKill(folder / algorithm)
             found = list(store.campaign(setting, way, crashes, seed=seed))
         failed = [one for one in found if not one.is_survived]
         lost += len(failed)
@@ -350,7 +350,7 @@ def _place(folder: Path | None, device_name: str | None, rows: int) -> Iterator[
             raise TickdiskError(f"{folder} does not exist; create a folder on the disk that you want to try, and name it")
         yield folder
         return
-    size_bytes = store.room_bytes(checkpoint.State(rows=rows))
+    size_bytes = store.device_bytes(checkpoint.State(rows=rows))
     with device.up(device.named(device_name, in_project(DEVICES)), size_bytes=size_bytes) as disk:
         yield disk.mount_point
 

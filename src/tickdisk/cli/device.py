@@ -207,9 +207,9 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
     """Yields sentences about the latencies of a disk, the nearest device of the project, and what the reference run says."""
     from tickdisk import profile as room
     from tickdisk.files import read_json
-    from tickdisk.report.answers import of_disk
+    from tickdisk.report.answers import effects_of_disk
 
-    found = room.alike(model, device.load_devices(in_project(DEVICES)))
+    found = room.nearest_device(model, device.load_devices(in_project(DEVICES)))
     flushed = (
         "" if found.flushed_write_ms is None else f", and a write of 4 KiB with its flush {number(found.flushed_write_ms)} ms"
     )
@@ -219,7 +219,7 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
     if (folder / "facts.json").exists():
         facts = read_json(folder / "facts.json")
         source = f"our run of {facts['setup.server']['text']} in {_REFERENCE}"
-        yield from of_disk(found.slowest_ms, facts, source)
+        yield from effects_of_disk(found.slowest_ms, facts, source)
 
 
 def _say(line: str) -> None:

@@ -17,7 +17,6 @@ def in_project(path: Path) -> Path:
     --------
     >>> in_project(DEVICES).name
     'devices.yaml'
-
     """
     return path if path.is_absolute() or path.exists() else PROJECT / path
 

@@ -24,8 +24,8 @@ def replay(
     simulate: Annotated[
         str | None,
         typer.Option(
-            help="Device on which the replay is computed instead of made on a target: a name in --devices, e.g. hdd, or a file with "
-            "one device, e.g. ./mydisk.yaml."
+            help="Device on which the replay is computed instead of made on a target: a name in --devices, e.g. hdd, or a file "
+            "with one device, e.g. ./mydisk.yaml."
         ),
     ] = None,
     devices: Annotated[Path, typer.Option(help="File that describes the devices.")] = DEVICES,
@@ -63,7 +63,7 @@ def replay(
         if for_fio.exists() and any(for_fio.iterdir()):
             raise TickdiskError(f"{for_fio} is not empty; give a new folder for fio's files")
         check_new_folder(for_fio)
-        planned, renamed = room.without_blanks(planned)
+        planned, renamed = room.rename_blanks(planned)
         streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
         room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
         given = sum(map(len, streams.values()))

@@ -140,7 +140,7 @@ def replay_study(
         "results/replay/replay.json"
     ),
 ) -> None:
-    """Replays the first life of the study of storage accesses: on an NVMe SSD by Tickdisk and by fio, on a hard disk by Tickdisk."""
+    """Replays the first life of the study of storage accesses: on an NVMe SSD (Tickdisk, fio) and a hard disk (Tickdisk)."""
     from tickdisk import calibrate as measured
     from tickdisk import replay as room
 
@@ -161,7 +161,7 @@ def replay_study(
                 known.backend,
                 file_system,
             )
-            for each, tools in ((fast, (room.OURS, room.FIO)), (slow, (room.OURS,)))
+            for each, tools in ((fast, (room.TICKDISK, room.FIO)), (slow, (room.TICKDISK,)))
         ],
         seconds=project.config.chosen.replay.seconds,
         size_bytes=project.config.device_size_mib << 20,

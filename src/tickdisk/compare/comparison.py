@@ -13,7 +13,7 @@ _UNDECIDED = ("inconclusive", "not valid")
 
 @dataclass(frozen=True)
 class Row:
-    """One claim in both runs."""
+    """One claim and its results in both runs."""
 
     id: str
     statement: str
@@ -27,7 +27,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All claims of two runs."""
+    """The comparison of all claims of two runs."""
 
     first: str
     second: str
@@ -39,7 +39,18 @@ class Comparison:
     """Whether all estimates that both runs hold are the same to the last digit, as those of a run and itself are."""
 
     def count(self, compared: Verdicts) -> int:
-        """Returns how many claims compare like this."""
+        """Returns the number of claims whose verdicts compare in a given way.
+
+        Parameters
+        ----------
+        compared
+            The relation of the two verdicts.
+
+        Returns
+        -------
+        int
+            The number of rows with this relation.
+        """
         return sum(row.compared == compared for row in self.rows)
 
     @property
@@ -48,15 +59,28 @@ class Comparison:
         return not any(row.compared == "other" or row.intervals == "apart" for row in self.rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the comparison as JSON has it."""
+        """Returns the comparison as an object that can be written as JSON."""
         return {**asdict(self), "agrees": self.agrees}
 
 
 def compare(first: Side, second: Side) -> Comparison:
-    """Compares two runs.
+    """Compares two runs, claim by claim.
 
-    Claims of a study are compared only if its plan means the same in both: the same arms, times and players, margin and level.
-    Verdicts are the same, others, or undecided in one run or in both; effects overlap if their intervals do.
+    Claims of a study are compared only if its plan means the same in both runs, which requires the same arms, times, players,
+    margin and level. The verdicts of a claim are the same, are different, or are undecided in one run or in both. Two effects
+    overlap if their intervals do.
+
+    Parameters
+    ----------
+    first
+        The run that is compared.
+    second
+        The run that it is compared with, such as a reference.
+
+    Returns
+    -------
+    Comparison
+        One row for each claim of either run.
     """
     ids = list(dict.fromkeys([*first.claims, *second.claims]))
     studies = list(dict.fromkeys(name.partition(".")[0] for name in ids))

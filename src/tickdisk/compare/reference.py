@@ -1,4 +1,4 @@
-"""Runs of ours that are kept in the project, so that every run can be held against one of the same scale."""
+"""Reference runs, which are kept in the project so that every run can be compared with one of the same scale."""
 
 import json
 import subprocess
@@ -18,10 +18,26 @@ _PLANNED = ("config", "chosen", "arms", "tiers", "binaries")
 
 
 def write_reference(results: Path, references: Path = REFERENCES) -> Path:
-    """Keeps facts, claims and plan of the run in `results` as the reference of its scale, and returns the folder.
+    """Keeps the facts, the claims and the plan of a run as the reference of its scale.
 
-    about.json says when, and with which commit. TickdiskError if the project has changes that are not committed, because nobody
-    could make the run again.
+    The file about.json beside them says on which day the reference was kept, and at which commit of the project.
+
+    Parameters
+    ----------
+    results
+        Folder of the run's results.
+    references
+        Folder of all references.
+
+    Returns
+    -------
+    Path
+        The folder of this reference.
+
+    Raises
+    ------
+    TickdiskError
+        If the project has changes that are not committed, because then nobody could make the run again.
     """
     changed = _git("status", "--porcelain", "--untracked-files=no")
     if changed:
@@ -32,7 +48,7 @@ def write_reference(results: Path, references: Path = REFERENCES) -> Path:
     folder = references / str(plan["config"]["scale"])
     load(results)
     for name in _KEPT:
-        # One line a fact or a claim, so that a new run shows what changed.
+        # Each fact and each claim has a line of its own, so that a diff shows what a new run changed.
         write_text(folder / name, _lines(read_json(results / name)))
     write_json(folder / "plan.json", {name: plan[name] for name in _PLANNED})
     made = datetime.now(UTC).date().isoformat()
@@ -58,9 +74,23 @@ def _git(*words: str) -> str:
 
 
 def compare_with_reference(results: Path, output: Path, references: Path = REFERENCES) -> str:
-    """Compares the run in `results` with the reference of its scale, writes the comparison to `output`, and returns its summary.
+    """Compares a run with the reference of its scale, and writes the comparison to a file.
 
-    Without a reference of this scale a sentence says so, and the comparison has no rows.
+    If there is no reference of this scale, the summary says so, and the comparison has no rows.
+
+    Parameters
+    ----------
+    results
+        Folder of the run's results.
+    output
+        JSON file to write.
+    references
+        Folder of all references.
+
+    Returns
+    -------
+    str
+        The comparison in a few sentences.
     """
     scale = read_json(results / "plan.json")["config"]["scale"]
     folder = references / scale

@@ -1,4 +1,4 @@
-"""One side of a comparison: what a run states, and the design under which it means something."""
+"""One side of a comparison: the facts and claims of a run, and the design that gives its numbers their meaning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,45 +9,64 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 
 _SIZES = ("lives", "blocks", "rounds", "micro_rounds")
-"""More of these make an interval narrower; they do not change what a number means."""
+"""Facts of the set-up that are numbers of lives or rounds. More lives or rounds make an interval narrower, but do not change
+what a number means.
+"""
 _GENERAL = ("margin", "alpha")
+_ARM = "setup.arm."
+"""Facts of the arms begin with this. Their notes say what an arm means; the notes of other facts are only read by people."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """The facts by name and the claims by id of one run."""
+    """The facts of one run by name, and its claims by id."""
 
     name: str
     facts: Mapping[str, Mapping[str, Any]]
     claims: Mapping[str, Mapping[str, Any]]
 
     def design(self, study: str) -> dict[str, Any]:
-        """Returns what the numbers of a study depend on by plan: its arms and their meaning, its times and its players."""
+        """Returns the facts of the plan on which the numbers of a study depend: its arms and their meaning, its times, its
+        players, the margin and the level.
+        """
         own = {
-            name: (fact["value"], fact.get("word"), fact["note"])
+            name: (fact["value"], fact.get("word"), fact["note"] if name.startswith(_ARM) else None)
             for name, fact in self.facts.items()
-            if name.startswith((f"setup.{study}.", f"setup.arm.{study}.")) and name.rpartition(".")[2] not in _SIZES
+            if name.startswith((f"setup.{study}.", f"{_ARM}{study}.")) and name.rpartition(".")[2] not in _SIZES
         }
         return own | {name: self.facts[f"setup.{name}"]["value"] for name in _GENERAL if f"setup.{name}" in self.facts}
 
     def setup(self, name: str) -> str:
-        """Returns a fact of the set-up as it is read; "not known" if the run did not state it."""
+        """Returns the text of a fact of the set-up, or "not known" if the run did not state the fact."""
         return str(self.facts.get(f"setup.{name}", {"text": "not known"})["text"])
 
 
 def load(path: Path) -> Side:
-    """Returns the run whose facts.json and claims.json are in the folder `path`, or beside the file `path`.
+    """Reads the facts and claims of a run.
 
-    TickdiskError names the file that is missing or not of this form.
+    Parameters
+    ----------
+    path
+        Folder with facts.json and claims.json, or a file in that folder.
+
+    Returns
+    -------
+    Side
+        The run, named after `path`.
+
+    Raises
+    ------
+    TickdiskError
+        If a file is missing or is not of this form. The error names the file.
     """
     folder = path.parent if path.is_file() else path
     if not folder.is_dir():
         raise TickdiskError(f"{path} does not exist; name a folder with facts.json and claims.json, such as results")
     facts, claims = read_json(folder / "facts.json"), read_json(folder / "claims.json")
     if not isinstance(facts, dict) or not all(isinstance(each, dict) and "value" in each for each in facts.values()):
-        raise TickdiskError(f"{folder / 'facts.json'}: not a set of facts by name; name a folder that `make paper` wrote")
+        raise TickdiskError(f"{folder / 'facts.json'} is not a set of facts by name; name a folder that `make paper` wrote")
     if not isinstance(claims, list) or not all(
         isinstance(each, dict) and {"id", "verdict", "effect"} <= each.keys() for each in claims
     ):
-        raise TickdiskError(f"{folder / 'claims.json'}: not a list of claims of this version; run `make paper` again")
+        raise TickdiskError(f"{folder / 'claims.json'} is not a list of claims of this version; run `make paper` again")
     return Side(str(path), facts, {claim["id"]: claim for claim in claims})

@@ -1,4 +1,4 @@
-"""A comparison in words, for a terminal and for the paper."""
+"""Words for a comparison of two runs, for a terminal and for the paper."""
 
 from collections.abc import Iterator
 
@@ -8,9 +8,20 @@ _ORDER = ("other", "same", "undecided in one", "undecided in both", "other plan"
 
 
 def summary(found: Comparison) -> str:
-    """Returns the comparison in a few sentences."""
+    """Returns a comparison in a few sentences.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+
+    Returns
+    -------
+    str
+        The sentences.
+    """
     if found.is_one_run:
-        return "Both hold the same numbers to the last digit, so that a run is compared with itself here. " + _compared(found)
+        return "Both runs hold the same numbers to the last digit, so a run is compared with itself here. " + _compared(found)
     return _compared(found)
 
 
@@ -38,9 +49,21 @@ def _counted(number: int, word: str) -> str:
 
 
 def lines(found: Comparison, *, all_rows: bool) -> Iterator[str]:
-    """Yields the comparison line by line: the runs, the summary, and a table.
+    """Writes a comparison line by line: the runs, the summary, and a table of claims.
 
-    The table holds claims with another verdict or with intervals that are apart; with `all_rows` it holds every claim.
+    Without `all_rows` the table holds only claims with another verdict and claims whose intervals are apart.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+    all_rows
+        Whether the table holds every claim.
+
+    Yields
+    ------
+    str
+        A line.
     """
     for name, side, machine in (("A", found.first, found.machines[0]), ("B", found.second, found.machines[1])):
         yield f"{name}: {side} ({machine})"

@@ -34,14 +34,14 @@ class World(_Strict):
 
 
 class Calibration(_Strict):
-    """How long fio looks at each device."""
+    """The times for which fio measures each device."""
 
     seconds_per_job: Seconds
     """Measured time of one fio job."""
     fidelity_seconds: Seconds
-    """Measured time of one point when devices are held to their models over queue depths."""
+    """Measured time of one point when devices are compared with their models over queue depths."""
     fidelity_runs: Annotated[int, Field(ge=1, le=20)]
-    """Into so many runs, far from each other, it is divided; a point is their median."""
+    """Number of runs, far from each other, into which this time is divided. A point is their median."""
     fidelity_depths: Annotated[list[Annotated[int, Field(ge=1, le=1024)]], Field(min_length=1)]
     """Queue depths of these points."""
 
@@ -137,9 +137,9 @@ class CaptureCost(_Roaming):
     epoch_s: Seconds
     """Length of an epoch."""
     cut_s: Seconds
-    """What is cut at its beginning: the time in which a capture is started."""
+    """Time that is cut off at the beginning of an epoch, in which a capture is started."""
     micro_rounds: Count
-    """Rounds of the micro-workload; every tool has one turn in a round, in an order drawn anew."""
+    """Rounds of the micro-workload. Every tool has one turn in a round, in a random order."""
 
 
 class Checkpoint(_Strict):
@@ -163,35 +163,35 @@ class StoreGame(_Strict):
     """Rows of ten cells of 4 bytes: the size of the state."""
     updates_per_tick: Count
     skew: Annotated[float, Field(ge=0, lt=1)]
-    """Of the Zipf distribution of the updates."""
+    """Skew of the Zipf distribution of the updates."""
     save_s: Seconds
-    """As in `Store`; it has a third of it to rest."""
+    """Time in which checkpoints are made one after the other. A rest of a third of this time follows."""
     device: str
-    """Of data/devices.yaml."""
+    """Device in data/devices.yaml that the game saves to."""
 
 
 class Store(_Strict):
-    """Real lives of the store: against the cost model, and every algorithm on several games."""
+    """Real lives of the store, which are compared with the cost model, and every algorithm on several games."""
 
     device: str
-    """Of data/devices.yaml: what the models are compared on."""
+    """Device in data/devices.yaml on which lives are compared with the cost model."""
     rows: Count
-    """Rows of ten cells of 4 bytes, there."""
+    """Size of the state on that device, in rows of ten cells of 4 bytes."""
     tick_hz: Annotated[float, Field(gt=0)]
     warm_up_s: Seconds
-    """Of a life, not counted."""
+    """Time at the beginning of a life that is not counted."""
     save_s: Seconds
-    """In which checkpoints begin, one after the other."""
+    """Time in which checkpoints are made one after the other."""
     rest_s: Seconds
-    """After it, in which none begins: longer than a checkpoint takes."""
+    """Time after it in which no checkpoint begins. It has to be longer than a checkpoint takes."""
     cycles: Count
-    """How often both, in a life."""
+    """Number of cycles per life. Each cycle has a time with checkpoints and a time without."""
     lives: Count
-    """Of each algorithm at each update rate and on each game."""
+    """Lives of each algorithm at each update rate and on each game."""
     updates_per_tick: Annotated[list[Count], Field(min_length=1)]
     """Update rates at which real and modelled overhead are compared."""
     fit_updates_per_tick: Annotated[list[Count], Field(min_length=1)]
-    """Others, at which the calibrated model gets its terms."""
+    """Other update rates, at which the terms of the calibrated model are fitted."""
     games: Annotated[list[StoreGame], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -208,10 +208,10 @@ class Store(_Strict):
 
 
 class Scale(_Strict):
-    """How much of everything."""
+    """The sizes of all experiments at one scale."""
 
     description: str
-    """What the scale is for."""
+    """The purpose of the scale."""
     world: World
     calibration: Calibration
     switchback: Switchback

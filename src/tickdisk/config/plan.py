@@ -38,7 +38,7 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """What a person calls it."""
+        """Name of the cell for people, such as "switchback block 1"."""
         return f"{self.experiment} block {self.block + 1}"
 
 

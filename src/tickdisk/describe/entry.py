@@ -95,7 +95,6 @@ def unit_of(name: str) -> str:
     --------
     >>> unit_of("latency_ns"), unit_of("bandwidth_bytes_per_s"), unit_of("arm")
     ('ns', 'B/s', '')
-
     """
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
 

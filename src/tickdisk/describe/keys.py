@@ -48,7 +48,6 @@ def column_kind(kind: pa.DataType) -> str:
     --------
     >>> column_kind(pa.float64()), column_kind(pa.dictionary(pa.int32(), pa.string()))
     ('float64', 'category')
-
     """
     if pa.types.is_dictionary(kind):
         return "category"
@@ -79,7 +78,6 @@ def elements_of(hint: Any) -> type[Any]:
     --------
     >>> elements_of(list[Key]).__name__
     'Key'
-
     """
     element: type[Any] = get_args(hint)[0]
     return element
@@ -97,7 +95,6 @@ def kind_of(hint: Any) -> str:
     --------
     >>> kind_of(float | int | None), kind_of(list[tuple[int, int]]), kind_of(Literal["read", "write"])
     ('number or null', 'list of lists of 2 integers', '`read` or `write`')
-
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:

@@ -63,7 +63,12 @@ commands print.
 
 
 def document() -> str:
-    """Returns the text of docs/data.md.
+    """Writes the text of docs/data.md.
+
+    Returns
+    -------
+    str
+        The document as Markdown.
 
     Raises
     ------

@@ -1,7 +1,16 @@
-"""Describe, emulate and clean up a storage device.
+"""Emulated storage devices: their description, emulation and simulation, and the removal of what is left of them.
 
-The emulated device is a file in memory behind FUSE (`src/native`), served by a process of its own that answers each request when
-the model says so; a loop device on that file; a file system on the loop device. `BACKENDS` has other ways to have one.
+The room answers when a storage device with given properties completes each request, and it lets programs run on such a device.
+A `DeviceModel` describes a device by the latency of each operation, a bandwidth, a number of channels and further parts, such
+as a `Cache`. `load_devices` reads models from a YAML file.
+
+- `up` turns a model into a `MountedDevice`, on which programs keep files. A backend is a way to do so (`BACKENDS`). In `fuse`,
+  the first choice, a process called the emulator serves one file in memory through FUSE (`src/native`), and answers each request
+  at the time that the model says. A loop device makes a block device of that file, and a file system lies on the loop device.
+- The floor is the time that the machine adds to the model's latency (`measure_floor`). A setting is a model that is in force from
+  one time on (`Setting`). `read_log` returns a row for each request, with its arrival, nominal completion and reply.
+- `simulate` computes the completions of given requests without a mounted device.
+- `recover` removes what processes that died have left mounted.
 """
 
 from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend

@@ -1,4 +1,7 @@
-"""When requests reach the block device, as the kernel says it: none is late because it waited for the emulator."""
+"""Arrival times of requests at the block device, taken from a tracepoint of the kernel.
+
+Without them a request arrives when the emulator takes it, which is later by the time that the request waited for the emulator.
+"""
 
 import os
 from pathlib import Path
@@ -9,22 +12,22 @@ from tickdisk.tracefs import Tracepoint, tracepoint
 
 _POINT = "block/block_rq_issue"
 _BYTES = {"dev": 4, "sector": 8, "nr_sector": 4}
-"""Of the fields that are read, as they are known here."""
+"""Size in bytes of each field of the tracepoint's record that the emulator reads."""
 
 
 def watch(emulator: Path, block_device: Path) -> str:
-    """Lets an emulator, by its socket, take from the kernel when requests of a block device arrive.
+    """Lets the emulator behind the socket `emulator` take the arrival times of a block device's requests from the kernel.
 
-    Returns why it cannot, nothing if it can: without root, or where the kernel runs no BPF programs, requests arrive when the
-    emulator takes them, which is later by what they waited for it.
+    Returns an empty text if that works, and otherwise the reason why it does not. Without root, or where the kernel runs no BPF
+    programs, a request arrives when the emulator takes it, which is later by the time that the request waited for the emulator.
     """
     if os.geteuid() != 0:
-        return "the kernel tells root only when requests arrive"
+        return "only root may read from the kernel when requests arrive"
     try:
         number = block_device.stat().st_rdev
         point = tracepoint(_POINT)
         if any(point.fields.get(field, (0, 0))[1] != size for field, size in _BYTES.items()):
-            return f"this kernel's tracepoint {_POINT} is not the one that is known here"
+            return f"the fields of this kernel's tracepoint {_POINT} do not have the sizes that the emulator reads"
         ask(emulator, "watch", major=os.major(number), minor=os.minor(number), issue=_numbers(point))
     except (TickdiskError, OSError) as error:
         return str(error)

@@ -1,4 +1,8 @@
-"""The ways to have a device: what each can do, whether it works on a machine, and which one runs unless another is asked for."""
+"""The backends, which are the ways to have an emulated device.
+
+The module says what each backend can do, whether it works on a machine, which device models it can be, and which backend runs if
+none is named.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,83 +16,95 @@ from tickdisk.machine import Machine
 BackendName = Literal["fuse", "tree", "zram", "null_blk", "simulated"]
 _CONFIGFS = "sys/kernel/config"
 _MEMORY_BYTES_PER_S = 10**10
-"""A bandwidth from here on is memory's own, which no backend of memory has to hold back."""
+"""Bandwidth that memory itself has. A model with at least this bandwidth needs no backend that limits transfers."""
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a backend can do."""
+    """The abilities of a backend."""
 
     mounts: bool
-    """There is a folder to put files in."""
+    """Whether the device is mounted, so that files can be written to it."""
     block_device: bool
-    """There is a block device below it, with a file system of its own; `extents_of` and fio on the raw device need one."""
+    """Whether the file system lies on a block device. `extents_of` and fio on the raw device need one."""
     needs_root: bool
+    """Whether the backend works for root only."""
     keeps_log: bool
-    """Every request is recorded: `log_path`."""
+    """Whether every request is recorded in a log (option `log_path`)."""
     changes_while_mounted: bool
-    """`set` takes another model while files are in use."""
+    """Whether `MountedDevice.set` takes another model while files are in use."""
     cuts_power: bool
-    """What was not flushed can be dropped."""
+    """Whether `MountedDevice.cut` can drop what was not flushed."""
     model: str
-    """What it honours of a device model."""
+    """The parts of a device model that the backend honours, in words."""
 
 
 @dataclass(frozen=True)
 class Backend:
-    """One way to have a device."""
+    """One way to have an emulated device."""
 
     name: BackendName
     description: str
     abilities: Abilities
     lacks: Callable[[Machine], str | None]
-    """What a machine lacks for it, None when it works there."""
+    """Function that returns what a machine lacks for the backend, or None if the backend works there."""
     refuses: Callable[[DeviceModel], str | None]
-    """What it cannot do of a model, None when it honours it."""
+    """Function that returns what the backend cannot do of a model, or None if it honours the whole model."""
 
     def check_model(self, model: DeviceModel) -> None:
-        """Raises TickdiskError when the backend cannot be that device."""
+        """Checks that the backend can be a device.
+
+        Parameters
+        ----------
+        model
+            The device.
+
+        Raises
+        ------
+        TickdiskError
+            If the backend does not honour a part of the model.
+        """
         if (reason := self.refuses(model)) is not None:
             raise TickdiskError(f"backend {self.name} cannot be device {model.name}: {reason}; take backend fuse")
 
 
 def _fuse_lacks(machine: Machine) -> str | None:
     if machine.user != 0:
-        return "it needs root, to mount; run as root, or take backend tree"
+        return "it needs root to mount; run as root, or take backend tree"
     if not machine.has("dev/fuse"):
-        return "no /dev/fuse; modprobe fuse, or give it to the container"
-    return None if machine.has("dev/loop-control") else "no /dev/loop-control; modprobe loop, or privileges for the container"
+        return "there is no /dev/fuse; run `modprobe fuse`, or add it to the container"
+    return None if machine.has("dev/loop-control") else "there is no /dev/loop-control; load loop, or grant privileges"
 
 
 def _tree_lacks(machine: Machine) -> str | None:
     if not machine.may_use("dev/fuse"):
         there = machine.has("dev/fuse")
-        return "/dev/fuse is root's alone; chmod 666 /dev/fuse" if there else "no /dev/fuse; give it to the container"
+        return "only root may use /dev/fuse; `chmod 666 /dev/fuse`" if there else "there is no /dev/fuse; add it to the container"
     if machine.user != 0 and machine.tool("fusermount3") is None:
-        return "no fusermount3, the way to mount without root; install fuse3"
+        return "there is no fusermount3, which mounts without root; install fuse3"
     if machine.user != 0 and not machine.has("etc/mtab"):
-        return "no /etc/mtab, without which fusermount3 cannot unmount; as root: ln -s /proc/self/mounts /etc/mtab"
+        return "there is no /etc/mtab, and fusermount3 cannot unmount without it; run `ln -s /proc/self/mounts /etc/mtab` as root"
     return None
 
 
 def _zram_lacks(machine: Machine) -> str | None:
     if machine.user != 0:
-        return "it needs root, to mount"
-    return None if machine.has("sys/class/zram-control/hot_add") else "no /sys/class/zram-control; modprobe zram"
+        return "it needs root to mount"
+    return None if machine.has("sys/class/zram-control/hot_add") else "there is no /sys/class/zram-control; run `modprobe zram`"
 
 
 def _null_blk_lacks(machine: Machine) -> str | None:
     if machine.user != 0:
-        return "it needs root, to mount"
+        return "it needs root to mount"
     if machine.has(f"{_CONFIGFS}/nullb"):
         return None
     if not machine.kernel_has("null_blk"):
         return "this kernel has no null_blk"
-    return "not loaded; modprobe null_blk nr_devices=0, and mount configfs at /sys/kernel/config"
+    return "null_blk is not loaded; run `modprobe null_blk nr_devices=0`, and mount configfs at /sys/kernel/config"
 
 
 def _parts(model: DeviceModel) -> list[str]:
-    """What a model has beside latencies and a bandwidth."""
+    """Returns the names of the parts that a model has besides latencies and a bandwidth."""
     named = {
         "channels": model.channels is not None,
         "load": bool(model.load),
@@ -106,23 +122,23 @@ def _latencies(model: DeviceModel) -> list[object]:
 
 
 def _needs_places(model: DeviceModel) -> str | None:
-    return None if model.seek is None else "its files have no places on a disk, which seek needs"
+    return None if model.seek is None else "seek needs places on a disk, and the files of a tree have none"
 
 
 def _more_than_memory(model: DeviceModel) -> str | None:
     if any(latency != 0 for latency in _latencies(model)):
-        return "it is as fast as memory, and has no latency"
+        return "the backend is as fast as memory and cannot add a latency"
     slow = model.bandwidth_bytes_per_s is not None and model.bandwidth_bytes_per_s < _MEMORY_BYTES_PER_S
     parts = [*_parts(model), *(["bandwidth"] if slow else [])]
-    return f"it is as fast as memory, without {', '.join(parts)}" if parts else None
+    return f"the backend is as fast as memory and cannot emulate {', '.join(parts)}" if parts else None
 
 
 def _more_than_constant(model: DeviceModel) -> str | None:
     read, write, flush, _ = _latencies(model)
     if not (isinstance(read, int) and read == write == flush):
-        return "it has one constant latency for reads, writes and flushes"
+        return "the backend has one constant latency for reads, writes and flushes"
     parts = _parts(model)
-    return f"it has no {', '.join(parts)}" if parts else None
+    return f"the backend cannot emulate {', '.join(parts)}" if parts else None
 
 
 def _nothing(_: object) -> None:
@@ -158,7 +174,7 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
                     keeps_log=True,
                     changes_while_mounted=True,
                     cuts_power=False,
-                    model="all of it but seek; names, sizes and journals cost nothing",
+                    model="all of it except seek, while names, sizes and journals cost nothing",
                 ),
                 _tree_lacks,
                 _needs_places,
@@ -173,7 +189,7 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
                     keeps_log=False,
                     changes_while_mounted=False,
                     cuts_power=False,
-                    model="none: as fast as memory",
+                    model="nothing, because it is as fast as memory",
                 ),
                 _zram_lacks,
                 _more_than_memory,
@@ -195,7 +211,7 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
             ),
             Backend(
                 "simulated",
-                "no device: a replay's times are computed",
+                "no mounted device, because the times of a replay are computed",
                 Abilities(
                     mounts=False,
                     block_device=False,
@@ -215,13 +231,42 @@ _BY_PREFERENCE: tuple[BackendName, ...] = ("fuse", "tree", "simulated")
 
 
 def default_backend(machine: Machine | None = None) -> Backend:
-    """Returns the backend that runs when none is named: the first of fuse, tree and simulated that works on the machine."""
+    """Returns the backend that runs if none is named, which is the first of fuse, tree and simulated that works on the machine.
+
+    Parameters
+    ----------
+    machine
+        The machine to examine. If None, this machine.
+
+    Returns
+    -------
+    Backend
+        The backend.
+    """
     machine = Machine() if machine is None else machine
     return next(BACKENDS[name] for name in _BY_PREFERENCE if BACKENDS[name].lacks(machine) is None)
 
 
 def find_backend(name: str | None, machine: Machine | None = None) -> Backend:
-    """Returns the backend called `name`, the default for None; TickdiskError when it is unknown or does not work here."""
+    """Returns the backend with a given name.
+
+    Parameters
+    ----------
+    name
+        One of the keys of `BACKENDS`. If None, the default backend is chosen.
+    machine
+        The machine to examine. If None, this machine.
+
+    Returns
+    -------
+    Backend
+        The backend, which works on the machine.
+
+    Raises
+    ------
+    TickdiskError
+        If the name is unknown, or the backend does not work on the machine.
+    """
     machine = Machine() if machine is None else machine
     if name is None:
         return default_backend(machine)

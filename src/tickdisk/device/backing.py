@@ -1,4 +1,7 @@
-"""The folder that a tree's files are in, where none was given: made, and told from everybody else's."""
+"""The backing folder that is made for a tree whose user has given none.
+
+The folder's name contains the name of the device, so that a folder that was made here can be told from one that somebody gave.
+"""
 
 import os
 import tempfile
@@ -11,9 +14,10 @@ from tickdisk.memory import MEMORY
 
 
 def make_backing(record: Record) -> Path:
-    """Returns a new folder for a tree: on tmpfs, or where this process may not write there, beside its record.
+    """Makes a new folder for the files of a tree and returns its path.
 
-    A folder on a disk does as well: its pages stay in the page cache while there is memory, and are never waited for on a sync.
+    The folder is on tmpfs, or beside the device's record if this process may not write to tmpfs. A folder on a disk serves as
+    well, because its pages stay in the page cache while there is memory, and no sync ever waits for them.
     """
     where = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else records.STATE
     try:
@@ -23,7 +27,7 @@ def make_backing(record: Record) -> Path:
 
 
 def made_backing(record: Record) -> Path | None:
-    """Returns the folder that was made for the record's tree; None when there is none, or somebody else's was given."""
+    """Returns the folder that was made for the record's tree, or None if there is none or the user had given a folder."""
     path = record.backing
     if path is None or not record.made_backing or path.parent not in (MEMORY, records.STATE):
         return None
@@ -31,5 +35,5 @@ def made_backing(record: Record) -> Path | None:
 
 
 def _prefix(record: Record) -> str:
-    # Not as folders in memory are called (`memory.folder`): a `.lock` among a tree's files would make it one that is left over.
+    # The prefix differs from that of `memory.folder`, which would remove this folder if a tree had a file named `.lock`.
     return f"tickdisk_{record.name}_"

@@ -1,6 +1,7 @@
-"""Requests a second that the device model completes in simulated time on one core: `python -m tickdisk.device.bench`.
+"""A benchmark of the device model in simulated time on one core, run by `python -m tickdisk.device.bench`.
 
-All kinds run in turn, several times, and the best of each counts; ratios are to the plain model of the same run.
+It prints the requests that each kind of model completes in a second. All kinds run in turn, several times, and the best time of
+each kind counts. The last column is the ratio to the time of the plain model in the same run.
 """
 
 import sys
@@ -49,7 +50,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 def main() -> int:
-    """Prints the table; returns 1 when the model is slower than it should be."""
+    """Prints the table, and returns 1 if a kind of model is slower than `_WANTED_PER_S` demands, and 0 otherwise."""
     rng = np.random.default_rng(1)
     requests = (
         np.cumsum(rng.integers(0, 10_000, _REQUESTS)),

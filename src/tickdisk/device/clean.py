@@ -1,7 +1,8 @@
-"""Taking a device away from any state it can be left in; each step has a time limit, and none touches what is not ours.
+"""The removal of a device from any state in which it can be left.
 
-The order is what keeps users out of uninterruptible sleep: the emulator ends, which fails its requests; the FUSE connection is
-aborted, in case it did not; users end; then unmount the file system, detach the loop device, unmount FUSE.
+Each step has a time limit, and no step touches anything that Tickdisk did not make. The order of the steps keeps the device's
+users out of uninterruptible sleep. First the emulator is killed, so that its requests fail, and the FUSE connection is aborted in
+case they did not. Then the users are killed, the file system is unmounted, the loop device is detached, and FUSE is unmounted.
 """
 
 import os
@@ -26,7 +27,13 @@ _CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
 def recover() -> list[str]:
-    """Takes away what dead owners left; returns a line for each thing removed. Devices of living owners are not touched."""
+    """Removes every device whose owner has died. Devices whose owner is alive are not touched.
+
+    Returns
+    -------
+    list of str
+        A line for each thing that was removed, which begins with the name of its device.
+    """
     return [f"{record.name}: {line}" for record in records() if not _owned(record) for line in clean(record)]
 
 
@@ -34,16 +41,17 @@ def _owned(record: Record) -> bool:
     if record.boot_id != boot_id():
         return False
     if record.pid_namespace != pid_namespace():
-        # We cannot see that owner; its emulator dies with it. What has no emulator is left to its own namespace.
+        # This process cannot see an owner in another pid namespace. An emulator that answers shows that its owner lives, because
+        # it dies with its owner. A device without an emulator is left to its own namespace.
         return record.backend in kernel_block.KINDS or answers(record.socket)
     return record.is_nobodys or record.owner.alive()
 
 
 def clean(record: Record) -> list[str]:
-    """Takes away everything that a record names; returns a line for each thing removed.
+    """Removes everything that a record names, and returns a line for each thing that was removed.
 
-    What somebody else still has open, or in another mount namespace, gives only errors from now on, and goes when they let go;
-    this is said on standard error, and the record stays for the next `recover`.
+    A part that a process still has open, or that is mounted in another mount namespace, gives only errors from now on, and goes
+    when it is no longer in use. A line on standard error names such parts, and the record stays for the next `recover`.
     """
     removed: list[str] = []
     left: list[str] = []
@@ -55,17 +63,17 @@ def clean(record: Record) -> list[str]:
         if record.pid_namespace == pid_namespace():
             removed += [f"process {user.pid}, which used it" for user in record.users if end(user)]
         users.update(users_of(record))
-    # Of what was there before the machine was started again only a tree's files may be left, in a folder that is on a disk.
+    # After a restart of the machine, only the files of a tree can be left over, if their folder is on a disk.
     for what, gone in _take_down(record) if record.boot_id == boot_id() else _remove_backing(record):
         (removed if gone else left).append(what)
     if left:
-        # After the unmount the kernel no longer says what they have open.
+        # After the unmount the kernel no longer shows which of the device's files a process has open.
         record.cut_off = [user for user in {*record.cut_off, *map(Identity.of, users)} if user is not None and user.alive()]
         users.update(user.pid for user in record.cut_off)
         who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
         print(
-            f"tickdisk: {record.name}: down, but still in use: {'; '.join(left)} (processes: {who}); when they have let go "
-            "of it, `tickdisk device recover` takes the rest away",
+            f"tickdisk: {record.name}: down, but still in use: {'; '.join(left)} (processes: {who}); when they have closed it, "
+            "`tickdisk device recover` removes the rest",
             file=sys.stderr,
         )
         record.owner, record.is_nobodys = _NOBODY, False
@@ -76,10 +84,10 @@ def clean(record: Record) -> list[str]:
 
 
 def end(process: Identity) -> bool:
-    """Kills a process if it is still the one we mean, and waits until it is gone; returns whether it was there."""
+    """Kills a process and waits until it is gone, for at most 5 s. Returns whether this very process was running before."""
     if not process.alive():
         return False
-    with suppress(ProcessLookupError):  # it has just ended by itself
+    with suppress(ProcessLookupError):  # The process may have just ended by itself.
         os.kill(process.pid, signal.SIGKILL)
     deadline = time.monotonic() + _END_S
     while process.alive() and time.monotonic() < deadline:
@@ -88,9 +96,10 @@ def end(process: Identity) -> bool:
 
 
 def users_of(record: Record) -> list[int]:
-    """Returns the pids that use the device: a file that they have open or run, a folder, or a mount in another namespace.
+    """Returns the pids of the processes that use a device.
 
-    A process that only maps a file, and has closed it, is not found.
+    A process uses the device if an open file, its program, its working folder or its root folder is on the device, or if the
+    device is mounted in its mount namespace and that namespace is not ours. A process that only maps a closed file is not found.
     """
     found = set()
     source = f" {_source(record)} "
@@ -107,7 +116,7 @@ def users_of(record: Record) -> list[int]:
 
 
 def _source(record: Record) -> str:
-    """What the mount that people use is called."""
+    """Returns the source of the mount on which the device's users have their files, as the kernel lists it."""
     if record.block is not None:
         return str(record.block.path)
     return record.mark if record.loop is None else str(loop.device_path(record.loop))
@@ -121,7 +130,7 @@ def _below(link: Path, mount_point: Path) -> bool:
 
 
 def _abort(record: Record) -> None:
-    """Fails every request of our FUSE connection, those in uninterruptible sleep too."""
+    """Fails every request of the record's FUSE connection, which also ends the uninterruptible sleep of waiting processes."""
     ours = next((found for found in mounts() if found.mount_point == record.fuse_mount and found.source == record.mark), None)
     if ours is None:
         return
@@ -129,14 +138,14 @@ def _abort(record: Record) -> None:
         try:
             mount("fusectl", _CONNECTIONS, "fusectl")
         except TickdiskError:
-            return  # in a container; the emulator's death has closed the connection
+            return  # A container may not mount it. There the emulator's death has closed the connection.
     abort = _CONNECTIONS / str(ours.minor) / "abort"
-    with suppress(OSError):  # gone already
+    with suppress(OSError):  # The connection may have gone meanwhile.
         abort.write_text("1", encoding="ascii")
 
 
 def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
-    """Yields what was there, and whether it is gone."""
+    """Removes the device's parts one after another, and yields a name of each part that existed and whether it is gone now."""
     yield from _take_loops_down(record)
     if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
         yield f"FUSE mount at {record.fuse_mount}", unmount(record.fuse_mount, _UNMOUNT_S, lazily=True)
@@ -163,7 +172,7 @@ def _take_loops_down(record: Record) -> Iterator[tuple[str, bool]]:
             yield f"loop device {source}", loop.detach(record.loop, record.mark, _DETACH_S if is_mounted else 0)
     for number in record.old_loops:
         if loop.is_ours(number, record.mark):
-            yield f"loop device {loop.device_path(number)} of before a power cut", loop.detach(number, record.mark, 0)
+            yield f"loop device {loop.device_path(number)} from before a power cut", loop.detach(number, record.mark, 0)
 
 
 def _is_mounted(record: Record, source: str) -> bool:

@@ -1,4 +1,4 @@
-"""The daemon's control socket: one JSON line a request, one a reply."""
+"""The client of the emulator's control socket, on which each request and each reply is one line of JSON."""
 
 import json
 import socket
@@ -11,7 +11,10 @@ _LIMIT_S = 5.0
 
 
 def ask(path: Path, what: str, limit_s: float = _LIMIT_S, **arguments: Any) -> dict[str, Any]:
-    """Sends a request to the daemon and returns its reply; TickdiskError when it refuses, is gone, or is silent for `limit_s`."""
+    """Sends the request `what` to the emulator and returns its reply.
+
+    If the emulator refuses, is gone, or does not reply within `limit_s`, TickdiskError is raised.
+    """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(limit_s)
@@ -27,7 +30,7 @@ def ask(path: Path, what: str, limit_s: float = _LIMIT_S, **arguments: Any) -> d
 
 
 def answers(path: Path) -> bool:
-    """Returns whether a daemon listens on the socket; it need not be one that we can see in /proc."""
+    """Returns whether an emulator listens on the socket. Its process may be in another pid namespace, where /proc hides it."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(1)

@@ -1,4 +1,8 @@
-"""Power loss, from the kernel's side: what a cut took, and how a file system is kept from writing what the machine forgot."""
+"""The result of a power cut, and the end of a file system at a power cut.
+
+A machine that lost its power would have forgotten the data in the page cache. `force_down` therefore ends the file system, so
+that it does not write these data after the cut.
+"""
 
 import fcntl
 import os
@@ -8,31 +12,35 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SHUTDOWN = 0x8004587D
-"""EXT4_IOC_SHUTDOWN and FS_IOC_SHUTDOWN, _IOR('X', 125, __u32); XFS_IOC_GOINGDOWN has the same number."""
+"""Number of EXT4_IOC_SHUTDOWN and FS_IOC_SHUTDOWN, _IOR('X', 125, __u32). XFS_IOC_GOINGDOWN has the same number."""
 _NO_LOG_FLUSH = 2
 
 
 @dataclass(frozen=True)
 class Cut:
-    """What a power cut did."""
+    """The effects of a power cut."""
 
     pages_dropped: int
-    """Versions of 4 KiB pages that were written after the last flush, and are gone."""
+    """Number of versions of 4 KiB pages that were written after the last flush and are lost."""
     pages_kept: int
-    """Versions that survived; older ones of the same page are in neither number."""
+    """Number of versions of 4 KiB pages that survived. Older versions of a page that survived are counted in neither number."""
     requests_failed: int
-    """Requests that waited in the device, which were answered with an error; they are not in its log."""
+    """Number of requests that waited in the device and were answered with an error. They are not in the device's log."""
     cut_ns: int
-    """When it was, CLOCK_MONOTONIC: what a program was promised before is kept. What it is told afterwards, while the kernel
-    finds out, is worth nothing: a machine without power says nothing."""
+    """The time of the cut, on CLOCK_MONOTONIC. Data that a program was promised before this time are kept. A promise after this
+    time counts for nothing, because the kernel has not noticed the cut yet, and a machine without power promises nothing."""
     number: int
-    """The setting from then on, in the device's log: the same device, at rest. Its file system recovers at its speed."""
+    """The number in the device's log of the setting that holds after the cut. It is the same device at rest, and the file system
+    recovers at its speed."""
     users: tuple[int, ...]
-    """Processes that had files on the device open, which give only errors now."""
+    """The pids of the processes that had files on the device open. These files give only errors now."""
 
 
 def force_down(mount_point: Path) -> None:
-    """Ends a file system at once, without another write; one that knows no such order gets errors from its device instead."""
+    """Ends the file system at `mount_point` at once, without another write.
+
+    A file system that does not support this order stays, and gets errors from its device instead.
+    """
     with suppress(OSError):
         descriptor = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

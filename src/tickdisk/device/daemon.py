@@ -1,4 +1,7 @@
-"""The emulator's own process, started by file name so that it loads nothing else. Rust threads serve; this one takes orders."""
+"""The process of the emulator, which is started by the name of this file so that it imports no other part of the package.
+
+Threads in Rust serve the requests of the device. The main thread in Python takes orders from the control socket.
+"""
 
 import argparse
 import json
@@ -13,21 +16,21 @@ from tickdisk import _native
 
 _POWER_MANAGEMENT = Path("/dev/cpu_dma_latency")
 _LOOK_S = 1.0
-"""How often it looks whether its mount was taken away."""
+"""Seconds between two looks at whether the mount was taken away. They also limit the wait for a request on the socket."""
 
 
 def main() -> None:
-    """Mounts the disk, listens, and ends when told to or when the mount is gone."""
+    """Mounts the device, answers requests on the control socket, and ends at the order to quit or when the mount is gone."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--mount-point", required=True)
     parser.add_argument("--source", required=True)
     parser.add_argument("--size-bytes", type=int, required=True)
-    parser.add_argument("--folder", help="Serve a tree of files, which are here, instead of a disk.")
+    parser.add_argument("--folder", help="Serve the tree of files in this folder, and no disk.")
     parser.add_argument("--log")
     parser.add_argument("--socket", required=True)
     parser.add_argument("--volatile", action="store_true")
     arguments = parser.parse_args()
-    # Signals go to whole process groups; who started us unmounts, and needs us for that.
+    # A signal goes to a whole process group. The process that started this one unmounts the device, and needs this one for that.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     awake = _keep_cores_awake()
@@ -49,10 +52,11 @@ def main() -> None:
 
 
 def _keep_cores_awake() -> int | None:
-    """Returns a descriptor that, while open, keeps idle cores from sleeping (Linux PM QoS); None where there is no such thing.
+    """Keeps idle cores from sleeping (Linux PM QoS) while the descriptor that it returns is open.
 
-    Waking a sleeping core costs a request 30 to 150 us, the more the longer it slept: the emulator's own latency would depend on
-    the latency that it emulates, and on how busy the server is.
+    It returns None if the machine has no such interface or refuses. To wake a sleeping core costs a request 30 to 150 us, and the
+    more the longer the core slept. The emulator's own latency would then depend on the latency that it emulates and on how busy
+    the server is.
     """
     try:
         descriptor = os.open(_POWER_MANAGEMENT, os.O_WRONLY | os.O_CLOEXEC)
@@ -63,12 +67,15 @@ def _keep_cores_awake() -> int | None:
 
 
 def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
-    """Answers the next request, if one comes; returns False for the order to quit, answered when the log is complete."""
+    """Answers the next request if one comes within `_LOOK_S`.
+
+    It returns False after the order to quit, which it answers when the log is complete, and True otherwise.
+    """
     try:
         connection, _ = listener.accept()
     except TimeoutError:
         return True
-    except OSError:  # every descriptor is taken, by files of a tree: those who use the disk must not lose it for that
+    except OSError:  # The files of a tree may have taken every descriptor. The device's users must not lose it because of that.
         time.sleep(_LOOK_S)
         return True
     with connection:
@@ -77,12 +84,12 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
             with connection.makefile("rb") as lines:
                 line = lines.readline()
             if not line.endswith(b"\n"):
-                return True  # the one who asked died before it was said
+                return True  # The client died before its request was complete.
             request = json.loads(line)
             what = request.pop("do")
             connection.sendall(json.dumps(_answer(disk, what, request, awake=awake)).encode() + b"\n")
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return True  # the one who asked is gone, or none of ours
+            return True  # The client is gone, or it does not speak this protocol.
     return bool(what != "quit")
 
 
@@ -120,7 +127,10 @@ def _answer(  # noqa: PLR0911 - one answer a request
 
 
 def _cpu_ns() -> dict[str, int]:
-    """CPU time of every thread but this one, by name (first field of schedstat: time spent on a core)."""
+    """Returns the CPU time in ns of every thread except this one, by the thread's name.
+
+    The time is the first field of schedstat, which is the time that the thread spent on a core.
+    """
     used: dict[str, int] = {}
     for task in Path("/proc/self/task").iterdir():
         if int(task.name) != os.getpid():

@@ -1,4 +1,4 @@
-"""The emulator's process: one that dies with us, or one that stays."""
+"""The start of the emulator's process, either as a child that dies with this process or as a process that survives it."""
 
 import subprocess
 import sys
@@ -18,9 +18,10 @@ _NAME = "emulator"
 def start_emulator(
     record: Record, log_path: Path | None, logs: Path, cores: Sequence[int] | None, *, detached: bool
 ) -> Child | None:
-    """Starts the process that serves `record`'s disk and waits until it does; returns it, or None if `detached`.
+    """Starts the emulator that serves the record's device, and waits until it answers.
 
-    A detached one survives this process and may run on every core. TickdiskError with its last words when it does not come up.
+    It returns the child process, or None if `detached`. A detached emulator survives this process and may run on every core. If
+    the emulator does not come up within 20 s, TickdiskError contains the last line of its output.
     """
     arguments: dict[str, object] = {
         "mount-point": record.fuse_mount,

@@ -1,4 +1,4 @@
-"""Where the bytes of files lie on their block device (FIEMAP), so that the device's requests can be told apart by file."""
+"""The places of files on their block device (FIEMAP), by which each request of the device can be assigned to a file."""
 
 import fcntl
 import os
@@ -22,24 +22,54 @@ Extent = tuple[str, int, int, int]
 
 
 def extents_of(path: Path) -> Iterator[Extent]:
-    """Yields (absolute path, offset, physical, length) in bytes for each extent of a file that has its place on the device.
+    """Yields the extents of a file, which are the runs of its bytes that lie together on the block device.
 
-    What is not yet written has none. OSError when the file is gone or its file system cannot tell.
+    Data that are not yet written have no place on the device, and are left out.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Yields
+    ------
+    tuple of (str, int, int, int)
+        The path as given, the offset in the file, the offset on the block device, and the length, the last three in bytes.
+
+    Raises
+    ------
+    OSError
+        If the file is gone, or its file system does not tell extents.
     """
     for offset, physical, length, _ in _extents(path, 0):
         yield str(path), offset, physical, length
 
 
 def written_bytes(path: Path) -> int:
-    """Returns how many bytes of a file are read from its disk: no hole, nor room that is kept for it and was never written.
+    """Returns how many bytes of a file are read from its disk.
 
-    OSError when the file is gone or its file system cannot tell.
+    Holes do not count, and neither does space that is reserved for the file and was never written. The file is synced first.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    int
+        The number of bytes.
+
+    Raises
+    ------
+    OSError
+        If the file is gone, or its file system does not tell extents.
     """
     return sum(length for _, _, length, flags in _extents(path, _SYNC) if not flags & _UNWRITTEN)
 
 
 def _extents(path: Path, how: int) -> Iterator[tuple[int, int, int, int]]:
-    """Offset, physical, length and flags."""
+    """Yields offset, physical offset, length and flags of each extent. The bits `how` are the flags of the FIEMAP request."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         at = 0
@@ -62,12 +92,22 @@ def _extents(path: Path, how: int) -> Iterator[tuple[int, int, int, int]]:
 
 
 class ExtentRecorder:
-    """Looks every `period_s` where the files below a folder lie, because journals come and go; `table()` gives all that it saw.
+    """A recorder of the extents of all files below a folder, within a `with` block.
 
-    FIEMAP without its sync flag reads what the kernel has in memory: it asks nothing of the device.
+    A thread looks at the files every `period_s`, because journals come and go, and a last look follows at the end of the block.
+    FIEMAP without its sync flag reads what the kernel has in memory, so that a look makes no request to the device.
     """
 
     def __init__(self, folder: Path, period_s: float = 1.0) -> None:
+        """Prepares a recorder, which starts with the `with` block.
+
+        Parameters
+        ----------
+        folder
+            The folder, such as a mount point.
+        period_s
+            Seconds between two looks.
+        """
         self._folder, self._period_s = folder, period_s
         self._seen: dict[Extent, None] = {}
         self._stop = threading.Event()
@@ -85,7 +125,14 @@ class ExtentRecorder:
             self._look()
 
     def table(self) -> pd.DataFrame:
-        """Returns file, offset, physical, length of every extent that was seen."""
+        """Returns the extents that were seen.
+
+        Returns
+        -------
+        DataFrame
+            A row for each extent, with the columns `file` (path), `offset` (in the file), `physical` (offset on the block device)
+            and `length`, the last three in bytes.
+        """
         return pd.DataFrame(list(self._seen), columns=["file", "offset", "physical", "length"])
 
     def _watch(self) -> None:
@@ -95,5 +142,5 @@ class ExtentRecorder:
     def _look(self) -> None:
         for folder, _, names in os.walk(self._folder):
             for name in names:
-                with suppress(FileNotFoundError):  # it was there a moment ago
+                with suppress(FileNotFoundError):  # The file may have been removed since the folder was listed.
                     self._seen.update(dict.fromkeys(extents_of(Path(folder) / name)))

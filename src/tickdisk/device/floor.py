@@ -1,4 +1,4 @@
-"""What is added to a model's latency: measured, and subtracted."""
+"""The measurement of the floor, which is the time that this machine adds to a device's latency."""
 
 import mmap
 import os
@@ -13,22 +13,36 @@ from tickdisk.device.mounted import MountedDevice
 _BLOCK = 4096
 _SECONDS = 1.0
 _MOST, _LEAST, _WARM_UP = 400, 40, 20
-_LOOKS, _NEAR_NS = 4, 1_000
+_ROUNDS, _TOLERANCE_NS = 4, 1_000
 
 
 def measure_floor(device: MountedDevice, model: DeviceModel) -> int:
-    """Returns the floor of `model` on a device in ns: the median by which 4 KiB O_DIRECT reads, one at a time, exceed it.
+    """Measures the floor of a model on a mounted device.
 
-    The wake-up of an idle core is part of it, so it depends on the latency; it is measured again with the result subtracted until
-    little is missing. A device whose latency varies is held at its median meanwhile, which stays in force.
+    The floor is the median time by which 4 KiB O_DIRECT reads, one at a time, exceed the model's latency. It includes the wake-up
+    of an idle core, and therefore depends on the latency. The measurement is repeated with the floor found so far subtracted,
+    until the rest is at most 1 us or the floor reaches the model's latency, for at most four rounds. Meanwhile a model whose
+    latency varies is held at its median.
+
+    Parameters
+    ----------
+    device
+        The mounted device. The model held at its median (`DeviceModel.steady`) stays in force on it.
+    model
+        The model whose floor is measured.
+
+    Returns
+    -------
+    int
+        The floor in ns.
     """
     model = model.steady()
     floor_ns, nominal_ns = 0, model.service_ns(_BLOCK)
-    for _ in range(_LOOKS):
+    for _ in range(_ROUNDS):
         device.set(model, floor_ns=floor_ns)
         excess_ns = _excess_ns(device, model)
         floor_ns = max(0, floor_ns + excess_ns)
-        if abs(excess_ns) <= _NEAR_NS or floor_ns >= nominal_ns:
+        if abs(excess_ns) <= _TOLERANCE_NS or floor_ns >= nominal_ns:
             break
     return floor_ns
 

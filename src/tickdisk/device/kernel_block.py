@@ -1,4 +1,7 @@
-"""Block devices that the kernel makes on request, zram and null_blk: made, told from others, and taken away again."""
+"""Block devices that the kernel makes on request (zram and null_blk).
+
+The module makes such a device, recognises it among the devices of others, and removes it.
+"""
 
 import errno
 import time
@@ -13,30 +16,30 @@ _ZRAM = Path("/sys/class/zram-control")
 _NULL_BLK = Path("/sys/kernel/config/nullb")
 _BYTES_PER_MIB = 1 << 20
 _MEGABYTE = 1 << 20
-"""What null_blk counts `mbps` in."""
+"""Unit in bytes of null_blk's setting `mbps`."""
 _AFTER_A_TIMER = 2
-"""null_blk's irqmode that honours completion_nsec."""
+"""Value of null_blk's setting `irqmode` with which `completion_nsec` is honoured."""
 _DEPTH = 1024
 
 
 class Kind(Protocol):
-    """How one kind of block device is made and removed."""
+    """The operations on one kind of block device."""
 
     def make(self, record: Record, model: DeviceModel) -> None:
-        """Makes a device of the record's size that is `model`, and records it."""
+        """Makes a block device of the record's size that behaves as `model`, and writes its name into the record."""
 
     def is_there(self, record: Record) -> bool:
         """Returns whether the record's device exists."""
 
     def remove(self, record: Record) -> None:
-        """Takes the device away; OSError while somebody uses it."""
+        """Removes the record's device. While the device is in use, OSError is raised."""
 
     def is_as(self, record: Record, model: DeviceModel) -> bool:
-        """Returns whether the device is `model` as it stands."""
+        """Returns whether the record's device already behaves as `model`."""
 
 
 class _Zram:
-    def make(self, record: Record, model: DeviceModel) -> None:  # noqa: ARG002 - it is as fast as memory, whatever the model
+    def make(self, record: Record, model: DeviceModel) -> None:  # noqa: ARG002 - zram is as fast as memory, whatever the model
         number = int((_ZRAM / "hot_add").read_text(encoding="ascii"))
         record.block = KernelBlock.named(f"zram{number}")
         record.save()
@@ -69,7 +72,7 @@ class _NullBlk:
         }
         for name, value in settings.items():
             (folder / name).write_text(str(value), encoding="ascii")
-        # Until Linux 6.0 it is called by its number, then by its folder.
+        # Until Linux 6.0 the device has the name of its number, and since then that of its folder.
         numbered = f"nullb{(folder / 'index').read_text(encoding='ascii').strip()}"
         named = folder.name if (Path("/sys/block") / folder.name).exists() else numbered
         record.block = KernelBlock.named(named)
@@ -90,7 +93,7 @@ class _NullBlk:
 
     @staticmethod
     def _folder(record: Record) -> Path:
-        """The name is the mark: the folder is ours."""
+        """Returns the folder that configures the record's device. Its name marks the device as one of Tickdisk."""
         return _NULL_BLK / f"tickdisk_{record.name}"
 
     @staticmethod
@@ -106,12 +109,12 @@ KINDS: dict[str, Kind] = {"zram": _Zram(), "null_blk": _NullBlk()}
 
 
 def make(record: Record, model: DeviceModel) -> None:
-    """Makes the record's block device; TickdiskError when the kernel refuses."""
+    """Makes the record's block device. If the kernel refuses, TickdiskError is raised."""
     try:
         KINDS[record.backend].make(record, model)
     except OSError as error:
         raise TickdiskError(
-            f"the kernel makes no {record.backend} device: {error}; `tickdisk doctor` says what it has"
+            f"the kernel refuses to make a {record.backend} device: {error}; `tickdisk doctor` says what this machine has"
         ) from error
 
 
@@ -121,12 +124,12 @@ def is_there(record: Record) -> bool:
 
 
 def is_as(record: Record, model: DeviceModel) -> bool:
-    """Returns whether the record's block device is `model` as it stands."""
+    """Returns whether the record's block device already behaves as `model`."""
     return KINDS[record.backend].is_as(record, model)
 
 
 def remove(record: Record, limit_s: float) -> bool:
-    """Takes the record's block device away; returns whether it is gone, within `limit_s` of being in use."""
+    """Removes the record's block device, and returns whether it is gone. While it is in use, it is tried again for `limit_s`."""
     deadline = time.monotonic() + limit_s
     while KINDS[record.backend].is_there(record):
         try:

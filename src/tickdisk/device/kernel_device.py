@@ -1,4 +1,4 @@
-"""Backends zram and null_blk: the kernel's own block devices, with a file system on them."""
+"""The backends zram and null_blk, which put a file system on a block device of the kernel."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,34 +14,35 @@ from tickdisk.errors import TickdiskError
 _STEP_S = 5.0
 _SECTOR = 512
 _COUNTS = {"read": 0, "write": 4, "discard": 11, "flush": 15}
-"""Where /sys/block/NAME/stat counts requests; two further on are the sectors (Documentation/block/stat.rst)."""
+"""Place of each operation's number of requests in /sys/block/NAME/stat. The number of sectors is two places further on, except
+for flushes, which have none (Documentation/block/stat.rst)."""
 
 
 class KernelDevice(MountedDevice):
-    """A device without an emulator: no floor, no log, no stalls, and one model from `up` to `down`."""
+    """A device without an emulator. It has no floor, no log and no stalls, and keeps one model from `up` to `down`."""
 
     @property
     def block_device(self) -> Path:
-        """The kernel's device, below the file system."""
+        """The block device of the kernel on which the file system lies."""
         if self._record.block is None:
             raise TickdiskError(f"device {self.name} has no block device; it is down")
         return self._record.block.path
 
     @property
     def daemon_pid(self) -> int:
-        """There is none: TickdiskError."""
+        """Raises TickdiskError, because the device has no emulator."""
         raise TickdiskError(f"device {self.name} is the kernel's own and has no emulator; take backend fuse or tree")
 
     def start(
         self,
         model: DeviceModel,
         log_path: Path | None,
-        logs: Path | None,  # noqa: ARG002 - the kernel says nothing
-        cores: Sequence[int] | None,  # noqa: ARG002 - it runs where it is asked
+        logs: Path | None,  # noqa: ARG002 - no emulator writes output
+        cores: Sequence[int] | None,  # noqa: ARG002 - the device runs on the core of its caller
         *,
-        detached: bool,  # noqa: ARG002 - it is nobody's child
+        detached: bool,  # noqa: ARG002 - no process has to outlive its parent
     ) -> None:
-        """Makes the block device, and the file system on it."""
+        """Makes the block device, and makes and mounts the file system on it."""
         if log_path is not None:
             raise TickdiskError(f"backend {self.backend.name} keeps no log of requests; take backend fuse or tree")
         for folder in (self._record.folder, self._record.mount_point):
@@ -50,12 +51,12 @@ class KernelDevice(MountedDevice):
         self._make_file_system()
 
     def leave(self) -> None:
-        """Nobody owns it from now on: it stays until `down`, or the machine's end."""
+        """Takes the device from its owner, so that it stays until `down` or until the machine is shut down."""
         self._record.is_nobodys = True
         self._record.save()
 
     def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
-        """Returns the setting in force; TickdiskError for another model than it was made with."""
+        """Returns the setting in force. If `model` is not the one that the device was made with, TickdiskError is raised."""
         self.backend.check_model(model)
         if not kernel_block.is_as(self._record, model):
             raise TickdiskError(f"a {self.backend.name} device does not change while it is mounted; take it down and up again")
@@ -63,11 +64,11 @@ class KernelDevice(MountedDevice):
         return Setting(1, 0, model.name, floor_ns)
 
     def stall(self, duration_ns: int) -> int:
-        """It does not stall: TickdiskError."""
+        """Raises TickdiskError, because the device cannot be stalled."""
         raise TickdiskError(f"a {self.backend.name} device cannot be stalled for {duration_ns} ns; take backend fuse or tree")
 
     def status(self) -> dict[str, Any]:
-        """Returns requests and bytes by operation, as the kernel counts them."""
+        """Returns the model in force, and the kernel's counts of requests and bytes by operation."""
         counts = [int(word) for word in (Path("/sys/block") / self.block_device.name / "stat").read_text().split()]
         flushes = {"flush": 0}
         return {
@@ -84,16 +85,19 @@ class KernelDevice(MountedDevice):
         return kernel_block.is_there(self._record)
 
     def remount(self) -> None:
-        """Unmounts the file system and mounts it again: its page cache is cold. TickdiskError when somebody uses it."""
-        if not unmount(self.mount_point, self._patience_s(), lazily=False):
-            raise TickdiskError(f"{self.mount_point} is in use; end its users before the remount")
+        """Unmounts the file system and mounts it again, so that its page cache is cold.
+
+        If the file system is in use, TickdiskError is raised.
+        """
+        if not unmount(self.mount_point, self._unmount_limit_s(), lazily=False):
+            raise TickdiskError(f"{self.mount_point} is in use; end the processes that use it before the remount")
         mount(str(self.block_device), self.mount_point, str(self._record.file_system))
 
     def _go_down(self) -> None:
         record = self._record
         for user in record.users:
             end(user)
-        if record.file_system is not None and not unmount(record.mount_point, self._patience_s(), lazily=False):
+        if record.file_system is not None and not unmount(record.mount_point, self._unmount_limit_s(), lazily=False):
             raise TickdiskError(f"{record.mount_point} is in use")
         if not kernel_block.remove(record, _STEP_S):
             raise TickdiskError(f"{self.block_device} is in use")

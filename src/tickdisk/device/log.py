@@ -1,4 +1,4 @@
-"""The device's own log: one row a request."""
+"""The device's own log, which has one record for each request."""
 
 from pathlib import Path
 
@@ -22,24 +22,44 @@ RECORD = np.dtype(
         ("unused", "<u4"),
     ]
 )
-"""As src/native/src/log.rs writes it."""
+"""Layout of a record, as src/native/src/log.rs writes it."""
 _COLUMNS = ("seq", "op", "offset", "length", "arrival_ns", "inflight", "nominal_ns", "replied_ns", "setting")
 
 
 def read_log(path: Path) -> pa.Table:
-    """Returns the log in the order of arrival: seq, op, offset, length, arrival_ns, inflight, nominal_ns, replied_ns, setting.
+    """Reads the log of a mounted device.
 
-    Offset and length are bytes; `arrival_ns` is when the kernel issued the request, where it says so (`device.arrivals`), else
-    when the emulator took it; `inflight` counts the requests in the device when it was taken, this one included; `nominal_ns` is
-    the model's completion, without the floor; `replied_ns` is when the kernel had the reply. Times are CLOCK_MONOTONIC. Setting
-    0, without delay, is the set-up. TickdiskError when the file is missing or no log.
+    Parameters
+    ----------
+    path
+        The file that was given as `log_path` when the device was brought up.
+
+    Returns
+    -------
+    Table
+        A row for each request in the order of arrival, with these columns. Times are in ns of CLOCK_MONOTONIC.
+
+        - `seq`: number of the request, from 0 on.
+        - `op`: operation, one of `OPS`.
+        - `offset`, `length`: place of the request in bytes, on the disk, or in its file if the device is a tree.
+        - `arrival_ns`: time at which the kernel issued the request, if the kernel tells (`device.arrivals`). Otherwise it is the
+          time at which the emulator took it.
+        - `inflight`: number of requests in the device when this one was taken, including this one.
+        - `nominal_ns`: completion according to the model, without the floor.
+        - `replied_ns`: time at which the kernel had the reply.
+        - `setting`: number of the setting in force. Setting 0 has no delay and belongs to the set-up of the device.
+
+    Raises
+    ------
+    TickdiskError
+        If the file is missing, or is no log.
     """
     try:
         size = path.stat().st_size
     except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; give `log_path` when the device is mounted") from error
+        raise TickdiskError(f"{path} does not exist; a device writes a log if it is brought up with `log_path`") from error
     if size % RECORD.itemsize:
-        raise TickdiskError(f"{path}: {size} bytes are no whole number of records; it is no log, or the emulator died: run again")
+        raise TickdiskError(f"{path}: {size} bytes are no whole number of records; give a log, or run again if the emulator died")
     records = np.sort(np.fromfile(path, dtype=RECORD), order="seq")
     if records["op"].max(initial=0) >= len(OPS):
         raise TickdiskError(f"{path} is not a device log; give the file named as `log_path`")

@@ -1,4 +1,7 @@
-"""A device's log, checked as it is written, however long it gets: it goes through a pipe and is not kept."""
+"""A check of a device's log while it is written.
+
+The log goes through a pipe and is not kept, so that it may have any length.
+"""
 
 import fcntl
 import os
@@ -15,7 +18,10 @@ _PIPE_BYTES = 1 << 20
 
 
 class LogCheck:
-    """Give `path` as the `log_path` of a device without a floor; within the `with` block its log is read and counted."""
+    """A check of the log of one device, which is read and counted within a `with` block.
+
+    The `path` is a pipe that the block makes, and is given to the device as its `log_path`. The device must have no floor.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,7 +31,8 @@ class LogCheck:
     def __enter__(self) -> Self:
         os.mkfifo(self.path)
         self._reader = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        # While somebody has it open for writing there is no end of file: before the emulator comes, and after it has gone.
+        # A pipe that is open for writing has no end of file. This descriptor keeps it open before the emulator has opened it and
+        # after the emulator has closed it.
         self._writer = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
         os.set_blocking(self._reader, True)
         fcntl.fcntl(self._reader, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
@@ -39,7 +46,10 @@ class LogCheck:
         os.close(self._reader)
 
     def finish(self) -> list[str]:
-        """Returns what is wrong with the log of a device that is down; nothing: every request has one record, none was early."""
+        """Returns the faults of the log of a device that is down.
+
+        The list is empty if every request has exactly one record and no request was answered too early.
+        """
         os.close(self._writer)
         self._writer = -1
         self._thread.join()

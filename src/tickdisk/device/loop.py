@@ -1,4 +1,8 @@
-"""Loop devices by ioctl(2): attached, marked as ours, and detached by the kernel when their last user goes."""
+"""Loop devices, handled by ioctl(2).
+
+A loop device is attached to a file and bears a mark that tells it from the loop devices of others. The kernel detaches it when
+its last user has closed it.
+"""
 
 import errno
 import fcntl
@@ -21,14 +25,32 @@ _ATTEMPTS = 20
 
 
 class Loop:
-    """A loop device on a file, with direct I/O, which the kernel detaches when nobody has it open: after `close` and unmount."""
+    """A loop device on a file, with direct I/O.
+
+    The kernel detaches it when no process has it open and no file system on it is mounted, so after `close` and an unmount.
+    """
 
     def __init__(self, file: Path, mark: str) -> None:
-        """Attaches a free loop device to `file`; `mark` tells it from everybody else's."""
+        """Attaches a free loop device to a file.
+
+        Parameters
+        ----------
+        file
+            The file that becomes a block device.
+        mark
+            Text that the loop device stores, of which 63 bytes are kept, and that tells it from the loop devices of others.
+
+        Raises
+        ------
+        TickdiskError
+            If the file cannot be opened, no loop device can be attached, or the kernel refuses direct I/O.
+        """
         try:
             backing = os.open(file, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
-            raise TickdiskError(f"cannot open {file} for a loop device: {error.strerror}; `tickdisk device recover`") from error
+            raise TickdiskError(
+                f"cannot open {file} for a loop device: {error.strerror}; remove old devices with `tickdisk device recover`"
+            ) from error
         try:
             self.number, self._descriptor = _attach(backing, mark)
         finally:
@@ -39,18 +61,18 @@ class Loop:
 
     @property
     def path(self) -> Path:
-        """The block device."""
+        """The path of the block device."""
         return device_path(self.number)
 
     def close(self) -> None:
-        """Lets go of the device; without another user the kernel detaches it."""
+        """Closes the device. If nothing else uses it, the kernel detaches it."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def device_path(number: int) -> Path:
-    """Returns the path of a loop device."""
+    """Returns the path of the loop device with a given number."""
     return Path(f"/dev/loop{number}")
 
 
@@ -69,10 +91,10 @@ def is_ours(number: int, mark: str) -> bool:
 
 
 def detach(number: int, mark: str, limit_s: float) -> bool:
-    """Detaches a loop device that bears `mark` and waits until it is gone; returns whether it is, within `limit_s`."""
+    """Detaches a loop device that bears `mark`, waits for at most `limit_s` until it is gone, and returns whether it is gone."""
     deadline = time.monotonic() + limit_s
     while is_ours(number, mark):
-        with suppress(OSError):  # it went meanwhile, or is busy: look again
+        with suppress(OSError):  # The device may have gone meanwhile, or be busy. The loop looks again in both cases.
             descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
             try:
                 fcntl.ioctl(descriptor, _LOOP_CLR_FD)
@@ -90,7 +112,7 @@ def _attach(backing: int, mark: str) -> tuple[int, int]:
     try:
         control = os.open(_CONTROL, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
-        raise TickdiskError(f"no loop devices here ({_CONTROL}: {error.strerror}); run as root where they are") from error
+        raise TickdiskError(f"cannot open {_CONTROL}: {error.strerror}; run as root on a machine with loop devices") from error
     try:
         for _ in range(_ATTEMPTS):
             number = fcntl.ioctl(control, _LOOP_CTL_GET_FREE)
@@ -101,14 +123,14 @@ def _attach(backing: int, mark: str) -> tuple[int, int]:
                 os.close(descriptor)
                 if error.errno != errno.EBUSY:
                     raise
-                time.sleep(0.02)  # somebody else was faster
+                time.sleep(0.02)  # Another process took the free device first.
             else:
                 return number, descriptor
     except OSError as error:
         raise TickdiskError(f"cannot attach a loop device: {error.strerror}; free one (`losetup -a`) or run as root") from error
     finally:
         os.close(control)
-    raise TickdiskError(f"every free loop device was taken by somebody else, {_ATTEMPTS} times; try again")
+    raise TickdiskError(f"other processes took every free loop device first, {_ATTEMPTS} times; try again")
 
 
 def _info(descriptor: int) -> tuple[Any, ...]:

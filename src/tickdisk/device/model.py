@@ -1,4 +1,7 @@
-"""What a device is: latency per operation, bandwidth, parallelism, and what else it is made of."""
+"""The model of a device, and the YAML files that describe devices.
+
+A model has a latency for each operation, a bandwidth, a number of channels, and optional parts from `tickdisk.device.parts`.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,16 +28,16 @@ from tickdisk.errors import TickdiskError
 from tickdisk.yaml_file import read_yaml
 
 FILE = ".yaml"
-"""How the name of a device ends that is a file with one device."""
+"""Ending by which the name of a device is recognised as the path of a file with one device."""
 _PARTS: Mapping[str, type[Part]] = {"credits": Bucket, "seek": Seek, "stalls": Stalls, "cache": Cache, "fit": FitLine, **KINDS}
 _ABOUT = {"description", "source", "tier", "fit"}
 
 
 class DeviceModel(Part):
-    """A storage device as the emulator knows it; None and empty: it has no such part or limit.
+    """A storage device as the emulator knows it. If a part or limit is None or empty, the device does not have it.
 
-    A request passes the token buckets and waits for a free channel; then its latency runs beside its transfer over the pipe that
-    all channels share, and it completes when both are over. All are served in the order of their arrival.
+    A request passes the token buckets and waits for a free channel. Then its latency and its transfer begin at the same time, and
+    the request completes when both are over. All channels share the bandwidth. Requests are served in the order of their arrival.
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
@@ -42,7 +45,7 @@ class DeviceModel(Part):
     name: str
     description: str = ""
     source: str = ""
-    """Where the values are from."""
+    """The source of the values."""
     tier: bool = False
     """Whether it is one of the paper's tiers, which are calibrated on every machine."""
     read_latency_ns: OpLatency
@@ -52,48 +55,75 @@ class DeviceModel(Part):
     bandwidth_bytes_per_s: Count | None = None
     channels: Annotated[int, Field(gt=0, le=1 << 20)] | None = None
     load: Points = ()
-    """Factor of the latency over requests in flight, from [1, 1] on; linear in between, and on with the last slope."""
+    """Pairs of a number of requests in flight and the factor that multiplies the latency, from [1, 1] on. The factor is linear
+    between the pairs, and keeps its last slope beyond them."""
     credits: Annotated[tuple[Bucket, ...], Strict(False)] = ()
     seek: Seek | None = None
     stalls: Stalls | None = None
     cache: Cache | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
-    """Of all that is drawn: the same arrivals have the same completions."""
+    """Seed of everything that is drawn. With the same seed, the same arrivals have the same completions."""
     burn_ns: Nanoseconds = 0
-    """CPU time that the emulator burns for each request, after its reply (the sham control)."""
+    """CPU time that the emulator wastes on each request, after its reply. The sham arm uses it."""
     fit: Annotated[tuple[FitLine, ...], Strict(False)] = ()
-    """Of a profiled device: how well all that fits what was measured."""
+    """Closeness of a profiled device's model to the measurements. It is empty for other devices."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         depths, factors = [depth for depth, _ in self.load], [factor for _, factor in self.load]
         if self.load and ([depths[0], factors[0]] != [1, 1] or depths != sorted(set(depths)) or factors != sorted(factors)):
-            raise ValueError("load begins with [1, 1], its requests in flight rise, and its factors do not fall")
+            raise ValueError("load has to begin with [1, 1], its requests in flight have to rise, and its factors must not fall")
         if self.seek is not None and (self.channels != 1 or self.bandwidth_bytes_per_s is None):
-            raise ValueError("a device with seek has channels: 1, and a bandwidth: one arm, and bytes that pass under it")
+            raise ValueError("a device with seek needs channels: 1 and a bandwidth, because bytes pass under its one arm")
         return self
 
     @property
     def latency_ns(self) -> tuple[int, int, int, int]:
-        """Latency of a read, a write, a flush and a discard on the idle device, the median; with a short seek, if it has to."""
+        """Median latencies in ns of a read, a write, a flush and a discard on the idle device.
+
+        On a device with an arm, reads and uncached writes include the shortest seek and half a revolution.
+        """
         seek_ns = 0 if self.seek is None else self.seek.least_ns + self.seek.revolution_ns // 2
         write_ns = seek_ns + median_ns(self.write_latency_ns) if self.cache is None else median_ns(self.cache.latency_ns)
         read_ns = seek_ns + median_ns(self.read_latency_ns)
         return read_ns, write_ns, median_ns(self.flush_latency_ns), median_ns(self.discard_latency_ns)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the name and every parameter, as JSON has them; not what is said about it, which changes nothing."""
+        """Returns everything that decides the completions, in types of JSON.
+
+        Returns
+        -------
+        dict
+            The name and every parameter. Description, source, tier and fit are left out, because they decide nothing.
+        """
         return self.model_dump(mode="json", exclude=_ABOUT)
 
     def parameters(self) -> dict[str, Any]:
-        """Returns what the native model takes; the names are those of its `Parameters`."""
+        """Returns the parameters of the native model, by the names of the fields of its `Parameters` in Rust.
+
+        Returns
+        -------
+        dict
+            The parameters. The latencies are a list in the order of `OPS`.
+        """
         values = self.model_dump(mode="json", exclude=_ABOUT | {"name", "burn_ns"})
         return {"latency_ns": [values.pop(f"{op}_latency_ns") for op in ("read", "write", "flush", "discard")], **values}
 
     def with_latency(self, latency_ns: int) -> Self:
-        """Returns this device with another, constant latency of reads, writes and flushes, named after it.
+        """Returns this device with a constant latency of reads, writes and flushes, and with the latency in its name.
 
-        That is all it takes to reach a place, whatever the load; limits, stalls and the size of a cache stay.
+        The new device has no load factors and no arm, so that its latency depends neither on requests in flight nor on places.
+        Bandwidth, channels, token buckets, stalls and the size of a cache stay.
+
+        Parameters
+        ----------
+        latency_ns
+            The latency in ns. A write into a cache has this latency, too.
+
+        Returns
+        -------
+        DeviceModel
+            The new device.
         """
         cache = None if self.cache is None else self.cache.model_copy(update={"latency_ns": latency_ns})
         return self.model_copy(
@@ -109,26 +139,71 @@ class DeviceModel(Part):
         )
 
     def with_burn(self, burn_ns: int) -> Self:
-        """Returns this device, under the same name, burning `burn_ns` of CPU time for each request."""
+        """Returns this device, under the same name, with an emulator that costs more CPU time.
+
+        Parameters
+        ----------
+        burn_ns
+            CPU time in ns that the emulator wastes on each request, after its reply.
+
+        Returns
+        -------
+        DeviceModel
+            The new device.
+        """
         return self.model_copy(update={"burn_ns": burn_ns})
 
     def with_seed(self, seed: int) -> Self:
-        """Returns this device, under the same name, with the draws of another seed."""
+        """Returns this device, under the same name, with another seed.
+
+        Parameters
+        ----------
+        seed
+            The seed of everything that is drawn.
+
+        Returns
+        -------
+        DeviceModel
+            The new device.
+        """
         return self.model_copy(update={"seed": seed})
 
     def steady(self) -> Self:
-        """Returns a device that always answers as this one does at the median while it is idle."""
+        """Returns a device whose constant latencies are the medians of this device while it is idle.
+
+        Returns
+        -------
+        DeviceModel
+            The new device, with the bandwidth and channels of this one, and without load factors and optional parts.
+        """
         ops = dict(zip(("read", "write", "flush", "discard"), self.latency_ns, strict=True))
         update: dict[str, Any] = {f"{op}_latency_ns": latency_ns for op, latency_ns in ops.items()}
         return self.model_copy(update=update | {"load": (), "credits": (), "seek": None, "stalls": None, "cache": None})
 
     def unlimited(self) -> Self:
-        """Returns this device without any delay: what set-up and tear-down use."""
+        """Returns a device without any delay, for the time in which an experiment sets a device up or takes it down.
+
+        Returns
+        -------
+        DeviceModel
+            The new device, with the description and source of this one.
+        """
         about = {"name": f"{self.name}_unlimited", "description": self.description, "source": self.source}
         return self.model_validate({**about, "read_latency_ns": 0, "write_latency_ns": 0, "flush_latency_ns": 0})
 
     def service_ns(self, length: int) -> int:
-        """Returns the time that an idle device takes for a read of `length` bytes, the median."""
+        """Returns the median time that the idle device takes for a read.
+
+        Parameters
+        ----------
+        length
+            Length of the read in bytes.
+
+        Returns
+        -------
+        int
+            The latency or the time of the transfer, whichever is longer, in ns.
+        """
         transfer = 0 if self.bandwidth_bytes_per_s is None else round(length * 1e9 / self.bandwidth_bytes_per_s)
         return max(self.latency_ns[0], transfer)
 
@@ -137,10 +212,26 @@ NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, f
 
 
 def load_devices(path: Path) -> dict[str, DeviceModel]:
-    """Returns the devices in a YAML file, by name; TickdiskError names the file, the device and the key that is wrong."""
+    """Reads the devices from a YAML file.
+
+    Parameters
+    ----------
+    path
+        File with the name of each device and, below it, its keys.
+
+    Returns
+    -------
+    dict
+        The devices by name.
+
+    Raises
+    ------
+    TickdiskError
+        If the file cannot be read or a description is wrong. The message names the file, the device and the key.
+    """
     described = read_yaml(path, "give the file that describes the devices")
     if not isinstance(described, dict) or not described:
-        raise TickdiskError(f"{path}: no devices; write `name:` and its keys below")
+        raise TickdiskError(f"{path} describes no devices; write `name:` and the keys of the device below it")
     for name in described:
         if not isinstance(name, str):
             raise TickdiskError(f"{path}: the name of a device is a word, not {name}; write it in quotes")
@@ -149,10 +240,10 @@ def load_devices(path: Path) -> dict[str, DeviceModel]:
 
 def _device(path: Path, name: str, values: object) -> DeviceModel:
     if not isinstance(values, dict):
-        raise TickdiskError(f"{path}, device {name}: no keys; it needs read_latency_ns, write_latency_ns and flush_latency_ns")
+        raise TickdiskError(f"{path}, device {name} has no keys; give read_latency_ns, write_latency_ns, flush_latency_ns")
     odd = [key for key in values if not isinstance(key, str) or key == "name"]
     if odd:
-        raise TickdiskError(f"{path}, device {name}, key {odd[0]}: unknown key; the name stands above, the keys are words")
+        raise TickdiskError(f"{path}, device {name}, key {odd[0]}: unknown key; the name stands above, and keys are words")
     try:
         return DeviceModel(name=name, **values)
     except ValidationError as error:
@@ -160,7 +251,7 @@ def _device(path: Path, name: str, values: object) -> DeviceModel:
 
 
 def _problem(error: ValidationError) -> str:
-    """The first thing that is wrong: the key, what is wrong with it, and the keys that there are at its place."""
+    """Returns a text about the first fault of a description: the key, its fault, and the keys that may stand at that place."""
     first = error.errors()[0]
     place = first["loc"]
     key = ".".join(str(part) for part in place if part not in {CONSTANT, *KINDS})
@@ -178,25 +269,93 @@ def _problem(error: ValidationError) -> str:
 
 
 def find_device(devices: Mapping[str, DeviceModel], name: str) -> DeviceModel:
-    """Returns the device called `name`; TickdiskError lists the known ones."""
+    """Returns the device with a given name.
+
+    Parameters
+    ----------
+    devices
+        The known devices by name.
+    name
+        Name of the device.
+
+    Returns
+    -------
+    DeviceModel
+        The device.
+
+    Raises
+    ------
+    TickdiskError
+        If the name is unknown. The message lists the known ones.
+    """
     if name not in devices:
         raise TickdiskError(f"unknown device {name}; known are {', '.join(devices)}, and files with one device, NAME{FILE}")
     return devices[name]
 
 
 def is_file(name: str) -> bool:
-    """Returns whether a device's name is that of a file with one device."""
+    """Returns whether the name of a device is the path of a file with one device.
+
+    Parameters
+    ----------
+    name
+        Name of the device.
+
+    Returns
+    -------
+    bool
+        Whether the name ends as that of a YAML file.
+
+    Examples
+    --------
+    >>> is_file("profiles/mydisk.yaml"), is_file("hdd")
+    (True, False)
+    """
     return name.endswith(FILE)
 
 
 def named(name: str, devices: Path) -> DeviceModel:
-    """Returns the device of that name: in the file `devices`, or the one in the file that it names."""
+    """Returns a device by its name, which may be the path of a file with one device.
+
+    Parameters
+    ----------
+    name
+        Name of a device in the file `devices`, or path of a YAML file with one device.
+    devices
+        File that describes the known devices. It is not read if `name` is a path.
+
+    Returns
+    -------
+    DeviceModel
+        The device.
+
+    Raises
+    ------
+    TickdiskError
+        If the name is unknown, or a file cannot be read or is wrong.
+    """
     return load_device(Path(name)) if is_file(name) else find_device(load_devices(devices), name)
 
 
 def load_device(path: Path) -> DeviceModel:
-    """Returns the only device in a YAML file; TickdiskError when there are more."""
+    """Reads the only device from a YAML file.
+
+    Parameters
+    ----------
+    path
+        File with one device.
+
+    Returns
+    -------
+    DeviceModel
+        The device.
+
+    Raises
+    ------
+    TickdiskError
+        If the file cannot be read, is wrong, or has more than one device.
+    """
     devices = load_devices(path)
     if len(devices) != 1:
-        raise TickdiskError(f"{path} has {len(devices)} devices, {', '.join(devices)}; a file named as a device has one")
+        raise TickdiskError(f"{path} has {len(devices)} devices, {', '.join(devices)}; name a file that has only one")
     return next(iter(devices.values()))

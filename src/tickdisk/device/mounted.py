@@ -1,4 +1,7 @@
-"""A device that is up: its mount point, its block device, its model, and the way down."""
+"""A mounted device of the backend fuse, and the operations on it.
+
+The classes of the other backends, in `tree` and `kernel_device`, change what is different there.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +24,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.process import Child, run
 
 MKFS = {
-    # Nothing is left to do in the background, where it would be taken for the server's I/O.
+    # The lazy initialisation is switched off, because writes in the background would be taken for the server's requests.
     "ext4": ("mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0"),
     "xfs": ("mkfs.xfs", "-q", "-f"),
     "btrfs": ("mkfs.btrfs", "-q", "-f"),
@@ -31,19 +34,24 @@ _CUT_STEP_S, _STEP_S, _WRITE_BACK_S = 1.0, 5.0, 60.0
 
 @dataclass(frozen=True)
 class Setting:
-    """A model in force for requests that arrive from `effective_ns` (CLOCK_MONOTONIC) on; `number` is in the device's log."""
+    """A model that is in force for requests from one time on."""
 
     number: int
+    """Number of the setting in the device's log."""
     effective_ns: int
+    """Time from which arriving requests are under this setting, on CLOCK_MONOTONIC."""
     model: str
+    """Name of the model."""
     floor_ns: int
+    """Time that is subtracted from the model's latency."""
 
 
 class MountedDevice:
-    """A device with a file system on it. `down` takes it away; `up` does that by itself.
+    """A device that is up, usually with a file system on it.
 
-    This one is of backend fuse: an emulated disk, a loop device, a file system. What the other backends do otherwise is in
-    `tree` and `kernel_device`; `backend` says which it is, and what it can do.
+    This class is for the backend fuse, in which a file system lies on a loop device on an emulated disk. Its subclasses are for
+    the other backends. `backend` says what a device can do. `down` removes the device, and the `with` block of
+    `tickdisk.device.up` calls it at its end.
     """
 
     def __init__(self, record: Record) -> None:
@@ -54,60 +62,66 @@ class MountedDevice:
 
     @property
     def backend(self) -> Backend:
-        """Which kind of device it is."""
+        """The backend of the device, with its abilities."""
         return BACKENDS[self._record.backend]
 
     @property
     def file_system(self) -> str | None:
-        """The file system on it; `tree` of a tree, which is one itself, None of a bare block device."""
+        """The kind of the file system, such as `ext4`. It is `tree` for a tree, and None for a bare block device."""
         return self._record.file_system
 
     @property
     def tells_extents(self) -> bool:
-        """Whether `extents_of` says where on the block device a file lies; btrfs tells addresses of its own."""
+        """Whether `extents_of` returns places on the block device. It does not on btrfs, which has addresses of its own."""
         return self.backend.abilities.block_device and self.file_system in ("ext4", "xfs")
 
     @property
     def mount_point(self) -> Path:
-        """Where the file system is."""
+        """The folder at which the file system is mounted."""
         if self._record.file_system is None:
             raise TickdiskError(f"device {self.name} has no file system; use its block device {self.block_device}")
         return self._record.mount_point
 
     @property
     def block_device(self) -> Path:
-        """The loop device, below the file system."""
+        """The path of the loop device on which the file system lies."""
         if self._record.loop is None:
             raise TickdiskError(f"device {self.name} has no block device; it is down")
         return device_path(self._record.loop)
 
     @property
     def daemon_pid(self) -> int:
-        """The emulator's process."""
+        """The pid of the emulator's process."""
         if self._record.daemon is None:
             raise TickdiskError(f"device {self.name} has no emulator; it is down")
         return self._record.daemon.pid
 
     @property
     def arrivals_lack(self) -> str:
-        """Why the kernel does not say when requests arrive, if it does not: they do when the emulator takes them."""
+        """The reason why the kernel does not say when requests arrive, or an empty text if it does.
+
+        If the kernel does not say so, a request arrives when the emulator takes it.
+        """
         return self._record.arrivals_lack
 
     @contextmanager
     def probe(self) -> Iterator[tuple[Path, int]]:
-        """Yields what reads without a page cache can be made of, and its size in bytes: the block device, or a file."""
+        """Yields the path of a block device or file that can be read past the page cache, and its size in bytes."""
         yield self.block_device, self.size_bytes
 
     def start(
         self,
-        model: DeviceModel,  # noqa: ARG002 - a backend that cannot change it later makes it so from the start
+        model: DeviceModel,  # noqa: ARG002 - it is for backends whose devices cannot change later
         log_path: Path | None,
         logs: Path | None,
         cores: Sequence[int] | None,
         *,
         detached: bool,
     ) -> None:
-        """Starts the emulator, attaches the loop device, makes and mounts the file system; `down` takes away how far it came."""
+        """Starts the emulator, attaches the loop device, and makes and mounts the file system.
+
+        If a step fails, `down` removes what the steps before it have made.
+        """
         self._start_emulator(log_path, logs, cores, detached=detached)
         self._attach()
         self._make_file_system()
@@ -125,7 +139,10 @@ class MountedDevice:
             mount(str(self.block_device), self._record.mount_point, file_system)
 
     def leave(self) -> None:
-        """From now on the emulator owns the device, and the file system alone keeps the loop device attached."""
+        """Makes the emulator the owner of the device, so that the device stays when this process ends.
+
+        From then on only the mounted file system keeps the loop device attached.
+        """
         if self._record.daemon is not None and self._loop is not None:
             self._record.owner = self._record.daemon
             self._record.save()
@@ -133,10 +150,24 @@ class MountedDevice:
             self._loop = None
 
     def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
-        """Puts `model` in force for requests that arrive from now on.
+        """Puts a model in force for requests that arrive from now on.
 
-        Replies are sent earlier by `floor_ns`, which is what this machine adds to the model's latency; 0: no reply is early.
-        TickdiskError when the backend cannot be that device.
+        Parameters
+        ----------
+        model
+            The model.
+        floor_ns
+            Time in ns that the machine adds to the model's latency. Replies are sent earlier by it, and with 0 none is early.
+
+        Returns
+        -------
+        Setting
+            The new setting.
+
+        Raises
+        ------
+        TickdiskError
+            If the backend cannot be that device, or the emulator does not answer.
         """
         self.backend.check_model(model)
         reply = ask(self._record.socket, "set", parameters=model.parameters(), floor_ns=floor_ns, burn_ns=model.burn_ns)
@@ -144,29 +175,51 @@ class MountedDevice:
         return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns)
 
     def _note(self, model: DeviceModel) -> None:
-        """Writes down which model is in force, for `status` of another process."""
+        """Writes the model in force into the record, from which another process reads it for `status`."""
         if self._record.model != model.name or self._record.description != model.description:
             self._record.model, self._record.description = model.name, model.description
             self._record.save()
 
     def stall(self, duration_ns: int) -> int:
-        """Lets the next request begin a stall: for `duration_ns` neither it nor a later one starts. Returns when it was armed.
+        """Lets the next request begin a stall, in which neither that request nor a later one starts.
 
-        What the device has taken before goes on, queued or not. What the stall was, begin and end, is then in
-        `status()["stalls"]`; a `set` meanwhile ends it.
+        Requests that the device took before the stall go on, even if they are still queued. A `set` during the stall ends it.
+        Afterwards `status()["stalls"]` has the begin and the end of the stall.
+
+        Parameters
+        ----------
+        duration_ns
+            Length of the stall in ns.
+
+        Returns
+        -------
+        int
+            The time from which the next request begins the stall, in ns of CLOCK_MONOTONIC.
         """
         return int(ask(self._record.socket, "stall", duration_ns=duration_ns)["armed_ns"])
 
     def status(self) -> dict[str, Any]:
-        """Returns what the device has done since it is up.
+        """Returns the state of the device and the counts of everything that it has done since it came up.
 
-        device and description (of the model in force), requests and bytes by operation, inflight, max_inflight, stamped (requests
-        of which the kernel said when they reached the block device), arrivals_lack (why it does not, if so: they arrive when the
-        emulator takes them), log_written, log_overflow (requests without a record), setting, floor_ns, burn_owed_ns, stalls
-        (begin and end in ns of each that was ordered), requests_failed (by power cuts; they have no record), unflushed_pages
-        (versions of 4 KiB pages that a cut could take; None when the device is not volatile), cpu_ns of the emulator's threads in
-        total, and cpu_ns_by_thread, cores_awake (whether it could keep idle cores from sleeping), real_time (whether its threads
-        run before ordinary ones).
+        Returns
+        -------
+        dict
+            Values of the following names.
+
+            - `device`, `description`: name and description of the model in force.
+            - `setting`, `floor_ns`: number and floor of the setting in force.
+            - `requests`, `bytes`: counts by operation.
+            - `inflight`, `max_inflight`: requests in flight now, and at most so far.
+            - `stamped`: requests for which the kernel said when they reached the block device.
+            - `arrivals_lack`: the reason why the kernel does not say this, or an empty text if it does.
+            - `log_written`, `log_overflow`: requests with a record in the log, and answered requests without one.
+            - `burn_owed_ns`: CPU time that the emulator still has to waste for the sham.
+            - `stalls`: begin and end in ns of each stall that was ordered.
+            - `requests_failed`: requests that power cuts failed. They have no record.
+            - `unflushed_pages`: versions of 4 KiB pages that a power cut could take, or None if the device is not volatile.
+            - `cpu_ns`, `cpu_ns_by_thread`: CPU time of the emulator's threads, in total and by thread.
+            - `cores_awake`: whether the emulator keeps idle cores from sleeping.
+            - `real_time`: whether its threads run before ordinary ones.
         """
         return {**self._in_force(), **ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
 
@@ -174,20 +227,36 @@ class MountedDevice:
         return {"device": self._record.model, "description": self._record.description}
 
     def cut(self, keep_share: float = 0.0, seed: int = 0) -> Cut:
-        """Cuts the power, switches it on again and mounts the file system at the same place; returns what was lost.
+        """Cuts the power, switches it on again, and mounts the file system at the same place.
 
-        Each unflushed version of a 4 KiB page survives with probability `keep_share`, drawn with `seed`. Files that were open
-        give only errors from now on, and so does the old block device: `block_device` is a new one. TickdiskError when the device
-        is not `volatile`, and when the file system does not recover. The model's cache has no part in this: all that was not
-        flushed can be lost, the worst that a device may do.
+        Afterwards `block_device` is another one. The old block device and all files that were open give only errors. The cache
+        of the model plays no part in a power cut. All data that were not flushed can be lost, which is the worst that a device
+        may do.
+
+        Parameters
+        ----------
+        keep_share
+            Probability, from 0 to 1, with which an unflushed version of a 4 KiB page survives.
+        seed
+            Seed of the draws that decide which versions survive.
+
+        Returns
+        -------
+        Cut
+            The losses, the time of the cut, and the new setting.
+
+        Raises
+        ------
+        TickdiskError
+            If the device is not volatile, `keep_share` is not from 0 to 1, or the file system does not recover.
         """
         record = self._record
         if not record.volatile:
-            raise TickdiskError(f"device {self.name} is not volatile, it loses nothing; bring it up with `--volatile`")
+            raise TickdiskError(f"device {self.name} is not volatile, so it loses nothing; bring it up with `--volatile`")
         users = users_of(record)
         reply = ask(
             record.socket, "cut", limit_s=_WRITE_BACK_S, keep_share=keep_share, seed=seed
-        )  # it answers at once from now on
+        )  # From now on the device answers at once, until the order `power_on`.
         if record.loop is not None:
             record.old_loops.append(record.loop)
         record.cut_off += [user for user in map(Identity.of, users) if user is not None]
@@ -195,47 +264,64 @@ class MountedDevice:
         try:
             self._attach_anew(0 if users else _CUT_STEP_S)
         finally:
-            # Also where that failed: who mounts it by hand has the device that it is, not one without delays.
+            # The power comes on even after a failure, so that a user who then mounts the device by hand finds its delays.
             number = ask(record.socket, "power_on")["number"]
         if record.file_system is not None:
-            # The old xfs may still be there, with the same UUID, for those who have its files open.
+            # The old xfs, with the same UUID, may still be mounted for processes that have its files open.
             options = "nouuid" if record.file_system == "xfs" else ""
             mount(str(self.block_device), record.mount_point, record.file_system, options)
         return Cut(**reply, number=number, users=tuple(users))
 
     def _attach_anew(self, patience_s: float) -> None:
-        """Lets go of the file system and the loop device of before a power cut, and has a new one."""
+        """Gives up the file system and the loop device that were used before a power cut, and attaches a new loop device."""
         record = self._record
         if record.file_system is not None:
             force_down(record.mount_point)
             if not unmount(record.mount_point, patience_s, lazily=True):
-                raise TickdiskError(f"the old file system stays at {record.mount_point}; `tickdisk device down` takes all away")
+                raise TickdiskError(f"the old file system stays at {record.mount_point}; remove it with `tickdisk device down`")
         if self._loop is not None:
             self._loop.close()
         record.old_loops = [number for number in record.old_loops if not detach(number, record.mark, patience_s)]
         self._attach()
 
     def add_user(self, pid: int) -> None:
-        """Says that a process uses the device and is to be ended before the device goes."""
+        """Records a process that uses the device, so that it is killed before the device is removed.
+
+        Parameters
+        ----------
+        pid
+            Pid of the process. If there is no such process, nothing is recorded.
+        """
         user = Identity.of(pid)
         if user is not None:
             self._record.users.append(user)
             self._record.save()
 
     def remount(self) -> None:
-        """Unmounts the file system and mounts it again: its page cache is cold. TickdiskError when somebody uses it."""
-        if not unmount(self.mount_point, self._patience_s(), lazily=False):
+        """Unmounts the file system and mounts it again, so that its page cache is cold.
+
+        Raises
+        ------
+        TickdiskError
+            If a process uses the file system.
+        """
+        if not unmount(self.mount_point, self._unmount_limit_s(), lazily=False):
             users = ", ".join(str(pid) for pid in users_of(self._record)) or "unknown"
             raise TickdiskError(f"{self.mount_point} is in use by process {users}; end it before the remount")
-        if self._loop is None:  # the last user of the loop device was the file system; the kernel has detached it
+        if self._loop is None:  # The file system was the last user of the loop device, so the kernel has detached it.
             self._attach()
         mount(str(self.block_device), self.mount_point, str(self._record.file_system))
 
     def down(self) -> bool:
-        """Takes the device away, whatever state it is in; its log is complete then, unless the emulator was killed.
+        """Removes the device, whatever its state is. Afterwards its log is complete, unless the emulator was killed.
 
-        Returns whether all of it is gone. A process that still uses it gets errors from now on, and is named on standard error
-        with what stays until it lets go.
+        If a process still uses the device, it gets only errors from now on. A line on standard error then names the process and
+        the parts of the device that stay until the process has closed them.
+
+        Returns
+        -------
+        bool
+            Whether the whole device is gone.
         """
         if not self._record.path.exists():
             return True
@@ -243,7 +329,7 @@ class MountedDevice:
             self._go_down()
         except (TickdiskError, OSError):
             with suppress(TickdiskError):
-                ask(self._record.socket, "quit", limit_s=1)  # completes the log, if it still can
+                ask(self._record.socket, "quit", limit_s=1)  # If the emulator still answers, this completes the log.
             if self._loop is not None:
                 self._loop.close()
             if self._child is not None:
@@ -253,8 +339,8 @@ class MountedDevice:
 
     def _go_down(self) -> None:
         record = self._record
-        self._come_to_rest()
-        if record.file_system is not None and not unmount(record.mount_point, self._patience_s(), lazily=False):
+        self._end_users_and_delays()
+        if record.file_system is not None and not unmount(record.mount_point, self._unmount_limit_s(), lazily=False):
             raise TickdiskError(f"{record.mount_point} is in use")
         if self._loop is not None:
             self._loop.close()
@@ -262,14 +348,14 @@ class MountedDevice:
             raise TickdiskError(f"{self.block_device} is in use")
         for number in record.old_loops:
             if not detach(number, record.mark, _CUT_STEP_S):
-                raise TickdiskError(f"{device_path(number)}, of before a power cut, is in use")
+                raise TickdiskError(f"{device_path(number)} from before a power cut is in use")
         if not unmount(record.fuse_mount, _STEP_S, lazily=False):
             raise TickdiskError(f"{record.fuse_mount} is in use")
         self._end_emulator()
         record.remove()
 
-    def _come_to_rest(self) -> None:
-        """Ends the users, and the delays."""
+    def _end_users_and_delays(self) -> None:
+        """Kills the recorded users, and puts a model without delay in force."""
         for user in self._record.users:
             end(user)
         ask(self._record.socket, "set", parameters=NO_DELAY.parameters(), floor_ns=0, burn_ns=0)
@@ -281,8 +367,11 @@ class MountedDevice:
         elif self._record.daemon is not None:
             end(self._record.daemon)
 
-    def _patience_s(self) -> float:
-        """Without a user only what is yet to be written keeps an unmount waiting."""
+    def _unmount_limit_s(self) -> float:
+        """Returns for how long an unmount is worth waiting for.
+
+        If no process uses the device, only data that are still to be written keep it busy, and the time is longer.
+        """
         return _STEP_S if users_of(self._record) else _WRITE_BACK_S
 
     def alive(self) -> bool:

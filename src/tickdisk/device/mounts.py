@@ -1,4 +1,8 @@
-"""Mount, unmount and list mounts by system call: no helper program can be missing, and no path of a dead mount is looked at."""
+"""Functions that mount, unmount and list file systems by system call.
+
+For root no other program has to be installed. For other users only `fusermount3` can unmount. No path of a mount whose server is
+dead is looked up, because that could hang.
+"""
 
 import ctypes
 import errno
@@ -19,7 +23,7 @@ _MS_RELATIME = 1 << 21
 _MNT_DETACH = 2
 _LAZILY_S = 1.0
 MOUNT_FLAGS = _MS_RELATIME
-"""The kernel's default."""
+"""Flags of every mount, which are the kernel's default."""
 
 
 _IN_MEMORY = ("tmpfs", "ramfs")
@@ -27,16 +31,17 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Mount:
-    """A line of /proc/self/mountinfo."""
+    """A mount, as a line of /proc/self/mountinfo describes it."""
 
     minor: int
+    """Minor number of the mount's device. For FUSE it is the number of the connection."""
     mount_point: Path
     file_system: str
     source: str
 
 
 def mounts() -> list[Mount]:
-    """Returns the mounts of our mount namespace."""
+    """Returns the mounts in the mount namespace of this process."""
     found = []
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         fields, _, rest = line.partition(" - ")
@@ -46,19 +51,30 @@ def mounts() -> list[Mount]:
 
 
 def _plain(word: str) -> str:
-    """A word without the kernel's escapes: of spaces, of #."""
+    """Returns a word of mountinfo without the kernel's octal escapes, which stand for spaces and other special characters."""
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), word)
 
 
 def memory_file_system(path: Path) -> str | None:
-    """Returns the kind of the file system on which `path` is, if that keeps its files in memory alone."""
+    """Returns the kind of the file system on which a path is, if that file system keeps its files in memory only.
+
+    Parameters
+    ----------
+    path
+        A file or folder that exists.
+
+    Returns
+    -------
+    str or None
+        "tmpfs" or "ramfs", or None for any other file system.
+    """
     there = path.stat().st_dev
     kinds = (each.file_system for each in mounts() if (0, each.minor) == (os.major(there), os.minor(there)))
     return next((kind for kind in kinds if kind in _IN_MEMORY), None)
 
 
 def mount(source: str, mount_point: Path, file_system: str, options: str = "") -> None:
-    """Mounts a file system; TickdiskError when the kernel refuses."""
+    """Mounts a file system. If the kernel refuses, TickdiskError is raised."""
     if _libc.mount(source.encode(), os.fsencode(mount_point), file_system.encode(), MOUNT_FLAGS, options.encode()) != 0:
         reason = os.strerror(ctypes.get_errno())
         raise TickdiskError(
@@ -67,7 +83,7 @@ def mount(source: str, mount_point: Path, file_system: str, options: str = "") -
 
 
 def sync(path: Path) -> None:
-    """Writes back what is not yet written of the file system at `path`; TickdiskError when that fails."""
+    """Writes back all data of the file system at `path` that are not yet written. If that fails, TickdiskError is raised."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if _libc.syncfs(descriptor) != 0:
@@ -77,7 +93,7 @@ def sync(path: Path) -> None:
 
 
 def within(limit_s: float, call: Callable[[], None]) -> bool:
-    """Runs `call` in a thread and returns whether it ended within `limit_s`; a system call that hangs is left behind."""
+    """Runs `call` in a thread, and returns whether it ended within `limit_s`. The thread of a call that hangs is left behind."""
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
     thread.join(limit_s)
@@ -85,9 +101,10 @@ def within(limit_s: float, call: Callable[[], None]) -> bool:
 
 
 def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
-    """Returns whether nothing is mounted at `mount_point` any more, within `limit_s`; while it is busy it is tried again.
+    """Unmounts the file system at `mount_point`, and returns whether nothing is mounted there any more.
 
-    At the end, if `lazily`, it is taken out of the tree and goes when its last user does.
+    While the file system is busy, it is tried again for `limit_s`. If it is still busy then and `lazily` is set, the file system
+    is taken out of the tree of mounts, and goes when its last user has closed it.
     """
     path, deadline, code = os.fsencode(mount_point), time.monotonic() + limit_s, [errno.EBUSY]
 
@@ -108,7 +125,10 @@ def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
 
 
 def _unmount_by_helper(mount_point: Path, *, lazily: bool) -> int:
-    """Returns 0 or an error number. Only fusermount3, which is set-user-id, unmounts for people who are not root."""
+    """Unmounts by the set-user-id program fusermount3, and returns 0 or an error number.
+
+    Only this program can unmount for a user who is not root.
+    """
     program = shutil.which("fusermount3")
     if program is None:
         return errno.EPERM

@@ -1,4 +1,7 @@
-"""What a device can be made of beside constant latencies, one pipe and channels; `src/native/src/model` computes with it."""
+"""The optional parts of a device model, such as drawn latencies, token buckets, an arm, stalls and a write cache.
+
+Each part is a class with its parameters, as a YAML file has them. `src/native/src/model` computes completions from them.
+"""
 
 from collections.abc import Mapping
 from statistics import NormalDist
@@ -8,23 +11,24 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 
 LONGEST_NS = 3_600_000_000_000
-"""Of what is described; a lognormal latency may be drawn longer."""
+"""Longest time that a description may have, one hour. A lognormal latency may be drawn longer than that."""
 Nanoseconds = Annotated[int, Field(ge=0, le=LONGEST_NS)]
 Count = Annotated[int, Field(gt=0, lt=1 << 63)]
-Points = Annotated[tuple[Annotated[tuple[float, float], Strict(False)], ...], Strict(False)]  # YAML has lists
+Points = Annotated[tuple[Annotated[tuple[float, float], Strict(False)], ...], Strict(False)]  # YAML has no tuples.
 
 
 class Part(BaseModel):
-    """What a device has or has not."""
+    """A part of a device model, in which unknown keys and values of another type are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Lognormal(Part):
-    """A latency whose logarithm is normal; `p99_ns` may be given instead of `sigma`."""
+    """A latency whose logarithm has a normal distribution. A description may give `p99_ns` instead of `sigma`."""
 
     median_ns: Annotated[int, Field(gt=0, le=LONGEST_NS)]
     sigma: Annotated[float, Field(ge=0, le=3)]
+    """Standard deviation of the natural logarithm."""
 
     @model_validator(mode="before")
     @classmethod
@@ -39,44 +43,58 @@ class Lognormal(Part):
 
 
 class Quantiles(Part):
-    """A latency by its quantiles: [share, ns] from share 0 to share 1, linear in between."""
+    """A latency by its quantiles, as pairs [share, ns] from share 0 to share 1. The latency is linear between the pairs."""
 
     quantiles: Points
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:
-        if len(self.quantiles) < 2:  # noqa: PLR2004 - a line
+        if len(self.quantiles) < 2:  # noqa: PLR2004 - two points make a line
             raise ValueError("it needs the shares 0 and 1 at least")
         shares, latencies = np.array(self.quantiles).T
         if shares[0] != 0 or shares[-1] != 1 or (np.diff(shares) <= 0).any():
-            raise ValueError("shares rise from 0 to 1")
+            raise ValueError("the shares have to rise from 0 to 1")
         if latencies[0] < 0 or latencies[-1] > LONGEST_NS or (np.diff(latencies) < 0).any():
-            raise ValueError("latencies do not fall, are not negative and at most an hour")
+            raise ValueError("the latencies must not fall, must not be negative, and must not be longer than an hour")
         return self
 
 
 class QuantilesByInflight(Part):
-    """A latency by its quantiles for some numbers of requests in flight: rows of [share, ns at the first, ns at the next ...].
+    """A latency by its quantiles for several numbers of requests in flight.
 
-    A request counts, with those that arrived before it and are not completed. Linear in between, as at the first number below it,
-    and beyond the last on with the last slope where that rises. Waiting for a channel comes on top.
+    The number in flight includes the request itself and those that arrived before it and are not completed. The latency is linear
+    between the numbers. Below the first number it is as at the first, and beyond the last it keeps the last slope if that rises.
+    The time that a request waits for a channel is added.
     """
 
     inflight: Annotated[tuple[Annotated[int, Field(ge=1, le=1 << 20)], ...], Strict(False)]
+    """The numbers of requests in flight, which rise."""
     quantiles: Annotated[tuple[Annotated[tuple[float, ...], Strict(False)], ...], Strict(False)]
+    """Rows of a share and, for each number in `inflight`, the latency in ns that this share of the requests does not exceed."""
 
     @model_validator(mode="after")
     def _tables(self) -> Self:
         if not self.inflight or list(self.inflight) != sorted(set(self.inflight)):
-            raise ValueError("inflight has numbers that rise")
+            raise ValueError("inflight needs numbers that rise")
         if any(len(row) != len(self.inflight) + 1 for row in self.quantiles):
-            raise ValueError("a row has a share and a latency for each number in inflight")
+            raise ValueError("every row needs a share and a latency for each number in inflight")
         for column in range(len(self.inflight)):
             self.table(column)
         return self
 
     def table(self, column: int) -> Quantiles:
-        """Returns the quantiles for the number in place `column` of `inflight`."""
+        """Returns the quantiles for one number of requests in flight.
+
+        Parameters
+        ----------
+        column
+            Place of that number in `inflight`, from 0 on.
+
+        Returns
+        -------
+        Quantiles
+            The quantiles.
+        """
         return Quantiles(quantiles=tuple((row[0], row[column + 1]) for row in self.quantiles))
 
 
@@ -102,7 +120,7 @@ Latency = Annotated[
     | Annotated[Quantiles, Tag("quantile table")],
     Discriminator(_kind),
 ]
-"""How long something takes, in ns: always the same, or drawn."""
+"""A latency in ns, which is either constant or drawn."""
 
 OpLatency = Annotated[
     Annotated[Nanoseconds, Tag(CONSTANT)]
@@ -111,11 +129,11 @@ OpLatency = Annotated[
     | Annotated[QuantilesByInflight, Tag("quantile tables by requests in flight")],
     Discriminator(_kind),
 ]
-"""How long an operation takes, in ns: as a latency, or by the requests in flight."""
+"""The latency of an operation in ns, which may also depend on the number of requests in flight."""
 
 
 def median_ns(latency: OpLatency) -> int:
-    """Returns the latency that half of the requests do not exceed, on an idle device."""
+    """Returns the median of a latency in ns on an idle device."""
     match latency:
         case QuantilesByInflight():
             return median_ns(latency.table(0))
@@ -129,31 +147,37 @@ def median_ns(latency: OpLatency) -> int:
 
 
 class Bucket(Part):
-    """A token bucket that reads and writes pass in their order; full at first."""
+    """A token bucket that reads and writes pass in the order of their arrival. It is full at first.
+
+    A request waits until the bucket holds what the request costs. If it costs more than `capacity`, a full bucket lets it pass.
+    """
 
     per_s: Count
+    """Number of tokens that come in a second."""
     capacity: Count
+    """Number of tokens that the bucket holds at most."""
     request_bytes: Count | None = None
-    """A request costs a token for each begun run of so many bytes; without it, one for each byte."""
+    """A request costs one token for every begun `request_bytes` of its length. If None, it costs one token for every byte."""
 
 
 class Seek(Part):
-    """One arm over a turning platter: a seek takes `least_ns` + (`most_ns` - `least_ns`) * sqrt(distance / `span_bytes`).
+    """An arm over a turning platter. A seek takes `least_ns` + (`most_ns` - `least_ns`) * sqrt(distance / `span_bytes`).
 
-    Then the head waits until the place comes by: a track is what the bandwidth transfers in a revolution. A read that goes on
-    where the last request ended has been read ahead.
+    After the seek the head waits until the place comes by. A track has as many bytes as the bandwidth transfers in a revolution.
+    A read that continues where the last request ended needs no seek and no wait, because it has been read ahead.
     """
 
     least_ns: Nanoseconds
     most_ns: Nanoseconds
     span_bytes: Count
-    """Of the whole disk: an emulated device that is smaller is a partition of it."""
+    """Size of the whole disk. A smaller emulated device is a partition of it."""
     revolution_ns: Nanoseconds
+    """Time of a revolution. If it is 0, the head never waits after a seek."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.most_ns < self.least_ns:
-            raise ValueError("most_ns is not below least_ns")
+            raise ValueError("most_ns must not be below least_ns")
         return self
 
 
@@ -161,12 +185,13 @@ class Stalls(Part):
     """Times in which the device starts nothing, such as the garbage collection of flash."""
 
     every_bytes: Annotated[int, Field(ge=4096, lt=1 << 63)] | None = None
-    """One begins with the write that completes so many bytes written."""
+    """A stall begins with the write that completes so many written bytes. If None, writes begin no stalls."""
     period_ns: Annotated[int, Field(gt=0, le=LONGEST_NS)] | None = None
-    """One in each period, from the first request on."""
+    """Length of a period, each of which has one stall. Periods begin with the first request. If None, there are no periods."""
     at_random: bool = False
-    """At a drawn place in its period; otherwise at its end."""
+    """Whether the stall of a period is at a drawn place in the period, and not at its end."""
     length_ns: Latency
+    """Length of a stall. A stall of a period is at most as long as the period."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:
@@ -176,41 +201,49 @@ class Stalls(Part):
 
 
 class Cache(Part):
-    """A volatile write cache: while there is room a write takes `latency_ns`; a flush waits until all is on the medium."""
+    """A volatile write cache. A write takes `latency_ns` while there is room, and a flush waits until all is on the medium."""
 
     bytes: Count
+    """Size of the cache."""
     latency_ns: Latency
     destage_bytes_per_s: Count
+    """Bandwidth at which the cache is written to the medium."""
 
 
 class FitLine(Part):
-    """How a model fits what it was fitted to: one kind of 4 KiB requests at one queue depth. Shares and errors are of 1."""
+    """Closeness of a model to the measurement of one kind of 4 KiB requests at one queue depth. Errors are relative."""
 
     op: Literal["read", "write", "write_flush"]
     queue_depth: Annotated[int, Field(ge=1)]
     used: Literal["fit", "held_out"]
-    """Whether the model was fitted to it, or only held against it."""
+    """Whether the model was fitted to this measurement, or only compared with it."""
     requests: Annotated[int, Field(ge=1)]
+    """Number of requests that were measured."""
     p50_ns: Nanoseconds
-    """As measured, the median of the rounds; as p99."""
+    """Measured median latency, which is the median over the rounds. `p99_ns` is made in the same way."""
     p99_ns: Nanoseconds | None
-    """None where fewer than ten requests lie beyond: not estimable."""
+    """Measured 99th percentile. It is None if fewer than ten requests lie beyond it, because it cannot be estimated then."""
     p50_error: float
-    """Simulated over measured, less 1."""
+    """Simulated median divided by the measured one, less 1."""
     p99_error: float | None
+    """Simulated 99th percentile divided by the measured one, less 1."""
     ks_distance: Annotated[float, Field(ge=0, le=1)]
     """Two-sample Kolmogorov-Smirnov distance between measured and simulated latencies."""
     p50_repeat: Annotated[float, Field(ge=0)]
-    """How far the round farthest off is from that: no model can be expected to be much closer."""
+    """Error of the round whose median is farthest from `p50_ns`. No model can be expected to be much closer than that."""
     p99_repeat: Annotated[float, Field(ge=0)] | None
+    """Error of the round whose 99th percentile is farthest from `p99_ns`."""
     steal_share: float
+    """Largest share of steal in any round that was kept."""
     pressure_cpu_share: float
+    """Largest share of pressure on the processor in any round that was kept."""
     pressure_io_share: float
+    """Largest share of pressure on storage in any round that was kept."""
     pressure_memory_share: float
-    """The most of any round that was kept."""
+    """Largest share of pressure on memory in any round that was kept."""
     client_cpu_share: float = 0.0
-    """For how much of a round fio itself was on its core, at most: near 1 it was waited for as much as the disk."""
+    """Largest share of a round in which fio was on its core. Near 1 the latencies are as much fio's as the disk's."""
     repeats: Annotated[int, Field(ge=0)]
-    """How many rounds were not kept, because the machine was too loaded in them."""
+    """Number of rounds that were not kept, because the machine was too loaded during them."""
     too_loaded: bool
-    """Whether it was too loaded in a round that was kept."""
+    """Whether the machine was too loaded during a round that was kept."""

@@ -1,4 +1,7 @@
-"""What a mounted device holds, written down at each step, so that the next start can take back what a dead one left."""
+"""The record of a mounted device, which is a file that names everything that the device holds.
+
+It is written at each step of bringing a device up. If the process dies, the next start can therefore remove what it left behind.
+"""
 
 import os
 import re
@@ -26,26 +29,27 @@ def _state() -> Path:
 
 
 STATE = _state().resolve()
-"""Records and mounts. Processes with different ones do not see each other's devices."""
-_PASSABLE = 0o711
-"""A server that runs under an account of its own reaches its files below the folder, and does not see what else is there."""
+"""Folder of the records and mounts. Processes with different folders do not see each other's devices."""
+_FOLDER_MODE = 0o711
+"""Mode of that folder. A server under an account of its own can reach its files below it, and cannot list what else is there."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}")
-"""A name is a file name of at most 54 letters, because a loop device stores 63 of them and `tickdisk:` comes first."""
+"""Form of a device's name. It has at most 54 characters, because a loop device stores 63 and `tickdisk:` takes the first 9."""
 _STARTED = 19
-"""Position of starttime after the command in /proc/PID/stat, proc(5)."""
+"""Place of the start time among the fields after the command in /proc/PID/stat, proc(5)."""
 
 
 class Identity(BaseModel):
-    """A process; the start time tells it from a later one with the same pid."""
+    """A process, identified by its pid and by its start time, which tells it from a later process with the same pid."""
 
     model_config = ConfigDict(frozen=True)
 
     pid: int
     started: int
+    """Start time in clock ticks since boot, as /proc/PID/stat has it."""
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        """Returns the identity of a running process, None when there is none or it is a zombie."""
+        """Returns the identity of a running process, or None if there is no process with this pid or it is a zombie."""
         try:
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()
         except (FileNotFoundError, ProcessLookupError):
@@ -53,7 +57,7 @@ class Identity(BaseModel):
         return None if fields[0] in "ZX" else cls(pid=pid, started=int(fields[_STARTED]))
 
     def alive(self) -> bool:
-        """Returns whether this very process still runs."""
+        """Returns whether this very process is still running."""
         return Identity.of(self.pid) == self
 
 
@@ -63,43 +67,46 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> int:
-    """Returns the inode of our pid namespace."""
+    """Returns the inode of this process's pid namespace, which identifies it."""
     return Path("/proc/self/ns/pid").stat().st_ino
 
 
 class KernelBlock(BaseModel):
-    """A block device that the kernel made for us."""
+    """A block device that the kernel made on request."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str
-    """What it is called in /dev and /sys/block."""
+    """Name of the block device in /dev and /sys/block."""
     inode: int
-    """Of its folder in /sys, which tells it from a later one of the same name."""
+    """Inode of its folder in /sys/block, which tells it from a later device of the same name."""
 
     @property
     def path(self) -> Path:
-        """The device."""
+        """The path of the block device."""
         return Path("/dev") / self.name
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Returns the block device that there is now under a name."""
+        """Returns the block device that has this name now."""
         return cls(name=name, inode=(Path("/sys/block") / name).stat().st_ino)
 
     def there(self) -> bool:
-        """Returns whether it is still this very device."""
+        """Returns whether this very device still exists."""
         folder = Path("/sys/block") / self.name
         return folder.exists() and folder.stat().st_ino == self.inode
 
 
 class Record(BaseModel):
-    """One mounted device. `owner` is the process whose end ends the device: the daemon itself once the device is detached."""
+    """The record of one mounted device."""
 
     name: str
     owner: Identity
+    """The process whose end also ends the device. It is the emulator itself if the device is detached."""
     boot_id: str
+    """Identity of the boot in which the device was made."""
     pid_namespace: int
+    """Inode of the pid namespace in which the pids of this record are valid."""
     backend: str = "fuse"
     size_bytes: int = 0
     model: str = ""
@@ -107,27 +114,30 @@ class Record(BaseModel):
     description: str = ""
     """The description of that model."""
     file_system: str | None = "ext4"
-    """None: a bare block device; of a tree, "tree"."""
+    """Kind of the file system. It is "tree" for a tree, and None for a bare block device."""
     volatile: bool = False
-    """Whether a power cut takes what was not flushed."""
+    """Whether a power cut drops what was not flushed."""
     mount_point: Path
     daemon: Identity | None = None
+    """The process of the emulator."""
     loop: int | None = None
+    """Number of the loop device."""
     arrivals_lack: str = ""
-    """Why the kernel does not say when requests arrive, if it does not."""
+    """The reason why the kernel does not say when requests arrive, or an empty text if it does."""
     block: KernelBlock | None = None
-    """Of backends zram and null_blk."""
+    """The block device of the backends zram and null_blk."""
     backing: Path | None = None
-    """Where the files of a tree are."""
+    """The folder that contains the files of a tree."""
     made_backing: bool = False
-    """Whether the backing folder was made for the device, and goes with it."""
+    """Whether the backing folder was made for the device, and is removed with it."""
     is_nobodys: bool = False
-    """A detached device of the kernel's, which no process keeps up: it stays until it is taken down."""
+    """Whether the device is a detached one of the kernel, which needs no process and stays until it is taken down."""
     users: list[Identity] = []
+    """Processes that are killed before the device is removed."""
     old_loops: list[int] = []
-    """Loop devices of before a power cut, on which somebody still has files open."""
+    """Numbers of loop devices from before a power cut, on which processes still have files open."""
     cut_off: list[Identity] = []
-    """The processes that had files open on the device before a power cut, or when it went down."""
+    """Processes that had files open on the device before a power cut, or when the device was taken down."""
 
     @classmethod
     def new(
@@ -140,7 +150,10 @@ class Record(BaseModel):
         *,
         volatile: bool = False,
     ) -> Self:
-        """Returns a record of a device that has nothing yet and that this process owns; TickdiskError for a name that is none."""
+        """Returns a record of a device that holds nothing yet and that this process owns.
+
+        If `name` does not have the form of a name, TickdiskError is raised.
+        """
         if not _NAME.fullmatch(name):
             raise TickdiskError(
                 f"device {name!r}: a name is a letter or digit, then at most 53 of them, dots, _ and -; give another --name"
@@ -157,48 +170,51 @@ class Record(BaseModel):
             size_bytes=size_bytes,
             file_system=file_system,
             volatile=volatile,
-            # As the kernel says it: whoever looks for it may be in another folder.
+            # The path is absolute and without links, as the kernel lists it, because a reader may be in another folder.
             mount_point=(mount_point or STATE / name / "fs").resolve(),
         )
 
     @property
     def path(self) -> Path:
-        """The record's file."""
+        """The path of the record's file."""
         return STATE / f"{self.name}.json"
 
     @property
     def folder(self) -> Path:
-        """Where the device's mounts, socket and logs are."""
+        """The folder with the device's mounts, socket and logs."""
         return STATE / self.name
 
     @property
     def fuse_mount(self) -> Path:
-        """Mount point of the FUSE file system: of the one that has the one file `disk`, or of the tree."""
+        """The mount point of the FUSE file system, which has the single file `disk` or is the tree."""
         return self.mount_point if self.backend == "tree" else self.folder / "fuse"
 
     @property
     def socket(self) -> Path:
-        """Control socket of the daemon."""
+        """The control socket of the emulator."""
         return self.folder / "control"
 
     @property
     def logs(self) -> Path:
-        """Output of the daemon, unless the caller has a folder for it."""
+        """The folder for the output of the emulator, unless the caller gives another."""
         return self.folder / "logs"
 
     @property
     def mark(self) -> str:
-        """What our FUSE mount is called, and what our loop device bears."""
+        """The source of the device's FUSE mount and the mark of its loop device, by which both are recognised."""
         return f"tickdisk:{self.name}"
 
     def create(self) -> None:
-        """Writes the record for the first time; TickdiskError where there is one, or somebody else owns the folder of records."""
+        """Writes the record for the first time.
+
+        If the device has a record already, or another user owns the folder of records, TickdiskError is raised.
+        """
         is_ours = not STATE.exists() or "TICKDISK_STATE" not in os.environ
         STATE.mkdir(parents=True, exist_ok=True)
         if STATE.stat().st_uid != os.geteuid():
             raise TickdiskError(f"{STATE} belongs to another user; set TICKDISK_STATE to a folder of your own")
-        if is_ours:  # and not a folder of the user's, whose rights are none of our business
-            STATE.chmod(_PASSABLE)
+        if is_ours:  # An existing folder that the user names in TICKDISK_STATE keeps its rights.
+            STATE.chmod(_FOLDER_MODE)
         of_this_name = re.compile(rf"\.{re.escape(self.name)}\.\d+\.new")
         for left in STATE.glob(".*.new"):
             if of_this_name.fullmatch(left.name):
@@ -206,7 +222,7 @@ class Record(BaseModel):
         first = STATE / f".{self.name}.{os.getpid()}.new"
         write_json(first, self.model_dump(mode="json"))
         try:
-            self.path.hardlink_to(first)  # whole, and of two that begin at once one
+            self.path.hardlink_to(first)  # A link appears with its whole content, and only one of two rivals can make it.
         except (FileExistsError, FileNotFoundError) as error:
             raise TickdiskError(f"device {self.name} is already up; choose another --name, or take it down") from error
         finally:
@@ -217,17 +233,17 @@ class Record(BaseModel):
         write_json(self.path, self.model_dump(mode="json"))
 
     def remove(self) -> None:
-        """Removes the record and our empty folders; what is mounted there after all is not touched."""
+        """Removes the record, the logs and the device's empty folders. A folder on which something is still mounted stays."""
         shutil.rmtree(self.logs, ignore_errors=True)
         self.socket.unlink(missing_ok=True)
         for folder in (self.folder / "fs", self.folder / "fuse", self.folder):
-            with suppress(OSError):  # not there, in use, or not empty
+            with suppress(OSError):  # The folder may be missing, in use, or not empty.
                 folder.rmdir()
         self.path.unlink(missing_ok=True)
 
 
 def load_record(path: Path) -> Record:
-    """Returns the record in a file; TickdiskError when it is none."""
+    """Returns the record in a file. If the file does not contain a record, TickdiskError is raised."""
     try:
         return Record.model_validate(read_json(path))
     except ValidationError as error:
@@ -235,7 +251,7 @@ def load_record(path: Path) -> Record:
 
 
 def records() -> Iterator[Record]:
-    """Yields every record; one that another process removes meanwhile is passed over."""
+    """Yields every record, except those that another process removes meanwhile."""
     for path in sorted(STATE.glob("*.json")):
         try:
             yield load_record(path)
@@ -245,7 +261,10 @@ def records() -> Iterator[Record]:
 
 
 def find_record(name: str | None) -> Record:
-    """Returns the record called `name`, or the only one; TickdiskError lists what there is."""
+    """Returns the record called `name`, or the only record if `name` is None.
+
+    If there is no such record, TickdiskError lists the mounted devices.
+    """
     found = {record.name: record for record in records()}
     if name is None and len(found) == 1:
         return next(iter(found.values()))

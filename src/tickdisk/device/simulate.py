@@ -1,4 +1,4 @@
-"""The device in simulated time: the completions that the emulator would make, without a mount and without waiting."""
+"""The simulation of a device. It computes the completions that the emulator would make, without a mount and without waiting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,40 @@ def simulate(
     *,
     stalls: Sequence[tuple[int, int]] = (),
 ) -> npt.NDArray[np.int64]:
-    """Returns the completion of each request, in ns on the clock of `arrivals_ns`, which do not fall.
+    """Computes when a device completes requests whose arrivals are known.
 
-    `ops` are indices into `OPS`; offsets and lengths are bytes; each may be one for all requests. `stalls` are those that were
-    ordered, begin and end as the mounted device's status tells them. TickdiskError names the request that is wrong.
+    Columns are broadcast against each other, so that a single number holds for all requests.
+
+    Parameters
+    ----------
+    model
+        The device.
+    arrivals_ns
+        Arrival of each request in ns on any clock. Arrivals must not be negative or fall.
+    ops
+        Operation of each request, as an index into `OPS`.
+    offsets
+        Place of each request on the device in bytes.
+    lengths
+        Length of each request in bytes.
+    stalls
+        Begin and end in ns of the stalls that were ordered, in order of time, as the status of a mounted device has them.
+
+    Returns
+    -------
+    ndarray of int64
+        Completion of each request in ns, on the clock of the arrivals.
+
+    Raises
+    ------
+    TickdiskError
+        If a request is wrong. The message names it.
+
+    Examples
+    --------
+    >>> slow = DeviceModel(name="slow", read_latency_ns=1000, write_latency_ns=1000, flush_latency_ns=1000, channels=1)
+    >>> simulate(slow, [0, 100, 5000], 0, 0, 4096).tolist()
+    [1000, 2000, 6000]
     """
     requests = [np.ascontiguousarray(column, np.int64) for column in np.broadcast_arrays(arrivals_ns, ops, offsets, lengths)]
     completions_ns = np.empty_like(requests[0])
@@ -39,10 +69,39 @@ def simulate(
 def simulate_closed(
     model: DeviceModel, depth: int, ops: npt.ArrayLike, offsets: npt.ArrayLike, lengths: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Returns arrival and completion of each request in ns, in the order of arrival, when `depth` are always in the device.
+    """Computes arrivals and completions of requests in a closed loop, in which `depth` requests are always in flight.
 
-    The first ones arrive at 0, each later one when the earliest of those under way completes, as fio's queue depth has it. `ops`
-    are indices into `OPS`; offsets and lengths are bytes. TickdiskError names what is wrong.
+    The first `depth` requests arrive at time 0. Each later one arrives when the earliest of those in flight completes, as with
+    the queue depth of fio. Columns are broadcast against each other, so that a single number holds for all requests.
+
+    Parameters
+    ----------
+    model
+        The device.
+    depth
+        The queue depth, at least 1.
+    ops
+        Operation of each request, as an index into `OPS`.
+    offsets
+        Place of each request on the device in bytes.
+    lengths
+        Length of each request in bytes.
+
+    Returns
+    -------
+    arrivals_ns, completions_ns
+        Arrival and completion of each request in ns, in the order of arrival.
+
+    Raises
+    ------
+    TickdiskError
+        If the depth or a request is wrong.
+
+    Examples
+    --------
+    >>> slow = DeviceModel(name="slow", read_latency_ns=1000, write_latency_ns=1000, flush_latency_ns=1000, channels=1)
+    >>> [times_ns.tolist() for times_ns in simulate_closed(slow, 2, [0, 0, 0], 0, 4096)]
+    [[0, 0, 1000], [1000, 2000, 3000]]
     """
     requests = [np.ascontiguousarray(column, np.int64) for column in np.broadcast_arrays(ops, offsets, lengths)]
     arrivals_ns, completions_ns = np.empty_like(requests[0]), np.empty_like(requests[0])
@@ -55,21 +114,56 @@ def simulate_closed(
 
 @dataclass(frozen=True)
 class Steps:
-    """What streams do, one step after another, in the order in which they would do it on a device without delay."""
+    """The steps of streams of requests, in the order in which they would be issued on a device without delay.
+
+    A stream issues its steps one after another. A step consists of requests that are issued together, and is completed when all
+    of them are.
+    """
 
     stream: npt.ArrayLike
-    """Number of each step's stream, from 0 on."""
+    """Number of each step's stream, from 0 on and below the number of steps."""
     due_ns: npt.ArrayLike
+    """Earliest time in ns at which each step is issued."""
     requests: npt.ArrayLike
-    """How many of the requests belong to the step; they are issued together, and it is completed when all are."""
+    """Number of requests that belong to each step, which may be 0."""
 
 
 def simulate_streams(
     model: DeviceModel, steps: Steps, ops: npt.ArrayLike, offsets: npt.ArrayLike, lengths: npt.ArrayLike
 ) -> tuple[Integers, Integers]:
-    """Returns when each step is issued and completed, in ns: issued when it is due and its stream's previous one is completed.
+    """Computes when streams of requests issue and complete their steps.
 
-    `ops` are indices into `OPS`, with offsets and lengths in bytes, in the order of the steps. TickdiskError when they are wrong.
+    A step is issued when it is due and the previous step of its stream is completed.
+
+    Parameters
+    ----------
+    model
+        The device.
+    steps
+        The steps, each with the number of its requests.
+    ops
+        Operation of each request, as an index into `OPS`. The requests are in the order of the steps.
+    offsets
+        Place of each request on the device in bytes.
+    lengths
+        Length of each request in bytes.
+
+    Returns
+    -------
+    issued_ns, completed_ns
+        Times in ns at which each step is issued and completed.
+
+    Raises
+    ------
+    TickdiskError
+        If a number is negative or unknown, or the numbers of requests do not agree.
+
+    Examples
+    --------
+    >>> slow = DeviceModel(name="slow", read_latency_ns=1000, write_latency_ns=1000, flush_latency_ns=1000)
+    >>> steps = Steps(stream=[0, 0], due_ns=[0, 10], requests=[1, 1])
+    >>> [times_ns.tolist() for times_ns in simulate_streams(slow, steps, [0, 0], [0, 0], [4096, 4096])]
+    [[0, 1000], [1000, 2000]]
     """
     columns = [np.ascontiguousarray(column, np.int64) for column in (steps.stream, steps.due_ns, steps.requests)]
     requests = [np.ascontiguousarray(column, np.int64) for column in (ops, offsets, lengths)]

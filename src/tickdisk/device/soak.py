@@ -1,8 +1,8 @@
-"""An hour of random load: `python -m tickdisk.device.soak --minutes=60`.
+"""A long test of the emulator under random load, such as an hour of `python -m tickdisk.device.soak --minutes=60`.
 
-fio reads and writes at random on a volatile device, 128 requests in flight, verifies what it reads back (crc32c) and flushes now
-and then. Meanwhile the emulator's resident memory is watched, its counters, and its log, which is read as it is written. The
-last line is the verdict; the exit code is 0 when it says `passed`.
+fio reads and writes at random on a volatile device with 128 requests in flight, verifies the data that it reads back (crc32c),
+and flushes now and then. Meanwhile the test watches the emulator's resident memory, its counters, and its log, which is read as
+it is written. The last line of the output is the verdict. The exit code is 0 if it says `passed`.
 """
 
 import argparse
@@ -28,14 +28,14 @@ SIZE_BYTES = 256 << 20
 QUEUE_DEPTH = 128
 MODEL = DeviceModel(
     name="soak",
-    read_latency_ns={"median_ns": 4_000_000, "p99_ns": 20_000_000},  # type: ignore[arg-type] # as a file has it
+    read_latency_ns={"median_ns": 4_000_000, "p99_ns": 20_000_000},  # type: ignore[arg-type] # pydantic takes it as from a file
     write_latency_ns={"median_ns": 4_000_000, "p99_ns": 20_000_000},  # type: ignore[arg-type]
     flush_latency_ns=5_000_000,
     discard_latency_ns=1_000_000,
 )
-"""A spread of latencies, so that requests complete in another order than they came."""
+"""Model whose latencies vary so widely that requests complete in another order than that of their arrival."""
 SILENCE_S = 20.0
-"""No request for so long: it hangs."""
+"""Time without a new request after which the device counts as hanging."""
 _LOOK_S, _GRACE_S = 1.0, 120.0
 _MOST_GROWTH_BYTES = 4 << 20
 _PAGE_BYTES = 4096
@@ -43,16 +43,16 @@ _PAGE_BYTES = 4096
 
 @dataclass
 class Watch:
-    """What was seen of the emulator, once a second."""
+    """The observations of the emulator, which are made once a second."""
 
     resident_bytes: list[int] = field(default_factory=list)
     status: dict[str, Any] = field(default_factory=dict)
     moved_s: float = field(default_factory=time.monotonic)
-    """When requests were last seen to go on."""
+    """Time of the last look at which requests had been made since the look before."""
     longest_silence_s: float = 0.0
 
     def look(self, disk: MountedDevice) -> None:
-        """Takes a sample; TickdiskError when no request goes on any more."""
+        """Makes one observation. If there was no new request for `SILENCE_S`, TickdiskError is raised."""
         status, now_s = disk.status(), time.monotonic()
         before = self.status.get("requests")
         self.status = status
@@ -62,15 +62,15 @@ class Watch:
         if status["requests"] != before:
             self.moved_s = now_s
         elif now_s - self.moved_s > SILENCE_S:
-            raise TickdiskError(f"no request arrived for {SILENCE_S:g} s, {status['inflight']} are in the device: it hangs")
+            raise TickdiskError(f"no request arrived for {SILENCE_S:g} s with {status['inflight']} in the device, so it hangs")
 
     @property
     def requests(self) -> int:
-        """Requests so far."""
+        """The number of requests so far."""
         return sum(self.status.get("requests", {}).values())
 
     def resident(self) -> tuple[int, int]:
-        """Returns the typical resident memory of the second quarter of the time, after warming up, and of the last, in bytes."""
+        """Returns the median resident memory in bytes in the second quarter of the time, after the warm-up, and in the last."""
         quarter = max(1, len(self.resident_bytes) // 4)
         return round(median(self.resident_bytes[quarter : 2 * quarter] or [0])), round(
             median(self.resident_bytes[-quarter:] or [0])
@@ -78,13 +78,13 @@ class Watch:
 
 
 def soak(seconds: float) -> tuple[list[str], str]:
-    """Runs the load for `seconds`; returns what was wrong, nothing if all is well, and a description with numbers."""
+    """Runs the load for `seconds`. Returns a list of faults, which is empty if all is well, and a description with numbers."""
     watch, problems = Watch(), []
     with folder() as scratch, LogCheck(scratch / "device.log") as log:
         with up(
             MODEL, size_bytes=SIZE_BYTES, file_system=None, floor_ns=0, log_path=log.path, logs=scratch, volatile=True
         ) as disk:
-            # All of its memory is in use from the beginning, so that what comes on top is seen.
+            # The whole disk is written first, so that its memory is in use from the beginning and only other growth is seen.
             disk.set(MODEL.unlimited(), floor_ns=0)
             run(["fio", "--name=fill", "--rw=write", "--bs=1m", "--direct=1", "--end_fsync=1", f"--filename={disk.block_device}"])
             disk.set(MODEL, floor_ns=0)
@@ -120,7 +120,7 @@ def _load(disk: MountedDevice, seconds: float, logs: Path) -> Iterator[Child]:
         "verify_fatal": 1,
         "verify_state_save": 0,
         "verify_backlog": 8192,
-        # Two requests for one block in flight have no order, and fio would find the wrong one.
+        # Two requests in flight for the same block have no order, so fio might find the data of the other one.
         "serialize_overlap": 1,
         "random_generator": "tausworthe64",
         "time_based": 1,
@@ -142,8 +142,8 @@ def _watch(disk: MountedDevice, load: Child, watch: Watch, deadline_s: float) ->
     while load.wait(_LOOK_S) is None:
         watch.look(disk)
         if time.monotonic() > deadline_s:
-            raise TickdiskError(f"fio did not end within {_GRACE_S:g} s of its time: the device hangs")
-        if time.monotonic() - said_s > 60:  # noqa: PLR2004 - a line a minute
+            raise TickdiskError(f"fio did not end within {_GRACE_S:g} s after its time, so the device hangs")
+        if time.monotonic() - said_s > 60:  # noqa: PLR2004 - one line is printed a minute
             said_s = time.monotonic()
             print(f"soak: {watch.requests:,} requests, resident {watch.resident_bytes[-1] / 2**20:.1f} MiB", flush=True)
     if load.poll() != 0:
@@ -153,7 +153,7 @@ def _watch(disk: MountedDevice, load: Child, watch: Watch, deadline_s: float) ->
 
 
 def wrong(watch: Watch) -> list[str]:
-    """Returns what is wrong with what was seen; nothing, if all is well."""
+    """Returns the faults that the observations show. The list is empty if there are none."""
     if not watch.status:
         return ["the emulator was never seen at work"]
     before, after = watch.resident()
@@ -168,13 +168,13 @@ def wrong(watch: Watch) -> list[str]:
 
 
 def main() -> int:
-    """Runs it and prints the verdict; returns 0 when it passed."""
+    """Runs the test and prints the verdict. Returns 0 if the emulator passed, and 1 otherwise."""
     parser = argparse.ArgumentParser(
         prog="python -m tickdisk.device.soak", description=__doc__.splitlines()[0] if __doc__ else ""
     )
-    parser.add_argument("--minutes", type=float, default=15.0, help="how long (15)")
+    parser.add_argument("--minutes", type=float, default=15.0, help="Length of the test in minutes. It is 15 unless given.")
     minutes = parser.parse_args().minutes
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the device is taken down on the way out
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The exit takes the device down.
     try:
         problems, description = soak(minutes * 60)
     except TickdiskError as error:

@@ -1,4 +1,4 @@
-"""Bring a device up, for as long as a `with` lasts or until somebody takes it down."""
+"""The functions that bring a device up, either for the length of a `with` block or until somebody takes it down."""
 
 import itertools
 import os
@@ -24,7 +24,7 @@ DEFAULT_SIZE_BYTES = 2 << 30
 DEFAULT_FILE_SYSTEM = "ext4"
 _PAGE = 4096
 _NAMED = 32
-"""Letters of the model's name in a device's that got none."""
+"""Number of characters that the name of a device takes from its model, if no name is given."""
 _DEVICES: dict[BackendName, type[MountedDevice]] = {
     "fuse": MountedDevice,
     "tree": TreeDevice,
@@ -35,35 +35,55 @@ _count = itertools.count()
 
 
 class Options(TypedDict, total=False):
-    """How a device is brought up, beside its model."""
+    """The options with which a device is brought up. Every option may be left out."""
 
     backend: str | None
-    """One of `BACKENDS`; None or left out: `default_backend`."""
+    """Name of the backend, one of `BACKENDS`. If None or left out, `default_backend` chooses it."""
     size_bytes: int
-    """2 GiB unless given; a tree is as large as its backing folder's file system."""
+    """Size of the device, 2 GiB unless given. A tree is as large as the file system of its backing folder."""
     file_system: str | None
-    """ext4 unless given; None leaves the bare block device. A tree is a file system itself, and has no other on it."""
+    """Kind of the file system, ext4 unless given. If None, the device is a bare block device. A tree has no other file system."""
     floor_ns: int | None
-    """What the emulator adds; None or left out: it is measured first (some seconds)."""
+    """Time that the machine adds to the model's latency. If None or left out, it is measured first, which takes some seconds."""
     name: str | None
+    """Name of the device. If None or left out, it is made from the model's name, the pid and a counter."""
     log_path: Path | None
-    """A file on tmpfs that gets a record of every request (`read_log`)."""
+    """File on tmpfs to which a record of every request is written (`read_log`). If None or left out, no log is kept."""
     logs: Path | None
-    """A folder that gets the emulator's output."""
+    """Folder to which the emulator's output is written. If None or left out, it is a folder beside the device's record."""
     cores: Sequence[int] | None
-    """The cores that the emulator may run on."""
+    """Cores on which the emulator may run. If None or left out, or if the device is detached, there is no such limit."""
     mount_point: Path | None
+    """Folder at which the device is mounted. If None or left out, it is a folder beside the device's record."""
     volatile: bool
-    """Whether a `cut` takes what was not flushed."""
+    """Whether a power cut drops data that were not flushed (`MountedDevice.cut`)."""
     backing: Path | None
-    """Where a tree's files are, and stay; None or left out: in memory, and gone with the device."""
+    """Folder with the files of a tree, which stay in it. If None or left out, they are in memory and vanish with the device."""
 
 
 @contextmanager
 def up(model: DeviceModel, **options: Unpack[Options]) -> Iterator[MountedDevice]:
-    """Yields a device with an empty file system, in force as `model`; afterwards it is gone, whatever happened.
+    """Brings a device up for the length of a `with` block, and removes it afterwards, whatever happens in the block.
 
-    What a dead process left is removed first. TickdiskError says what this machine lacks, or what the backend cannot do.
+    Devices of dead processes are removed first. The new device has an empty file system, or the files of the backing folder that
+    was given for a tree. The model is in force on it.
+
+    Parameters
+    ----------
+    model
+        The device that is emulated.
+    **options
+        The fields of `Options`, such as backend, size and file system.
+
+    Yields
+    ------
+    MountedDevice
+        The device.
+
+    Raises
+    ------
+    TickdiskError
+        If this machine lacks something, the backend cannot be that device, or an option is wrong.
     """
     device = bring_up(model, **options)
     try:
@@ -73,7 +93,27 @@ def up(model: DeviceModel, **options: Unpack[Options]) -> Iterator[MountedDevice
 
 
 def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Options]) -> MountedDevice:
-    """Returns a device that is up; `detached`, it stays when this process ends. The caller takes it down."""
+    """Brings a device up, which the caller has to take down with `MountedDevice.down`.
+
+    Parameters
+    ----------
+    model
+        The device that is emulated.
+    detached
+        Whether the device stays when this process ends.
+    **options
+        The fields of `Options`, such as backend, size and file system.
+
+    Returns
+    -------
+    MountedDevice
+        The device, on which the model is in force.
+
+    Raises
+    ------
+    TickdiskError
+        If this machine lacks something, the backend cannot be that device, or an option is wrong.
+    """
     backend = find_backend(options.get("backend"))
     size_bytes = options.get("size_bytes", DEFAULT_SIZE_BYTES)
     file_system = options.get("file_system", DEFAULT_FILE_SYSTEM)
@@ -101,18 +141,52 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
 
 
 def name_of(model: DeviceModel) -> str:
-    """Returns what a device is called that got no name, as a part of it or by hand: the model's, in letters that a name has."""
+    """Returns a name for a device that was given none, which is the model's name in characters that a name may have.
+
+    `bring_up` adds the pid and a counter to it. A device that is brought up by hand has it as it is.
+
+    Parameters
+    ----------
+    model
+        The model of the device.
+
+    Returns
+    -------
+    str
+        The name, of at most 32 characters.
+
+    Examples
+    --------
+    >>> name_of(DeviceModel(name="my disk/1", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0))
+    'my_disk_1'
+    """
     return re.sub("[^A-Za-z0-9._-]", "_", model.name).lstrip("._-")[:_NAMED] or "device"
 
 
 def attach(name: str | None) -> MountedDevice:
-    """Returns the device called `name` that another process brought up, or the only one there is."""
+    """Returns a mounted device that another process has brought up.
+
+    Parameters
+    ----------
+    name
+        Name of the device. If None, it is the only device that is mounted.
+
+    Returns
+    -------
+    MountedDevice
+        The device.
+
+    Raises
+    ------
+    TickdiskError
+        If no device has that name, or if `name` is None and not exactly one device is mounted.
+    """
     record = find_record(name)
     return next(kind for backend, kind in _DEVICES.items() if backend == record.backend)(record)
 
 
 def _floor_ns(device: MountedDevice, model: DeviceModel, floor_ns: int | None) -> int:
-    """A device that has no emulator has no floor."""
+    """Returns the floor that is given or measured. A device without an emulator has no floor, so it is 0."""
     if not device.backend.abilities.changes_while_mounted:
         return 0
     return measure_floor(device, model) if floor_ns is None else floor_ns
@@ -130,26 +204,39 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
     if volatile and not backend.abilities.cuts_power:
         raise TickdiskError(f"backend {backend.name} cannot lose what was not flushed; leave volatile out, or take backend fuse")
     if backend.name == TREE and file_system is None:
-        raise TickdiskError("a tree has no block device to leave bare; take backend fuse")
+        raise TickdiskError("a tree has no block device that could be left bare; take backend fuse")
     if file_system is not None and file_system not in MKFS:
         raise TickdiskError(f"unknown file system {file_system}; known are {', '.join(MKFS)}")
     if backend.abilities.block_device and file_system is not None and shutil.which(MKFS[file_system][0]) is None:
         raise TickdiskError(f"{MKFS[file_system][0]} is not installed; `tickdisk doctor` says what to install")
     if backend.name == TREE:
-        return  # it is as large as its files
+        return  # A tree has no size of its own.
     if size_bytes < 1 << 24 or size_bytes % _PAGE:
-        raise TickdiskError(f"a device of {size_bytes} bytes: the size is a multiple of {_PAGE}, and at least 16 MiB")
+        raise TickdiskError(f"a device cannot have {size_bytes} bytes; give a multiple of {_PAGE} that is at least 16 MiB")
     check_memory(size_bytes, volatile=volatile)
 
 
 def check_memory(size_bytes: int, *, volatile: bool = False) -> None:
-    """Raises TickdiskError where a device of that size does not fit into the memory that is free now."""
+    """Checks that a device fits into the memory that is free now.
+
+    Parameters
+    ----------
+    size_bytes
+        Size of the device in bytes.
+    volatile
+        Whether the device is volatile, and may need twice its size to keep what a power cut brings back.
+
+    Raises
+    ------
+    TickdiskError
+        If the device does not fit.
+    """
     available = next(
         int(line.split()[1]) << 10
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         if line.startswith("MemAvailable:")
     )
-    needed = 2 * size_bytes if volatile else size_bytes  # all of it, once more, when all was written again and nothing flushed
+    needed = 2 * size_bytes if volatile else size_bytes  # If all is rewritten without a flush, the old content is kept, too.
     if needed > available:
         what = f"a {'volatile ' if volatile else ''}device of {size_bytes >> 20} MiB"
         raise TickdiskError(f"{what} does not fit into {available >> 20} MiB of free memory; it may need {needed >> 20} MiB")

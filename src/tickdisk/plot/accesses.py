@@ -1,4 +1,6 @@
-"""Figures of the study of storage accesses: what is read and written, when, how large, where, and for how many regions."""
+"""Figures of the study of storage accesses: what a server reads and writes, at which times, in which sizes, at which offsets,
+and for how many regions.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +14,7 @@ from tickdisk.numbers import number, with_interval
 from tickdisk.plot.theme import INK, MOST_ROWS, MUTED, PALETTE, WIDTH, checked, colour, finish, title
 
 DATA = ("terrain", "player", "npc", "other")
+"""Data types in the order in which figures show them."""
 _OPS = {"read": PALETTE[0], "write": PALETTE[1], "sync": PALETTE[2]}
 _STRETCHES = 400
 _CELLS = (400, 160)
@@ -19,14 +22,27 @@ _MB = 1e6
 
 
 def _own(name: str, values: Sequence[str] | pd.Series) -> list[str]:
-    """The known names that are there, in their order."""
+    """Returns the known data types or operations that occur in `values`, in their fixed order."""
     return [known for known in (DATA if name == "data" else _OPS) if known in set(values)]
 
 
 def cumulative_accesses(table: pd.DataFrame, *, saves_s: Sequence[float], life: str) -> Any:
-    """Returns bytes read (above) and written (below) so far over time, a line a data type, saves marked with triangles.
+    """Draws the bytes that a server has read and written so far over time, with one line for each data type.
 
-    `table`: data, op (read, write), at_s, bytes so far, of any length (the last of each of 400 stretches of time is drawn).
+    Parameters
+    ----------
+    table
+        Columns data, op ("read" or "write"), at_s, and bytes (so far), of any length. The last row in each of 400 stretches of
+        time is drawn.
+    saves_s
+        Times of the server's saves in s, marked with triangles.
+    life
+        Name of the server life.
+
+    Returns
+    -------
+    chart
+        Bytes read above, and bytes written below.
     """
     stretch = np.floor(table["at_s"] / max(float(table["at_s"].max()), 1e-9) * _STRETCHES)
     last = table.groupby(["data", "op", stretch], as_index=False).last()
@@ -50,9 +66,17 @@ def cumulative_accesses(table: pd.DataFrame, *, saves_s: Sequence[float], life: 
 
 
 def access_sizes(table: pd.DataFrame) -> Any:
-    """Returns the share of requests in each class of size, reads left, writes right, a bar a data type.
+    """Draws the share of requests in each class of size, with a bar for each data type.
 
-    `table`: data, op (read, write), size (class), requests; the shares of a direction add up to one.
+    Parameters
+    ----------
+    table
+        Columns data, op ("read" or "write"), size (class of size), and requests.
+
+    Returns
+    -------
+    chart
+        Reads on the left, and writes on the right. The shares of each add up to one.
     """
     bars = checked(table, ["data", "op", "size", "requests"], "access sizes").astype({"size": str})
     bars["share"] = bars["requests"] / bars.groupby("op")["requests"].transform("sum")
@@ -78,10 +102,20 @@ def access_sizes(table: pd.DataFrame) -> Any:
 
 
 def offset_time(table: pd.DataFrame, *, store: str) -> Any:
-    """Returns offsets of reads and writes in one file over time, a dot for each cell of a grid in which there is an access.
+    """Draws the offsets of reads and writes in one file over time.
 
-    `table`: at_s, offset (bytes), op (read, write), of any length; the grid is as fine as the number of dots that can be drawn
-    allows, 400 x 160 cells at most.
+    Parameters
+    ----------
+    table
+        Columns at_s, offset (bytes), and op ("read" or "write"), of any length.
+    store
+        Name of the file.
+
+    Returns
+    -------
+    chart
+        A dot for each cell of a grid in which there is an access. The grid has 400 x 160 cells, or fewer if there would be too
+        many dots.
     """
     where = np.stack([table["at_s"].to_numpy(dtype="float64"), table["offset"].to_numpy(dtype="float64") / (1 << 20)])
     top = np.maximum(where.max(axis=1, initial=0), 1e-9)[:, None]
@@ -106,10 +140,20 @@ def offset_time(table: pd.DataFrame, *, store: str) -> Any:
     return finish(chart.properties(width=WIDTH + 120, title=title("Where in the map the server reads and writes", words)))
 
 
-def over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
-    """Returns reads of terrain over the number of regions, a panel a kind of arrival, with its line, slope and R².
+def accesses_over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
+    """Draws reads of terrain over the number of regions that players came to.
 
-    `points`: kind, life, regions, reads.
+    Parameters
+    ----------
+    points
+        Columns kind (of arrival), life, regions, and reads.
+    lines
+        The fitted line of each kind of arrival.
+
+    Returns
+    -------
+    chart
+        A panel for each kind of arrival, with its line, slope and R².
     """
     rows = checked(points, ["kind", "life", "regions", "reads"], "accesses over regions")
     panels = []
@@ -131,9 +175,17 @@ def over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
 
 
 def predicted_observed(windows: pd.DataFrame) -> Any:
-    """Returns requests in each window between saves, observed and as the model predicts them, a panel a life that was held out.
+    """Draws the requests in each window between saves, observed and predicted by the model.
 
-    `windows`: life, at_s, observed, predicted.
+    Parameters
+    ----------
+    windows
+        Columns life, at_s, observed, and predicted.
+
+    Returns
+    -------
+    chart
+        A panel for each life that the model was not fitted to.
     """
     rows = checked(windows, ["life", "at_s", "observed", "predicted"], "predicted and observed")
     long = rows.melt(["life", "at_s"], ["observed", "predicted"], var_name="what", value_name="requests")
@@ -162,6 +214,6 @@ def predicted_observed(windows: pd.DataFrame) -> Any:
     counted = "1 life" if len(lives) == 1 else f"{len(lives)} lives"
     words = [
         f"n = {len(rows)} windows between saves in {counted} that the model was not fitted to",
-        "When a region is flushed is known to a few seconds from what players do: the model spreads what the server does at once",
+        "The actions of players give the time of a flush only to a few seconds, so the model spreads requests that come at once",
     ]
     return finish(alt.vconcat(*panels, spacing=10).properties(title=title("Requests predicted and observed", words)))

@@ -1,4 +1,4 @@
-"""Figures of the study of checkpoint recovery: cost over a parameter of the workload, for a game, and tick by tick."""
+"""Figures of the study of checkpoints: costs over a parameter of the workload, costs for a game, and the length of each tick."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,30 @@ _ROW_HEIGHT = 64
 def checkpoint_cost(
     table: pd.DataFrame, *, x: str, y: str, order: Sequence[str], titles: tuple[str, str], heading: str, note: str
 ) -> Any:
-    """Returns a line an algorithm of `y` (log axis) over `x` (`rate`: log, else linear); columns: algorithm, x, y."""
+    """Draws a cost of checkpoints over a parameter of the workload, with one line for each algorithm.
+
+    Parameters
+    ----------
+    table
+        Columns algorithm, `x` and `y`.
+    x
+        Column of the parameter. The axis is logarithmic for `rate`, and linear otherwise.
+    y
+        Column of the cost, on a logarithmic axis.
+    order
+        Names of the algorithms, in the order of their colours.
+    titles
+        Titles of the two axes.
+    heading
+        Title of the figure.
+    note
+        Subtitle, which says how to read the figure.
+
+    Returns
+    -------
+    chart
+        An Altair chart.
+    """
     rows = checked(table, ["algorithm", x, y], f"{y} over {x}")
     scale, ticks = log_scale(rows[y])
     if x == "rate":
@@ -32,7 +55,24 @@ def checkpoint_cost(
 
 
 def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, note: str) -> Any:
-    """Returns a panel a quantity with a dot an algorithm on a log axis; columns: algorithm, quantity, value."""
+    """Draws the costs of checkpoints for one game.
+
+    Parameters
+    ----------
+    table
+        Columns algorithm, quantity (with its unit), and value.
+    order
+        Names of the algorithms, in the order of their colours.
+    heading
+        Title of the figure.
+    note
+        Subtitle, which says how to read the figure.
+
+    Returns
+    -------
+    chart
+        A panel for each quantity, with a dot for each algorithm on a logarithmic axis.
+    """
     rows = checked(table, ["algorithm", "quantity", "value"], "the game")
     panels: list[Any] = []
     for quantity, own in rows.groupby("quantity", sort=False):
@@ -51,7 +91,26 @@ def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, 
 
 
 def tick_lengths(table: pd.DataFrame, *, limit_ms: float, tick_ms: float, order: Sequence[str], note: str) -> Any:
-    """Returns a panel an algorithm with the length of every tick; dashed: the limit. Columns: algorithm, tick, length_ms."""
+    """Draws the length of every tick while checkpoints are written.
+
+    Parameters
+    ----------
+    table
+        Columns algorithm, tick, and length_ms.
+    limit_ms
+        Longest tick that is acceptable, drawn dashed.
+    tick_ms
+        Length of a tick without a checkpoint, at which the bars begin.
+    order
+        Names of the algorithms, in the order of their colours.
+    note
+        Subtitle, which says how to read the figure.
+
+    Returns
+    -------
+    chart
+        A panel for each algorithm, with a bar for each tick.
+    """
     rows = checked(table, ["algorithm", "tick", "length_ms"], "tick lengths")
     highest = max(float(rows["length_ms"].max()), limit_ms) * 1.05
     y = alt.Y("length_ms:Q", title="ms", scale=alt.Scale(domain=[tick_ms, highest], nice=False), axis=alt.Axis(tickCount=3))

@@ -1,4 +1,4 @@
-"""Figures of the calibration: what each emulated device promised, and what fio found."""
+"""Figures of the calibration: the latency and bandwidth that each emulated device should have, and those that fio measured."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,13 +25,23 @@ def _state_shape() -> alt.Shape:
 
 
 def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
-    """Returns realised over nominal latency at queue depth 1, both axes log; `n` says what a point rests on.
+    """Draws realised over nominal latency at queue depth 1, on two logarithmic axes.
 
-    Columns: device, op, nominal_us (above 0), p50_us, p99_us, p999_us (may be NaN: not estimable), floor_limited (bool).
+    Parameters
+    ----------
+    table
+        Columns device, op, nominal_us (above 0), p50_us, p99_us, p999_us (NaN if not estimable), and floor_limited (bool).
+    n
+        Words that say on how many requests a point rests.
+
+    Returns
+    -------
+    chart
+        An Altair chart.
     """
     points = checked(table, ["device", "op", "nominal_us", "p50_us", "p99_us", "p999_us", "floor_limited"], "calibration latency")
     ops = sorted(points["op"].unique())
-    # Several operations share a nominal latency: side by side they can be told apart.
+    # Operations that share a nominal latency are drawn side by side, so that they can be told apart.
     offset = {op: 1.22 ** (index - (len(ops) - 1) / 2) for index, op in enumerate(ops)}
     points = points.assign(at_us=points["nominal_us"] * points["op"].map(offset), state=_states(points["floor_limited"]))
     points["top_us"] = points["p999_us"].fillna(points["p99_us"])
@@ -55,7 +65,7 @@ def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
     ]
     dots = base.mark_point(size=80, filled=True, opacity=1).encode(x, y, color=tone, shape=_state_shape())
     names = points.groupby("nominal_us", as_index=False).agg(device=("device", lambda labels: " / ".join(dict.fromkeys(labels))))
-    # Neighbouring tiers are named on two lines in turn, above all points.
+    # The names of devices stand above all points, alternately on two lines, so that neighbours do not overlap.
     names = names.assign(at_us=names["nominal_us"], p50_us=y_scale.to_dict()["domain"][1])
     labels = [
         alt.Chart(names.iloc[line::2])
@@ -78,9 +88,22 @@ def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
 
 
 def iops_over_depth(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
-    """Returns IOPS over queue depth, one colour a device in `order`, with the line queue depth / nominal latency dashed.
+    """Draws the requests per second of each device over queue depth, beside those that the model allows.
 
-    Columns: device, depth, iops, expected_iops (queue depth / nominal latency, capped by the nominal bandwidth).
+    Parameters
+    ----------
+    table
+        Columns device, depth, iops, and expected_iops (queue depth / nominal latency, at most what the nominal bandwidth
+        allows).
+    order
+        Names of the devices, in the order of their colours.
+    n
+        Words that say on how many requests a point rests.
+
+    Returns
+    -------
+    chart
+        A solid line of realised and a dashed line of expected requests per second for each device.
     """
     points = checked(table, ["device", "depth", "iops", "expected_iops"], "IOPS over queue depth")
     y_scale, y_ticks = log_scale(pd.concat([points["iops"], points["expected_iops"]]), pad=1.3)
@@ -110,9 +133,19 @@ def iops_over_depth(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any
 
 
 def bandwidth(table: pd.DataFrame, *, n: str) -> Any:
-    """Returns realised over nominal bandwidth as a share, one row a device, one bar an operation.
+    """Draws realised bandwidth as a share of nominal bandwidth.
 
-    Columns: device, op, nominal_bytes_per_s, realised_bytes_per_s, floor_limited (bool).
+    Parameters
+    ----------
+    table
+        Columns device, op, nominal_bytes_per_s, realised_bytes_per_s, and floor_limited (bool).
+    n
+        Words that say on how many requests a point rests.
+
+    Returns
+    -------
+    chart
+        A row for each device, with a bar for each operation.
     """
     points = checked(table, ["device", "op", "nominal_bytes_per_s", "realised_bytes_per_s", "floor_limited"], "bandwidth")
     points = points.assign(share=points["realised_bytes_per_s"] / points["nominal_bytes_per_s"])
@@ -125,7 +158,7 @@ def bandwidth(table: pd.DataFrame, *, n: str) -> Any:
     top = max(1.0, float(points["share"].max()))
     x = alt.X(
         "share:Q",
-        # On the right there is room for the words.
+        # The axis leaves room for the words on the right.
         scale=alt.Scale(domain=[0, 1.6 * top], nice=False),
         title="Realised / nominal bandwidth (%)",
         axis=alt.Axis(format="%", values=[share / 5 for share in range(int(5 * top) + 1)]),

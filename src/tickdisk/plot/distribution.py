@@ -1,4 +1,4 @@
-"""Distributions by arm: tails of tick gaps."""
+"""Figure of the distribution of a quantity in each arm, with its tail."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,10 +22,29 @@ def tails(
     quantity: str = "Tick gap",
     heading: str = "Distribution of tick gaps",
 ) -> Any:
-    """Returns the ECDF (left) and the CCDF on two log axes (right) of each arm's values in ms, with budget.
+    """Draws the distribution function of each arm, and its tail on two logarithmic axes.
 
-    Arms keep the mapping's order; the functions are thinned to 300 points that keep both tails. The CCDF ends before the
-    longest value, whose share above is 0.
+    Parameters
+    ----------
+    parts
+        Values in ms by arm. An arm without a value is not drawn.
+    budget_ms
+        Length of the server's step in ms, drawn dashed.
+    quantity
+        Name of the quantity.
+    heading
+        Title of the figure.
+
+    Returns
+    -------
+    chart
+        The share of values up to x on the left, and the share above x on the right. Both are thinned to 300 points, with both
+        tails kept. The right panel ends before the longest value, whose share above is 0.
+
+    Raises
+    ------
+    TickdiskError
+        If no arm has a value.
     """
     filled = {arm: np.asarray(values, dtype=float) for arm, values in parts.items() if len(values)}
     if not filled:

@@ -1,4 +1,4 @@
-"""Effects: dose-response, forest of ratios, paired runs."""
+"""Figures of effects: dose-response, ratios with intervals, and the runs of each arm."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,8 +20,10 @@ VERDICT_COLOURS = {
     "not valid": PALETTE[7],
     "": MUTED,
 }
-"""Neither a difference nor its absence is good or bad by itself, so that neither is green or red. A contrast that no claim rests
-on has no verdict."""
+"""Colours by verdict. Neither a difference nor its absence is good or bad by itself, so neither is green or red.
+
+A contrast that no claim rests on has the empty verdict.
+"""
 
 
 def _capital(text: str) -> str:
@@ -38,15 +40,34 @@ def dose_response(
     level: float,
     heading: str | None = None,
 ) -> Any:
-    """Returns a dot per epoch over device latency (log axis), the mean of the lives' lines with its band, the margin in grey.
+    """Draws a metric of each epoch over the latency of the device, with the mean of the lives' lines.
 
-    `rows`: latency_ms (above 0) and the metric in ms; the margin lies around the dots' median at the lowest dose. `title`
-    names the metric.
+    Parameters
+    ----------
+    rows
+        Columns latency_ms (above 0) and the metric in ms, one row for each epoch.
+    metric
+        Column of the metric.
+    fit
+        The slope of the metric. If None, no line is drawn.
+    margin
+        Margin of equivalence, drawn in grey around the median at the lowest dose.
+    title
+        Name of the metric.
+    level
+        Confidence of the slope's intervals.
+    heading
+        Title of the figure. If None, the title is made from the metric's name.
+
+    Returns
+    -------
+    chart
+        A dot for each epoch over a logarithmic axis of latency.
     """
     points = checked(rows, ["latency_ms", metric], "dose-response").rename(columns={metric: "value"})
     lowest = float(points["latency_ms"].min())
     spread = {dose: index for index, dose in enumerate(sorted(points["latency_ms"].unique()))}
-    # Dots of a dose stand side by side, in the order of the rows.
+    # The dots of a dose are drawn side by side, in the order of the rows.
     place = points.groupby("latency_ms").cumcount() - (points.groupby("latency_ms")["value"].transform("size") - 1) / 2
     points["at_ms"] = points["latency_ms"] * 1.03**place
     x_scale, x_ticks = log_scale(points["at_ms"], pad=1.3)
@@ -91,15 +112,32 @@ def dose_response(
 def forest(
     rows: pd.DataFrame, *, margin: float, baseline: str, level: float, heading: str = "Effects against the baseline"
 ) -> Any:
-    """Returns ratios with their intervals on a log axis, a panel per metric, the margin shaded, the verdict in words.
+    """Draws the ratio of each arm to the baseline with its interval, and the verdict in words.
 
-    `rows`: arm, metric, ratio, low, high, n, verdict; a ratio or interval that is NaN is not drawn, its verdict is.
+    Parameters
+    ----------
+    rows
+        Columns arm, metric, ratio, low, high, n, and verdict. A ratio or an interval that is NaN is not drawn, but its verdict
+        is.
+    margin
+        Margin of equivalence, drawn shaded.
+    baseline
+        Name of the baseline.
+    level
+        Confidence of the intervals.
+    heading
+        Title of the figure.
+
+    Returns
+    -------
+    chart
+        A panel for each metric, with a row for each arm on a logarithmic axis.
     """
     table = checked(rows, ["arm", "metric", "ratio", "low", "high", "n", "verdict"], "forest")
     arms, metrics = list(dict.fromkeys(table["arm"])), list(dict.fromkeys(table["metric"]))
     drawn = table.dropna(subset=["ratio"])
     ends = pd.concat([drawn["ratio"], drawn["low"].dropna(), drawn["high"].dropna()])
-    # An interval from two or three pairs can span decades: it is cut at the frame.
+    # An interval from two or three pairs can span decades, so intervals are cut at the edge of the panel.
     ends = ends.clip(lower=0.1, upper=max(20.0, float(drawn["ratio"].max()) * 2) if len(drawn) else 20.0)
     scale, ticks = log_scale(ends if len(ends) else pd.Series([0.5, 2.0]), 1 / (1 + margin), 1 + margin, pad=1.1)
     low_end, high_end = scale.to_dict()["domain"]
@@ -177,9 +215,36 @@ def paired_dots(
     what: str = "runs",
     within: str = "block",
 ) -> Any:
-    """Returns a dot per run, by arm, with a line through the runs of a block and a stroke at the arm's geometric mean.
+    """Draws a metric of each run by arm, and joins the runs of a block by a line.
 
-    `table`: life (the block), arm and the metric in `unit`; rows whose metric is not estimable are left out and counted.
+    Parameters
+    ----------
+    table
+        Columns life (the block), arm, and the metric in `unit`. Rows whose metric is not estimable are left out and counted.
+    metric
+        Column of the metric.
+    title
+        Name of the metric.
+    order
+        Names of the arms, in the order of the axis. If None, the order is that of the rows.
+    heading
+        Title of the figure. If None, the title is made from the metric's name.
+    unit
+        Unit of the metric.
+    what
+        Word for the things that a line joins.
+    within
+        Word for what a line belongs to.
+
+    Returns
+    -------
+    chart
+        A dot for each run, and a stroke at the geometric mean of each arm.
+
+    Raises
+    ------
+    TickdiskError
+        If no run has an estimable, positive value.
     """
     rows = checked(table, ["life", "arm", metric], "paired runs").rename(columns={metric: "value"})
     points = rows.dropna(subset=["value"]).astype({"life": str})

@@ -1,4 +1,4 @@
-"""How far the emulated device is from its model, over queue depths."""
+"""Figure of how far the latency of emulated devices is from their models, over queue depths."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,16 +11,32 @@ from tickdisk.plot.theme import MUTED, checked, colour, finish, title
 _HEIGHT, _WIDTH = 180, 230
 _LEAST = 0.1
 HELD, BEYOND, BESIDE = "held to the model", "beyond half the ceiling", "another chain"
-"""What a point is."""
+"""States of a point. A point of our emulator is held to the model if its modelled rate is below half of the machine's ceiling
+and its modelled median is above the machine's least latency, and is beyond otherwise. Another chain is another program that
+emulates latency.
+"""
 _QUANTILES = ("median", "p99", "p99.9")
 _SHAPES = {HELD: "circle", BEYOND: "triangle-up", BESIDE: "square"}
 
 
 def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
-    """Returns how much longer than the model says the median, p99 and p99.9 took, over queue depth; a line a device.
+    """Draws how much longer the median, p99 and p99.9 of latency are than the model says, over queue depth.
 
-    Columns: device (of `order`), depth, quantile (`median`, `p99`, `p99.9`), off_share (realised over the model's, minus one),
-    state (HELD, BEYOND or BESIDE). A quantile that no point tells is left out; each has a scale of its own.
+    Parameters
+    ----------
+    table
+        Columns device, depth, quantile (`median`, `p99` or `p99.9`), off_share (realised over the model's, minus one), and state
+        (HELD, BEYOND or BESIDE).
+    order
+        Names of the devices, in the order of their colours.
+    n
+        Words that say on how many requests a point rests.
+
+    Returns
+    -------
+    chart
+        A panel for each quantile that has a point, each with a scale of its own, and a line for each device. Points beyond the
+        panel are drawn at its edge.
     """
     points = checked(table, ["device", "depth", "quantile", "off_share", "state"], "fidelity")
     depths = sorted(points["depth"].unique().tolist())

@@ -1,4 +1,6 @@
-"""Inside the tick: a stretch of time thread by thread, what explains late time, and which injected stalls were found."""
+"""Figures of the inside of a tick: a stretch of time thread by thread, the causes of late time, and the injected stalls that
+blame found.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +20,7 @@ _STATES = {
     "waiting for a core": PALETTE[5],
     "asleep": "#EDEDED",
 }
+"""Colours of the states that a thread, or the time of a tick, can be in."""
 _CAUSES = {
     "storage": _STATES["storage"],
     "waiting for threads": _STATES["waiting for a thread"],
@@ -25,9 +28,9 @@ _CAUSES = {
     "waiting for a core": _STATES["waiting for a core"],
     "its own pace": _STATES["asleep"],
 }
-"""A cause of late time has the colour of the state that it is time in."""
+"""Colours of the causes of late time. A cause has the colour of the state in which the time was spent."""
 _FILES = ("#117733", "#332288", "#88CCEE", "#882255", "#DDCC77", "#AA4499", "#999999")
-"""Tol's muted colours (2021): files are no states."""
+"""Colours of files, from Tol's muted palette (2021). They differ from the colours of states."""
 _STALL = "#F0E442"
 _STALLS = {"device_stall": "disk stalled", "cpu_stall": "core kept busy"}
 _PARTS = (("states", "state", "Threads"), ("calls", "file", "Calls on files"), ("service", "file", "Disk"))
@@ -42,11 +45,29 @@ def tick_timeline(
     heading: str,
     notes: Sequence[str],
 ) -> Any:
-    """Returns four rows on one time axis: tick gaps stacked by where the time went, threads, their calls by file, the disk.
+    """Draws a stretch of time in four rows: tick gaps split by where the time went, threads, their calls by file, and the disk.
 
-    `tables`: ticks (start_s, end_s, state, low_ms, high_ms), states (row, state, start_s, end_s), calls and service (row, file,
-    start_s, end_s), at most 5,000 rows each, and stalls (kind, start_s, end_s), which are shaded; times in s. Triangles: saves.
-    `budget_ms` None: there are no ticks, and seconds stand for them. `notes`: subtitle.
+    Parameters
+    ----------
+    tables
+        Tables by name, with times in s. They are ticks (start_s, end_s, state, low_ms, high_ms), states (row, state, start_s,
+        end_s), calls and service (both row, file, start_s, end_s), and stalls (kind, start_s, end_s), which are shaded. The
+        first four have at most 5,000 rows each.
+    span_s
+        Start and end of the stretch in s.
+    saves_s
+        Times of saves in s, marked with triangles.
+    budget_ms
+        Length of the server's step in ms, drawn dashed. If None, there are no ticks, and seconds take their place.
+    heading
+        Title of the figure.
+    notes
+        Lines of the subtitle.
+
+    Returns
+    -------
+    chart
+        The rows on one axis of time. A row below the first is left out if its table is empty.
     """
     stalls = tables["stalls"].assign(word=tables["stalls"]["kind"].map(_STALLS))
 
@@ -110,9 +131,22 @@ def tick_timeline(
 
 
 def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str]) -> Any:
-    """Returns the causes of late time as one stacked bar, and below it every share with its interval, a panel a group.
+    """Draws what made ticks late, as shares of the late time.
 
-    `rows`: group (the first is stacked), name, share, low, high, shares of 0 to 1; `order`: the names of the first group.
+    Parameters
+    ----------
+    rows
+        Columns group, name, share, low, and high, with shares from 0 to 1. The first group is that of the causes.
+    order
+        Names of the causes.
+    notes
+        Lines of the subtitle.
+
+    Returns
+    -------
+    chart
+        A stacked bar of the causes, and below it a panel for each group with its shares and intervals. Groups after the first
+        show their six largest shares.
     """
     table = checked(rows, ["group", "name", "share", "low", "high"], "late shares")
     groups = list(dict.fromkeys(table["group"]))
@@ -151,10 +185,18 @@ def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str
 
 
 def stalls_found(rows: pd.DataFrame) -> Any:
-    """Returns a mark per injected stall over time at the gap of its slow tick: whether blame said what it should.
+    """Draws every injected stall, and whether blame said of it what it should.
 
-    `rows`: at_s, kind (a panel each, in words that end with what blame should do), gap_ms (NA: no tick was slow, drawn at 0),
-    right.
+    Parameters
+    ----------
+    rows
+        Columns at_s, kind (words for a panel, which end with what blame should do), gap_ms of the slow tick (NA if no tick was
+        slow, which is drawn at 0), and right (whether blame did so).
+
+    Returns
+    -------
+    chart
+        A panel for each kind, with a mark for each stall over time.
     """
     table = checked(rows, ["at_s", "kind", "gap_ms", "right"], "stalls found")
     table["gap_ms"] = table["gap_ms"].astype("Float64").fillna(0).astype(float)
@@ -183,5 +225,5 @@ def stalls_found(rows: pd.DataFrame) -> Any:
                 title=alt.TitleParams(f"{kind}: {part['right'].sum()} of {len(part)}", fontSize=12, anchor="start", offset=4),
             )
         )
-    note = "The gap of the slow tick that each injected stall made; at 0: it made none"
+    note = "The gap of the slow tick that each injected stall caused; a stall that made no tick slow is drawn at 0"
     return finish(alt.vconcat(*panels, spacing=14).properties(title=headed("Injected stalls, and what blame says", note)))

@@ -1,4 +1,4 @@
-"""Figures of a replay: how late requests were issued, by whose fault, and how long they took."""
+"""Figures of a replay: how late requests were issued, what made them late, and how long they took."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,11 +13,24 @@ from tickdisk.stats import ecdf, quantile
 
 _POINTS, _BINS = 250, 150
 _LEAST_US = 1.0
-"""Left end of the logarithmic axes: what is less is drawn there."""
+"""Left end of the logarithmic axes. Smaller values are drawn there."""
 
 
 def lateness_tails(parts: Mapping[str, Mapping[str, NDArray[np.float64]]], *, limit_us: float) -> Any:
-    """Returns CCDFs on two log axes, a panel a quantity (the mapping's keys), a line a replay; values in us, the limit dashed."""
+    """Draws the share of requests that are later than x, on two logarithmic axes.
+
+    Parameters
+    ----------
+    parts
+        Lateness in us by quantity, and within each quantity by replay.
+    limit_us
+        Lateness in us that is still acceptable, drawn dashed.
+
+    Returns
+    -------
+    chart
+        A panel for each quantity, with a line for each replay.
+    """
     order = list(dict.fromkeys(name for lines in parts.values() for name in lines))
     highest = max((float(values.max()) for lines in parts.values() for values in lines.values() if values.size), default=1.0)
     x_scale = alt.Scale(type="log", domain=[_LEAST_US, max(10.0, 1.2 * highest)], nice=False)
@@ -49,9 +62,23 @@ def lateness_tails(parts: Mapping[str, Mapping[str, NDArray[np.float64]]], *, li
 
 
 def lateness_over_time(table: pd.DataFrame, *, order: Sequence[str], quantity: str, heading: str) -> Any:
-    """Returns the longest (line) and the median (dots) of each of 150 stretches of time, a colour a replay, on a log axis.
+    """Draws the longest and the median lateness in each of 150 stretches of time, on a logarithmic axis.
 
-    Columns: replay, at_s (due time from the start), us; of any length.
+    Parameters
+    ----------
+    table
+        Columns replay, at_s (due time from the start), and us, of any length.
+    order
+        Names of the replays, in the order of their colours.
+    quantity
+        Name of the quantity.
+    heading
+        Title of the figure.
+
+    Returns
+    -------
+    chart
+        A line for the longest and dots for the median, with a colour for each replay.
     """
     edges = np.linspace(0, float(table["at_s"].max()) * (1 + 1e-9) or 1.0, _BINS + 1)
     stretch = np.clip(np.digitize(table["at_s"], edges) - 1, 0, _BINS - 1)
@@ -75,9 +102,19 @@ def lateness_over_time(table: pd.DataFrame, *, order: Sequence[str], quantity: s
 
 
 def service_times(parts: Mapping[str, Mapping[str, NDArray[np.float64]]], *, order: Sequence[str]) -> Any:
-    """Returns service times in us by operation (rows) and by where they were made: line p5 to p95, dot at the median, log axis.
+    """Draws the service times of each operation, as captured and as replayed, on a logarithmic axis.
 
-    A quantile that an operation's sample does not reach is not drawn.
+    Parameters
+    ----------
+    parts
+        Service times in us by operation, and within each operation by where the requests were made (captured, or a replay).
+    order
+        Names of where the requests were made, in the order of their colours.
+
+    Returns
+    -------
+    chart
+        A line from p5 to p95 and a dot at the median. A quantile for which a sample is too small is not drawn.
     """
     rows = []
     for op, lines in parts.items():

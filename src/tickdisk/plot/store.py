@@ -1,4 +1,4 @@
-"""Figures of the store: real overheads beside what models say of them, and all algorithms on a game."""
+"""Figures of the store: the time that each algorithm adds to a tick, measured and modelled, and every algorithm on each game."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,28 @@ from tickdisk.plot.theme import INK, MUTED, PALETTE, checked, finish, log_scale,
 
 _PANEL = 165
 _LEAST_MS = 1e-3
+"""Left end of the logarithmic axes in ms. Smaller values are drawn there."""
 _MOST_TICKS = 5
 
 
-def model_real(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str], note: str) -> Any:
-    """Returns a panel an algorithm: time added per tick over updates per tick, both on log axes. Columns: algorithm, kind, rate,
-    added_ms; the first of `kinds` is measured and drawn as points, the others are models and drawn as lines.
+def modelled_and_measured(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str], note: str) -> Any:
+    """Draws the time that each algorithm adds to a tick over the updates per tick, measured and modelled, on logarithmic axes.
+
+    Parameters
+    ----------
+    table
+        Columns algorithm, kind, rate, and added_ms.
+    order
+        Names of the algorithms, in the order of the panels.
+    kinds
+        Kinds of values. The first is measured and drawn as points, and the others are models and drawn as lines.
+    note
+        Subtitle, which says how to read the figure.
+
+    Returns
+    -------
+    chart
+        A panel for each algorithm.
     """
     rows = checked(table, ["algorithm", "kind", "rate", "added_ms"], "model and real")
     rows = rows.assign(added_ms=rows["added_ms"].clip(lower=_LEAST_MS))
@@ -50,9 +66,22 @@ def model_real(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str
     return finish(grid.properties(title=title("Time that an algorithm adds to a tick: real, and what models say", note)))
 
 
-def algorithms_games(table: pd.DataFrame, *, games: Sequence[str], note: str) -> Any:
-    """Returns a panel a game: for each algorithm, those that add the least first, the mean (dot) and the most (tick) that it
-    added to a tick, on a log axis; dashed: the limit. Columns: game, algorithm, added_ms, longest_ms, limit_ms.
+def overhead_by_game(table: pd.DataFrame, *, games: Sequence[str], note: str) -> Any:
+    """Draws the mean and the longest time that each algorithm adds to a tick of each game, on a logarithmic axis.
+
+    Parameters
+    ----------
+    table
+        Columns game, algorithm, added_ms (mean), longest_ms, and limit_ms (drawn dashed).
+    games
+        Names of the games, in the order of the panels.
+    note
+        Subtitle, which says how to read the figure.
+
+    Returns
+    -------
+    chart
+        A panel for each game. The algorithms that add the least come first.
     """
     rows = checked(table, ["game", "algorithm", "added_ms", "longest_ms", "limit_ms"], "algorithms and games")
     rows = rows.assign(added_ms=rows["added_ms"].clip(lower=_LEAST_MS), longest_ms=rows["longest_ms"].clip(lower=_LEAST_MS))

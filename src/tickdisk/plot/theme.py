@@ -1,4 +1,4 @@
-"""What all figures share: fonts, colours, sizes, scales, and how they are written."""
+"""The parts that all figures share: fonts, colours, sizes, scales, checks of tables, and the writing of files."""
 
 import re
 from collections.abc import Sequence
@@ -14,10 +14,11 @@ from tickdisk.files import whole, write_text
 
 FONT = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
-"""Okabe and Ito's colours (2008), in the order that keeps neighbours apart; told apart with any colour vision."""
+"""Colours of Okabe and Ito (2008), which can be told apart with any colour vision. Their order keeps similar colours apart."""
 INK, MUTED, BAND, GRID = "#222222", "#666666", "#999999", "#E3E3E3"
 WIDTH, HEIGHT = 520, 300
 MOST_ROWS = 5000
+"""Largest number of rows that a figure may draw."""
 _CONFIG: dict[str, Any] = {
     "font": FONT,
     "background": "white",
@@ -64,24 +65,26 @@ _CONFIG: dict[str, Any] = {
 
 
 def title(text: str, subtitle: str | Sequence[str]) -> alt.TitleParams:
-    """Returns a title with its subtitle lines, which say n and how to read the figure."""
+    """Returns a title with its lines of subtitle, which say how to read the figure and on how many observations it rests."""
     return alt.TitleParams(text=text, subtitle=[subtitle] if isinstance(subtitle, str) else list(subtitle))
 
 
 def checked(table: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.DataFrame:
-    """Returns the columns of a prepared table; TickdiskError for one that lacks a column, is empty, or was not aggregated."""
+    """Returns the given columns of a prepared table, or raises TickdiskError if a column is missing or the number of rows is 0
+    or too large.
+    """
     missing = [column for column in columns if column not in table.columns]
     if missing:
         raise TickdiskError(
             f"figure {figure}: the table has no column {', '.join(missing)}; it has {', '.join(map(str, table.columns))}"
         )
     if table.empty or len(table) > MOST_ROWS:
-        raise TickdiskError(f"figure {figure}: {len(table)} rows; pass an aggregated table of 1 to {MOST_ROWS} rows")
+        raise TickdiskError(f"figure {figure} got {len(table)} rows; pass an aggregated table of 1 to {MOST_ROWS} rows")
     return table.loc[:, list(columns)].reset_index(drop=True)
 
 
 def colour(order: Sequence[str], name: str = "arm", heading: str | None = None, *, legend: bool = True) -> alt.Color:
-    """Returns the colour channel of a column, one colour a name in the given order, the same in every figure with that order."""
+    """Returns the colour channel of a column. Each name has one colour, which is the same in every figure with the same order."""
     scale = alt.Scale(domain=list(order), range=[PALETTE[index % len(PALETTE)] for index in range(len(order))])
     return alt.Color(
         f"{name}:N", scale=scale, sort=list(order), title=heading, legend=alt.Legend(symbolOpacity=1) if legend else None
@@ -89,7 +92,7 @@ def colour(order: Sequence[str], name: str = "arm", heading: str | None = None, 
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Returns the ticks of a log axis from low to high: the more of each decade the fewer decades there are."""
+    """Returns the ticks of a logarithmic axis from `low` to `high`. An axis of fewer decades has more ticks in each."""
     exponents = range(-9, 13)
     steps = next((steps for span, steps in ((8, (1, 1.5, 2, 3, 4, 5, 7)), (1000, (1, 2, 5))) if high / low < span), (1,))
     return [
@@ -101,7 +104,7 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_scale(values: "pd.Series[float]", *also: float, pad: float = 1.15) -> tuple[alt.Scale, list[float]]:
-    """Returns a log scale around positive values, padded, and its ticks."""
+    """Returns a padded logarithmic scale around positive values, and its ticks."""
     low, high = (
         min(float(values.min()), *also, float(values.max())) / pad,
         max(float(values.max()), *also, float(values.min())) * pad,
@@ -115,19 +118,48 @@ def finish(chart: alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChar
 
 
 def to_svg(chart: "alt.TopLevelMixin") -> str:
-    """Returns the chart as SVG; the same chart gives the same bytes."""
+    """Renders a chart as SVG. The same chart gives the same bytes.
+
+    Parameters
+    ----------
+    chart
+        The chart.
+
+    Returns
+    -------
+    str
+        The text of the SVG file.
+    """
     svg = str(vl_convert.vegalite_to_svg(chart.to_dict(format="vega-lite")))
-    # The renderer numbers its clip paths through the life of the process.
+    # The renderer numbers clip paths on from one chart to the next, so they are numbered again here.
     numbers = {name: f"clip{index}" for index, name in enumerate(dict.fromkeys(re.findall(r'id="(clip\d+)"', svg)))}
     return re.sub(r'(id="|url\(#)(clip\d+)', lambda match: match[1] + numbers[match[2]], svg)
 
 
 def save_svg(chart: "alt.TopLevelMixin", path: Path | str) -> None:
-    """Writes the chart as SVG, whole or not at all."""
+    """Writes a chart as an SVG file.
+
+    Parameters
+    ----------
+    chart
+        The chart.
+    path
+        The file, which appears only when it is whole.
+    """
     write_text(Path(path), to_svg(chart))
 
 
 def save_png(chart: "alt.TopLevelMixin", path: Path | str, scale: float = 2.0) -> None:
-    """Writes the chart as PNG, whole or not at all."""
+    """Writes a chart as a PNG file.
+
+    Parameters
+    ----------
+    chart
+        The chart.
+    path
+        The file, which appears only when it is whole.
+    scale
+        Number of pixels for each pixel of the chart.
+    """
     with whole(Path(path)) as partial:
         partial.write_bytes(vl_convert.vegalite_to_png(chart.to_dict(format="vega-lite"), scale=scale))

@@ -1,4 +1,4 @@
-"""The switchback over time: the device's latency in steps above, tick gaps below."""
+"""Figure of a switchback over time: the device's latency in steps above, and tick gaps below."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _MOST_GAPS = 1500
 
 
 def _thinned(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Of each of 1500 stretches of time the longest gap: no stall is lost."""
+    """Returns the longest gap in each of 1500 stretches of time, so that no stall is lost."""
     if len(gaps) <= _MOST_GAPS:
         return gaps
     stretch = np.linspace(0, _MOST_GAPS - 1, len(gaps)).astype(int)
@@ -28,10 +28,26 @@ def switchback_timeline(
     order: Sequence[str] | None = None,
     saves_ns: Sequence[int] = (),
 ) -> Any:
-    """Returns one server life: latency steps in the arms' colours above, tick gaps below on a log axis with the budget.
+    """Draws one server life: the device's latency above, and tick gaps below on a logarithmic axis.
 
-    `epochs`: arm, latency_ms, start_ns, steady_ns, end_ns; `gaps`: start_ns, gap_ms, of any number (the longest of each of 1500
-    stretches is drawn). Pale gaps are in the part of an epoch that is cut. `saves_ns`: instants at which the server saved.
+    Parameters
+    ----------
+    epochs
+        Columns arm, latency_ms, start_ns, steady_ns, and end_ns.
+    gaps
+        Columns start_ns and gap_ms, of any length. The longest gap in each of 1500 stretches is drawn. Gaps in the part of an
+        epoch that is cut are pale.
+    budget_ms
+        Length of the server's step in ms, drawn dashed.
+    order
+        Names of the arms, in the order of their colours. If None, the order is that of their latencies.
+    saves_ns
+        Times at which the server saved, in ns, marked with triangles.
+
+    Returns
+    -------
+    chart
+        An Altair chart.
     """
     steps = checked(epochs, ["arm", "latency_ms", "start_ns", "steady_ns", "end_ns"], "timeline").sort_values("start_ns")
     arms = list(order) if order is not None else list(steps.sort_values("latency_ms", kind="stable")["arm"].unique())

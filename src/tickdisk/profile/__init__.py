@@ -1,6 +1,18 @@
-"""A real disk, measured by fio and written down as a device model that behaves like it."""
+"""Profiles of real disks: a disk is measured by fio and written down as a device model that behaves like it.
 
-from tickdisk.profile.alike import Alike, alike
+`profile` does the whole work. It takes a folder, a file or a block device, and writes a YAML file with one device, which can be
+emulated on any machine. Its steps can also be called one by one:
+
+- `source` prepares the part of the disk that is measured, and refuses whatever would be damaged.
+- `measure` lets fio make requests at several queue depths, in several rounds, and returns `Measurements` with a `Sample` of
+  latencies for each kind of request and queue depth.
+- `fit` makes a `DeviceModel` of the samples at `FIT_DEPTHS`. The samples at `HELD_OUT_DEPTHS` are held out, which means that the
+  fit does not see them, so that they can test the model.
+- `evidence` states how far the model is from each sample. `screen`, `verdict` and `again` put that into words.
+- `nearest_device` finds the known device that is most like the disk.
+"""
+
+from tickdisk.profile.alike import NearestDevice, nearest_device
 from tickdisk.profile.evidence import again, evidence, screen, verdict
 from tickdisk.profile.fit import fit, simulated_ns
 from tickdisk.profile.measure import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, Sample, measure
@@ -10,16 +22,16 @@ from tickdisk.profile.target import Source, source
 __all__ = [
     "FIT_DEPTHS",
     "HELD_OUT_DEPTHS",
-    "Alike",
     "Measurements",
+    "NearestDevice",
     "Profile",
     "Sample",
     "Source",
     "again",
-    "alike",
     "evidence",
     "fit",
     "measure",
+    "nearest_device",
     "profile",
     "screen",
     "simulated_ns",

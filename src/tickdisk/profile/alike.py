@@ -1,4 +1,4 @@
-"""The device of the catalogue that a measured disk is most like."""
+"""The search for the known device that a measured disk is most like."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,23 +10,41 @@ _NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
-class Alike:
-    """The medians of a measured disk with one request at a time, and the device that comes nearest to them."""
+class NearestDevice:
+    """The median latencies of a measured disk with one request at a time, and the known device that comes nearest to them."""
 
     read_ms: float
+    """Median of a read of 4 KiB."""
     flushed_write_ms: float | None
-    """A write of 4 KiB and its flush; None if no write was measured."""
+    """Median of a write of 4 KiB together with its flush. None if no write was measured."""
     nearest: str
+    """Name of the nearest device."""
     description: str
+    """Description of the nearest device."""
 
     @property
     def slowest_ms(self) -> float:
-        """The latency of the slower kind of request."""
+        """The median of the slower kind of request."""
         return max(self.read_ms, self.flushed_write_ms or 0.0)
 
 
-def alike(model: DeviceModel, catalogue: Mapping[str, DeviceModel]) -> Alike:
-    """Returns what a profiled device is like. Distances are those of logarithms: 1 and 2 ms differ like 10 and 20 ms."""
+def nearest_device(model: DeviceModel, catalogue: Mapping[str, DeviceModel]) -> NearestDevice:
+    """Finds the known device that is nearest to a profiled one.
+
+    The distance of two latencies is the difference of their logarithms, so 1 ms and 2 ms are as far apart as 10 ms and 20 ms.
+
+    Parameters
+    ----------
+    model
+        Profiled device.
+    catalogue
+        Known devices, by name.
+
+    Returns
+    -------
+    Alike
+        The medians of the profiled device at the least queue depth, and the nearest known device.
+    """
     read_ns = min((line for line in model.fit if line.op == "read"), key=lambda line: line.queue_depth).p50_ns
     flushed_ns = next((line.p50_ns for line in model.fit if line.op == "write_flush"), None)
 
@@ -37,4 +55,4 @@ def alike(model: DeviceModel, catalogue: Mapping[str, DeviceModel]) -> Alike:
 
     nearest = min(catalogue, key=lambda name: distance(catalogue[name]))
     flushed_ms = None if flushed_ns is None else flushed_ns / _NS_PER_MS
-    return Alike(read_ns / _NS_PER_MS, flushed_ms, nearest, catalogue[nearest].description)
+    return NearestDevice(read_ns / _NS_PER_MS, flushed_ms, nearest, catalogue[nearest].description)

@@ -1,10 +1,10 @@
-"""Whether a profile behaves elsewhere as its disk does: `python -m tickdisk.profile.bench [PATH ...]`.
+"""A test of whether an emulated profile behaves as its disk does: `python -m tickdisk.profile.bench [PATH ...]`.
 
-Profiles what is at each PATH, emulates the profile with the floors that a calibration finds for it, and measures that at the
-depths that were held out. It is held to what was measured of the disk at these depths in the rounds that the profile is of: a
-disk that drifts is another one a minute later, to itself as well. How well its rounds tell the difference is said by an interval.
-Without a PATH it makes two disks: an emulated network volume, slow enough for this machine, so that its latencies are known,
-and a loop device on a file of this machine's own disk.
+The program profiles the disk at each PATH, emulates the profile with the floor that a calibration finds for it, and measures the
+emulated device at the depths that were held out. The result is compared with the measurement of the disk at these depths in the
+rounds of the profile itself, because a disk that drifts would differ from itself a minute later. An interval over the rounds says
+how well they determine the difference. Without a PATH, the program makes two disks: an emulated network volume with known
+latencies, slow enough for this machine, and a loop device on a file of this machine's own disk.
 """
 
 import argparse
@@ -44,11 +44,11 @@ _KNOWN, _DEVICES = "network_volume", Path("data/devices.yaml")
 
 
 def main() -> int:
-    """Prints the tables; returns 1 when a percentile is further off than promised."""
+    """Prints a table for each disk. Returns 1 if a percentile is further off than a profile promises, and 0 otherwise."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("paths", type=Path, nargs="*", help="Disks; none: two that are made for it.")
-    parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="Where the profiles go.")
-    parser.add_argument("--seconds", type=float, default=36, help="For each job; 12 on the emulated disk.")
+    parser.add_argument("paths", type=Path, nargs="*", help="Disks to profile. Without any, two disks are made.")
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="Folder of the profiles.")
+    parser.add_argument("--seconds", type=float, default=36, help="Time of each job. On a disk that is emulated, it is 12 s.")
     arguments = parser.parse_args()
     far = 0
     for path in arguments.paths:
@@ -63,7 +63,11 @@ def main() -> int:
 
 @contextmanager
 def _known_disk() -> Iterator[tuple[Path, str]]:
-    """A volume that is as slow as it says: were it to ask for much more than half of what the machine serves it would wait."""
+    """Yields an emulated network volume and its description.
+
+    It is made so slow that it serves at most half of the requests per second that this machine can serve. Above that, requests
+    would wait for the machine, and the latencies would not be known.
+    """
     model = device.named(_KNOWN, _DEVICES)
     with (
         memory.folder() as folder,
@@ -76,7 +80,7 @@ def _known_disk() -> Iterator[tuple[Path, str]]:
 
 
 def stretched(model: device.DeviceModel, times: float) -> device.DeviceModel:
-    """Returns a device of latency tables `times` as slow; all else is as it is."""
+    """Returns a device whose tables of read and write latencies are multiplied by `times`. Its other parameters are unchanged."""
     tables = {}
     for name in ("read_latency_ns", "write_latency_ns"):
         table = getattr(model, name)
@@ -87,7 +91,10 @@ def stretched(model: device.DeviceModel, times: float) -> device.DeviceModel:
 
 @contextmanager
 def _own_disk() -> Iterator[tuple[Path, str]]:
-    """A loop device on a file of noise that goes with us, as the device goes when nobody has it open."""
+    """Yields a loop device on a file of random bytes and its description.
+
+    The file has no name, so it is gone when this process ends. The loop device is gone when no process has it open.
+    """
     with tempfile.TemporaryFile(dir=".") as file:
         for _ in range(_TEST_FILE_BYTES >> 20):
             file.write(os.urandom(1 << 20))
@@ -97,11 +104,11 @@ def _own_disk() -> Iterator[tuple[Path, str]]:
 
 
 def _compare(path: Path, output: Path, seconds: float) -> int:
-    """Prints the tables of one disk; returns how many percentiles are not as close as promised."""
+    """Prints the tables of one disk and returns the number of percentiles that are not as close as promised."""
     profiled = profile(path, output, write=False, seconds=seconds, size_bytes=_TEST_FILE_BYTES)
     print(screen(profiled.model))
     emulated, ceiling_per_s = _emulated(device.load_device(output), seconds)
-    print(f"{'depth':>6}{'':>5}{'disk us':>10}{'elsewhere us':>14}{'off':>8}{'95 % of rounds':>20}{'of ceiling':>12}")
+    print(f"{'depth':>6}{'':>5}{'disk us':>10}{'emulated us':>14}{'off':>8}{'95 % of rounds':>20}{'of ceiling':>12}")
     far = 0
     for depth in HELD_OUT_DEPTHS:
         disk, other = (
@@ -114,23 +121,26 @@ def _compare(path: Path, output: Path, seconds: float) -> int:
             is_far = abs(found / wanted - 1) > limit
             far += is_far
             between = "-" if interval is None else f"{interval[0]:.1%} to {interval[1]:.1%}"
-            told = "" if _tells(interval, limit) else ", the rounds do not tell"
+            told = "" if _decides(interval, limit) else ", but the rounds do not decide it"
             print(
                 f"{depth:6}{f'p{share * 100:g}':>5}{wanted:10.1f}{found:14.1f}{found / wanted - 1:8.1%}{between:>20}"
                 f"{disk.requests_per_s / ceiling_per_s:12.0%}  {'FURTHER OFF' if is_far else 'holds'}{told}"
             )
-    print(f"ceiling: {ceiling_per_s:,.0f} requests/s that wait for nothing; above half of it they wait for the emulator's cores")
-    print(f"{far} of {2 * len(HELD_OUT_DEPTHS)} further off elsewhere than {P50_LIMIT:.0%} at p50 or {P99_LIMIT:.0%} at p99")
+    print(f"ceiling: {ceiling_per_s:,.0f} requests/s without delay; above half of it, requests wait for the emulator's cores")
+    print(f"{far} of {2 * len(HELD_OUT_DEPTHS)} values are further off than {P50_LIMIT:.0%} at p50 or {P99_LIMIT:.0%} at p99")
     return far
 
 
-def _tells(interval: tuple[float, float] | None, limit: float) -> bool:
-    """Whether all of it is within the limit, or all beyond it on one side."""
+def _decides(interval: tuple[float, float] | None, limit: float) -> bool:
+    """Returns whether the whole interval is within the limit, or the whole interval is beyond the limit on one side."""
     return interval is not None and (max(-interval[0], interval[1]) <= limit or interval[0] > limit or interval[1] < -limit)
 
 
 def _interval(disk: Sample, other: Sample, share: float) -> tuple[float, float] | None:
-    """How far they are apart: a 95 % confidence interval by a bootstrap over rounds; None where a round does not tell `share`."""
+    """Returns a 95 % confidence interval of the relative difference between two samples in the quantile `share`.
+
+    The interval comes from a bootstrap over rounds. It is None if a round has too few requests for the quantile.
+    """
     if min(len(latency_ns) for latency_ns in (*disk.rounds, *other.rounds)) * (1 - share) < BEYOND:
         return None
     of_rounds = [[np.quantile(latency_ns, share) for latency_ns in sample.rounds] for sample in (other, disk)]
@@ -143,14 +153,14 @@ def _interval(disk: Sample, other: Sample, share: float) -> tuple[float, float] 
 
 
 def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, float]:
-    """What is measured on an emulated device, and how many requests a second one without delay serves here."""
+    """Returns measurements of an emulated device, and the requests per second of a device without delay on this machine."""
     with (
         memory.folder() as folder,
         _bench(folder) as table,
     ):
         ceiling_per_s = _ceiling_per_s(table)
         settled = settle(table, model, _SETTLE_S)
-        print(f"floor elsewhere: {settled.floor_ns / 1000:.1f} us")
+        print(f"floor of the emulated device: {settled.floor_ns / 1000:.1f} us")
         table.set(model, floor_ns=settled.floor_ns)
         with source(table.disk.block_device, write=False, size_bytes=0) as found:
             again = measure(found.target, write=False, seconds=seconds, folder=folder, depths=HELD_OUT_DEPTHS)
@@ -158,12 +168,12 @@ def _emulated(model: device.DeviceModel, seconds: float) -> tuple[Measurements, 
 
 
 def _bench(folder: Path) -> AbstractContextManager[Bench]:
-    """On which fio is what it is where a disk is profiled: real-time, however many requests a second it asks for."""
+    """Returns a bench on which fio is a real-time thread at any rate of requests, as it is when a disk is profiled."""
     return bench(device.NO_DELAY, size_bytes=_SIZE_BYTES, folder=folder, limits=LIMITS_OF_ROUNDS, interrupts=True)
 
 
 def _ceiling_per_s(table: Bench) -> float:
-    """How many requests a second a device without delay serves, which is in force on `table`."""
+    """Returns the requests per second of the device on `table`, on which a model without delay must be in force."""
     without_delay = table.run(Job("read", "random", BLOCK_BYTES, _CEILING_DEPTH, _SETTLE_S / ROUNDS))
     assert without_delay.requests.requests_per_s is not None, "fio makes requests or fails"
     return without_delay.requests.requests_per_s

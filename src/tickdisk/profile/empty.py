@@ -1,4 +1,4 @@
-"""A block device may be written to only if nothing is recognised on it and nobody uses it."""
+"""The check that a block device may be written to, which is so only if nothing is recognised on it and nobody uses it."""
 
 import os
 from collections.abc import Iterator
@@ -11,9 +11,10 @@ from tickdisk.process import run
 
 @contextmanager
 def claimed(path: Path, *, write: bool) -> Iterator[None]:
-    """Yields while nobody else can mount or use the block device exclusively, if it is to be written to; TickdiskError why not.
+    """Claims a block device for the time of the block, so that nobody else can mount it or use it exclusively.
 
-    Only reading needs no claim: it changes nothing for anybody.
+    If the device may not be written to, TickdiskError says why. If `write` is False, nothing is checked or claimed, because
+    reading changes nothing for anybody.
     """
     if not write:
         yield
@@ -30,14 +31,14 @@ def claimed(path: Path, *, write: bool) -> Iterator[None]:
     partitions = sorted(entry.parent.name for entry in block.glob("*/partition"))
     _refuse_if(path, bool(partitions), f"has partitions: {', '.join(partitions)}")
     try:
-        # The kernel's own word, also for other mount namespaces: with O_EXCL there is one user at a time, and a mount is one.
+        # The kernel allows one user with O_EXCL at a time, and a mount counts as such a user, also in other mount namespaces.
         descriptor = os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
     except OSError as error:
-        raise TickdiskError(f"{path} cannot be had for writing ({error.strerror}); free it, or leave out --write") from error
+        raise TickdiskError(f"{path} cannot be opened for writing ({error.strerror}); free it, or leave out --write") from error
     try:
         found = run(["wipefs", "--no-act", "--noheadings", "--output", "TYPE,OFFSET", path]).split("\n")
         signatures = [" at ".join(line.split()) for line in found if line.strip()]
-        _refuse_if(path, bool(signatures), f"is not empty, there is {', '.join(signatures)}")
+        _refuse_if(path, bool(signatures), f"is not empty, but has {', '.join(signatures)}")
         yield
     finally:
         os.close(descriptor)

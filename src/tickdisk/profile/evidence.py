@@ -1,4 +1,7 @@
-"""How well a model fits what was measured: errors of percentiles and the distance of distributions, depth by depth."""
+"""The evidence of how well a model fits the measurements of a disk, for each kind of request and queue depth.
+
+It consists of the errors of percentiles and the distance between the distributions of latencies.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -11,13 +14,29 @@ from tickdisk.profile.measure import BEYOND, Latencies, Measurements, Sample
 
 _DIGITS = 4
 SIMULATED = 200_000
-"""Requests: of 20,000 those beyond the 99th percentile are told to 7 %, and all depths have the same draws."""
+"""Number of simulated requests. With only 20,000, the number beyond the 99th percentile would be known to 7 %, and this error
+would be the same at all depths, because they have the same random draws."""
 _BUSY = 0.8
-"""From here on requests queue for who makes them."""
+"""Share of the time from which on fio itself is so busy that requests wait for it."""
 
 
 def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[int]) -> tuple[FitLine, ...]:
-    """Returns a line for each sample, in their order: those at `fit_depths` were used for the fit, the others were held out."""
+    """States how far a model is from each sample.
+
+    Parameters
+    ----------
+    model
+        Fitted model.
+    measured
+        Measurements of the disk.
+    fit_depths
+        Queue depths that were used for the fit. Lines of other depths are marked as held out.
+
+    Returns
+    -------
+    tuple of FitLine
+        A line for each sample, in the order of the samples.
+    """
     return tuple(_line(model, sample, "fit" if sample.queue_depth in fit_depths else "held_out") for sample in measured.samples)
 
 
@@ -49,7 +68,7 @@ def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) 
 
 
 def _distance(one: Latencies, other: Latencies) -> float:
-    """The largest difference between two empirical distributions (Kolmogorov and Smirnov)."""
+    """Returns the largest difference between two empirical distributions (Kolmogorov and Smirnov)."""
     places = np.concatenate([one, other])
     shares = [np.searchsorted(np.sort(each), places, side="right") / len(each) for each in (one, other)]
     return float(np.abs(shares[0] - shares[1]).max())
@@ -66,14 +85,36 @@ def _repeat(rounds: Sequence[Latencies], share: float, all_ns: float) -> float:
 
 
 def again(measured: Measurements) -> str:
-    """Returns a sentence on how often each place was asked for, and what that means."""
+    """States how often each place on the disk was asked for, because a cache may have known places that were asked for before.
+
+    Parameters
+    ----------
+    measured
+        Measurements of the disk.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
     times = measured.asked_bytes / measured.size_bytes
-    said = f"each place of the {measured.size_bytes >> 20:,} MiB was asked for {times:.2g} times on the average"
-    return f"{said}: what a cache of that size keeps is answered by it" if times > 1 else said
+    said = f"each place of the {measured.size_bytes >> 20:,} MiB was asked for {times:.2g} times on average"
+    return f"{said}, so a cache of that size may have answered some of the requests" if times > 1 else said
 
 
 def screen(model: DeviceModel) -> str:
-    """Returns the table of a profiled device's fit, and whether it is as close as promised at the depths that were held out."""
+    """Writes the fit of a profiled device as a table for the terminal.
+
+    Parameters
+    ----------
+    model
+        Profiled device, with its fit.
+
+    Returns
+    -------
+    str
+        The table, with sentences on the load of the machine, on fio, and on the depths that were held out.
+    """
     figures = "".join(f"{f'{name} us':>10}{'off':>8}{'repeats':>9}" for name in ("p50", "p99"))
     head = f"{'requests':12}{'depth':>6}{'':>10}{figures}{'KS':>7}"
     rows = [
@@ -83,28 +124,39 @@ def screen(model: DeviceModel) -> str:
         for line in model.fit
     ]
     steal, cpu = (max((getattr(line, f"{name}_share") for line in model.fit), default=0) for name in ("steal", "pressure_cpu"))
-    load = f"meanwhile up to {steal:.1%} of the cores' time was stolen, up to {cpu:.1%} of the time something waited for a core"
+    load = f"up to {steal:.1%} of the cores' time was stolen, and some task waited for a core for up to {cpu:.1%} of the time"
     return "\n".join([head, *rows, load, _client(model.fit), verdict(model)])
 
 
 def _client(fit: Sequence[FitLine]) -> str:
     busiest = max(fit, key=lambda line: line.client_cpu_share)
     said = f"fio was on its core for up to {busiest.client_cpu_share:.0%} of the time ({busiest.op}, depth {busiest.queue_depth})"
-    return f"{said}: there it was waited for as much as the disk" if busiest.client_cpu_share > _BUSY else said
+    return f"{said}, where requests waited for fio as much as for the disk" if busiest.client_cpu_share > _BUSY else said
 
 
 def verdict(model: DeviceModel) -> str:
-    """Returns a sentence on the depths that were held out."""
+    """States how close a profiled device is to the disk at the depths that were held out.
+
+    Parameters
+    ----------
+    model
+        Profiled device, with its fit.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
     held_out = [line for line in model.fit if line.used == "held_out"]
     if not held_out:
-        return "nothing was held out"
+        return "no queue depth was held out"
     p50 = max(abs(line.p50_error) for line in held_out)
     p99 = max((abs(line.p99_error) for line in held_out if line.p99_error is not None), default=None)
     is_close = p50 <= P50_LIMIT and (p99 is None or p99 <= P99_LIMIT)
     limits = f"{P50_LIMIT:.0%} and {P99_LIMIT:.0%}"
     return (
-        f"held out: p50 within {p50:.1%}, p99 {'not estimable' if p99 is None else f'within {p99:.1%}'}: "
-        f"{'as close as' if is_close else 'not as close as'} {limits}"
+        f"at depths held out, p50 is within {p50:.1%} and p99 {'is not estimable' if p99 is None else f'within {p99:.1%}'}, "
+        f"which is {'as close as' if is_close else 'not as close as'} {limits}"
         f"{_machine(model.fit)}"
     )
 

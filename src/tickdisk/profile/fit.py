@@ -1,9 +1,10 @@
-"""From measured latencies to a device model: a quantile table for each depth, and the number of channels that explains them best.
+"""The fit of a device model to measured latencies: a table of quantiles for each queue depth, and a number of channels.
 
-In a closed loop the requests in flight are the queue depth, so a table for each measured depth reproduces it whatever the device
-is, and the tables are interpolated. What interpolation cannot see is where a queue begins to build up. Channels say that: with
-the right number the tables hardly depend on the depth any more. It is the number with which the inner depths are foretold best
-from the others, each left out in turn.
+In a closed loop the number of requests in flight is the queue depth, so a table of latencies for each measured depth reproduces
+that depth, whatever the device is. Between measured depths the tables are interpolated. Interpolation alone cannot see at which
+depth a queue begins to build up. A model with channels can, because with the right number of channels the service times hardly
+depend on the depth. Each inner depth is left out in turn and predicted from the others, and the number of channels with the best
+predictions is taken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,19 +21,41 @@ Floats = npt.NDArray[np.float64]
 SHARES: Floats = np.array([0, 0.005, 0.01, *(n / 40 for n in range(1, 40)), 0.99, 0.995, 0.999, 1])
 _COMPARED = (0.5, 0.99)
 P50_LIMIT, P99_LIMIT = 0.05, 0.20
-"""How far a profile may be off at depths that it was not fitted to."""
-_REQUESTS, _LOOK = 20_000, 4000
+"""Largest relative errors of p50 and p99 that a profile may have at depths that were held out."""
+_REQUESTS, _TRIAL_REQUESTS = 20_000, 4000
+"""Numbers of simulated requests for the final tables, and for each trial of a number of channels."""
 _WARM_UP = 10
-"""Requests for each place in the queue until the closed loop has forgotten that all began at once."""
+"""Number of requests for each place in the queue after which the common start of all requests no longer matters."""
 _STEEPEST, _HALVINGS = 4.0, 9
+"""Largest power by which a distribution is stretched, and number of steps of the bisection that finds the power."""
 _FINE = 16
-_CLEARLY = 1.3
+"""Number of channels up to which every number is tried."""
+_CLEARLY_BETTER_RATIO = 1.3
+"""Ratio of errors above which a number of channels counts as clearly better than no limit of channels."""
 _PIPE_ROOM = 1.25
-"""Sequential reads that are no faster than random ones show no pipe: then it is this much wider than what is known to pass."""
+"""Least ratio of the model's bandwidth to that of the fastest random requests. Sequential reads that are no faster than random
+ones do not show the limit of the bandwidth."""
 
 
 def simulated_ns(model: DeviceModel, op: str, depth: int, requests: int = _REQUESTS) -> Latencies:
-    """Returns latencies in ns of 4 KiB requests on `model`, `depth` always in flight; `write_flush` is a write, then a flush."""
+    """Simulates latencies of 4 KiB requests on a device, in a closed loop.
+
+    Parameters
+    ----------
+    model
+        The device.
+    op
+        `read`, `write`, or `write_flush`, which is a write and then a flush, one pair at a time.
+    depth
+        Number of requests that are always in flight.
+    requests
+        Number of latencies to return, after a warm-up.
+
+    Returns
+    -------
+    Latencies
+        Latencies in ns, shape (requests,).
+    """
     warm_up = _WARM_UP * depth
     if op == "write_flush":
         ops = np.tile([OPS.index("write"), OPS.index("flush")], requests + warm_up)
@@ -44,10 +67,28 @@ def simulated_ns(model: DeviceModel, op: str, depth: int, requests: int = _REQUE
 
 
 def fit(measured: Measurements, name: str, *, fit_depths: Sequence[int] = FIT_DEPTHS) -> DeviceModel:
-    """Returns the model that fits the samples at `fit_depths`; the others are not looked at.
+    """Fits a device model to measurements of a disk.
 
-    Without samples of writes, writes are taken to be as reads, and flushes to be as a read of the idle device. TickdiskError when
-    there are no reads at these depths.
+    Without samples of writes, a write is taken to be like a read, and a flush to be like a read of the idle device.
+
+    Parameters
+    ----------
+    measured
+        Measurements of the disk.
+    name
+        Name of the model.
+    fit_depths
+        Queue depths of the samples that are used. The other samples are ignored.
+
+    Returns
+    -------
+    DeviceModel
+        The model, without description, source and fit.
+
+    Raises
+    ------
+    TickdiskError
+        If there are no reads at these depths.
     """
     used = {key: sample for key, sample in ((_key(sample), sample) for sample in measured.samples) if key[1] in fit_depths}
     reads, writes = ({depth: sample for (op, depth), sample in used.items() if op == wanted} for wanted in ("read", "write"))
@@ -78,14 +119,17 @@ def _bandwidth(measured: Measurements, used: Mapping[tuple[str, int], Sample]) -
 
 
 def _flush(flushed: Sample, written: Sample) -> Quantiles:
-    """What a write that is flushed takes longer than the median of a write."""
+    """Returns the latency of a flush: the time by which a write with its flush takes longer than the median of a write alone."""
     shares = _shares([flushed])
     column = _column(flushed, shares) - float(written.quantiles(0.5)[0])
     return Quantiles(quantiles=tuple(zip(shares.tolist(), np.maximum(column, 0).round().tolist(), strict=True)))
 
 
 def _shares(samples: Sequence[Sample]) -> Floats:
-    """Those that every round can tell, with ten requests beyond; up to the 99th percentile those that all rounds together can."""
+    """Returns the shares of `SHARES` that the samples determine, which means that ten requests lie beyond.
+
+    Up to the 99th percentile it is enough if all rounds together determine a share. Above, each round must.
+    """
     least = min(len(latency_ns) for sample in samples for latency_ns in sample.rounds)
     told = least * (1 - SHARES) >= BEYOND
     told |= (_COMPARED[1] >= SHARES) & (min(len(sample.latency_ns) for sample in samples) * (1 - SHARES) >= BEYOND)
@@ -94,7 +138,11 @@ def _shares(samples: Sequence[Sample]) -> Floats:
 
 
 def _column(sample: Sample, shares: Floats) -> Floats:
-    """Quantiles at `shares`; at 1 what keeps the mean of what lies beyond the last share: one outlier must not weigh there."""
+    """Returns the quantiles at `shares`.
+
+    The value at 1 is not the maximum, so that one outlier does not decide it. It is chosen so that the mean of the latencies
+    beyond the last but one share is kept.
+    """
     column = sample.quantiles(shares)
     last = column[-2]
     means = [latency_ns[latency_ns >= last].mean() for latency_ns in sample.rounds if (latency_ns >= last).any()]
@@ -103,12 +151,12 @@ def _column(sample: Sample, shares: Floats) -> Floats:
 
 
 def _step(channels: int) -> int:
-    """From one number of channels that is tried to the next."""
+    """Returns the distance from one number of channels that is tried to the next."""
     return max(1, (1 << (channels - 1).bit_length()) // _FINE)
 
 
 class _Tables:
-    """Latencies at some depths as columns of quantiles, and what service times explain them for a number of channels."""
+    """Quantiles of latencies at some depths, and the service times that explain them for a number of channels."""
 
     def __init__(self, samples: Mapping[int, Sample]) -> None:
         self.depths = sorted(samples)
@@ -119,13 +167,14 @@ class _Tables:
 
     @property
     def idle_ns(self) -> float:
-        """Median at the least depth."""
+        """The median latency at the least depth."""
         return float(self._wanted[self.depths[0]][0])
 
     def best_channels(self) -> int | None:
-        """Returns the number of channels with which the inner depths are foretold best; None: as many as there are requests.
+        """Returns the number of channels with which the inner depths are predicted best from the others.
 
-        None, with which the tables are the latencies themselves, unless another number is clearly better.
+        None stands for as many channels as there are requests, with which the tables are the latencies themselves. It is returned
+        unless another number is clearly better.
         """
         inner = self.depths[1:-1]
         if not inner:
@@ -134,40 +183,42 @@ class _Tables:
         def miss(channels: int | None) -> float:
             return sum(self._miss(channels, depth) for depth in inner)
 
-        # Beyond 16 one more or less is made up for by the service times, except near a depth: every second up to 32, every fourth
-        # up to 64 ..., and then those beside the best.
+        # Above 16 channels, one channel more or less makes no difference, because the service times compensate for it, except
+        # near a measured depth. So every second number is tried up to 32, every fourth up to 64 and so on, and then the numbers
+        # beside the best of these.
         counts = [count for count in range(1, self.depths[-1]) if count % _step(count) == 0]
         misses = {count: miss(count) for count in counts}
         near = min(misses, key=lambda count: misses[count])
         beside = range(near - _step(near) + 1, min(near + _step(near + 1), self.depths[-1]))
         misses |= {count: miss(count) for count in beside if count not in misses}
         best = min(misses, key=lambda count: misses[count])
-        return None if miss(None) <= _CLEARLY * misses[best] else best
+        return None if miss(None) <= _CLEARLY_BETTER_RATIO * misses[best] else best
 
     def latency(self, channels: int | None) -> OpLatency:
-        """Returns the service times for `channels`, by requests in flight."""
+        """Returns the service times for a number of channels, as a table for each number of requests in flight."""
         return self._latency(channels, self.depths, _REQUESTS)
 
     def _miss(self, channels: int | None, depth: int) -> float:
-        """How far off `depth` is when it is foretold from the others, over what is allowed."""
-        latency = self._latency(channels, [other for other in self.depths if other != depth], _LOOK)
-        off = np.abs(_closed(latency, channels, depth, _LOOK) / self._wanted[depth] - 1)
+        """Returns the error of the prediction of `depth` from the other depths, as a multiple of the error that is allowed."""
+        latency = self._latency(channels, [other for other in self.depths if other != depth], _TRIAL_REQUESTS)
+        off = np.abs(_closed(latency, channels, depth, _TRIAL_REQUESTS) / self._wanted[depth] - 1)
         return float(off @ (1 / P50_LIMIT, 1 / P99_LIMIT))
 
     def _latency(self, channels: int | None, depths: Sequence[int], requests: int) -> QuantilesByInflight:
         columns = []
         for depth in depths:
-            # Beyond the channels the shape is that of the deepest queue that still finds one free.
+            # At depths above the number of channels, the distribution has the shape of that at the largest depth below it.
             free = [other for other in depths if channels is None or other <= channels]
             columns.append(self._solve(channels, depth, max(free, default=depths[0]), requests))
         rows = np.column_stack([self.shares, *np.round(columns)])
         return QuantilesByInflight(inflight=tuple(depths), quantiles=tuple(tuple(row) for row in rows.tolist()))
 
     def _solved(self, channels: int | None, depth: int, base: int, requests: int) -> Floats:
-        """Service times whose closed loop at `depth` has the measured median and 99th percentile.
+        """Returns service times with which a closed loop at `depth` has the measured median and 99th percentile.
 
-        In as many channels as requests they are the latencies themselves. Otherwise they are those of the depth `base`, their
-        logarithms stretched until the ratio of the two percentiles is right, and then all multiplied, which multiplies all.
+        If there are as many channels as requests, they are the latencies themselves. Otherwise the latencies at the depth `base`
+        are taken. Their logarithms are stretched until the ratio of the two percentiles is right. Then they are multiplied by a
+        factor, which multiplies all latencies of the closed loop by the same factor.
         """
         if channels is None or depth <= channels:
             return self._columns[depth]
@@ -190,6 +241,6 @@ class _Tables:
 
 
 def _closed(latency: OpLatency, channels: int | None, depth: int, requests: int) -> Floats:
-    """Median and 99th percentile in a closed loop."""
+    """Returns the median and the 99th percentile of latencies in a closed loop, in ns."""
     model = DeviceModel(name="fit", read_latency_ns=latency, write_latency_ns=0, flush_latency_ns=0, channels=channels)
     return np.quantile(simulated_ns(model, "read", depth, requests), _COMPARED)

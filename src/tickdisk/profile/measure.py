@@ -1,4 +1,7 @@
-"""Measures a disk by fio: several rounds of all jobs, so that what drifts shows, and every request's own latency."""
+"""The measurement of a disk by fio, which gives the latency of every request.
+
+All jobs are run in several rounds, so that it can be seen if the disk drifts.
+"""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tickdisk import host
-from tickdisk.calibrate import LIMITS, REPEATS, Job, Target, ramp_s, run_job, until_unloaded
+from tickdisk.calibrate import LIMITS, REPEATS, Job, Target, ramp_s, repeat_while_too_loaded, run_job
 from tickdisk.errors import TickdiskError
 
 Op = Literal["read", "write", "write_flush"]
@@ -19,46 +22,61 @@ Say = Callable[[str], None]
 
 BLOCK_BYTES = 4 << 10
 FIT_DEPTHS, HELD_OUT_DEPTHS = (1, 3, 6, 12, 20, 28, 36, 48, 64, 96), (2, 8, 32)
-"""Closer where queues build up: from depth 24 to 40 p99 of a disk here grew to 2.4 times, and not evenly."""
+"""Queue depths that are used for the fit, and those that are held out. They are closer together where queues build up: from depth
+24 to 40, p99 of one disk grew by a factor of 2.4, and not evenly."""
 ROUNDS = 9
-"""At least; a disk that drifts is better known by more of them than by longer ones."""
+"""Least number of rounds. More rounds describe a disk that drifts better than longer rounds."""
 _ROUND_S = 4 / 3
+"""Time of a job in one round in s, if that gives more than the least number of rounds."""
 BEYOND = 10
-"""Requests that must lie beyond a percentile for it to be estimable."""
+"""Number of requests that must lie beyond a percentile for it to be estimable."""
 LIMITS_OF_ROUNDS: Mapping[str, float] = {**LIMITS, "steal_share": 0.01}
-"""Stricter than elsewhere: where one part in a hundred of the cores' time is stolen, one request in a hundred waits for that."""
+"""Shares of `host.Load` above which a round is repeated. The limit of stolen time is stricter than elsewhere, because if a
+hundredth of the cores' time is stolen, one request in a hundred waits for it."""
 _PIPE_BYTES, _PIPE_DEPTH = 1 << 20, 16
 _LEAST_REQUESTS = 100
 _TURNS, _CUT_TURNS = 12, 3
-"""So often each place in the queue is to be taken at least, and so often before latencies count: all requests begin at once."""
+"""Least number of times that each place in the queue is taken, and number of times before latencies count. The first requests do
+not count because all begin at once."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """4 KiB requests of one kind at one depth, and how loaded the machine was."""
+    """The latencies of 4 KiB requests of one kind at one queue depth, and the load of the machine."""
 
     op: Op
+    """Kind of the requests. `write_flush` is a write together with its flush."""
     queue_depth: int
     rounds: tuple[Latencies, ...]
     """Latencies in ns of each round, after its ramp."""
     loads: tuple[host.Load, ...] = ()
+    """Load of the machine in each round."""
     client_cpu_share: float = 0.0
-    """For how much of a round fio itself was on its core, at most."""
+    """Largest share of a round in which fio itself was running on its core."""
     repeats: int = 0
-    """How many rounds were not kept, because the machine was too loaded in them."""
+    """Number of rounds that were dropped because the machine was too loaded in them."""
     too_loaded: bool = False
-    """Whether it still was in one of these."""
+    """Whether the machine was too loaded in a round that was kept."""
 
     @property
     def latency_ns(self) -> Latencies:
-        """Of all rounds."""
+        """The latencies in ns of all rounds together."""
         return np.concatenate(self.rounds)
 
     def quantiles(self, shares: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Returns the latencies in ns that `shares`, ascending, of the requests do not exceed: the median of the rounds.
+        """Computes quantiles as the median of the rounds, so that a disturbance in a minority of the rounds changes nothing.
 
-        So a disturbance of the machine in a minority of the rounds changes nothing. Shares beyond which a round has fewer than
-        ten requests are of all rounds together.
+        If a round has fewer than ten requests beyond a share, on either side, the quantile of all rounds together is taken.
+
+        Parameters
+        ----------
+        shares
+            Shares of the requests between 0 and 1, ascending, shape (n,).
+
+        Returns
+        -------
+        array
+            Latencies in ns that these shares of the requests do not exceed, shape (n,), never descending.
         """
         wanted = np.atleast_1d(np.asarray(shares, dtype=float))
         found = np.quantile(self.latency_ns, wanted)
@@ -70,25 +88,26 @@ class Sample:
 
     @property
     def requests_per_s(self) -> float:
-        """By Little's law: the queue was always full."""
+        """The requests per second, by Little's law, as the queue was always full."""
         return self.queue_depth / float(self.latency_ns.mean()) * 1e9
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """What was measured of a disk."""
+    """The measurements of a disk."""
 
     samples: tuple[Sample, ...]
+    """A sample for each kind of request and queue depth."""
     bandwidth_bytes_per_s: float
-    """Of sequential reads."""
+    """Bandwidth of sequential reads."""
     size_bytes: int
-    """Of the part of the disk that was asked for."""
+    """Size of the part of the disk that requests were made to."""
     asked_bytes: int
-    """Of all requests. More than `size_bytes`: the same places again, which a cache may have known by then."""
+    """Size of all requests together. If it exceeds `size_bytes`, places were asked for again, and a cache may have had them."""
 
 
 def rounds(seconds: float) -> int:
-    """Returns how many rounds a measurement with `seconds` for each job has."""
+    """Returns the number of rounds of a measurement that has `seconds` for each job in all rounds together."""
     return max(ROUNDS, round(seconds / _ROUND_S))
 
 
@@ -101,14 +120,39 @@ def measure(
     depths: Sequence[int] = (*FIT_DEPTHS, *HELD_OUT_DEPTHS),
     say: Say = print,
 ) -> Measurements:
-    """Returns what fio measures on `target`, `seconds` for each job in all rounds; fio's files go to `folder`.
+    """Measures a disk with fio.
 
-    Random reads of 4 KiB at every one of `depths` and sequential ones; with `write` writes and a write with fdatasync, too.
-    A round of random requests in which the machine was too loaded is made again, at most twice; the last is kept, and marked. The
-    bandwidth is the median of its rounds. Every run has
-    random places of its own, and sequential reads go on where they ended, as a cache knows what it was asked for before. A queue
-    that has turned over a few times only is measured for longer.
-    TickdiskError when fio fails.
+    The jobs are random reads of 4 KiB at each queue depth, and sequential reads of 1 MiB, whose median over the rounds is the
+    bandwidth. With `write`, there are also random writes of 4 KiB at each depth, and writes with fdatasync. A cache remembers
+    what it was asked for, so each run has other random places, and sequential reads go on where the last ones ended. A job in
+    which each place in the queue was taken only a few times is measured for longer. If the machine was too loaded in a round of a
+    job of random requests, the round of this job is repeated at most twice. The last run is kept, and marked if the machine was
+    still too loaded.
+
+    Parameters
+    ----------
+    target
+        Part of the disk that is measured.
+    write
+        Whether to measure writes. They overwrite `target`.
+    seconds
+        Time in s for each job in all rounds together.
+    folder
+        Folder of fio's files.
+    depths
+        Queue depths.
+    say
+        Function that prints a line before each round.
+
+    Returns
+    -------
+    Measurements
+        The measurements.
+
+    Raises
+    ------
+    TickdiskError
+        If fio fails, or if there are fewer than 100 requests in a sample.
     """
     count = rounds(seconds)
     length = seconds / count + ramp_s(seconds / count)
@@ -124,12 +168,12 @@ def measure(
             asked += run.bytes
             return run
 
-        run, repeats = until_unloaded(once, REPEATS)
+        run, repeats = repeat_while_too_loaded(once, REPEATS)
         return replace(run, repeats=repeats)
 
     for number in range(count):
         say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, at least {(len(jobs) + 1) * length:.0f} s")
-        # There and back, so that no depth is always the first.
+        # The order is reversed in every second round, so that no depth is always measured first.
         for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
             run = made(jobs[key])
             if (turns := run.turns) < _TURNS and number == 0:
@@ -162,7 +206,7 @@ def _jobs(depths: Sequence[int], *, write: bool, length: float) -> dict[tuple[Op
 class _Run:
     latency_ns: Latencies
     turns: float
-    """How often each place in the queue was taken."""
+    """Number of times that each place in the queue was taken."""
     bytes: int
     bytes_per_s: float
     client_cpu_share: float
@@ -188,7 +232,7 @@ def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
 def _sample(op: Op, depth: int, runs: Sequence[_Run]) -> Sample:
     made = sum(len(run.latency_ns) for run in runs)
     if made < _LEAST_REQUESTS:
-        raise TickdiskError(f"only {made} requests ({op}, queue depth {depth}) were made; give --seconds more")
+        raise TickdiskError(f"only {made} requests ({op}, queue depth {depth}) were made; give a larger --seconds")
     return Sample(
         op,
         depth,

@@ -1,4 +1,4 @@
-"""Measure, fit, hold against what was held out, and write it down as a device."""
+"""The whole work of profiling a disk: its measurement, the fit of a model, the test of the model, and the file of the device."""
 
 import datetime as dt
 import os
@@ -27,23 +27,52 @@ _HEAD = """\
 
 @dataclass(frozen=True)
 class Profile:
-    """A disk as a device, and what it was made of."""
+    """A device model of a disk, and the measurements that it was fitted to."""
 
     model: DeviceModel
     measured: Measurements
 
 
 def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes: int, say: Say = print) -> Profile:
-    """Measures the disk at `path` and returns what it wrote to `output`, which `load_device` reads.
+    """Measures a disk, fits a device model to the measurements, and writes the device to a file.
 
-    See `source` for what a path can be and what is refused, `measure` for the jobs, `fit` for the model. Only what was measured
-    is in the file, and when, with which kernel and which fio.
+    The file says what was measured, when, and with which kernel and which fio. It says nothing else of the machine.
+
+    Parameters
+    ----------
+    path
+        A folder, a file or a block device. `source` says what is refused.
+    output
+        YAML file to write, which `device.load_device` reads.
+    write
+        Whether to measure writes and flushes.
+    seconds
+        Time in s for each job in all rounds together.
+    size_bytes
+        Size of the test file that is made in a folder.
+    say
+        Function that prints a line before each round.
+
+    Returns
+    -------
+    Profile
+        The device model and the measurements.
+
+    Raises
+    ------
+    TickdiskError
+        If the path is refused, the file cannot be written, or fio fails.
+
+    See Also
+    --------
+    measure : The jobs of the measurement.
+    fit : The model.
     """
     if output.suffix != FILE:
-        raise TickdiskError(f"{output}: a device's file ends with {FILE}; give it such a name")
+        raise TickdiskError(f"{output}: the name of a device's file ends with {FILE}; give such a name")
     there = next(folder for folder in output.absolute().parents if folder.exists())
     if not (there.is_dir() and os.access(there, os.W_OK)):
-        raise TickdiskError(f"{output} cannot be written, as {there} is no folder or not ours; give another --output")
+        raise TickdiskError(f"{output} cannot be written, as {there} is no folder or is not writable; give another --output")
     name = re.sub(r"[^a-z0-9_-]+", "_", output.stem.lower()).strip("_") or "profiled"
     when = dt.datetime.now(dt.UTC)
     with source(path, write=write, size_bytes=size_bytes) as found, memory.folder() as folder:
@@ -51,7 +80,7 @@ def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes
         kind = found.kind
     model = fit(measured, name)
     writes = (
-        "reads, writes and flushes" if write else "reads; writes and flushes, which were not measured, are taken to be as reads"
+        "reads, writes and flushes" if write else "reads; writes and flushes were not measured and are taken to be like reads"
     )
     model = model.model_copy(update={"fit": evidence(model, measured, FIT_DEPTHS)})
     model = model.model_copy(
@@ -69,14 +98,25 @@ def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes
 
 
 def text(model: DeviceModel) -> str:
-    """Returns a file with one device, as `load_device` reads it; what the device has not is left out."""
+    """Writes a device model as the text of a file with one device.
+
+    Parameters
+    ----------
+    model
+        The device.
+
+    Returns
+    -------
+    str
+        YAML text that `device.load_device` reads. Parameters with their default value are left out.
+    """
     values = model.model_dump(mode="json", exclude={"name"}, exclude_defaults=True)
-    # One row of a table, one line of the fit: a line each.
+    # In the YAML, each row of a table and each line of the fit is on a line of its own.
     return _HEAD + yaml_text({model.name: _whole(values)})
 
 
 def _whole(value: Any) -> Any:
-    """Whole numbers without a point, tuples as lists."""
+    """Returns a value in which whole numbers have no decimal point and tuples are lists."""
     match value:
         case float() if value.is_integer():
             return int(value)

@@ -1,4 +1,7 @@
-"""What is measured: a test file of its own in a folder, a file that is there, or a block device; and when each is refused."""
+"""The choice of the part of a disk that is measured: a new test file in a folder, an existing file, or a block device.
+
+Each is refused if the measurement would destroy data or would not reach the disk.
+"""
 
 import os
 import stat
@@ -16,14 +19,14 @@ from tickdisk.profile.empty import claimed
 _PIECE = 1 << 20
 _LEAST_BYTES = 16 << 20
 _SPARE_BYTES = 256 << 20
-"""Left free beside the test file: a full file system hurts whoever else uses it."""
+"""Space that stays free beside the test file, because a full file system hurts everybody else who uses it."""
 _BLOCK = 512
 _WRITTEN = 0.95
 
 
 @dataclass(frozen=True)
 class Source:
-    """What is measured, and where fio finds it."""
+    """The part of a disk that is measured."""
 
     kind: Literal["folder", "file", "block device"]
     target: Target
@@ -31,10 +34,29 @@ class Source:
 
 @contextmanager
 def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
-    """Yields what there is to measure at `path`; a folder gets a test file of `size_bytes`, which is gone afterwards in any case.
+    """Prepares the part of a disk that is measured, for the time of the block.
 
-    `write` says whether it will be written to. TickdiskError says why not: a file's contents are never overwritten, a block
-    device's only if nothing is recognised on it and nobody uses it.
+    The contents of a file are never overwritten. A block device is overwritten only if nothing is recognised on it and nobody
+    uses it. A folder gets a test file, which is gone after the block in any case.
+
+    Parameters
+    ----------
+    path
+        A folder, a file or a block device.
+    write
+        Whether the measurement will write to it.
+    size_bytes
+        Size of the test file that is made in a folder.
+
+    Yields
+    ------
+    Source
+        The part of the disk.
+
+    Raises
+    ------
+    TickdiskError
+        If the path cannot be measured. The message says why.
     """
     try:
         mode = path.stat().st_mode
@@ -56,15 +78,15 @@ def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
 
 @contextmanager
 def _test_file(folder: Path, size_bytes: int) -> Iterator[Path]:
-    """A file of noise without a name: whatever happens to us, the kernel removes it when we are gone."""
+    """Yields a file of random bytes. It has no name, so the kernel removes it when this process ends, in whatever way."""
     if size_bytes < _LEAST_BYTES:
-        raise TickdiskError(f"a test file of {size_bytes} bytes says nothing; give --size 16M or more")
+        raise TickdiskError(f"a test file of {size_bytes} bytes is too small to measure; give --size 16M or more")
     room = os.statvfs(folder)
     free_bytes = room.f_bavail * room.f_frsize
     if free_bytes < size_bytes + _SPARE_BYTES:
         raise TickdiskError(
-            f"{folder} has {free_bytes >> 20} MiB free, a test file of {size_bytes >> 20} MiB and {_SPARE_BYTES >> 20} MiB to "
-            "spare do not fit; give a smaller --size or free space"
+            f"{folder} has {free_bytes >> 20} MiB free, but a test file of {size_bytes >> 20} MiB and {_SPARE_BYTES >> 20} MiB "
+            "to spare do not fit; give a smaller --size or free space"
         )
     name = folder / f".tickdisk-profile-{os.getpid()}"
     try:
@@ -84,7 +106,10 @@ def _test_file(folder: Path, size_bytes: int) -> Iterator[Path]:
 
 
 def _fill(descriptor: int, size_bytes: int, folder: Path) -> None:
-    """Noise, so that nothing on the way compresses it or finds it twice; written, so that its blocks are read from the disk."""
+    """Fills the test file with random bytes and flushes them to the disk.
+
+    The bytes are random so that no layer compresses or deduplicates them. They are flushed so that later reads go to the disk.
+    """
     try:
         with open(descriptor, "wb", closefd=False) as file:
             file.writelines(os.urandom(_PIECE) for _ in range(size_bytes // _PIECE))
@@ -104,18 +129,18 @@ def _existing_file(path: Path, *, write: bool) -> Target:
     size_bytes = _checked_size(path)
     try:
         written = written_bytes(path)
-    except OSError:  # the file system does not tell
+    except OSError:  # the file system does not say which parts are written
         written = path.stat().st_blocks * _BLOCK
     if written < size_bytes * _WRITTEN:
         raise TickdiskError(
             f"{path} has holes, or room that was never written, which are read without the disk; give its folder, or a file that "
-            "is written"
+            "is wholly written"
         )
     return Target(path.resolve(), 0, size_bytes)
 
 
 def _checked_size(path: Path) -> int:
-    """Whole pieces of a file or a block device, which must be large enough and take direct I/O."""
+    """Returns the size in bytes of a file or a block device in whole MiB. It must be large enough and allow direct I/O."""
     _check_direct(path)
     with path.open("rb") as file:
         size_bytes = file.seek(0, os.SEEK_END) // _PIECE * _PIECE

@@ -1,5 +1,11 @@
-"""A project is the checkout on the machine: it says which cells are planned, what each result is computed with, where
-everything lies, and who may work here now.
+"""The project is this checkout of the sources on this machine, as the workflow sees it.
+
+`Project` joins the configuration, the arms of the experiments, the device models and the identity of the code. It says which
+cells are planned, where the world lies, and which digest each result depends on, so that the workflow computes a result again if
+and only if something changed that it depends on. The plan file `results/plan.json` is written from it.
+
+`kept` finds cells in the results that belong to another plan. They are kept and counted, but not used. `claim` lets one workflow
+at a time work in a results folder.
 """
 
 from tickdisk.project.claim import claim

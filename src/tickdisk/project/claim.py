@@ -1,4 +1,7 @@
-"""One workflow at a time in a results folder: the kernel releases the claim when its holder dies, however it dies."""
+"""A lock on a results folder, so that one workflow at a time works there.
+
+The kernel releases the lock when its holder dies, however it dies.
+"""
 
 import fcntl
 import os
@@ -7,10 +10,22 @@ from pathlib import Path
 from tickdisk.errors import TickdiskError
 
 _held: list[int] = []
+"""Descriptors of the files whose locks this process holds. They stay open until it ends."""
 
 
 def claim(results: Path) -> None:
-    """Claims `results` for this process until it ends; TickdiskError names the process that holds it already."""
+    """Claims a results folder for this process until the process ends.
+
+    Parameters
+    ----------
+    results
+        The folder, which is made if it does not exist.
+
+    Raises
+    ------
+    TickdiskError
+        If another process holds the folder. The error names the process.
+    """
     results.mkdir(parents=True, exist_ok=True)
     path = results / ".claim"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)

@@ -1,4 +1,8 @@
-"""Each result is out of date when the code changes that it is computed with, and no other; here is which code that is."""
+"""The identity of every result: digests of the code that the result is computed with.
+
+If that code changes, the result is out of date. If other code changes, the result is not. The table `PRODUCTS` says with which
+modules each result is computed.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,23 +17,25 @@ NOTEBOOKS = Path("notebooks")
 
 
 def _rooms(*names: str) -> tuple[str, ...]:
-    """Returns the stops that leave out whole rooms."""
+    """Returns the stops that leave whole rooms out of a closure."""
     return tuple(stop for name in names for stop in (f"tickdisk.{name}", f"tickdisk.{name}.*"))
 
 
 _PLANNED = _rooms("config", "errors", "files", "project")
-"""The outcome of these rooms is in the plan, or they only say what is wrong and write files whole."""
+"""Rooms that are left out of every product. Their outcome is in the plan, or they only raise errors and write whole files."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A kind of result is computed with the modules that `starts` lead to, without `stops` (see `sources.closure`)."""
+    """A kind of result, and where the code begins and ends that it is computed with (see `sources.closure`)."""
 
     starts: tuple[str, ...]
+    """Modules or functions with which the computation starts."""
     stops: tuple[str, ...] = _PLANNED
+    """Modules that are not followed."""
 
 
-# Of calibration a live cell only looks up what it says. The micro-workload belongs to the captures' room, not to captured cells.
+# A live cell only looks up the results of the calibration. The micro-workload is in the room of captures, but no cell runs it.
 _CELL = Product(("tickdisk.run.cell", "tickdisk.calibrate.record"), (*_PLANNED, *_rooms("calibrate"), "tickdisk.trace.micro"))
 _UNCAPTURED = Product(_CELL.starts, (*_CELL.stops, *_rooms("trace")))
 _WORLD = Product(("tickdisk.server.luanti",))
@@ -37,7 +43,7 @@ PRODUCTS: Mapping[str, Product] = {
     "calibration": Product(("tickdisk.cli.workflow:calibrate", "tickdisk.calibrate.measure"), (*_PLANNED, "tickdisk.calibrate")),
     "fidelity": Product(("tickdisk.cli.workflow:fidelity", "tickdisk.calibrate.fidelity"), (*_PLANNED, "tickdisk.calibrate")),
     "micro": Product(("tickdisk.cli.workflow:micro",)),
-    # fio's logs are read by calibration's module; floors are looked up; how late requests were is summed up in quantiles.
+    # The replay reads fio's logs with a module of the calibration, looks up floors, and sums up lateness in quantiles.
     "replay": Product(
         (
             "tickdisk.cli.workflow:replay_study",
@@ -58,25 +64,39 @@ PRODUCTS: Mapping[str, Product] = {
     },
     "compare": Product(("tickdisk.cli.compare:compare_reference",), _rooms("project")),
 }
-"""A start in `tickdisk.cli` is the command that a rule calls; the door of its room is a stop where the room does more."""
+"""Products by name. A start in `tickdisk.cli` is the command that a rule calls. If the room of the work does more than the
+result needs, the room's `__init__` is a stop.
+"""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """An identity is the code of a checkout on a machine, as digests by part."""
+    """The code of a checkout on a machine, as digests of its parts."""
 
     checkout: sources.Checkout
     toolchains: sources.Toolchains
     server: str
-    """It holds version and SHA-256 of the game server."""
+    """Version and SHA-256 of the game server."""
     servers: Path = SERVERS
+    """Folder of what runs inside the server."""
     notebooks: Path = NOTEBOOKS
-    _kept: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
-    """It keeps what was asked for once; a process names results after the sources that it saw first."""
+    _cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Digests that were computed before. A process names all its results after the sources that it saw first."""
 
     @classmethod
     def of(cls) -> "Identity":
-        """Returns the identity of this checkout; TickdiskError says what is missing, or was changed and not built."""
+        """Returns the identity of this checkout.
+
+        Returns
+        -------
+        Identity
+            The identity.
+
+        Raises
+        ------
+        TickdiskError
+            If something is missing, or has changed since it was built.
+        """
         checkout = sources.Checkout.own()
         toolchains = sources.load_toolchains(checkout.root)
         sources.check_built(checkout, toolchains)
@@ -84,37 +104,73 @@ class Identity:
         return cls(checkout, toolchains, f"Luanti {found['version']} {found['sha256']}")
 
     def cell(self, *, captured: bool) -> dict[str, str]:
-        """Returns digests of what live cells are made by; captures count where they look on."""
-        players = {"players": self._once((self.checkout.players,)), "go": self.toolchains.go}
+        """Returns digests of the code that makes live cells.
+
+        Parameters
+        ----------
+        captured
+            Whether the cells are captured, so that the code of captures counts, too.
+
+        Returns
+        -------
+        dict[str, str]
+            Digests by part.
+        """
+        players = {"players": self._cached((self.checkout.players,)), "go": self.toolchains.go}
         return {**self._of(_CELL if captured else _UNCAPTURED), **self._server(), **players}
 
     def world(self) -> dict[str, str]:
-        """Returns digests of what generates the world, which are among those of every live cell."""
+        """Returns digests of the code that generates the world. They are among those of every live cell."""
         return {**self._of(_WORLD), **self._server()}
 
     def product(self, name: str) -> dict[str, str]:
-        """Returns digests of what a result in PRODUCTS is computed with."""
+        """Returns digests of the code that a result is computed with.
+
+        Parameters
+        ----------
+        name
+            Name of the result in `PRODUCTS`.
+
+        Returns
+        -------
+        dict[str, str]
+            Digests by part.
+        """
         return self._of(PRODUCTS[name])
 
     def notebook(self, name: str) -> dict[str, str]:
-        """Returns digests of what a notebook is rendered from: itself, its study in `tickdisk.report`, data that they name."""
+        """Returns digests of what a notebook is rendered from: its cells, its study in `tickdisk.report`, the data files that
+        both name, and the locked packages.
+
+        Parameters
+        ----------
+        name
+            Name of the notebook and of its study.
+
+        Returns
+        -------
+        dict[str, str]
+            Digests by part.
+        """
         study = Product((f"tickdisk.report.{name}", "tickdisk.project.kept"), ("tickdisk.report", "tickdisk.project"))
         cells = sources.notebook_cells(self.notebooks / f"{name}.ipynb")
-        code = self._once((self.checkout.python, study.starts, study.stops)).code
+        code = self._cached((self.checkout.python, study.starts, study.stops)).code
         data = sources.data_digests([*code.values(), *(text for kind, text in cells if kind == "code")])
         return {**self._of(study), "notebook": digest(cells), "data": digest(data), "packages": digest(self.checkout.locked())}
 
     def _of(self, product: Product) -> dict[str, str]:
-        found = self._once((self.checkout.python, product.starts, product.stops))
-        native = {f"native {part}": self._once((self.checkout.part, part)) for part in sources.parts_of(found.native)}
-        built = {"crates": self._once((self.checkout.crates,)), "rustc": self.toolchains.rustc} if native else {}
+        """Returns the digests of the Python code of a product, and of the parts of the native module that the code uses."""
+        found = self._cached((self.checkout.python, product.starts, product.stops))
+        native = {f"native {part}": self._cached((self.checkout.part, part)) for part in sources.parts_of(found.native)}
+        built = {"crates": self._cached((self.checkout.crates,)), "rustc": self.toolchains.rustc} if native else {}
         return {"python": digest(found.code), **native, **built}
 
-    def _once(self, call: tuple[Any, ...]) -> Any:
-        if call not in self._kept:
+    def _cached(self, call: tuple[Any, ...]) -> Any:
+        """Returns the result of a call, which is a function and its arguments, from `_cache` if the call was made before."""
+        if call not in self._cache:
             ask, *arguments = call
-            self._kept[call] = ask(*arguments)
-        return self._kept[call]
+            self._cache[call] = ask(*arguments)
+        return self._cache[call]
 
     def _server(self) -> dict[str, str]:
         return {"server": self.server, **sources.server_digests(self.servers)}

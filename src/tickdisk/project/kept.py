@@ -1,4 +1,7 @@
-"""Results of another identity are kept, counted and named, and neither run again nor mixed in silence."""
+"""Cells in the results that belong to another plan, because they were made by other code or with other settings.
+
+They are kept, counted and named to the user. They are neither run again nor used together with the cells of the plan.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,25 +16,50 @@ OTHER_CODE, OTHER_SETTINGS = "by other code", "with other settings"
 
 @dataclass(frozen=True)
 class Kept:
-    """So many cells of an experiment are there, and for one reason not in the plan."""
+    """The number of cells of an experiment that exist but are not in the plan, for one reason."""
 
     experiment: str
     reason: str
-    """OTHER_CODE: all else is as in the plan; OTHER_SETTINGS: scale, seed, design or device are not, or blocks are fewer."""
+    """OTHER_CODE if all else is as in the plan. OTHER_SETTINGS if scale, seed, design or device differ, or if the plan has fewer
+    blocks.
+    """
     cells: int
 
     def sentence(self, runs: Path) -> str:
-        """Returns what a person should know of them."""
+        """Returns a sentence that tells a person about these cells.
+
+        Parameters
+        ----------
+        runs
+            Folder of the run folders.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         one = self.cells == 1
         made = f"{self.cells} cell{'' if one else 's'} of {self.experiment} {'was' if one else 'were'} made {self.reason}"
         return f"{made}; {'it is' if one else 'they are'} kept in {runs} and not used"
 
 
 def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
-    """Returns what is in the folder `runs` and not among the cells of `plan`, a plan file's content, by experiment and reason.
+    """Counts the cells that are in a folder but not in the plan, by experiment and reason.
 
-    A cell was made by other code when only what its manifest has under `code` differs from the plan, or when it has no such key:
-    then it is older than that key.
+    A cell was made by other code if its manifest differs from the plan only under `code`. A manifest without the key `code` is
+    older than the key, and such a cell counts as made by other code, too.
+
+    Parameters
+    ----------
+    plan
+        Content of the plan file.
+    runs
+        Folder of the run folders.
+
+    Returns
+    -------
+    list[Kept]
+        One entry for each experiment and reason that occurs.
     """
     planned = {cell["hash"] for cell in plan["cells"]}
     counts: Counter[tuple[str, str]] = Counter()

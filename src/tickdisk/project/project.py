@@ -30,16 +30,36 @@ DEVICES_PATH = Path("data/devices.yaml")
 
 @dataclass(frozen=True)
 class Project:
-    """Configuration, arms, devices and code, and what follows from them; paths are relative to the project's folder."""
+    """The configuration, arms, devices and code of the project, and what follows from them.
+
+    Paths are relative to the project's folder.
+    """
 
     config: Config
     arms: tuple[Arm, ...]
     devices: Mapping[str, device.DeviceModel]
+    """Device models by the name that arms use."""
     identity: Identity
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Project":
-        """Returns the project for configuration `values`; TickdiskError for what is wrong in them or missing on this machine."""
+        """Makes the project for a configuration.
+
+        Parameters
+        ----------
+        values
+            Content of the configuration file.
+
+        Returns
+        -------
+        Project
+            The project.
+
+        Raises
+        ------
+        TickdiskError
+            If a value is wrong, or if something is missing on this machine.
+        """
         config = parse_config(values)
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
         check_confirmatory(config, arms)
@@ -55,12 +75,23 @@ class Project:
 
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
-        """Returns the project that the plan at `path` was written from."""
+        """Makes the project from which a plan file was written.
+
+        Parameters
+        ----------
+        path
+            The plan file.
+
+        Returns
+        -------
+        Project
+            The project.
+        """
         return cls.of(read_json(path)["config"])
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """The cells of the chosen scale, in running order."""
+        """The cells of the chosen scale, in the order in which they run."""
         models: dict[tuple[str, str], dict[str, Any]] = {
             (arm.experiment, arm.arm): self.model(arm.experiment, arm.arm).as_dict() for arm in self.arms
         }
@@ -76,47 +107,111 @@ class Project:
 
     @property
     def plan_digest(self) -> str:
-        """Changes when the plan file must be written again."""
+        """Digest of the plan. If it changes, the plan file must be written again."""
         return digest(self.as_plan())
 
     def asked_digest(self, experiment: str) -> str:
-        """Changes when what the plan says of an experiment changes: configuration, arms and its cells, not those of others.
+        """Returns a digest of the plan of one experiment: the configuration, all arms, and the experiment's cells.
 
-        Where there is no such experiment that is configuration and arms.
+        Cells of other experiments do not count. If the plan has no cell of the experiment, the digest is that of the
+        configuration and the arms.
+
+        Parameters
+        ----------
+        experiment
+            Name of the experiment.
+
+        Returns
+        -------
+        str
+            The digest.
         """
         whole = self.as_plan()
         own = [cell for cell in whole["cells"] if cell["experiment"] == experiment]
         return digest([whole["config"], whole["arms"], own, whole["resolved"].get(experiment)])
 
     def computing(self, product: str) -> str:
-        """Changes when the code changes that a result is computed with; `PRODUCTS` has them, by name."""
+        """Returns a digest of the code that a result is computed with.
+
+        Parameters
+        ----------
+        product
+            Name of the result in `PRODUCTS`.
+
+        Returns
+        -------
+        str
+            The digest.
+        """
         return digest(self.identity.product(product))
 
     def rendering(self, notebook: str) -> str:
-        """Changes when what a notebook is rendered from changes, but for results: its code, its text, data and packages."""
+        """Returns a digest of what a notebook is rendered from, except for results: its code, text, data and packages.
+
+        Parameters
+        ----------
+        notebook
+            Name of the notebook.
+
+        Returns
+        -------
+        str
+            The digest.
+        """
         return digest(self.identity.notebook(notebook))
 
     def cell(self, name: str) -> Cell:
-        """Returns the cell whose hash is `name`."""
+        """Returns a cell of the plan.
+
+        Parameters
+        ----------
+        name
+            Hash of the cell.
+
+        Returns
+        -------
+        Cell
+            The cell.
+
+        Raises
+        ------
+        TickdiskError
+            If the plan has no such cell.
+        """
         for cell in self.cells:
             if cell.hash == name:
                 return cell
         raise TickdiskError(f"no cell {name} in the plan; `tickdisk plan` lists the cells")
 
     def model(self, experiment: str, arm: str) -> device.DeviceModel:
-        """Returns the device model of an arm, without the sham's burn, which is known only after calibration."""
+        """Returns the device model of an arm.
+
+        A sham's model lacks the processor time that it burns, which is known only after calibration.
+
+        Parameters
+        ----------
+        experiment
+            Name of the experiment.
+        arm
+            Name of the arm.
+
+        Returns
+        -------
+        device.DeviceModel
+            The model, with the arm's latency if the arm has one.
+        """
         row = next(row for row in self.arms if row.experiment == experiment and row.arm == arm)
         model = self.devices[row.device]
         return model if row.latency_us is None else model.with_latency(round(row.latency_us * 1000))
 
     def models(self) -> list[device.DeviceModel]:
-        """Returns every device model that is calibrated, each once: the tiers, and those of the experiments' arms."""
+        """Returns every device model that is calibrated, each once: the tiers, and the devices of the experiments' arms."""
         tiers = {model.name: model for model in self.devices.values() if model.tier}
         found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in self.arms}}
         return list(found.values())
 
     def as_plan(self) -> dict[str, Any]:
-        """Returns what the plan file holds."""
+        """Returns the content of the plan file."""
         return {
             "config": self.config.model_dump(mode="json"),
             "chosen": self.config.chosen.model_dump(mode="json"),
@@ -142,14 +237,23 @@ class Project:
         }
 
     def save(self, path: Path = PLAN_PATH) -> None:
-        """Writes the plan file."""
+        """Writes the plan file.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        """
         write_json(path, self.as_plan())
 
 
 def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
-    """Adds the device of an arm whose device is a file, under the file's name; calibration goes by its own, which must be new."""
+    """Adds the device of an arm whose device is a file to `devices`, under the path of the file.
+
+    Calibration uses the model's own name, so no other device may have that name. Otherwise a TickdiskError is raised.
+    """
     if device.is_file(arm.device) and arm.device not in devices:
         model = device.load_device(Path(arm.device))
         if model.name in {known.name for known in devices.values()}:
-            raise TickdiskError(f"{arm.device}: there is another device called {model.name}; rename the one in the file")
+            raise TickdiskError(f"{arm.device}: there is another device called {model.name}; rename the device in the file")
         devices[arm.device] = model

@@ -1,4 +1,4 @@
-"""What the actions of a stretch of time were like for the players who took them."""
+"""Metrics of the actions that players took in a window of time."""
 
 from dataclasses import dataclass
 
@@ -13,33 +13,56 @@ from tickdisk.stats import quantile
 
 @dataclass(frozen=True)
 class ActionMetrics:
-    """Metrics of one kind of action that was due in a window; None where a value cannot be estimated.
+    """The metrics of one kind of action, for the actions that were due in a window. A value that cannot be estimated is None.
 
-    The latency of an action is min(completed - due, tau), so waiting behind a late one counts. Nothing is censored below tau:
-    an action that failed, timed out or took longer counts as tau, the worst outcome.
+    The latency of an action is min(completed - due, tau). It begins at the due time, so the time that an action waits behind a
+    late one counts. No latency below tau is censored. An action that failed, timed out or took longer than tau counts as tau,
+    which is the worst outcome.
     """
 
     offered: int
-    """Actions that were due."""
+    """Number of actions that were due."""
     completed: int
     timed_out: int
     failed: int
     at_tau: int
-    """Actions that count as tau: failed, timed out, or completed later than that."""
+    """Number of actions that count as tau, because they failed, timed out, or were not completed before tau."""
     mean_ms: float | None
     p50_ms: float | None
     p95_ms: float | None
     offered_per_s: float
+    """Actions per second of the window that were due in it."""
     achieved_per_s: float
-    """Completions per second among the actions that were due in the window."""
+    """Completed actions per second of the window, among the actions that were due in it."""
     issue_lag_p95_ms: float | None
-    """Delay of the client itself: issued - due."""
+    """95th percentile of issued - due, which is the delay of the client itself."""
 
 
 def latencies_ms(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, tau_ns: int) -> NDArray[np.float64]:
-    """Returns min(completed - due, tau) in ms of the actions of one kind due in [start_ns, end_ns), in order of due times.
+    """Computes the latencies of the actions of one kind that were due in a window.
 
-    TickdiskError when a completed action has no completion time.
+    Parameters
+    ----------
+    actions
+        Table of actions with the columns action, due_ns, issued_ns, completed_ns and outcome.
+    start_ns
+        Start of the window in ns of CLOCK_MONOTONIC.
+    end_ns
+        End of the window in ns. The end itself does not belong to the window.
+    action
+        Kind of action, such as a teleport.
+    tau_ns
+        Longest latency in ns that an action counts with.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        min(completed - due, tau) in ms, in the order of due times.
+
+    Raises
+    ------
+    TickdiskError
+        If a completed action has no completion time.
     """
     chosen = _due(actions, start_ns, end_ns, action).sort_values("due_ns", kind="stable")
     took_ns = (chosen["completed_ns"] - chosen["due_ns"]).astype("Float64")
@@ -55,7 +78,31 @@ def _due(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str) -> pd.D
 
 
 def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, tau_ns: int) -> ActionMetrics:
-    """Returns the metrics of the actions of one kind that were due in [start_ns, end_ns)."""
+    """Computes the metrics of the actions of one kind that were due in a window.
+
+    Parameters
+    ----------
+    actions
+        Table of actions with the columns action, due_ns, issued_ns, completed_ns and outcome.
+    start_ns
+        Start of the window in ns of CLOCK_MONOTONIC.
+    end_ns
+        End of the window in ns. The end itself does not belong to the window.
+    action
+        Kind of action, such as a teleport.
+    tau_ns
+        Longest latency in ns that an action counts with.
+
+    Returns
+    -------
+    ActionMetrics
+        The metrics of the window.
+
+    Raises
+    ------
+    TickdiskError
+        If a completed action has no completion time.
+    """
     chosen = _due(actions, start_ns, end_ns, action)
     outcomes = chosen["outcome"].value_counts()
     found_ms = latencies_ms(actions, start_ns, end_ns, action, tau_ns)

@@ -1,4 +1,4 @@
-"""One row an epoch, and the contrasts of a life's arms with its baseline."""
+"""Tables with one row for each epoch of a life, and the contrasts of a life's arms with its baseline."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -25,12 +25,39 @@ def epoch_table(
     tau_ns: int,
     ended_epoch: int | None = None,
 ) -> pd.DataFrame:
-    """Returns one row an epoch with its metrics in the steady part, [steady_ns, end_ns).
+    """Computes the metrics of each epoch of a life in its steady part, [steady_ns, end_ns).
 
-    Columns: life, the epochs table's own, position (place in the life by time, from 0), previous_arm (None for a life's first),
-    the fields of TickMetrics (n as gap_n), and for every action in the table those of ActionMetrics as `<action>_<field>`. A
-    value that cannot be estimated is NaN. In `ended_epoch` the server ended by itself: every metric of that epoch has its worst
-    value, a tick gap as long as the steady part and actions at tau.
+    If the server ended by itself in an epoch, the tick gaps and latencies of that epoch get their worst values. Every `gap_*_ms`
+    is then as long as the steady part, and the mean, p50 and p95 of each kind of action are tau.
+
+    Parameters
+    ----------
+    ticks
+        Table of ticks with the columns tick (number), start_ns and end_ns.
+    actions
+        Table of actions with the columns action, due_ns, issued_ns, completed_ns and outcome.
+    epochs
+        Table of epochs with the columns epoch, arm, device, start_ns, steady_ns and end_ns.
+    life
+        Name or number of the life.
+    budget_ns
+        Length of the server's step in ns.
+    tau_ns
+        Longest latency in ns that an action counts with.
+    ended_epoch
+        Number of the epoch in which the server ended by itself. If None, the server did not.
+
+    Returns
+    -------
+    pd.DataFrame
+        One row for each epoch, in order of time. Columns are life, those of `epochs`, position (the place in the life, from 0),
+        previous_arm (None for the first epoch), the fields of TickMetrics (n as gap_n), and for each kind of action the fields
+        of ActionMetrics as `<action>_<field>`. A value that cannot be estimated is NaN.
+
+    Raises
+    ------
+    TickdiskError
+        If the steady part of an epoch does not end after it begins.
     """
     kinds = sorted(actions["action"].unique())
     ordered = epochs.sort_values("start_ns", kind="stable").reset_index(drop=True)
@@ -60,14 +87,29 @@ def epoch_table(
         rows.append(row)
     table = pd.DataFrame(rows)
     metrics = [name for name in table.columns if name.endswith(("_ms", "_share", "_ratio")) or name == "tps"]
-    # A copy, because the conversion leaves one memory block a column, which pandas warns of at every later change.
+    # The conversion leaves one memory block for each column, and pandas warns of that at every later change. A copy joins them.
     return table.astype(dict.fromkeys(metrics, "float64")).copy()
 
 
 def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | int) -> pd.DataFrame:
-    """Returns one row an epoch: life, epoch, arm, requests of the device that arrived in it, and their median latency_ms.
+    """Counts the device's requests in each epoch, as a manipulation check.
 
-    It is the manipulation check: a latency that no request met cannot have done anything. Latency is replied - arrival.
+    A latency that no request met cannot have had an effect.
+
+    Parameters
+    ----------
+    device
+        The device's log with the columns arrival_ns and replied_ns.
+    epochs
+        Table of epochs with the columns epoch, arm, start_ns and end_ns.
+    life
+        Name or number of the life.
+
+    Returns
+    -------
+    pd.DataFrame
+        One row for each epoch with life, epoch, arm, requests (the number that arrived in the epoch) and latency_ms (their
+        median replied - arrival, NaN without a request).
     """
     rows = []
     for epoch in epochs.to_dict("records"):
@@ -78,11 +120,33 @@ def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | in
 
 
 def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: str) -> Mapping[str, "pd.Series[float]"]:
-    """Returns for each arm but the baseline the lives' log ratios of a metric, indexed by life.
+    """Computes the log ratios of a metric of each arm to the baseline, life by life.
 
-    An arm is compared with the mean of both baseline epochs of its life (on the log scale), the null arm with the baseline's. A
-    life in which the arm is not estimable, or not above 0, has no contrast: compare the length with the number of lives. Where a
-    life has neither baseline epoch, because its server ended before them, the mean of the other lives' baselines stands in.
+    An arm is compared with the mean of both baseline epochs of its life, on the log scale. The null arm is compared with the
+    baseline epoch. If a life has neither baseline epoch because its server ended before them, the mean of the other lives'
+    baseline epochs takes their place.
+
+    Parameters
+    ----------
+    table
+        One row for each epoch with the columns life, arm and the metric.
+    metric
+        Column of the metric.
+    baseline
+        Arm that the others are compared with.
+    null
+        Arm that repeats the baseline (A/A).
+
+    Returns
+    -------
+    Mapping[str, pd.Series]
+        For each arm but the baseline, the log ratios, indexed by life. A life in which the arm's metric is not estimable or not
+        above 0 has no ratio, so a series can be shorter than the number of lives.
+
+    Raises
+    ------
+    TickdiskError
+        If the table has no such metric.
     """
     if metric not in table.columns:
         raise TickdiskError(f"there is no metric {metric}; the table has {', '.join(table.columns)}")

@@ -1,4 +1,4 @@
-"""What the ticks of a stretch of time were like."""
+"""Metrics of the ticks of a server in a window of time."""
 
 from dataclasses import dataclass
 
@@ -10,54 +10,76 @@ from tickdisk.stats import quantile
 
 NS_PER_MS = 1e6
 OVER_BUDGET = 1.05
-"""A sleeping step wakes a little after its time; only a gap 5 % beyond the budget counts as over it."""
+"""Number of budgets above which a gap counts as over the budget. It is 5 % more than one, because a step that sleeps wakes up a
+little late.
+"""
 LATE = 2.0
-"""A gap of two budgets has room for a tick that did not come: the one that ends it is late."""
+"""Number of budgets from which the tick that ends a gap is late. A gap of two budgets has room for a tick that did not come."""
 
 
 @dataclass(frozen=True)
 class TickMetrics:
-    """Metrics of the ticks that started in a window; None where they cannot be estimated.
+    """The metrics of the ticks that started in a window. A value that cannot be estimated is None.
 
-    A gap runs from the start of one tick to the start of the next one and belongs whole to the window in which it starts, so that
-    one that straddles the end counts once. In a window in which no tick starts the gap that covers it stands for all of it. A gap
-    across missing ticks stays one gap: for players it was one.
+    A gap runs from the start of one tick to the start of the next. It belongs whole to the window in which it starts, so that a
+    gap across the end of a window counts once. If no tick starts in a window, the gap that covers the window stands for all of
+    it. A gap across missing ticks stays one gap, because players experienced one gap.
     """
 
     n: int
-    """Gaps."""
+    """Number of gaps."""
     gap_mean_ms: float | None
     gap_p50_ms: float | None
     gap_p95_ms: float | None
     gap_p99_ms: float | None
     gap_max_ms: float | None
-    """Longest stall."""
+    """Length of the longest gap."""
     over_budget_share: float | None
     """Share of gaps more than 5 % over the budget."""
     instability_ratio: float | None
-    """Meterstick's ISR (Eickhoff, Donkervliet and Iosup 2023), 0 steady to 1: see `instability_ratio`."""
+    """Meterstick's Instability Ratio (Eickhoff, Donkervliet and Iosup 2023), from 0 for a steady server to 1. See
+    `instability_ratio`.
+    """
     tps: float | None
     """Ticks that started per second of the window."""
     busy_n: int
-    """Ticks with an end: all or none, by server."""
+    """Number of ticks whose end is known. A server reports the end of all ticks or of none."""
     mspt_min_ms: float | None
     mspt_p50_ms: float | None
     mspt_p95_ms: float | None
     mspt_max_ms: float | None
-    """Start to end, in operators' words milliseconds per tick."""
+    """Time from the start to the end of a tick. Operators call it milliseconds per tick (MSPT)."""
     missing: int
-    """Tick numbers that were skipped."""
+    """Number of tick numbers that were skipped."""
     duplicate: int
-    """Rows whose tick number was there before."""
+    """Number of rows whose tick number had occurred before."""
     late: int
-    """Gaps of at least two budgets."""
+    """Number of gaps of at least two budgets."""
 
 
 def instability_ratio(gap: NDArray[np.float64], budget: float) -> float | None:
-    """Returns sum |max(b, t_i) - max(b, t_i-1)| / (2 b N) for gaps t in order, budget b, N = sum(max(b, t)) / b expected ticks.
+    """Computes Meterstick's Instability Ratio (Eickhoff, Donkervliet and Iosup 2023).
 
-    Meterstick's Instability Ratio: 0 when every tick is equal, towards 1 when ever longer ticks alternate with short ones; a tick
-    within the budget counts as the budget, since the server sleeps for the rest. None below two gaps.
+    The ratio is sum |max(b, t_i) - max(b, t_i-1)| / (2 b N) for gaps t in order, the budget b, and N = sum(max(b, t)) / b
+    expected ticks. It is 0 if every gap is equal, and approaches 1 if ever longer gaps alternate with short ones. A gap within
+    the budget counts as the budget, because the server sleeps for the rest.
+
+    Parameters
+    ----------
+    gap
+        Tick gaps in order of time, shape (n,).
+    budget
+        Length of the server's step, in the unit of the gaps.
+
+    Returns
+    -------
+    float or None
+        None for fewer than two gaps.
+
+    Examples
+    --------
+    >>> instability_ratio(np.array([50.0, 150.0]), 50.0)
+    0.25
     """
     if gap.size < 2:  # noqa: PLR2004 - a change needs two
         return None
@@ -66,8 +88,20 @@ def instability_ratio(gap: NDArray[np.float64], budget: float) -> float | None:
 
 
 def gaps(ticks: pd.DataFrame) -> pd.DataFrame:
-    """Returns all gaps in order of time: tick and start_ns of the tick before, gap_ms, and skipped, the tick numbers left out."""
-    # A tick that was logged twice is one tick: its first row counts.
+    """Lists all tick gaps of a life.
+
+    Parameters
+    ----------
+    ticks
+        Table of ticks with the columns tick (number), start_ns and end_ns.
+
+    Returns
+    -------
+    pd.DataFrame
+        One row for each gap in order of time, with tick and start_ns of the tick that begins it, gap_ms, and skipped (the tick
+        numbers that are missing between the two ticks).
+    """
+    # A tick that was logged twice counts once, with its first row.
     ordered = ticks.drop_duplicates("tick").sort_values("start_ns", kind="stable")
     starts = ordered["start_ns"].to_numpy(dtype="int64")
     numbers = ordered["tick"].to_numpy(dtype="int64")
@@ -77,7 +111,22 @@ def gaps(ticks: pd.DataFrame) -> pd.DataFrame:
 
 
 def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
-    """Returns the `gaps` that start in [start_ns, end_ns); if none does, the one that covers that time."""
+    """Lists the tick gaps that start in a window.
+
+    Parameters
+    ----------
+    ticks
+        Table of ticks with the columns tick (number), start_ns and end_ns.
+    start_ns
+        Start of the window in ns of CLOCK_MONOTONIC.
+    end_ns
+        End of the window in ns. The end itself does not belong to the window.
+
+    Returns
+    -------
+    pd.DataFrame
+        Rows of `gaps`. If no gap starts in the window, the gap that covers the window.
+    """
     found = gaps(ticks)
     own = found[(found["start_ns"] >= start_ns) & (found["start_ns"] < end_ns)]
     if own.empty:
@@ -87,18 +136,50 @@ def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFram
 
 
 def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float64]:
-    """Returns the gaps in ms that start in [start_ns, end_ns), in order of time."""
+    """Returns the lengths of the tick gaps that start in a window.
+
+    Parameters
+    ----------
+    ticks
+        Table of ticks with the columns tick (number), start_ns and end_ns.
+    start_ns
+        Start of the window in ns of CLOCK_MONOTONIC.
+    end_ns
+        End of the window in ns. The end itself does not belong to the window.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        Gaps in ms, in order of time. If no gap starts in the window, the gap that covers the window.
+    """
     return gaps_between(ticks, start_ns, end_ns)["gap_ms"].to_numpy(dtype="float64")
 
 
 def estimate(values: NDArray[np.float64], q: float) -> float | None:
-    """Returns the q quantile, None when the sample does not reach it."""
+    """Returns a quantile of the values, or None if the sample is too small for it."""
     found = quantile(values, q)
     return None if found is None else found.value
 
 
 def tick_metrics(ticks: pd.DataFrame, start_ns: int, end_ns: int, budget_ns: int) -> TickMetrics:
-    """Returns the metrics of the ticks that started in [start_ns, end_ns); `budget_ns` is the server's step."""
+    """Computes the metrics of the ticks that started in a window.
+
+    Parameters
+    ----------
+    ticks
+        Table of ticks with the columns tick (number), start_ns and end_ns.
+    start_ns
+        Start of the window in ns of CLOCK_MONOTONIC.
+    end_ns
+        End of the window in ns. The end itself does not belong to the window.
+    budget_ns
+        Length of the server's step in ns.
+
+    Returns
+    -------
+    TickMetrics
+        The metrics of the window.
+    """
     window = ticks[(ticks["start_ns"] >= start_ns) & (ticks["start_ns"] < end_ns)]
     numbers = np.unique(window["tick"].to_numpy(dtype="int64"))
     found = gaps_between(ticks, start_ns, end_ns)

@@ -1,4 +1,4 @@
-"""What must be in the target folder before the first request: followed through the trace."""
+"""The files that must be in the target folder before the first request. They are inferred from the requests of the trace."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,35 +8,39 @@ import pandas as pd
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """Files before the first request; paths are below the root."""
+class InitialFiles:
+    """The files as they are before the first request. Paths are relative to the root of the plan."""
 
     sizes: Mapping[str, int]
-    """Files that the trace finds there, with the bytes that its reads need."""
+    """Files that exist, with the size in bytes that the reads of the trace need."""
     handles: Mapping[str, int]
-    """Handles on them that were open before the capture began."""
+    """Number of handles on each file that were open before the capture began."""
     missing: frozenset[str]
-    """Files that the trace does not find there."""
+    """Files that do not exist, because the first open of each failed."""
 
 
 @dataclass
 class _Content:
-    """A file as far as the trace tells: `initial` is the path that it had before the first request, None if the trace made it."""
+    """The content of a file, as far as the trace shows it. A content can have several names in turn."""
 
     initial: str | None
+    """Path before the first request, or None if the trace created the file."""
     is_certain: bool
-    """False while only an open has been seen, which may have made it."""
+    """Whether the file is known to exist. An open alone does not show it, because the open may have created the file."""
     size: int = 0
     needed: int = 0
+    """Size in bytes that the file must have had before the first request."""
     is_cut: bool = False
-    """After a truncation what was there before does not show any more."""
+    """Whether the file was truncated. Later reads then say nothing about its size before the first request."""
 
 
 @dataclass
 class _Walk:
+    """The names, contents and handles of files at one point of the trace."""
+
     names: dict[str, _Content | None] = field(default_factory=dict)
     unnamed: dict[str, _Content] = field(default_factory=dict)
-    """The last file that a path named, for requests to what is open and has no name any more."""
+    """The last content that a path named, for requests to a file that is open and has no name any more."""
     contents: list[_Content] = field(default_factory=list)
     missing: set[str] = field(default_factory=set)
     opened: set[str] = field(default_factory=set)
@@ -50,7 +54,7 @@ class _Walk:
         self.names[path] = content
 
     def content(self, path: str, *, is_certain: bool) -> _Content:
-        """The file that `path` names, or named; at first sight one that was there before the first request."""
+        """Returns the content that `path` names or last named. A path that is new to the walk named a file from the beginning."""
         content = self.names.get(path) or self.unnamed.get(path)
         if content is None:
             content = _Content(None if path in self.missing else path, is_certain)
@@ -74,7 +78,10 @@ class _Walk:
         self.is_open[path] += 1
 
     def use(self, path: str) -> _Content:
-        """A request through a handle: if the trace never opened one, it was open before; otherwise it is a copy of one (dup)."""
+        """Notes a request through a handle, and returns the content.
+
+        If the trace has never opened the file, the handle was open before the capture. Otherwise it is a copy of a handle (dup).
+        """
         content = self.content(path, is_certain=True)
         if self.is_open[path] == 0:
             self.is_open[path] = 1
@@ -83,8 +90,8 @@ class _Walk:
         return content
 
 
-def beginning(requests: pd.DataFrame, folders: frozenset[str]) -> Beginning:
-    """Returns what the requests of a plan find before the first of them."""
+def beginning(requests: pd.DataFrame, folders: frozenset[str]) -> InitialFiles:
+    """Returns the files that must exist before the first of the requests of a plan."""
     walk = _Walk()
     columns = (requests[name] for name in ("op", "file", "other", "offset", "length", "cuts", "expected"))
     for op, path, other, offset, length, cuts, expected in zip(*columns, strict=True):
@@ -113,4 +120,4 @@ def beginning(requests: pd.DataFrame, folders: frozenset[str]) -> Beginning:
         content.initial: content.needed for content in walk.contents if content.initial and (content.is_certain or content.needed)
     }
     sizes = {path: size for path, size in files.items() if path not in folders}
-    return Beginning(sizes, dict(walk.handles), frozenset(walk.missing))
+    return InitialFiles(sizes, dict(walk.handles), frozenset(walk.missing))

@@ -1,4 +1,4 @@
-"""How late the issuer is on this machine: `python -m tickdisk.replay.bench`."""
+"""A benchmark of the lag of replays on this machine: `python -m tickdisk.replay.bench`."""
 
 import argparse
 import contextlib
@@ -21,7 +21,7 @@ _ROOT, _FILE_BYTES, _BLOCK = "/bench", 16 << 20, 4096
 
 
 def random_reads(streams: int, seconds: float, requests_per_s: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Returns a requests table: 4 KiB reads of one file, in each stream at the times of a Poisson process of that rate."""
+    """Returns a requests table of 4 KiB reads of one file. In each stream their times are a Poisson process of the given rate."""
     count = max(1, round(seconds * requests_per_s))
     parts = [
         pd.DataFrame(
@@ -46,7 +46,7 @@ def random_reads(streams: int, seconds: float, requests_per_s: float, rng: np.ra
 
 @contextlib.contextmanager
 def busy(processes: int, logs: Path) -> Iterator[None]:
-    """Keeps so many processes busy meanwhile."""
+    """Runs the given number of processes that only compute, until the end of the context."""
     children = [Child(f"busy{number}", [sys.executable, "-c", "while True: pass"], logs) for number in range(processes)]
     try:
         yield
@@ -56,13 +56,13 @@ def busy(processes: int, logs: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    """Replays random reads from a file in memory, or in `--folder`, beside busy processes, and prints the summary as JSON."""
+    """Replays random reads of a file in memory or in `--folder`, beside busy processes, and prints the summary as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--streams", type=int, default=4)
-    parser.add_argument("--requests-per-s", type=float, default=500, help="of each stream")
-    parser.add_argument("--busy", type=int, default=2, help="processes that do nothing but compute meanwhile")
-    parser.add_argument("--folder", type=Path, help="new folder for the file; in memory if it is not given")
+    parser.add_argument("--requests-per-s", type=float, default=500, help="requests of each stream per second")
+    parser.add_argument("--busy", type=int, default=2, help="number of processes that only compute during the replay")
+    parser.add_argument("--folder", type=Path, help="new folder for the file, which is in memory by default")
     given = parser.parse_args()
     planned = plan(random_reads(given.streams, given.seconds, given.requests_per_s, np.random.default_rng(1)))
     with memory.folder() as fast:

@@ -1,4 +1,4 @@
-"""The times of a replay, operation by operation, beside those that the capture has of the same requests."""
+"""The comparison of a replay's times with those of the capture, for each operation."""
 
 from collections.abc import Iterator
 
@@ -13,11 +13,19 @@ _COLUMNS = ("total", "p50", "p99", "longest")
 
 
 def costs(timings: pd.DataFrame) -> pd.DataFrame:
-    """Returns one row an operation, the costliest here first, and one for all of them.
+    """Sums up the times of requests in the replay ("here") and in the capture, for each operation.
 
-    `timings` are as in `COLUMNS` of `tickdisk.replay.log`. Columns: requests; captured_ and here_ with total_ms, p50_ms, p99_ms
-    and longest_ms, the times of the calls; times, the total here over the captured one (NaN of no time at all). Quantiles are
-    those of the requests that there are, however few.
+    Parameters
+    ----------
+    timings
+        Table of a replay, as in `Replayed.timings`.
+
+    Returns
+    -------
+    DataFrame
+        One row per operation, with the largest total here first, and at last a row `all`. The columns are requests (number),
+        captured_ and here_ with total_ms, p50_ms, p99_ms and longest_ms (times of the calls), and times (total here over the
+        captured total, NaN if that is 0). The quantiles are those of the sample, however small it is.
     """
     here = (timings["completed_ns"] - timings["issued_ns"]).to_numpy(float)
     captured = timings["captured_ns"].to_numpy(float)
@@ -41,7 +49,18 @@ def _spent(where: str, ns: NDArray[np.float64]) -> dict[str, float]:
 
 
 def screen(table: pd.DataFrame) -> Iterator[str]:
-    """Yields the table of `costs` in lines, and a sentence that says what it means."""
+    """Yields the table of `costs` for the screen, line by line, and two sentences that interpret it if there are requests.
+
+    Parameters
+    ----------
+    table
+        Table that `costs` returned.
+
+    Yields
+    ------
+    str
+        One line.
+    """
     words = " ".join(f"{name:>9}" for name in _COLUMNS)
     yield f"{'':10} {'':>9}   {'as captured (ms)':^39}   {'here (ms)':^39}   {'total here'}"
     yield f"{'operation':10} {'requests':>9}   {words}   {words}   {'/ captured':>10}"

@@ -1,4 +1,4 @@
-"""A capture replayed on emulated devices, by ours and by fio, into a folder that the notebook reads."""
+"""The experiment that replays a capture on emulated devices, by Tickdisk's own tool and by fio, for the study's notebook."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,39 +17,66 @@ from tickdisk.replay.simulated import issue_simulated
 from tickdisk.replay.timing import summarise
 
 Say = Callable[[str], None]
-OURS, FIO = "tickdisk", "fio"
+TICKDISK, FIO = "tickdisk", "fio"
 RESULT = "replay.json"
 _TARGET = "replay"
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A device to replay on."""
+    """An emulated device to replay on, with the tools that make the replays."""
 
     model: device.DeviceModel
     floor_ns: int
-    """The emulator's own latency, from calibration."""
-    tools: tuple[str, ...] = (OURS,)
+    """Latency of the emulator itself, from calibration."""
+    tools: tuple[str, ...] = (TICKDISK,)
+    """Tools that replay, from OURS and FIO. A simulated replay has only OURS."""
     backend: str | None = None
-    """None: `device.default_backend`; what cannot be mounted is simulated."""
+    """Name of the backend, by default `device.default_backend`. If it cannot mount a device, the replay is simulated."""
     file_system: str = device.DEFAULT_FILE_SYSTEM
 
 
 def experiment(
     capture: Path, world: Path | None, benches: list[Bench], *, seconds: float, size_bytes: int, output: Path, say: Say = print
 ) -> dict[str, Any]:
-    """Replays the first `seconds` of `capture` on each bench and returns what it wrote.
+    """Replays the beginning of a capture on each device with each tool, and writes the results.
 
-    Each time the file system is new, with the files of `world` and cold caches. `output`, a folder, gets a table a replay
-    (`TOOL_DEVICE.parquet`) and at last `replay.json`: what was captured, replayed, refused and why, the streams, and for each
-    replay tool, device, floor, load of the machine and the summary of its times.
+    Each replay has a new file system with the files of `world`, and cold caches.
+
+    Parameters
+    ----------
+    capture
+        Capture, as `load_capture` takes it.
+    world
+        Folder with the files as they were when the capture began. If None, files with made-up content are used.
+    benches
+        Devices to replay on.
+    seconds
+        Length of the part to replay, from the first request on.
+    size_bytes
+        Size of each device.
+    output
+        Folder for a table of each replay (`TOOL_DEVICE.parquet`) and, at last, `replay.json`.
+    say
+        Function that is given a line before and after each replay.
+
+    Returns
+    -------
+    dict
+        The content of `replay.json`: the numbers of captured, replayed and refused requests, the streams, the machine, and for
+        each replay its tool, device, floor, load of the machine and summary of times.
+
+    Raises
+    ------
+    TickdiskError
+        If the capture has nothing to replay, a device cannot be emulated, or fio fails.
     """
     planned = plan(load_capture(capture), files=world, seconds=seconds)
     runs: list[dict[str, Any]] = []
     for bench in benches:
         mounts = device.find_backend(bench.backend).abilities.mounts
-        for tool in bench.tools if mounts else (OURS,):
-            how = f"{seconds:g} s and more" if mounts else "simulated, because nothing can be mounted here"
+        for tool in bench.tools if mounts else (TICKDISK,):
+            how = f"{seconds:g} s or longer" if mounts else "simulated, because nothing can be mounted here"
             say(f"replay of {len(planned.requests)} requests by {tool} on {bench.model.name}: {how}")
             hastened = bool(runs) and runs[-1]["is_real_time"]
             runs.append(_replay(planned, world, bench, tool, size_bytes, output, is_real_time=hastened))
@@ -75,11 +102,11 @@ def _replay(
     meter, backend = host.LoadMeter(), device.find_backend(bench.backend)
     device_requests, file_system = None, None
     if backend.abilities.mounts:
-        sizes = None if tool == OURS else files_for_fio(planned)
+        sizes = None if tool == TICKDISK else files_for_fio(planned)
         cores, logs = host.split_cores(), output / "logs" / name
         with _mounted(planned, world, bench, sizes, size_bytes, logs) as disk:
             target, meter = disk.mount_point / _TARGET, host.LoadMeter()
-            if tool == OURS:
+            if tool == TICKDISK:
                 replayed = issue(planned, target, cores=cores.server)
             else:
                 replayed = replay_by_fio(planned, target, logs, cores=cores.server, is_real_time=is_real_time)
@@ -109,7 +136,11 @@ def _replay(
 def _mounted(
     planned: Plan, world: Path | None, bench: Bench, sizes: Mapping[str, int] | None, size_bytes: int, logs: Path
 ) -> Iterator[device.MountedDevice]:
-    """Yields the device with the initial files, copied at memory speed; it is mounted anew (cold cache) and the model is set."""
+    """Yields the device with the files that the replay begins with.
+
+    The files are copied without the device's delays. Then the file system is mounted again, so that caches are cold, and the
+    device model comes into force.
+    """
     with device.up(
         bench.model.unlimited(),
         backend=bench.backend,

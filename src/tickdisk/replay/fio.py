@@ -1,4 +1,4 @@
-"""fio's own replay of a plan (`read_iolog`), and how late that was by fio's own log."""
+"""The replay of a plan by fio (its option `read_iolog`), with the lateness of requests according to fio's own log."""
 
 import math
 from collections import Counter
@@ -13,14 +13,14 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, write_text
 from tickdisk.process import Child
 from tickdisk.replay.iolog import SUFFIX, unfit, write_iolog
-from tickdisk.replay.log import COLUMNS, Replayed
+from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import Plan
 from tickdisk.replay.timing import lateness
 
 _GRACE_S = 120.0
 _MS = 1_000_000
 _LEAST_SHARE = 0.5
-"""A replay by fio that leaves out more of the reads, writes and syncs is none of the capture."""
+"""Smallest share of the reads, writes and syncs that fio must be able to replay. With less, it would replay something else."""
 _GLOBAL = (
     "ioengine=psync",
     "thread=1",
@@ -34,7 +34,18 @@ _GLOBAL = (
 
 
 def files_for_fio(plan: Plan) -> dict[str, int]:
-    """Returns the size that each file must have beforehand: fio ends a job that reads beyond an end."""
+    """Returns the size that each file must have before a replay by fio. fio ends a job that reads beyond the end of a file.
+
+    Parameters
+    ----------
+    plan
+        Plan of the replay.
+
+    Returns
+    -------
+    dict
+        Size in bytes by path, for `prepare`.
+    """
     reads = plan.requests[(plan.requests["op"] == "read") & (plan.requests["expected"] > 0)]
     needed = (reads["offset"] + reads["expected"]).groupby(reads["file"]).max()
     return {
@@ -45,13 +56,34 @@ def files_for_fio(plan: Plan) -> dict[str, int]:
 
 def replay_by_fio(
     plan: Plan, target: Path, folder: Path, *, cores: Sequence[int] | None = None, is_real_time: bool = False
-) -> Replayed:
-    """Lets fio replay the plan on files below `target`, made by `prepare` of `files_for_fio`: one job a stream, psync.
+) -> ReplayResult:
+    """Lets fio replay a plan, with one job per stream and the engine psync.
 
-    Times are from the start of each job. fio logs completions in whole milliseconds, cut off: they are up to 1 ms too early. It
-    logs no sync: there is no row for those, and lag and time lost of the request after one are null. `is_real_time` gives it the
-    priority that our streams have. `folder` keeps trace files, job file, logs and fio's answer. TickdiskError when fio is missing
-    or fails, or when its log is not of the requests that it was given.
+    Times count from the start of each job. fio cuts completion times to whole milliseconds, so they are up to 1 ms too early. fio
+    does not log syncs. They have no row, and the lag and the time lost of the request after a sync are null.
+
+    Parameters
+    ----------
+    plan
+        Plan of the replay.
+    target
+        Folder with the files, which `prepare` has made with the sizes of `files_for_fio`.
+    folder
+        Folder that keeps the trace files, the job file, the logs and fio's answer.
+    cores
+        Processor cores that fio runs on. If None, it may use all.
+    is_real_time
+        Whether fio gets real-time priority, as the streams of `issue` have where the system allows it.
+
+    Returns
+    -------
+    Replayed
+        The times of reads and writes, and the number of requests that were left out, by reason.
+
+    Raises
+    ------
+    TickdiskError
+        If fio is missing, fails or does not end, if it can replay too few of the requests, or if its log does not match them.
     """
     streams, left_out = write_for_fio(plan, target, folder)
     given = pd.concat(streams.values())
@@ -59,15 +91,32 @@ def replay_by_fio(
     _run(folder, seconds, cores, is_real_time=is_real_time)
     timed = [_timed(stream, folder, number) for number, stream in enumerate(streams.values(), start=1)]
     timings = pd.concat(timed).sort_values("due_ns", kind="stable", ignore_index=True)
-    return Replayed(timings, is_real_time, left_out=dict(left_out))
+    return ReplayResult(timings, is_real_time, left_out=dict(left_out))
 
 
 def write_for_fio(plan: Plan, target: Path, folder: Path) -> tuple[dict[int, pd.DataFrame], Counter[str]]:
-    """Writes the plan, on files below `target`, as fio takes it: a trace file for each stream, version 3, and a job file that
-    replays them and logs latencies, `replay.fio`.
+    """Writes a plan in fio's formats: a trace file of version 3 for each stream, and the job file `replay.fio`.
 
-    Returns the requests of each stream, by thread, and how many were left out, by reason. TickdiskError when none is fit, or when
-    so few are that fio would replay something else.
+    The job file replays the trace files and logs latencies.
+
+    Parameters
+    ----------
+    plan
+        Plan of the replay.
+    target
+        Folder with the files that fio will use.
+    folder
+        Folder for the trace files and the job file. It is created if it does not exist.
+
+    Returns
+    -------
+    tuple of dict and Counter
+        The requests of each stream, by thread, and the number of requests that were left out, by reason.
+
+    Raises
+    ------
+    TickdiskError
+        If fio could replay no read and no write, or less than half of the reads, writes and syncs.
     """
     given, left_out = _given(plan, target)
     _check_share(plan, given, left_out)
@@ -82,7 +131,10 @@ def write_for_fio(plan: Plan, target: Path, folder: Path) -> tuple[dict[int, pd.
 
 
 def _given(plan: Plan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:
-    """The requests that fio is given: with the bytes that were moved, as a read beyond the end would end its job."""
+    """Returns the requests that fio can replay, and the number of the others by reason.
+
+    The length of a request is the number of bytes that it moved, because a read beyond the end of a file would end fio's job.
+    """
     requests = plan.requests
     is_sync = (requests["op"] == "sync") & requests["call"].isin(["fsync", "fdatasync"])
     moves = requests["op"].isin(["read", "write"])
@@ -139,14 +191,14 @@ def _run(folder: Path, seconds: float, cores: Sequence[int] | None, *, is_real_t
         if child.poll() is None:
             child.stop(1)
     if code is None:
-        raise TickdiskError(f"fio's replay did not end within {limit_s:g} s; the device hangs")
+        raise TickdiskError(f"fio's replay did not end within {limit_s:g} s; check that the device completes its requests")
     errors = [job["error"] for job in read_json(answer)["jobs"] if job["error"]] if code == 0 and answer.exists() else []
     if code != 0 or errors:
-        raise TickdiskError(f"fio's replay failed with exit code {code}, errors {errors}: {child.tail(3)}")
+        raise TickdiskError(f"fio's replay failed with exit code {code} and errors {errors}: {child.tail(3)}")
 
 
 def _timed(stream: pd.DataFrame, folder: Path, number: int) -> pd.DataFrame:
-    """The stream's reads and writes with fio's times; its log must be of just these."""
+    """Returns the reads and writes of a stream with the times of fio's log, which must have exactly these requests."""
     thread = int(stream["thread"].iloc[0])
     logged = parse_log(folder / f"{thread}_lat.{number}.log")
     after_sync = (stream["op"].shift(1) == "sync")[stream["op"] != "sync"]
@@ -157,7 +209,7 @@ def _timed(stream: pd.DataFrame, folder: Path, number: int) -> pd.DataFrame:
         or bool((logged.is_write != (moved["op"] == "write").to_numpy()).any())
     ):
         raise TickdiskError(
-            f"{folder / str(thread)}_lat.{number}.log is not of the {len(moved)} requests that fio was given; run again"
+            f"{folder / str(thread)}_lat.{number}.log does not match the {len(moved)} requests that fio was given; replay again"
         )
     completed_ns = logged.completed_ms * _MS
     issued_ns = completed_ns - logged.latency_ns

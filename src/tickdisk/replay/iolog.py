@@ -1,8 +1,9 @@
-"""fio's trace file, version 3 (fio 3.31 and later): one stream a file, for exchange with fio.
+"""The trace file format of fio, version 3 (fio 3.31 and later), with one stream per file.
 
-`timestamp filename action` and `timestamp filename action offset length`, timestamps in microseconds: "Trace file format v3" in
-fio's HOWTO, and `iolog.c` for the unit and for what the HOWTO leaves out. fio waits between the stamps of two lines, but not
-after a stamp of 0; it takes neither blanks nor more than 256 bytes in a file name, and a file must be open when it is used.
+A line is `timestamp filename action` or `timestamp filename action offset length`, with timestamps in microseconds. The format is
+described under "Trace file format v3" in fio's HOWTO, and fio's `iolog.c` shows the unit and other things that the HOWTO leaves
+out. fio waits between the timestamps of two lines, but not after a timestamp of 0. It takes neither blanks nor more than 256
+bytes in a file name, and a file must be open when it is used.
 """
 
 import re
@@ -29,7 +30,7 @@ _CALLS = {
     "open": ("open", "open"),
     "close": ("close", "close"),
 }
-"""Op and call of an action."""
+"""Operation and system call of each action."""
 _PLACED = ("read", "write", "discard")
 _ACTIONS = {call: action for action, (_, call) in _CALLS.items() if action.endswith(("sync", "trim"))}
 _LINE = re.compile(r"(\d+) (\S+) (?:(add|open|close)|(read|write|sync|datasync|trim) (\d+) (\d+))")
@@ -37,24 +38,36 @@ _COLUMNS = ("op", "call", "file", "offset", "length", "due_ns", "expected")
 
 
 def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
-    """Writes one stream of a plan (op, call, file, offset, length, due_ns, expected); returns what was left out, by reason.
+    """Writes one stream as a trace file of fio.
 
-    The head, at 1 us, opens the files that the stream uses before an open of its own; the first due time is 2 us. Times are cut
-    to microseconds.
+    The first lines, at 1 us, add all files and open those that the stream uses before it opens them itself. A due time of 0
+    becomes 2 us. Times are cut to whole microseconds.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    stream
+        Requests with the columns op, call, file, offset, length, due_ns and expected, in the order of due times.
+
+    Returns
+    -------
+    Counter
+        Number of requests that were left out, by reason.
     """
     reasons = unfit(stream)
     left_out, fit = Counter(reasons[reasons != ""].tolist()), stream[reasons == ""]
-    # Of the same file: what comes next and is not one more close.
+    # For each request, this is the next request of the same file that is not a close.
     uses = fit["op"].where(fit["op"] != "close").groupby(fit["file"])
     following = uses.shift(-1).groupby(fit["file"]).bfill()
     lines, before, is_open = list[str](), dict[str, None](), set[str]()
     columns = (fit[name] for name in ("op", "call", "file", "offset", "length", "due_ns"))
     for op, call, file, offset, length, due_ns, follows in zip(*columns, following, strict=True):
         if op == "open" and file in is_open:
-            left_out["an open of what the stream has open"] += 1
+            left_out["an open of a file that its stream already has open"] += 1
             continue
         if op == "close" and (file not in is_open or follows in (*_PLACED, "sync")):
-            left_out["a close of what the stream has not open, or uses on"] += 1
+            left_out["a close of a file that its stream has not open, or uses again"] += 1
             continue
         if op not in ("open", "close") and file not in is_open:
             before[file] = None
@@ -68,7 +81,7 @@ def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
 
 
 def unfit(stream: pd.DataFrame) -> pd.Series:
-    """Why the format cannot hold a request; empty when it can."""
+    """Returns the reason why the format cannot hold each request, or an empty string if it can."""
     names = {
         file: len(file.encode()) <= _LONGEST_BYTES_OF_NAME and not re.search(r"\s", file) for file in stream["file"].unique()
     }
@@ -84,13 +97,28 @@ def unfit(stream: pd.DataFrame) -> pd.Series:
 
 
 def read_iolog(path: Path) -> pd.DataFrame:
-    """Returns one stream: op, call, file, offset, length, due_ns, expected (all that is asked for); a trim is a discard.
+    """Reads one stream from a trace file of fio.
 
-    Opens at the head, up to 1 us, are no requests: the file was open before. TickdiskError names a line that does not fit.
+    Opens at the beginning, up to 1 us, are not returned as requests, because they stand for files that were open before.
+
+    Parameters
+    ----------
+    path
+        File to read, of version 3.
+
+    Returns
+    -------
+    DataFrame
+        One row per request: op, call, file, offset, length, due_ns and expected, which equals length. A trim is a discard.
+
+    Raises
+    ------
+    TickdiskError
+        If the file is of another version, or a line has another form. The message names the line.
     """
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     if not lines or lines[0] != HEADER:
-        raise TickdiskError(f"{path}: the first line is not `{HEADER}`; write it with fio 3.31 or newer")
+        raise TickdiskError(f"{path}: the first line is not `{HEADER}`; write the file with fio 3.31 or newer")
     rows = []
     for number, line in enumerate(lines[1:], start=2):
         match = _LINE.fullmatch(line.strip())
@@ -104,7 +132,19 @@ def read_iolog(path: Path) -> pd.DataFrame:
 
 
 def requests_table(streams: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Returns streams by name as a requests table, threads numbered from 1; what it cannot know is 0."""
+    """Returns streams as a requests table, like that of a capture.
+
+    Parameters
+    ----------
+    streams
+        Streams by name, each as `read_iolog` returns it.
+
+    Returns
+    -------
+    DataFrame
+        One row per request, in the order of due times. Threads are numbered from 1. Latencies, processes and errors, which a
+        trace file does not have, are 0.
+    """
     frames = [stream.assign(thread=thread, thread_name=name) for thread, (name, stream) in enumerate(streams.items(), start=1)]
     rows = pd.concat(frames).sort_values("due_ns", kind="stable", ignore_index=True)
     has_place = rows["op"].isin(_PLACED)

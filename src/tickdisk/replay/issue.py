@@ -1,4 +1,4 @@
-"""The replay itself: packs the plan for the native issuer, and unpacks what it logged."""
+"""The replay by the native core. The module packs a plan for the core, and unpacks the times that the core logged."""
 
 import os
 from collections.abc import Sequence
@@ -9,19 +9,20 @@ import pandas as pd
 
 from tickdisk import _native
 from tickdisk.errors import TickdiskError
-from tickdisk.replay.log import COLUMNS, Replayed
+from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import ROOT, Plan
 from tickdisk.replay.timing import lateness
 
 SHIFTS = 4096
+"""Number of different places in the noise at which the data of a write can begin."""
 _LEAD_NS = 200_000_000
-"""From the moment at which all streams are ready to the first due time."""
+"""Time from the moment at which all streams are ready to the first due time."""
 _SEED = 5
 _REQUEST = np.dtype(
     [(name, "<u8") for name in ("due_ns", "offset", "length")] + [(name, "<u4") for name in ("stream", "op", "file", "other")]
 )
 _OUTCOME = np.dtype([("issued_ns", "<u8"), ("completed_ns", "<u8"), ("result", "<i8")])
-"""Both as src/native/src/replay/request.rs has them."""
+"""The layouts of a request and of an outcome, as in src/native/src/replay/request.rs."""
 _OPS = (
     *("open", "try_open", "close", "read", "write", "fsync", "fdatasync", "syncfs"),
     *("truncate", "rename", "unlink", "open_empty"),
@@ -29,20 +30,52 @@ _OPS = (
 
 
 def payload(index: int, length: int) -> bytes:
-    """Returns what the request at position `index` of a plan writes."""
+    """Returns the data that a write of a plan writes in the replay.
+
+    Parameters
+    ----------
+    index
+        Position of the request in the plan.
+    length
+        Length of the write in bytes.
+
+    Returns
+    -------
+    bytes
+        Random bytes, which depend only on `length` and on `index` modulo 4096.
+    """
     return noise(length)[index % SHIFTS : index % SHIFTS + length]
 
 
 def noise(longest: int) -> bytes:
-    """Returns random bytes, always the same, that hold every payload of at most `longest` bytes."""
+    """Returns random bytes that contain the data of every write of at most `longest` bytes. They are the same in every call."""
     return np.random.default_rng(_SEED).bytes(longest + SHIFTS)
 
 
-def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> Replayed:
-    """Makes the plan's requests again on the files below `target`, which `prepare` has made; returns when the last is completed.
+def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> ReplayResult:
+    """Makes the requests of a plan again, and returns when the last is completed.
 
-    One thread a stream, open loop: due = start + (captured start - first); issued at max(due, completion of the stream's previous
-    request). `cores` are the ones that the streams run on. TickdiskError when a file that was open before is not there.
+    Each stream has a thread of its own. A request is due as long after the start as it was captured after the first request. It
+    is issued when it is due, or when the request before it in its stream is completed, whichever is later.
+
+    Parameters
+    ----------
+    plan
+        Plan of the replay.
+    target
+        Folder with the files, as `prepare` has made them.
+    cores
+        Processor cores that the streams run on. If None, they may use the same as the calling process.
+
+    Returns
+    -------
+    Replayed
+        The times of all requests, in CLOCK_MONOTONIC.
+
+    Raises
+    ------
+    TickdiskError
+        If a file that was open before the capture is missing in `target`.
     """
     packed, files = _packed(plan, target)
     longest = int(plan.requests["length"].where(plan.requests["op"] == "write", 0).max())
@@ -51,7 +84,7 @@ def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> Re
         os.sched_setaffinity(0, before if cores is None else cores)
         start_ns, is_locked, is_real_time, log = _native.replay(packed.tobytes(), files, noise(longest), _LEAD_NS)
     except OSError as error:
-        raise TickdiskError(f"cannot begin the replay in {target} ({error}); prepare the folder first") from error
+        raise TickdiskError(f"the replay in {target} cannot begin ({error}); prepare the folder first") from error
     finally:
         os.sched_setaffinity(0, before)
     outcomes = np.frombuffer(log, _OUTCOME)
@@ -59,7 +92,7 @@ def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> Re
     timings = plan.requests.assign(**times, due_ns=start_ns + plan.requests["due_ns"])
     lag_ns, lost_ns = lateness(timings["thread"], timings["due_ns"], timings["issued_ns"], timings["completed_ns"])
     timings = timings.assign(lag_ns=lag_ns, lost_ns=lost_ns)[list(COLUMNS)]
-    return Replayed(timings, is_real_time, is_locked)
+    return ReplayResult(timings, is_real_time, is_locked)
 
 
 def _packed(plan: Plan, target: Path) -> tuple[np.ndarray, list[tuple[str, bool, int]]]:

@@ -1,4 +1,4 @@
-"""What a replay leaves: one row a request, with the times that were due and the times that were."""
+"""The result of a replay, with one row per request that has its due time and its real times, and the file that holds it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,8 +17,12 @@ COLUMNS = (
     *("seq", "thread", "thread_name", "op", "call", "file", "offset", "length"),
     *("due_ns", "issued_ns", "completed_ns", "result", "expected", "captured_ns", "lag_ns", "lost_ns"),
 )
-"""Times are CLOCK_MONOTONIC ns; `expected` is the captured result (0 but for reads and writes, or the negative errno) and
-`captured_ns` the captured latency; lag and lost are as in `lateness`, null where they are not known."""
+"""Columns of the table of a replay.
+
+Times are in ns of CLOCK_MONOTONIC. `expected` is the captured result: the bytes of a read or write, 0 for another call, or the
+negative errno. `captured_ns` is the captured latency. `lag_ns` and `lost_ns` are as in `lateness`, and null where they are not
+known.
+"""
 _SCHEMA = pa.schema(
     [pa.field(name, pa.string() if name in _WORDS else pa.int64(), nullable=name in _NULLABLE) for name in COLUMNS],
     metadata={"schema_version": str(SCHEMA_VERSION), "table": "replay"},
@@ -26,22 +30,31 @@ _SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class Replayed:
-    """A replay that has been made."""
+class ReplayResult:
+    """The result of a replay."""
 
     timings: pd.DataFrame
-    """As in COLUMNS, in the order of due times."""
+    """One row per request, in the order of due times, with the columns COLUMNS."""
     is_real_time: bool
     """Whether the streams had real-time priority."""
     is_memory_locked: bool = False
+    """Whether the memory of the process was locked, so that no page of it could be swapped out."""
     is_simulated: bool = False
-    """Whether times were computed by a model, without a device; they are from 0 on then."""
+    """Whether a model computed the times, without a device. They then count from 0."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Requests of the plan that the tool did not make, or did not time, by reason."""
+    """Number of requests of the plan that the tool did not make or did not time, by reason."""
 
 
 def write_timings(path: Path, timings: pd.DataFrame) -> None:
-    """Writes a replay's table as Parquet, whole or not at all."""
+    """Writes the table of a replay as a Parquet file, which appears only when it is whole.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    timings
+        Table of a replay, as in `Replayed.timings`.
+    """
     with whole(path) as partial:
         pq.write_table(
             pa.Table.from_pandas(timings[list(COLUMNS)], schema=_SCHEMA, preserve_index=False), partial, compression="zstd"
@@ -49,11 +62,27 @@ def write_timings(path: Path, timings: pd.DataFrame) -> None:
 
 
 def read_timings(path: Path) -> pd.DataFrame:
-    """Returns a replay's table; TickdiskError when the file is missing or another one."""
+    """Reads the table of a replay that `write_timings` wrote.
+
+    Parameters
+    ----------
+    path
+        File to read.
+
+    Returns
+    -------
+    DataFrame
+        One row per request, with the columns of `Replayed.timings`.
+
+    Raises
+    ------
+    TickdiskError
+        If the file is missing, is not Parquet, or holds another table.
+    """
     try:
         arrow = pq.read_table(path)
     except (FileNotFoundError, pa.ArrowInvalid) as error:
-        raise TickdiskError(f"{path} is not there, or no Parquet file; run the replay again") from error
+        raise TickdiskError(f"{path} is missing or is not a Parquet file; run the replay again") from error
     if arrow.schema.metadata is None or arrow.schema.metadata.get(b"table") != b"replay":
         raise TickdiskError(f"{path} holds no replay; give a file that `tickdisk replay` wrote")
     frame: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)

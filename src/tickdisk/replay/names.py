@@ -1,4 +1,4 @@
-"""Names of files that fio's trace format cannot hold, and others in their place."""
+"""The replacement of file names with blanks, which fio's trace file format cannot hold."""
 
 import re
 from collections.abc import Mapping
@@ -7,10 +7,20 @@ from dataclasses import replace
 from tickdisk.replay.plan import Plan
 
 
-def without_blanks(plan: Plan) -> tuple[Plan, Mapping[str, str]]:
-    """Returns the plan with names that have no blanks, and the new name of each file and folder that had one.
+def rename_blanks(plan: Plan) -> tuple[Plan, Mapping[str, str]]:
+    """Returns a plan whose file names have no blanks.
 
-    A blank becomes an underscore; where another file has that name already, a number follows.
+    Each blank becomes an underscore. If another file has the new name already, a number is appended.
+
+    Parameters
+    ----------
+    plan
+        Plan of the replay.
+
+    Returns
+    -------
+    tuple of Plan and Mapping
+        The plan with the new names, and the new name of each file and folder that was renamed, by its old name.
     """
     names = {
         *plan.requests["file"],

@@ -1,4 +1,4 @@
-"""Which requests of a capture are made again, when each is due, and why the others are not."""
+"""The plan of a replay: the captured requests that are made again, their due times, and the reasons against the others."""
 
 import os
 from collections import Counter
@@ -11,10 +11,11 @@ import pandas as pd
 
 from tickdisk import table
 from tickdisk.errors import TickdiskError
-from tickdisk.replay.beginning import Beginning, beginning
+from tickdisk.replay.beginning import InitialFiles, beginning
 from tickdisk.replay.iolog import SUFFIX, read_iolog, requests_table
 
 ROOT = "."
+"""Path of the root itself, relative to the root."""
 SYNCS = ("fsync", "fdatasync", "sync", "syncfs")
 _MOVES_NOTHING = ("seek", "dup")
 _MAPS = ("mmap", "fault")
@@ -24,34 +25,51 @@ _NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Plan:
-    """What is made again of a capture: captured = replayed + refused."""
+    """The part of a capture that is made again. The captured requests are the replayed ones and the refused ones together."""
 
     requests: pd.DataFrame
-    """In the order of due times: seq, thread, thread_name, op, call, file and other (the new name of a rename), both below the
-    root, offset, length, cuts (an open that leaves nothing of the file), due_ns (from the first request), expected (bytes of a
-    read or write, otherwise 0, or the negative errno), captured_ns (how long it took)."""
+    """Requests that are made again, in the order of due times.
+
+    The columns are seq, thread, thread_name, op, call, file and other (the new name of a rename), both relative to the root,
+    offset, length, cuts (whether an open truncates the file to nothing), due_ns (from the first request), expected (bytes of a
+    read or write, 0 for another call, or the negative errno) and captured_ns (captured latency).
+    """
     refused: Mapping[str, int]
-    """Requests that are not made again, by reason."""
+    """Number of requests that are not made again, by reason."""
     root: str
-    """Folder of the capture that the target folder stands for."""
+    """Folder of the captured program that the target folder stands for."""
     folders: frozenset[str]
-    """Files that are folders."""
-    beginning: Beginning
-    """What must be there before the first request."""
+    """Paths that are folders."""
+    beginning: InitialFiles
+    """Files that must exist before the first request."""
     captured: int
-    """Requests of the capture, in the seconds that are replayed; counted there."""
+    """Number of captured requests in the time that is replayed, counted in the capture."""
 
     @property
     def streams(self) -> pd.DataFrame:
-        """One row a stream: thread, thread_name, requests."""
+        """Table of the streams, with the columns thread, thread_name, requests (their number)."""
         found = self.requests.groupby("thread", sort=False)["thread_name"].agg(["last", "size"]).reset_index()
         return found.set_axis(["thread", "thread_name", "requests"], axis=1)
 
 
 def load_capture(path: Path) -> pd.DataFrame:
-    """Returns a requests table: the file itself, that in a folder of a capture, life or cell (its first), or fio's trace files.
+    """Reads the requests of a capture.
 
-    A folder of trace files has one stream a file. TickdiskError when there is none of these.
+    Parameters
+    ----------
+    path
+        A file `requests.parquet`, the folder of a capture, of a server life or of a cell (its first life is taken), a trace file
+        of fio that ends in `.iolog`, or a folder of such files, each of which is a stream.
+
+    Returns
+    -------
+    DataFrame
+        The requests table.
+
+    Raises
+    ------
+    TickdiskError
+        If there is no requests table, or a file has another form.
     """
     iologs = [path] if path.suffix == SUFFIX else sorted(path.glob(f"*{SUFFIX}"))
     if iologs:
@@ -63,10 +81,29 @@ def load_capture(path: Path) -> pd.DataFrame:
 
 
 def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None = None, seconds: float | None = None) -> Plan:
-    """Returns what is made again of a requests table: its first `seconds`, of files below `root`.
+    """Plans the replay of a capture: chooses the requests that can be made again, and gives each a due time.
 
-    `root` None is the captured folder that most files of `files` are found in, or, without that, the one that all files have in
-    common. TickdiskError when nothing remains.
+    Parameters
+    ----------
+    requests
+        Requests table, as `load_capture` returns it.
+    root
+        Folder of the captured program whose files are replayed. If None, it is the captured folder below which most captured
+        paths are found in `files`, or, without `files`, the deepest folder that has all captured files.
+    files
+        Folder with the files as they were when the capture began. It is used only to find the root.
+    seconds
+        Length of the part to replay, from the first request that can be made again. If None, the whole capture is replayed.
+
+    Returns
+    -------
+    Plan
+        The requests to make, the number of others by reason, and the files that must exist before.
+
+    Raises
+    ------
+    TickdiskError
+        If no request can be made again, or no root is found.
     """
     ordered = requests.sort_values(["start_ns", "seq"], kind="stable", ignore_index=True)
     root = _root(ordered["file"].dropna(), files) if root is None else root.rstrip("/") or "/"
@@ -105,7 +142,7 @@ def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None 
 
 
 def _root(captured: pd.Series, files: Path | None) -> str:
-    """The captured folder that most files of `files` are found in; without it the deepest that all are in."""
+    """Returns the captured folder below which most paths exist in `files`, or, without `files`, the deepest common folder."""
     distinct = [Path(path) for path in captured.unique() if path.startswith("/")]
     if not distinct:
         raise TickdiskError("the capture names no file; capture with a tool that sees paths")
@@ -119,7 +156,7 @@ def _root(captured: pd.Series, files: Path | None) -> str:
 
 
 def below_root(files: pd.Series, root: str) -> pd.Series:
-    """Returns paths relative to `root`, null for those that are not below it."""
+    """Returns paths relative to `root`, and null for paths that are not below it."""
     distinct = {path: Path(path) for path in files.dropna().unique()}
     relative = {
         path: str(at.relative_to(root)) for path, at in distinct.items() if at.is_relative_to(root) and ".." not in at.parts
@@ -128,7 +165,7 @@ def below_root(files: pd.Series, root: str) -> pd.Series:
 
 
 def _reasons(requests: pd.DataFrame, below: pd.Series, root: str) -> pd.Series:
-    """Why a request is not made again; empty when it is."""
+    """Returns the reason why each request is not made again, or an empty string if it is made again."""
     op, call = requests["op"], requests["call"]
     moves, whole = op.isin(["read", "write"]), call.isin(["sync"])
     found = {
@@ -153,5 +190,5 @@ def _counted(reasons: pd.Series) -> str:
 
 
 def _new_names(requests: pd.DataFrame, root: str) -> pd.Series:
-    """The new name of a rename, below the root; null where the capture does not have it."""
+    """Returns the new name of each rename, relative to the root, and null if the capture does not have it."""
     return below_root(requests["to"], root) if "to" in requests else pd.Series(None, index=requests.index, dtype=object)

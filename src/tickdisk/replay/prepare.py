@@ -1,4 +1,4 @@
-"""Makes the files that a plan begins with: copies, or real, allocated data."""
+"""The preparation of a replay, which makes the files that must exist before the first request, with allocated data."""
 
 import os
 import shutil
@@ -12,11 +12,31 @@ _PIECE = 1 << 20
 
 
 def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
-    """Makes the beginning of a plan in `target`, a new or empty folder; returns the bytes of each file.
+    """Makes the files that must exist before the first request of a plan.
 
-    What the trace finds there is copied from `files`, if that has it, and made up to its size with noise; `sizes` replace those
-    of the plan. Files are flushed and out of the page cache then; the file system's own data stays in memory until a re-mount.
-    TickdiskError when the target is not empty, or full.
+    A file is copied from `files` if it exists there, and is extended with random bytes to its size. At the end the files are
+    flushed and out of the page cache. The metadata of the file system stays in memory until the file system is mounted again.
+
+    Parameters
+    ----------
+    plan
+        Plan of the replay.
+    target
+        New or empty folder on the device under test.
+    files
+        Folder with the files as they were when the capture began. If None, the content is random.
+    sizes
+        Size in bytes by path, instead of the sizes in the plan.
+
+    Returns
+    -------
+    dict
+        Size in bytes of each file that was made, by path.
+
+    Raises
+    ------
+    TickdiskError
+        If `target` is not empty, or its device is full.
     """
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
@@ -33,12 +53,12 @@ def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mappi
                 shutil.copyfile(files / path, target / path)
             made[path] = _fill(target / path, sizes.get(path, 0), noise)
     except OSError as error:
-        raise TickdiskError(f"cannot make the initial files in {target} ({error.strerror}); make the device larger") from error
+        raise TickdiskError(f"the initial files in {target} cannot be made ({error.strerror}); make the device larger") from error
     return made
 
 
 def _fill(path: Path, size: int, noise: bytes) -> int:
-    """Returns the file's size: it is written up to `size` where it is shorter."""
+    """Appends random bytes to a file that is shorter than `size`, flushes it, and returns its size."""
     with path.open("ab") as file:
         while (missing := size - file.tell()) > 0:
             file.write(noise[: min(missing, _PIECE)])

@@ -1,4 +1,7 @@
-"""A replay without a device: the times that it would take, computed by the device's model, closed within each stream."""
+"""The simulation of a replay: a page cache and a device model compute the times of the requests, without a device.
+
+Within each stream, a request waits for the completion of the request before it.
+"""
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import device
-from tickdisk.replay.log import COLUMNS, Replayed
+from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import Plan
 from tickdisk.replay.timing import lateness
 
@@ -15,45 +18,57 @@ PAGE = 4096
 _READ, _WRITE, _FLUSH = (device.OPS.index(op) for op in ("read", "write", "flush"))
 _WHOLE = ("sync", "syncfs")
 _DATA_ONLY = ("fdatasync",)
-"""Such a sync leaves the times of the file to a later commit."""
+"""Syncs that leave changed times of a file to a later commit of the journal."""
 _JOURNALED, _COMMIT = 4 * PAGE, PAGE
-"""Bytes that a commit writes: its descriptor with the metadata, and then its record."""
+"""Numbers of bytes that a commit of the journal writes: first its descriptor with the metadata, then its record."""
 _SPACE = 1 << 20
-"""Files lie one after another, from such a boundary on."""
+"""Alignment of files on the device, in bytes. Files lie one after another."""
 Request = tuple[int, int, int]
+"""A request to the device: the index of its operation in `device.OPS`, its offset and its length in bytes."""
 
 
 @dataclass
 class _File:
-    """Where a file lies, and which of its pages are in the page cache."""
+    """The place of a file on the device, and its pages in the page cache."""
 
     base: int
+    """Offset of the file on the device, in bytes."""
     size: int
     cached: set[int] = field(default_factory=set)
     dirty: set[int] = field(default_factory=set)
     is_written: bool = False
-    """Whether its times have changed since the last commit."""
+    """Whether the times of the file have changed since the last commit."""
     is_grown: bool = False
-    """Whether its size has, or it is new."""
+    """Whether the size of the file has changed since the last commit, or the file is new."""
 
 
 class PageCache:
-    """A page cache over a file system with a journal, cold at first and never full.
+    """A page cache over a file system with a journal. The cache is cold at first and never full.
 
-    What reaches the device is what is read the first time, and what is synced. A sync writes the file's data. If the file was
-    changed in a way that the sync must keep (fdatasync: its size, fsync: its times as well), the journal is committed: its
-    blocks are written, then flushed, then its record is written and flushed. All changes of all files are in that commit.
-    Otherwise the sync only flushes. Nothing is read ahead, and nothing is written before a sync, as the kernel does after 30 s.
+    Only first reads and syncs reach the device. A sync writes the file's data. If the file was changed in a way that the sync
+    must keep (its size for fdatasync, and also its times for fsync), the journal is committed: its blocks are written and
+    flushed, then its record is written and flushed. A commit has all changes of all files. Otherwise the sync only flushes.
+    Unlike the kernel, the cache reads nothing ahead, and writes nothing before a sync, where the kernel writes after 30 s.
     """
 
     def __init__(self, reach: dict[str, int], sizes: Mapping[str, int], folders: Container[str] = ()) -> None:
-        """`reach` is how far each file is read or written, `sizes` are those of the files at the beginning, in bytes."""
+        """Begins with a cold cache.
+
+        Parameters
+        ----------
+        reach
+            Largest offset up to which each file is read or written, in bytes, by path.
+        sizes
+            Size of each file at the beginning, in bytes, by path.
+        folders
+            Paths that are folders.
+        """
         self._reach, self._sizes, self._folders, self._files, self._end = reach, sizes, folders, dict[str, _File](), 0
         self._journal = sum(reach.values()) // 2 // PAGE * PAGE
         self._names_changed = False
 
     def requests(self, op: str, call: str, file: str, other: str, offset: int, length: int) -> list[list[Request]]:
-        """Returns what a call asks of the device: op (index into `device.OPS`), offset, length; in steps, one after another."""
+        """Returns the requests of a call to the device, in steps. Each step begins when the step before it is completed."""
         match op:
             case "read":
                 return [list(self._read(self._file(file), offset, length))]
@@ -117,18 +132,36 @@ def _write_back(file: _File) -> Iterator[Request]:
 
 
 def _runs(pages: set[int]) -> Iterator[tuple[int, int]]:
-    """Yields first page and length of each run of neighbours."""
+    """Yields the first page and the number of pages of each run of neighbouring pages."""
     ordered = np.array(sorted(pages), np.int64)
     for run in np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1):
         if len(run):
             yield int(run[0]), len(run)
 
 
-def issue_simulated(plan: Plan, model: device.DeviceModel) -> Replayed:
-    """Returns the times of the plan's requests on `model`, from 0 on, as `issue` would measure them without any lag of its own.
+def issue_simulated(plan: Plan, model: device.DeviceModel) -> ReplayResult:
+    """Computes the times of a plan's requests on a device model, as `issue` would measure them without a lag of its own.
 
-    Each is issued at max(due, completion of its stream's previous request). Calls that a page cache answers take no time; which
-    those are is decided in the captured order. Results are as captured.
+    A request is issued when it is due, or when the request before it in its stream is completed, whichever is later. Calls that
+    the page cache answers take no time. The content of the page cache follows the captured order of the requests. Results are as
+    captured.
+
+    Parameters
+    ----------
+    plan
+        Plan of the replay.
+    model
+        Device model.
+
+    Returns
+    -------
+    Replayed
+        The times of all requests, from 0 on.
+
+    Raises
+    ------
+    TickdiskError
+        If the device model cannot be simulated with these requests.
     """
     requests = plan.requests
     moved = requests["expected"].where(requests["op"].isin(["read", "write"]), requests["length"])
@@ -148,4 +181,4 @@ def issue_simulated(plan: Plan, model: device.DeviceModel) -> Replayed:
     timings = requests.assign(issued_ns=issued[first], completed_ns=completed[last], result=requests["expected"])
     lag_ns, lost_ns = lateness(timings["thread"], timings["due_ns"], timings["issued_ns"], timings["completed_ns"])
     timings = timings.assign(lag_ns=lag_ns, lost_ns=lost_ns)[list(COLUMNS)]
-    return Replayed(timings, is_real_time=False, is_simulated=True)
+    return ReplayResult(timings, is_real_time=False, is_simulated=True)

@@ -1,4 +1,4 @@
-"""How late each request was issued, and whose fault that was."""
+"""The lateness of requests in a replay, divided into the part that the tool caused and the part that earlier requests caused."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
 def previous_completion(stream: npt.ArrayLike, completed_ns: npt.ArrayLike) -> Integers:
-    """Returns for each request when the one before it in its stream was completed; the earliest integer for the first."""
+    """Returns the completion of the request before each request in its stream, or the smallest integer for the first request."""
     streams, completed = np.asarray(stream), np.asarray(completed_ns, dtype=np.int64)
     order = np.argsort(streams, kind="stable")
     previous = np.full(len(streams), np.iinfo(np.int64).min)
@@ -25,10 +25,33 @@ def previous_completion(stream: npt.ArrayLike, completed_ns: npt.ArrayLike) -> I
 def lateness(
     stream: npt.ArrayLike, due_ns: npt.ArrayLike, issued_ns: npt.ArrayLike, completed_ns: npt.ArrayLike
 ) -> tuple[Integers, Integers]:
-    """Returns lag and time lost in ns of requests in the order of their streams; issued - due is their sum.
+    """Divides the lateness of each request into lag and time lost. Their sum is issued - due.
 
-    lag = issued - max(due, previous completion in the stream): what the issuer, or the machine that it shares, was late.
-    lost = max(0, previous completion - due): what the device was late with, and the requests before.
+    The lag is issued - max(due, previous completion in the stream). It is the delay that the tool and other programs of the
+    machine caused. The time lost is max(0, previous completion - due). It is the delay that the device and earlier requests
+    caused.
+
+    Parameters
+    ----------
+    stream
+        Stream of each request, shape (n,). Within a stream, the requests are in the order in which they were issued.
+    due_ns
+        Due times, shape (n,), in ns.
+    issued_ns
+        Times of issue, shape (n,), in ns.
+    completed_ns
+        Times of completion, shape (n,), in ns.
+
+    Returns
+    -------
+    tuple of two arrays
+        Lag and time lost of each request, each of shape (n,), in ns.
+
+    Examples
+    --------
+    >>> lag, lost = lateness([7, 7, 7, 7], [0, 10, 20, 100], [0, 28, 30, 102], [25, 30, 31, 110])
+    >>> lag.tolist(), lost.tolist()
+    ([0, 3, 0, 2], [0, 15, 10, 0])
     """
     due, issued = np.asarray(due_ns, dtype=np.int64), np.asarray(issued_ns, dtype=np.int64)
     possible = np.maximum(due, previous_completion(stream, completed_ns))
@@ -36,9 +59,28 @@ def lateness(
 
 
 def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, completed_ns: npt.ArrayLike) -> int:
-    """Returns the time in which a stream had a request that was due and could not be issued, summed over streams.
+    """Returns the time in which a stream had a request that was due and could not be issued yet, summed over streams.
 
-    Such times overlap where several requests wait; each is counted from the completion before the last on.
+    If several requests of a stream wait at the same time, the time counts once.
+
+    Parameters
+    ----------
+    stream
+        Stream of each request, shape (n,). Within a stream, the requests are in the order in which they were issued.
+    due_ns
+        Due times, shape (n,), in ns, ascending within each stream.
+    completed_ns
+        Times of completion, shape (n,), in ns.
+
+    Returns
+    -------
+    int
+        The time in ns.
+
+    Examples
+    --------
+    >>> behind_ns([7, 7, 7, 7], [0, 10, 20, 100], [25, 30, 31, 110])
+    20
     """
     due = np.asarray(due_ns, dtype=np.int64)
     previous = previous_completion(stream, completed_ns)
@@ -48,10 +90,23 @@ def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, completed_ns: npt.Ar
 
 
 def summarise(timings: pd.DataFrame) -> dict[str, Any]:
-    """Returns what a replay did and how late: counts, lag in ns over all and over the first and the last tenth, time lost in ns.
+    """Sums up a replay: its requests and their lag, time lost, service time and differing results.
 
-    Requests whose lag is not known (fio keeps no time of a sync) are left out of the lags and counted in `lag_unknown`. A
-    quantile that the sample does not reach is None.
+    Requests whose lag is not known, as those after a sync in a replay by fio, are left out of lag and time lost, and are counted
+    in `lag_unknown`.
+
+    Parameters
+    ----------
+    timings
+        Table of a replay, as in `Replayed.timings`.
+
+    Returns
+    -------
+    dict
+        The numbers of streams, requests, lag_unknown and delayed (requests with time lost), seconds, behind_ns (see
+        `behind_ns`), differing (numbers of results that were not as captured, by kind), and a dict of p50, p99 and max in ns for
+        each of lag_ns, lag_first_tenth_ns, lag_last_tenth_ns, lost_ns and service_ns. A quantile that the sample does not reach
+        is None.
     """
     lag, lost = (timings[name].dropna().to_numpy(float) for name in ("lag_ns", "lost_ns"))
     tenth = len(lag) // 10
@@ -72,14 +127,18 @@ def summarise(timings: pd.DataFrame) -> dict[str, Any]:
 
 
 def spread(values: npt.NDArray[np.float64]) -> dict[str, float | None]:
-    """Returns p50, p99 and the maximum; None where the sample does not reach them."""
+    """Returns p50, p99 and the maximum of values. Each is None if there are too few values for it."""
     found = {name: stats.quantile(values, q) for name, q in QUANTILES.items()}
     quantiles = {name: None if value is None else value.value for name, value in found.items()}
     return {**quantiles, "max": float(values.max()) if len(values) else None}
 
 
 def differing(timings: pd.DataFrame) -> dict[str, int]:
-    """Returns how many results were not as captured: short, long (of reads and writes), failed, succeeded (and were not to)."""
+    """Returns the number of results that were not as captured, by kind.
+
+    `short` and `long` count reads and writes that moved fewer or more bytes, `failed` counts calls that failed in another way or
+    had succeeded in the capture, and `succeeded` counts calls that had failed in the capture.
+    """
     result, expected = timings["result"], timings["expected"]
     fine = (result >= 0) & (expected >= 0)
     return {

@@ -1,4 +1,14 @@
-"""Studies that notebooks call, and what is made of what they state: facts, claims, the paper, the page."""
+"""The studies that the notebooks call, and the paper and the page that are made from their results.
+
+A study is the analysis of one experiment. Its function (`switchback`, `join_burst`, `inside_tick`, `accesses`, `replay`,
+`calibration`, `checkpoint`, `store`, `capture_cost`) reads the results of a run and returns a `Study`, which holds the results,
+a `Statement` of facts and claims, and the figures and tables by name. A `Fact` is a number with its unit, interval, n and
+source. A `Claim` is a question with a verdict, and with the facts that the verdict rests on.
+
+`Study.save` writes facts.json and claims.json into the folder of the notebook. `collect` merges these files and answers the
+questions of the paper, `set_paper` and `write_page` make the paper and the page from the merged files, and `check_results`
+checks that a run is complete.
+"""
 
 from tickdisk.report.accesses import study as accesses
 from tickdisk.report.calibration import study as calibration

@@ -1,4 +1,4 @@
-"""The published names of the algorithms that keep a game's state, and the study that compared the first six of them."""
+"""The published names of the algorithms that save a game's state, and the publication that compared the first six of them."""
 
 from collections.abc import Mapping
 
@@ -16,6 +16,6 @@ NAMES: Mapping[str, str] = {
     "piggyback": "Piggyback",
     "fork": "fork(2)",
 }
-"""In the order in which tables and figures show them; the cost model knows the first six."""
+"""Published name of each algorithm, in the order of tables and figures. The cost model covers the first six algorithms."""
 CITED = "Vaz Salles et al. 2009"
-"""The source of a claim about a published number."""
+"""Source of every claim about a number that this publication reports."""

@@ -12,21 +12,24 @@ from tickdisk.report.statement import Statement
 
 @dataclass(frozen=True)
 class Evidence:
-    """The facts by name, the claims by id, the figures by study, and the studies that are missing, each with a reason."""
+    """Everything that the studies of a run state, as plain JSON values."""
 
     facts: Mapping[str, Mapping[str, Any]]
+    """Facts by their full name, such as `switchback.lives`."""
     claims: Mapping[str, Mapping[str, Any]]
+    """Claims by their id."""
     figures: Mapping[str, Mapping[str, str | None]]
-    """For each study its figures, each with the reason for which it was not drawn, or None."""
+    """Figures of each study by name. The value is the reason for which a figure was not drawn, or None if it was drawn."""
     missing: Mapping[str, str]
+    """Studies that this run lacks, each with the reason."""
 
     @classmethod
     def collect(
         cls, folders: Sequence[Path], also: Sequence[Statement] = (), missing: Mapping[str, str] | None = None
     ) -> "Evidence":
-        """Returns the evidence of the studies in `folders`, each named like its study, and of further statements.
+        """Returns the evidence from the folders of the notebooks. Each folder has the name of its study.
 
-        `missing` has the studies that are not there, and why.
+        `also` adds the facts of further statements. `missing` names the studies that this run lacks, each with the reason.
         """
         facts: dict[str, Any] = {}
         claims: dict[str, Any] = {}
@@ -58,24 +61,24 @@ class Evidence:
         write_json(results / "missing.json", dict(self.missing))
 
     def has(self, study: str) -> bool:
-        """Returns whether a study is there."""
+        """Returns whether the run has results of a study."""
         return study in self.figures
 
     def text(self, name: str) -> str:
-        """Returns a fact as it is read; TickdiskError if it was not stated."""
+        """Returns a fact as a person reads it. Raises TickdiskError if no study states it, as the following methods do."""
         return str(self._fact(name)["text"])
 
     def short(self, name: str) -> str:
-        """Returns a fact without its interval."""
+        """Returns a fact as a person reads it, without its interval."""
         return str(self._fact(name)["short"])
 
     def value(self, name: str) -> float | None:
-        """Returns the value of a fact; None where it was not estimable."""
+        """Returns the value of a fact, or None if it was not estimable."""
         value = self._fact(name)["value"]
         return None if value is None else float(value)
 
     def n(self, name: str) -> int:
-        """Returns the n of a fact, 0 where it has none."""
+        """Returns the n of a fact, or 0 if the fact has none."""
         return int(self._fact(name)["n"] or 0)
 
     def _fact(self, name: str) -> Mapping[str, Any]:

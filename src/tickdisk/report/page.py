@@ -1,4 +1,4 @@
-"""The page that leads to everything: answers first, then experiments, claims, and how they were made."""
+"""The page `index.html`, which shows the answers, experiments and claims of a run and links to all of its results."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from tickdisk.files import read_json, write_text
-from tickdisk.report.answers import listed
+from tickdisk.report.answers import joined_list
 from tickdisk.report.evidence import Evidence
 
 _STYLE = "vendor/pico.classless.min.css"
@@ -17,7 +17,7 @@ _STYLE = "vendor/pico.classless.min.css"
 
 @dataclass(frozen=True)
 class _Card:
-    """The introduction of a study on the page: a title, a sentence, and its main figure with a description."""
+    """The introduction of a study on the page: a title, a few words, and the study's main figure with a description."""
 
     title: str
     words: str
@@ -39,14 +39,14 @@ _CARDS = {
         "Mean join time of every life, by arm",
     ),
     "inside_tick": _Card(
-        "Which request made which tick late",
-        "Captured lives with injected stalls; late time is followed through locks and threads to requests.",
+        "The requests that made ticks late",
+        "Stalls are injected into captured lives. Late time is followed through locks and threads to requests.",
         "paper_shares",
         "Shares of the late time by cause, data and file",
     ),
     "accesses": _Card(
-        "What the server asks of its storage",
-        "Captured lives in which players do one kind of thing at a time.",
+        "The accesses of the server to its storage",
+        "In captured lives, players do one kind of thing at a time.",
         "paper_accesses",
         "Bytes over time, reads over the number of regions, and predicted against observed requests",
     ),
@@ -57,8 +57,8 @@ _CARDS = {
         "How late requests were issued, by our replay and by fio",
     ),
     "calibration": _Card(
-        "What the emulated devices realise",
-        "fio measures every tier; the device's own log says what its model said.",
+        "The latency that the emulated devices realise",
+        "fio measures every tier, and the device's own log says which latency its model chose for each request.",
         "paper_fidelity",
         "Deviation of realised latency from the model, over queue depth",
     ),
@@ -75,13 +75,13 @@ _CARDS = {
         "What each method adds to the ticks of a game",
     ),
     "capture_cost": _Card(
-        "What a capture costs",
-        "Epochs with and without a capture in one life, and single reads from memory.",
+        "The cost of a capture",
+        "Every life has epochs with and without a capture. Single reads from memory show the cost of one system call.",
         "micro",
         "Time of a read from memory under each tool",
     ),
 }
-_MADE = {
+_SETUP_LABELS = {
     "processor": "Processor",
     "cores": "Cores",
     "memory": "Memory",
@@ -111,7 +111,17 @@ _FILES = {
 
 
 def write_page(template: Path, results: Path, output: Path) -> None:
-    """Writes the page from the evidence in `results`; it holds its style, and asks no other host for anything."""
+    """Writes the page of a run. The page contains its style sheet and loads nothing from another host.
+
+    Parameters
+    ----------
+    template
+        Jinja template of the page. The style sheet lies in the folder `vendor` beside it.
+    results
+        Folder of the results, with plan.json, answers.json, comparison.json and the files that `collect` writes.
+    output
+        File to write.
+    """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plan, evidence = read_json(results / "plan.json"), Evidence.load(results)
     claims = [_claim(claim, evidence) for claim in evidence.claims.values()]
@@ -126,7 +136,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         verdicts=list(dict.fromkeys(claim["verdict"] for claim in claims)),
         studies=list(dict.fromkeys(claim["experiment"] for claim in claims)),
         sources=_sources(claims),
-        made=[_made(name, words, evidence) for name, words in _MADE.items() if f"setup.{name}" in evidence.facts],
+        made=[_made(name, words, evidence) for name, words in _SETUP_LABELS.items() if f"setup.{name}" in evidence.facts],
         cells=[{**cell, "ran": (results / "runs" / cell["hash"] / "manifest.json").exists()} for cell in plan["cells"]],
         files={file: words for file, words in _FILES.items() if (results / file).exists()},
         comparison=read_json(results / "comparison.json")["summary"],
@@ -136,13 +146,16 @@ def write_page(template: Path, results: Path, output: Path) -> None:
 
 
 def _made(name: str, words: str, evidence: Evidence) -> tuple[str, str, str]:
-    """Returns a fact about the making of the run in words, its text, and the limit that it is held to; empty if it has none."""
+    """Returns a row of the table on how the run was made: a label, the text of the fact, and its limit (empty if it has none)."""
     limit = evidence.facts.get(f"setup.limit.{name.removeprefix('load.')}")
     return words, str(evidence.facts[f"setup.{name}"]["text"]), "" if limit is None else str(limit["text"])
 
 
 def _claim(claim: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
-    """Returns a claim with the size of its effect in words, its experiment, and the publication that its source names."""
+    """Returns a claim with three more values for the page: the size of its effect, its experiment, and its publication.
+
+    If the effect counts the same things as n, its size reads as "COUNT of N".
+    """
     fact = evidence.facts.get(claim["effect"])
     here = "" if fact is None else str(fact["text"])
     if fact is not None and fact["unit"] == claim["counted"]:
@@ -152,7 +165,7 @@ def _claim(claim: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
 
 
 def _sources(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the publications, and each with what became of its findings, as the filter offers them."""
+    """Returns the options of the filter by source: each publication, alone and with each outcome of its findings."""
     published = [claim for claim in claims if claim["study"]]
     return sorted(
         {option for claim in published for option in (claim["publication"], f"{claim['publication']} {claim['study']}")}
@@ -177,5 +190,5 @@ def _card(study: str, evidence: Evidence) -> dict[str, Any]:
 def _verdicts(study: str, claims: Mapping[str, Mapping[str, Any]]) -> str:
     counts = Counter(str(claim["verdict"]) for name, claim in claims.items() if name.startswith(f"{study}."))
     number = sum(counts.values())
-    said = listed([f"{count} {word}" for word, count in counts.most_common()])
+    said = joined_list([f"{count} {word}" for word, count in counts.most_common()])
     return f"{number} {'claim' if number == 1 else 'claims'}: {said}." if number else "It makes no claims."

@@ -1,4 +1,4 @@
-"""Notebook parameters: one that is not declared, or has another type or range, is an error in one sentence."""
+"""Checks the parameters of a notebook. An undeclared name, a wrong type and a value out of range each raise a TickdiskError."""
 
 import ast
 import os
@@ -12,16 +12,18 @@ from IPython.core.getipython import get_ipython
 from tickdisk.errors import TickdiskError
 
 _PROJECT = "Snakefile"
+"""File by which the project's folder is recognised."""
 _INJECTED = "# Parameters"
-"""First line of the cell that papermill adds."""
+"""Beginning of the cell that papermill adds to pass parameters."""
 _DECLARED = "# parameters"
-"""First line of the cell that a notebook declares its parameters in."""
+"""Beginning of the cell in which a notebook declares its parameters."""
 
 
 TICK_METRICS = ("gap_p50_ms", "gap_p95_ms", "gap_mean_ms", "gap_max_ms")
 ACTIONS = ("teleport", "place", "dig", "ping")
 """Kinds of actions that players do often enough to have a mean in every epoch."""
 _MOST = 2**63 - 1
+"""Largest whole number that a parameter may have."""
 
 
 def _is_margin(value: Any) -> bool:
@@ -43,12 +45,12 @@ _PATH = (lambda value: isinstance(value, str) and bool(value), "the path of a fi
 
 
 def check_values(**values: Any) -> None:
-    """Raises TickdiskError for a parameter of another type or range; one without a rule of its own is a path."""
+    """Raises TickdiskError if a parameter has a wrong type or range. A parameter without a rule of its own must be a path."""
     for name, value in values.items():
         is_fine, words = _RULES.get(name, _PATH)
         if not (isinstance(value, str | int | float | None) and is_fine(value)):
             raise TickdiskError(
-                f"parameter {name} is {value!r}, and must be {words} (papermill's -r makes text of everything: use -p)"
+                f"parameter {name} is {value!r}, and must be {words} (papermill's -r passes every value as text: use -p)"
             )
 
 
@@ -61,16 +63,18 @@ def _assigned(source: str) -> set[str]:
 
 
 def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Returns the injected names that no parameters cell declares, and the declared names, from the cells that ran so far."""
+    """Returns the names that papermill injected but no cell declares, and the declared names, from the cells that ran so far."""
     declared = set().union(*(_assigned(cell) for cell in cells if cell.startswith(_DECLARED)))
     injected = set().union(*(_assigned(cell) for cell in cells if cell.startswith(_INJECTED)))
     return injected - declared, declared
 
 
 def check_parameters(**values: Any) -> None:
-    """Raises TickdiskError when papermill injected a parameter that this notebook does not have, or one of `values` is wrong.
+    """Raises TickdiskError if papermill injected a parameter that this notebook does not declare, or if a value is wrong.
 
-    A notebook goes on in the project's folder, to which its paths are relative: the one above, or that of the package.
+    In a notebook, this function also changes into the project's folder, because the paths in the parameters are relative to it.
+    The project's folder is the nearest one at or above the current folder that has a Snakefile, or else the folder from which the
+    package was loaded. Outside of a notebook, only the values are checked.
     """
     shell = get_ipython()
     if shell is None:

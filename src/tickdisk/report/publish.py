@@ -1,4 +1,4 @@
-"""The evidence and its answers in one place, the paper, and the check that everything is whole."""
+"""Merges the facts and claims of all studies, sets the paper from them, and checks that the results of a run are complete."""
 
 import json
 import re
@@ -20,19 +20,28 @@ from tickdisk.report.tiers import tier_name
 RESULTS = Path("results")
 _TEMPLATE = Path("workflow/paper/paper.typ")
 _MINIMUM_FACTS = 3
+"""Fewest facts that a whole notebook states."""
 _EVIDENCE = ("facts", "claims", "figures", "missing", "answers", "comparison", "plan")
 _NEEDED = (*(f"{name}.json" for name in _EVIDENCE), "paper.pdf", "index.html")
-_NAMED = 5
-"""So many missing files are named in a sentence."""
+_MOST_NAMED = 5
+"""Largest number of missing files that a message names."""
 BODY_PAGES, PAGES, FIGURES = 14, 17, 14
-"""The paper's limits: its body, all of it with references and appendix, and its figures."""
+"""Limits of the paper: pages of its body, pages with references and appendix, and number of figures."""
 
 
 def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mapping[str, str] | None = None) -> None:
-    """Merges what the studies in `folders` state, and answers the paper's questions from it.
+    """Merges the facts, claims and figures of all studies, and answers the questions of the paper from them.
 
-    Writes facts.json, claims.json, figures.json, missing.json and answers.json into `results`. `missing` names further studies,
-    each with the reason for which it is not there; answers, paper and page say so.
+    Writes facts.json, claims.json, figures.json, missing.json and answers.json into `results`.
+
+    Parameters
+    ----------
+    folders
+        Folders that the notebooks wrote. Each has the name of its study.
+    results
+        Folder of the results, which has plan.json, and may have the calibration and the run folders.
+    missing
+        Studies that this run lacks, each with the reason. Answers, paper and page say that they are missing.
     """
     plan = read_json(results / "plan.json")
     setup = state_setup(plan, results)
@@ -44,7 +53,20 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
 
 
 def set_paper(template: Path, output: Path) -> None:
-    """Sets the paper from the evidence in `results` and the figures; typst brings the fonts."""
+    """Sets the paper as a PDF from the merged results and the figures. Only the fonts that come with typst are used.
+
+    Parameters
+    ----------
+    template
+        Typst template of the paper. It reads files relative to the current folder, which must be the project's.
+    output
+        PDF file to write.
+
+    Raises
+    ------
+    TickdiskError
+        If typst cannot set the paper, for example because no study states a fact that the template asks for.
+    """
     with whole(output) as partial:
         try:
             typst.compile(str(template), output=str(partial), root=".", format="pdf", ignore_system_fonts=True)
@@ -59,11 +81,13 @@ class Extent:
     body_pages: int
     """Pages before references and appendix."""
     pages: int
+    """Pages with references and appendix."""
     figures: int
+    """Figures that are images. Tables do not count."""
 
 
 def extent(template: Path) -> Extent:
-    """Returns how long the paper is that `template` sets from the evidence in `results`."""
+    """Returns the length of the paper that the template sets from the merged results."""
 
     def ask(selector: str) -> Any:
         return json.loads(typst.query(str(template), selector, field="value", root=".", ignore_system_fonts=True))
@@ -97,7 +121,7 @@ _LINK = re.compile(r"<a\s[^>]*>")
 
 
 def other_host(html: str) -> str | None:
-    """Returns the first thing that a page would load from another host, None if there is none; links to follow do not count."""
+    """Returns the first part of a page that would load a file from another host, or None. Links for a reader do not count."""
     found = _LOADED.search(_LINK.sub("", html))
     return None if found is None else found.group(0)
 
@@ -126,12 +150,31 @@ def _problems(notebooks: Sequence[Mapping[str, Any]], evidence: Evidence) -> lis
     for page in (RESULTS / "index.html", *(RESULTS / notebook["html"] for notebook in notebooks)):
         other = other_host(page.read_text(encoding="utf-8"))
         if other is not None:
-            problems.append(f"{page} asks another host: {other[:80]}")
+            problems.append(f"{page} loads a file from another host: {other[:80]}")
     return problems
 
 
 def check_results(output: Path) -> list[str]:
-    """Returns one line a claim, and "whole", and writes `output`; TickdiskError lists what is missing or not whole."""
+    """Checks that the results of a run are complete, and writes the counts of its notebooks, claims and facts.
+
+    Every notebook must have a figure and some facts, every claim a verdict of its kind, and the paper must keep its limits of
+    length. No page may load a file from another host.
+
+    Parameters
+    ----------
+    output
+        JSON file to write when the results are complete.
+
+    Returns
+    -------
+    list of str
+        One line per claim with its verdict and n, and a last line with the counts.
+
+    Raises
+    ------
+    TickdiskError
+        If a file is missing or a check fails. The message lists all failures, or the first missing files.
+    """
     _check_there([RESULTS / name for name in _NEEDED])
     evidence = Evidence.load(RESULTS)
     notebooks = _notebooks(evidence)
@@ -162,5 +205,7 @@ def _parts(notebook: Mapping[str, Any]) -> list[str]:
 def _check_there(files: Sequence[Path]) -> None:
     missing = [str(file) for file in files if not file.exists()]
     if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        raise TickdiskError(f"missing: {', '.join(missing[:_NAMED])}{more}; run `snakemake`, which makes what is missing")
+        more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+        raise TickdiskError(
+            f"the results lack {', '.join(missing[:_MOST_NAMED])}{more}; run `snakemake`, which makes these files"
+        )

@@ -1,4 +1,4 @@
-"""The run folders of an experiment, as a notebook needs them."""
+"""Reads the run folders of an experiment: the plan, the manifests, and the tables of every server life."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,30 +17,35 @@ from tickdisk.project import OTHER_CODE, kept
 
 @dataclass(frozen=True)
 class LifeTables:
-    """One server life: its tables, and its part of the manifest."""
+    """The tables of one server life, and its part of the manifest."""
 
     block: int
+    """Number of the block, from 0. In an experiment without blocks, every life has a block of its own."""
     name: str
+    """Name of the life in its cell: `life`, or the name of its arm in an experiment with blocks."""
     folder: Path
     manifest: dict[str, Any]
     arms: tuple[str, ...]
-    """The arms that were to have an epoch in it."""
+    """Arms that were planned to have an epoch in the life."""
     ticks: pd.DataFrame
     actions: pd.DataFrame
     epochs: pd.DataFrame
 
     @property
     def title(self) -> str:
-        """Returns the words by which a person finds the life."""
+        """The name of the life in messages, such as "life 3" or "block 3, hdd"."""
         return f"life {self.block + 1}" if self.name == "life" else f"block {self.block + 1}, {self.name}"
 
     @property
     def marked(self) -> bool:
-        """Whether something outside the system under test disturbed the life at its last replacement, too."""
+        """Whether something outside the system under test disturbed even the last replacement of the life."""
         return bool(self.manifest["marked"])
 
     def epoch_rows(self, tau_ns: int) -> pd.DataFrame:
-        """Returns one row an epoch with the metrics of its steady part; the block is the `life` of the contrasts."""
+        """Returns one row per epoch with the metrics of its steady part. Its column `life` holds the number of the block.
+
+        `tau_ns` is the latency that an action counts with if it failed, timed out or took longer.
+        """
         ended = self.manifest["ended"]
         return qos.epoch_table(
             self.ticks,
@@ -53,11 +58,11 @@ class LifeTables:
         ).assign(marked=self.marked)
 
     def device(self) -> pd.DataFrame:
-        """Returns the device's log of the life, one row a request."""
+        """Returns the device's log of the life, with one row per request."""
         return table.read("device", self.folder / "device.parquet")
 
     def requests(self) -> pd.DataFrame:
-        """Returns one row an epoch: the requests that the device's log holds, their median latency, and how late replies were.
+        """Returns one row per epoch with the number of its requests in the device's log, their median latency, and `late_p99_ms`.
 
         `late_p99_ms` is the 99th percentile of the time from the moment at which the model answers a request to its reply.
         """
@@ -69,7 +74,10 @@ class LifeTables:
 
 
 class Runs:
-    """The cells of one experiment that the plan names and that have run."""
+    """The cells of one experiment that are in the plan and have run.
+
+    Raises TickdiskError if no cell has run, or if the cells ran on machines of more than one kind.
+    """
 
     def __init__(self, plan: str, runs: str, experiment: str) -> None:
         values = read_json(Path(plan))
@@ -79,55 +87,55 @@ class Runs:
         self._folders = [Path(runs) / cell["hash"] for cell in self.planned]
         self.manifests = [read_json(folder / "manifest.json") for folder in self._folders if (folder / "manifest.json").exists()]
         if not self.manifests:
-            raise TickdiskError(f"no cell of {experiment} under {runs}; run `snakemake --cores all` first")
+            raise TickdiskError(f"no cell of {experiment} has run under {runs}; run `snakemake --cores all` first")
         _check_machines(self.manifests, runs, experiment)
         others = [one for one in kept(values, Path(runs)) if (one.experiment, one.reason) == (experiment, OTHER_CODE)]
         self.not_used: list[str] = [one.sentence(Path(runs)) for one in others]
-        """Sentences about cells of the experiment that are there, and were made by other code."""
+        """Sentences about cells of the experiment that lie in the folder but are not used, because other code made them."""
 
     @property
     def decision(self) -> Decision:
-        """What was fixed before the runs."""
+        """The rules of decision, which were fixed before the runs."""
         return self.config.decision
 
     @property
     def scale(self) -> Scale:
-        """The scale as it was fixed beforehand, without `blocks`."""
+        """The scale as it was fixed before the runs, without the option `blocks`."""
         return self.config.scales[self.config.scale]
 
     @property
     def asked(self) -> Scale:
-        """The scale with `blocks`, which may add to its runs or leave some out."""
+        """The scale with the option `blocks`, which may ask for more or fewer lives than were fixed."""
         return self.config.chosen
 
     @property
     def calibrations(self) -> int:
-        """How many calibrations the cells were made with."""
+        """Number of different calibrations that the cells were made with."""
         return len({manifest["calibration"] for manifest in self.manifests})
 
     def role(self, role: str) -> str:
-        """Returns the one arm with this role."""
+        """Returns the first arm with this role."""
         return next(arm.arm for arm in self.arms if arm.role == role)
 
     def positive_for(self, metrics: str) -> str:
-        """Returns the arm that is the positive control of `ticks` or `actions`."""
+        """Returns the arm that is the positive control of a kind of metrics, which is `ticks` or `actions`."""
         return next(arm.arm for arm in self.arms if arm.positive_for == metrics)
 
     def latency_ms(self, arm: str) -> float:
-        """Returns the read latency of an arm's device in ms, as its model has it."""
+        """Returns the nominal read latency of an arm's device in ms."""
         return device.DeviceModel(**self.manifests[0]["models"][arm]).latency_ns[0] / 1e6
 
     def dose_ms(self, arm: str) -> float:
-        """Returns the latency in ms that calibration realised for an arm's device on this machine, the mean over cells.
+        """Returns the dose of an arm in ms, which is the latency that calibration realised on this machine.
 
-        A device that was not calibrated goes by the latency of its model.
+        The dose is the mean over cells. If no cell has a calibrated latency of the arm's device, the nominal latency is returned.
         """
         realised = [manifest["realised_ns"][arm] for manifest in self.manifests]
         known = [value / 1e6 for value in realised if value is not None]
         return sum(known) / len(known) if known else self.latency_ms(arm)
 
     def lives(self) -> Iterator[LifeTables]:
-        """Yields the lives in plan order."""
+        """Yields the server lives in the order of the plan."""
         for manifest, folder in zip(self.manifests, (f for f in self._folders if (f / "manifest.json").exists()), strict=True):
             for life in manifest["plan"]:
                 at = folder / life["name"]
@@ -141,7 +149,10 @@ class Runs:
                 )
 
     def not_valid(self) -> dict[str, list[str]]:
-        """Returns for each arm the lives whose clients were short of CPU there, and not at the baseline, in words."""
+        """Returns the reasons for which lives say nothing about an arm, by arm. Each reason begins with the title of its life.
+
+        The clients of such a life were short of processor time in the arm's epoch, but not in the baseline's epochs.
+        """
         found: dict[str, list[str]] = {}
         for life in self.lives():
             for arm, reason in life.manifest["not_valid"].items():
@@ -149,13 +160,13 @@ class Runs:
         return found
 
     def marked(self) -> list[str]:
-        """Returns a sentence if something outside disturbed lives at their last replacement, too."""
+        """Returns one sentence if something outside disturbed even the last replacement of a life, and no sentence otherwise."""
         lives = [life for manifest in self.manifests for life in manifest["lives"].values()]
         count = sum(bool(life["marked"]) for life in lives)
-        return [f"{count} of {len(lives)} lives were disturbed from outside at the last replacement, too"] if count else []
+        return [f"{count} of {len(lives)} lives were disturbed from outside even in their last replacement"] if count else []
 
     def unreached(self) -> dict[str, int]:
-        """Returns for each arm the number of lives whose server ended before the arm's turn."""
+        """Returns the number of lives whose server ended before the epoch of an arm, by arm."""
         found: dict[str, int] = {}
         for life in self.lives():
             for arm in set(life.arms) - set(life.epochs["arm"]):
@@ -163,7 +174,10 @@ class Runs:
         return found
 
     def summary(self) -> pd.DataFrame:
-        """Returns one row a cell: what ran, how loaded the machine was, what was counted."""
+        """Returns one row per cell with the counts of its lives and their largest loads.
+
+        The loads are those of the last attempt of each life.
+        """
         rows = []
         for manifest in self.manifests:
             lives = list(manifest["lives"].values())
@@ -194,7 +208,7 @@ class Runs:
 
 
 def _check_machines(manifests: Sequence[Mapping[str, Any]], runs: str, experiment: str) -> None:
-    """Raises TickdiskError when cells ran on machines of more than one kind: their times are not those of one system."""
+    """Raises TickdiskError if cells ran on machines of more than one kind, because their times cannot be pooled."""
     machines = [manifest["machine"] for manifest in manifests if "machine" in manifest]
     counts = Counter(", ".join(f"{name} {value}" for name, value in sorted(machine.items())) for machine in machines)
     if len(counts) > 1:

@@ -1,4 +1,4 @@
-"""States the set-up of a run: the machine, the programs, the scale's design, and the load that was seen."""
+"""States the facts about the set-up of a run: the machine, the programs, the design of the scale, and the load of the machine."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ _COUNTS = {
     "checkpoint": {"ticks": "ticks"},
     "store": {"rows": "rows", "tick_hz": "Hz", "lives": "lives"},
 }
-"""For each part of a scale the values that prose names, and their units."""
+"""The values of each part of a scale that the paper names, with their units."""
 _PLAN = "plan.json"
 
 
 def state_setup(plan: Mapping[str, Any], results: Path) -> Statement:
-    """Returns the facts about a run of a plan, whose calibration and run folders are in `results`.
+    """Returns the facts about the set-up of a run. `results` is the folder of its calibration and its run folders.
 
-    A part that is not there is not stated.
+    Facts about the machine are left out if there is no calibration. Facts about the load are not estimable without run folders.
     """
     said = Statement("setup")
     _state_design(said, plan)
@@ -49,14 +49,14 @@ def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
     said.fact("world.seed", scale["world"]["seed"], "", source=_PLAN)
     switchback = scale["switchback"]
     epoch_s = switchback["epoch_save_periods"] * switchback["save_period_s"]
-    said.fact("switchback.epoch_s", epoch_s, "s", source=_PLAN, note="of which the first save period is cut")
+    said.fact("switchback.epoch_s", epoch_s, "s", source=_PLAN, note="the first save period of an epoch is cut")
     decision = config["decision"]
     for name in ("margin", "alpha"):
         said.fact(name, decision[name], "", source=_PLAN)
     for name in ("minimum_lives", "control_minimum_lives"):
         said.fact(name, decision[name], "lives", source=_PLAN)
     said.fact("enough_requests", decision["enough_requests"], "requests", source=_PLAN)
-    said.fact("replacements", scale["replacements"], "times", source=_PLAN, note="a spoilt life is run again at most")
+    said.fact("replacements", scale["replacements"], "times", source=_PLAN, note="most times that a disturbed life is run again")
     for arm in plan["arms"]:
         said.word(f"arm.{arm['experiment']}.{arm['arm']}", arm["description"], source="experiments.tsv", note=arm["role"])
     for name, tier in plan["tiers"].items():
@@ -74,7 +74,7 @@ def _state_programs(said: Statement, plan: Mapping[str, Any], manifests: Sequenc
     said.word("players", binaries["players"], source=_PLAN, note="digest of the clients' sources")
     said.word("python_code", binaries["python"], source=_PLAN, note="digest of the Python sources that make live cells")
     cells = len(plan["cells"])
-    said.fact("cells", len(manifests), "cells", n=cells, source="manifests", note=f"of {cells} that were planned")
+    said.fact("cells", len(manifests), "cells", n=cells, source="manifests", note=f"cells that ran, of {cells} planned ones")
 
 
 def _state_machine(said: Statement, calibration: Mapping[str, Any]) -> None:
@@ -88,13 +88,16 @@ def _state_machine(said: Statement, calibration: Mapping[str, Any]) -> None:
 
 
 def _state_load(said: Statement, plan: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
-    """States how loaded the machine was in the lives that count, at its worst, and for how long they were planned."""
+    """States the largest load of the machine in any life that counts, and the planned time of all live cells.
+
+    The loads are those of the last attempt of each life.
+    """
     loads = [life["attempts"][-1]["load"] for manifest in manifests for life in manifest["lives"].values()]
     for name in ("steal_share", "other_programs_share", "pressure_memory_share"):
         known = [100 * load[name] for load in loads if load[name] is not None]
         note = "in the server life in which it was highest"
         said.fact(f"load.{name}", max(known, default=None), "%", n=len(known), source="manifests", note=note)
         limit = plan["config"]["limits"][name]
-        said.fact(f"limit.{name}", 100 * limit, "%", source=_PLAN, note="above it a life is replaced")
+        said.fact(f"limit.{name}", 100 * limit, "%", source=_PLAN, note="a life with a higher share is replaced")
     seconds = sum(cell["seconds"] for cell in plan["cells"])
-    said.fact("planned_minutes", seconds / 60, "min", source=_PLAN, note="that live cells take")
+    said.fact("planned_minutes", seconds / 60, "min", source=_PLAN, note="planned time of all live cells")

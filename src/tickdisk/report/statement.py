@@ -1,4 +1,7 @@
-"""The facts and claims that a study states, each fact with unit, interval, n and source, each claim with one verdict."""
+"""The facts and claims that a study states.
+
+A fact has a unit, an interval, n and a source. A claim has one verdict, and names the facts that the verdict rests on.
+"""
 
 import math
 import re
@@ -13,38 +16,48 @@ from tickdisk import numbers
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
 
-OURS = "this project"
-"""The source of a claim that was not published before."""
+THIS_PROJECT = "this project"
+"""Source of a claim that no published study makes."""
 Kind = Literal["comparison", "bound"]
 VERDICTS: dict[Kind, tuple[str, ...]] = {
     "comparison": ("different", "equivalent", "inconclusive", "not valid"),
     "bound": ("kept", "missed", "inconclusive", "not valid"),
 }
-"""Two conditions are compared; a bound is what an instrument must keep, or how near a published number must be reached."""
+"""The verdicts of each kind of claim.
+
+A comparison is about two conditions. A bound is a limit that an instrument must keep, or a range in which a published number must
+be reached.
+"""
 Finding = Literal["difference", "longer", "no difference"]
-"""The finding of a published study; a bound needs none, as it says by itself what was found."""
+"""The finding of a published study about two conditions. A bound has none, because its statement contains the finding."""
 _SYMBOLS = {"us": "µs"}
-"""Units that are read otherwise than they are written in files."""
+"""Units that a person reads in another spelling than the one in files."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A number, or a word, that prose, tables and claims refer to by name."""
+    """A number or a word with its source. Prose, tables and claims refer to it by name."""
 
     value: float | int | None
+    """The value in `unit`. It is None for a word, and for a value that is not estimable."""
     unit: str
+    """The unit, or the word for what is counted. It is empty for a plain number and for a word."""
     low: float | None
     high: float | None
+    """Lower and upper end of the interval in `unit`. Both are None without an interval. An end that is not finite is None."""
     n: int | None
+    """Number of lives, requests or other things that the value rests on. It is None if the value is no estimate."""
     source: str
+    """File, table or study that the value comes from."""
     note: str
+    """A remark, which may be empty."""
     word: str | None = None
-    """The word, if the fact is one; it has no value then."""
+    """The word, if the fact is a word. Its value is None then."""
 
     @property
     def text(self) -> str:
-        """The fact as a person reads it: value, interval and unit; a share is read in %."""
+        """The fact as a person reads it, with value, interval and unit. A share is written in %."""
         if self.word is not None:
             return self.word
         if self.unit == "share":
@@ -57,46 +70,52 @@ class Fact:
 
     @property
     def short(self) -> str:
-        """The fact without its interval."""
+        """The fact as a person reads it, without its interval."""
         return Fact(self.value, self.unit, None, None, self.n, self.source, self.note, self.word).text
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns what facts.json holds: the fields, and the fact as it is read with and without its interval."""
+        """Returns the object in facts.json: the fields, `text` and `short`. The field `word` is left out if it is None."""
         values = {name: value for name, value in asdict(self).items() if name != "word" or value is not None}
         return {**values, "text": self.text, "short": self.short}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A question of this project or of a published study, and what this machine's runs say about it."""
+    """A question of this project or of a published study, with the verdict of the runs on this machine."""
 
     id: str
+    """Full name of the claim, `STUDY.NAME`."""
     kind: Kind
     source: str
+    """Published study that the question comes from, or `THIS_PROJECT`."""
     statement: str
-    """The question in neutral words: an effect, or a bound."""
+    """The question in neutral words, as an effect or a bound."""
     verdict: str
+    """One of the `VERDICTS` of its kind."""
     study: str
-    """The outcome for a published finding: upheld, contradicted or open; empty for a claim of ours."""
+    """The outcome for a published finding: upheld, contradicted or open. It is empty for a claim of this project."""
     evidence: str
+    """Reason for the verdict, in words."""
     effect: str
-    """Name of the fact that says how large it is; empty if no single one does."""
+    """Name of the fact that says how large the effect is. It is empty if there is no such fact."""
     facts: list[str]
+    """Full names of the facts that the claim rests on."""
     n: int
+    """Number of lives, requests or other things that decided."""
     counted: str
-    """The word for what n counts."""
+    """Plural of the word for what n counts."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns what claims.json holds: the fields, and n as it is read."""
-        counted = _of_one(self.counted) if self.n == 1 else self.counted
+        """Returns the object in claims.json: the fields, and `n_text`, which is n with the word for what it counts."""
+        counted = _singular(self.counted) if self.n == 1 else self.counted
         return {**asdict(self), "n_text": f"{numbers.number(self.n)} {counted}"}
 
 
 def upheld(verdict: str, finding: Finding | None, *, is_longer: bool = True) -> str:
-    """Returns what a verdict makes of a published finding: upheld, contradicted or open.
+    """Returns the outcome for a published finding: upheld, contradicted or open.
 
-    `finding` None: the claim is a bound, whose words say so themselves. A difference in the other direction contradicts
-    "longer".
+    If `finding` is None, the claim is a bound, and a bound that is kept upholds the finding. `is_longer` says whether the effect
+    is a ratio above 1. A difference in the other direction contradicts the finding "longer".
     """
     if verdict not in ("different", "equivalent", "kept", "missed"):
         return "open"
@@ -108,19 +127,25 @@ def upheld(verdict: str, finding: Finding | None, *, is_longer: bool = True) -> 
 
 
 def _number(value: float | None) -> float | int | None:
-    """NaN and infinities are not estimates: they are stated as null."""
+    """Returns a number as it is stated. NaN and infinities become None, because they are no estimates."""
     if value is None or not math.isfinite(value):
         return None
     return int(value) if isinstance(value, int) else float(value)
 
 
-def _of_one(unit: str) -> str:
-    """A count of one has its word in the singular; ms and s are no counts."""
+def _singular(unit: str) -> str:
+    """Returns the singular of a word for what is counted. The units s and ms stay as they are."""
     return "life" if unit == "lives" else unit[:-1] if unit.endswith("s") and len(unit) > len("ms") else unit
 
 
 class Statement:
-    """Collects the facts and claims of a study, in the order in which they are stated."""
+    """Collects the facts and claims of a study in the order in which they are stated.
+
+    Parameters
+    ----------
+    name
+        Name of the study. The names of its facts and claims begin with it.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -128,7 +153,7 @@ class Statement:
         self.claims: list[Claim] = []
 
     def __getitem__(self, name: str) -> Fact:
-        """Returns the fact that was stated as `STUDY.name`."""
+        """Returns the fact that was stated as `STUDY.name`, where STUDY is the name of the study."""
         return self.facts[f"{self.name}.{name}"]
 
     def fact(
@@ -142,19 +167,71 @@ class Statement:
         source: str,
         note: str = "",
     ) -> Fact:
-        """States a fact under `STUDY.name` and returns it; TickdiskError when the name is taken or not of lower-case words."""
+        """States a fact that is a number, under the full name `STUDY.name`.
+
+        Parameters
+        ----------
+        name
+            Name of the fact in the study: lower-case words, digits and underscores, in parts that dots separate.
+        value
+            The value in `unit`. None, NaN and infinities mean that it is not estimable.
+        unit
+            The unit, or the plural of the word for what is counted. It is empty for a plain number, and "share" is read in %.
+        interval
+            Both ends of the interval in `unit`. An end that is NaN or infinite is stated as None.
+        n
+            Number of lives, requests or other things that the value rests on. None if the value is no estimate.
+        source
+            File, table or study that the value comes from.
+        note
+            A remark.
+
+        Returns
+        -------
+        Fact
+            The fact that was stated.
+
+        Raises
+        ------
+        TickdiskError
+            If the name is taken or has other characters.
+        """
         low, high = interval if interval is not None else (None, None)
-        unit = _of_one(unit) if value == 1 and isinstance(value, int) else unit
+        unit = _singular(unit) if value == 1 and isinstance(value, int) else unit
         return self._state(name, Fact(_number(value), unit, _number(low), _number(high), n, source, note))
 
     def word(self, name: str, word: str, *, source: str, note: str = "") -> Fact:
-        """States a fact that is a word; TickdiskError as `fact`."""
+        """States a fact that is a word, under the full name `STUDY.name`.
+
+        Parameters
+        ----------
+        name
+            Name of the fact in the study, as for `fact`.
+        word
+            The word, or a few words.
+        source
+            File, table or study that the word comes from.
+        note
+            A remark.
+
+        Returns
+        -------
+        Fact
+            The fact that was stated. Its value is None.
+
+        Raises
+        ------
+        TickdiskError
+            If the name is taken or has other characters.
+        """
         return self._state(name, Fact(None, "", None, None, None, source, note, word))
 
     def _state(self, name: str, fact: Fact) -> Fact:
         full = f"{self.name}.{name}"
         if full in self.facts or not _NAME.match(full):
-            raise TickdiskError(f"fact {full}: stated twice, or not of lower-case words, digits and dots; give it another name")
+            raise TickdiskError(
+                f"fact {full} is stated twice, or has characters beside a-z, 0-9, _ and dots; give it another name"
+            )
         self.facts[full] = fact
         return fact
 
@@ -174,8 +251,33 @@ class Statement:
     ) -> None:
         """States a claim that compares two conditions.
 
-        `effect` names the ratio or difference, `finding` is what the published study found, if the claim is about one, `counted`
-        is the word for what n counts. TickdiskError if the verdict is no comparison's, or a fact was not stated.
+        Parameters
+        ----------
+        name
+            Name of the claim in the study.
+        source
+            Published study that the question comes from, or `THIS_PROJECT`.
+        statement
+            The question in neutral words.
+        verdict
+            One of `VERDICTS["comparison"]`.
+        evidence
+            Reason for the verdict, in words.
+        effect
+            Name in the study of the fact that holds the effect, which is a ratio. Empty if no single fact holds it.
+        facts
+            Names in the study of further facts that the claim rests on.
+        n
+            Number of lives, requests or other things that decided.
+        counted
+            Plural of the word for what n counts.
+        finding
+            Finding of the published study. None if the claim is not about a published finding.
+
+        Raises
+        ------
+        TickdiskError
+            If the verdict is not one of a comparison, or a fact was not stated before.
         """
         value = self.facts[f"{self.name}.{effect}"].value if effect else None
         study = "" if finding is None else upheld(verdict, finding, is_longer=value is None or value > 1)
@@ -195,11 +297,38 @@ class Statement:
         counted: str,
         is_fitted: bool = False,
     ) -> None:
-        """States whether a bound is kept that an instrument, a model or a published number must keep; errors as `comparison`.
+        """States a claim that an instrument, a model or a published number keeps a bound.
 
-        `is_fitted`: a free parameter was chosen so that the published number is reached, so that reaching it leaves it open.
+        Parameters
+        ----------
+        name
+            Name of the claim in the study.
+        source
+            Published study that the bound comes from, or `THIS_PROJECT`.
+        statement
+            The bound in words.
+        verdict
+            One of `VERDICTS["bound"]`.
+        evidence
+            Reason for the verdict, in words.
+        effect
+            Name in the study of the fact that is held against the bound. Empty if no single fact is.
+        facts
+            Names in the study of further facts that the claim rests on.
+        n
+            Number of lives, requests or other things that decided.
+        counted
+            Plural of the word for what n counts.
+        is_fitted
+            Whether a free parameter was chosen so that the published number is reached. A bound that is kept then leaves the
+            finding open.
+
+        Raises
+        ------
+        TickdiskError
+            If the verdict is not one of a bound, or a fact was not stated before.
         """
-        study = "" if source == OURS else "open" if is_fitted and verdict == "kept" else upheld(verdict, None)
+        study = "" if source == THIS_PROJECT else "open" if is_fitted and verdict == "kept" else upheld(verdict, None)
         self._claim(name, "bound", source, statement, verdict, study, evidence, effect, facts, n, counted)
 
     def _claim(
@@ -220,7 +349,7 @@ class Statement:
         missing = [fact for fact in full if fact not in self.facts]
         if verdict not in VERDICTS[kind] or missing:
             raise TickdiskError(
-                f"claim {self.name}.{name}: verdict {verdict!r} or facts {missing} unknown; state facts before claims"
+                f"claim {self.name}.{name} has an unknown verdict {verdict!r} or unknown facts {missing}; state the facts first"
             )
         named = f"{self.name}.{effect}" if effect else ""
         self.claims.append(
@@ -228,7 +357,13 @@ class Statement:
         )
 
     def verdicts(self) -> pd.DataFrame:
-        """Returns the claims as a table."""
+        """Returns the claims as a table for display.
+
+        Returns
+        -------
+        DataFrame
+            One row per claim, indexed by its statement, with source, verdict, outcome for a published finding, n and evidence.
+        """
         rows = [
             (claim.statement, claim.source, claim.verdict, claim.study, claim.as_dict()["n_text"], claim.evidence)
             for claim in self.claims
@@ -236,6 +371,12 @@ class Statement:
         return pd.DataFrame(rows, columns=["claim", "source", "verdict", "study", "n", "evidence"]).set_index("claim")
 
     def save(self, folder: Path) -> None:
-        """Writes facts.json and claims.json into the folder."""
+        """Writes facts.json and claims.json.
+
+        Parameters
+        ----------
+        folder
+            Folder to write the files into.
+        """
         write_json(folder / "facts.json", {name: fact.as_dict() for name, fact in self.facts.items()})
         write_json(folder / "claims.json", [claim.as_dict() for claim in self.claims])

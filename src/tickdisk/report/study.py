@@ -1,4 +1,4 @@
-"""A study as a notebook holds it: results that were computed once, what they state, and the ways to show them."""
+"""A study in a notebook: the results of an experiment's analysis, the statement made from them, and their figures and tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,22 +21,42 @@ Results = TypeVar("Results")
 
 @dataclass(frozen=True)
 class Study(Generic[Results]):
-    """Results, computed once from files; the statement that was made from them; figures and tables by name.
+    """The analysis of one experiment, which a notebook shows part by part and then saves.
 
-    Showing changes nothing: `save` writes the same facts, claims and figures, whatever a notebook displays, and in which order.
+    Displaying a figure or a table changes nothing. `save` writes the same facts, claims and figures whatever a notebook displays.
     """
 
     results: Results
+    """Results of the analysis, which were computed once from the files of the run."""
     statement: Statement
+    """Facts and claims that were made from the results."""
     figures: Mapping[str, Callable[[Results], "alt.TopLevelMixin"]]
+    """Functions that draw the figures, by name. Each raises TickdiskError if the results do not have its figure."""
     tables: Mapping[str, Callable[[Results], pd.DataFrame]]
+    """Functions that make the tables, by name."""
 
     def __post_init__(self) -> None:
-        """Lets pandas show sentences in tables to their end."""
+        """Tells pandas to show the texts in tables at full length."""
         pd.set_option("display.max_colwidth", None)
 
     def figure(self, name: str) -> SVG | Markdown:
-        """Returns a figure for display, or the sentence that says why these results have none."""
+        """Draws a figure for display.
+
+        Parameters
+        ----------
+        name
+            Name of the figure.
+
+        Returns
+        -------
+        SVG or Markdown
+            The figure, or a sentence that says why these results do not have it.
+
+        Raises
+        ------
+        TickdiskError
+            If the study has no figure of this name.
+        """
         draw = _one(self.figures, name, "figure")
         try:
             return SVG(data=plot.to_svg(draw(self.results)))  # type: ignore[no-untyped-call]
@@ -44,19 +64,50 @@ class Study(Generic[Results]):
             return Markdown(f"No figure: {error}")  # type: ignore[no-untyped-call]
 
     def table(self, name: str) -> pd.DataFrame:
-        """Returns a table for display."""
+        """Makes a table for display.
+
+        Parameters
+        ----------
+        name
+            Name of the table.
+
+        Returns
+        -------
+        DataFrame
+            The table.
+
+        Raises
+        ------
+        TickdiskError
+            If the study has no table of this name.
+        """
         table: pd.DataFrame = _one(self.tables, name, "table")(self.results)
         return table
 
     def verdicts(self) -> pd.DataFrame:
-        """Returns the claims with their verdicts."""
+        """Returns the claims with their verdicts as a table.
+
+        Returns
+        -------
+        DataFrame
+            One row per claim, as `Statement.verdicts` makes it.
+        """
         return self.statement.verdicts()
 
     def save(self, output: str | None) -> str:
-        """Writes facts.json, claims.json, figures.json and every figure into the folder `output`; None writes nothing.
+        """Writes facts.json, claims.json, figures.json and every figure.
 
-        figures.json holds null for each figure that was drawn, and the reason for each that these results do not have. Returns
-        one line that says how many there are.
+        figures.json has the reason for each figure that these results do not have, and null for each figure that was drawn.
+
+        Parameters
+        ----------
+        output
+            Folder to write into. If None, nothing is written.
+
+        Returns
+        -------
+        str
+            One line with the numbers of figures, facts and claims.
         """
         counts = f"{len(self.figures)} figures, {len(self.statement.facts)} facts, {len(self.statement.claims)} claims"
         if output is None:
@@ -76,5 +127,5 @@ class Study(Generic[Results]):
 
 def _one(known: Mapping[str, Any], name: str, kind: str) -> Any:
     if name not in known:
-        raise TickdiskError(f"no {kind} {name}; this study has {', '.join(known)}")
+        raise TickdiskError(f"there is no {kind} {name}; this study has {', '.join(known)}")
     return known[name]

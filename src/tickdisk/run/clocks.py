@@ -20,8 +20,8 @@ def clock_agreement(actions: pd.DataFrame, markers: pd.DataFrame, requests: pd.D
     """Returns how well the clocks agree; a marker without an answer says nothing, because a slow disk may be the cause.
 
     A player asks for a marker, the probe reads a file that nothing has read before, the device sees that read, the player hears
-    the answer. Each must lie inside the one around it; what sticks out is disagreement. What the probe did for a marker is the
-    reading of those it made that sticks out least.
+    the answer. Each must lie inside the one around it, and the time by which it does not is the
+    disagreement. Among the reads of the probe, the one with the least disagreement is taken as the read for the marker.
     """
     answered = actions[(actions["action"] == "marker") & (actions["outcome"] == "completed")].sort_values("due_ns")
     reads = requests.loc[requests["op"] == "read", "arrival_ns"].to_numpy()

@@ -32,12 +32,12 @@ _STOP_S = 60.0
 _BEFORE = 1 << 32
 """Instead of an epoch's number: before the first."""
 _COUNTS = ("ticks", "missing", "duplicated", "late", "backwards", "rejected", "merged", "blocks_generated")
-"""Of the summary of ticks."""
+"""Keys of the summary of ticks that the record of a life takes over."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a life is played with, and the folder that it leaves."""
+    """Everything that a life is played with, and the folder that it leaves."""
 
     project: Project
     cell: Cell
@@ -47,7 +47,7 @@ class Stage:
     folder: Path
 
     def floor_ns(self, arm: str) -> int:
-        """What is added to the arm's latency, and subtracted."""
+        """Returns the time that this machine adds to the arm's latency, which the device subtracts."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
     def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.Setting:
@@ -57,13 +57,13 @@ class Stage:
 
     @property
     def tools(self) -> dict[str, Tool]:
-        """What looks on in each arm of the life."""
+        """The tool that captures in each arm of the life."""
         arms = {epoch.arm for epoch in self.life.epochs} | {self.life.first_arm}
         return {arm["arm"]: arm["capture"] for arm in self.cell.resolved["arms"] if arm["arm"] in arms}
 
     @property
     def captured(self) -> bool:
-        """Whether a capture looks on all through the life."""
+        """Whether the whole life is captured."""
         return set(self.tools.values()) == {"bpftrace"}
 
     @property

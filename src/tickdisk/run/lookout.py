@@ -1,4 +1,4 @@
-"""What looks on in a life: nothing, or a capture of the server, which may change from epoch to epoch."""
+"""The captures of a server in one life. The tool that captures may change from epoch to epoch, and may be none."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -42,7 +42,7 @@ class Lookout:
 
     @contextmanager
     def around_start(self, arm: str) -> Iterator[None]:
-        """What is started inside is looked at, from its first system call where the life begins with a capture."""
+        """Captures the program that is started inside, from its first system call, if the life begins with a capture."""
         if self._cgroup is None:
             yield
             return

@@ -1,4 +1,4 @@
-"""What a run leaves beside its tables: CPU time per process, and compressed raw files."""
+"""The files that a run leaves beside its tables: the CPU time of each process, and compressed raw files."""
 
 import threading
 import time

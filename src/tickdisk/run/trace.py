@@ -17,7 +17,7 @@ TAIL_S = 1.0
 
 @dataclass(frozen=True)
 class LifeTrace:
-    """What was written: how many events, and the phases of a life that has them."""
+    """The number of events that were written, and the phases of a life that has phases."""
 
     events: int
     phases: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""What every game server offers to the rest of the package."""
+"""The interface that every game server offers to the rest of the package."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

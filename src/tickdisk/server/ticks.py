@@ -24,7 +24,7 @@ ToMonotonic = Callable[[Nanoseconds], Nanoseconds]
 
 @dataclass(frozen=True)
 class Ticks:
-    """What the probe recorded, in CLOCK_MONOTONIC ns."""
+    """The record of the probe. Times are nanoseconds of CLOCK_MONOTONIC."""
 
     table: pd.DataFrame
     """tick, start_ns, end_ns (null: Luanti shows Lua no end of a step), players; in order of tick, each once."""

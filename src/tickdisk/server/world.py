@@ -17,7 +17,7 @@ _CHUNK_BLOCKS = 5
 
 @dataclass(frozen=True)
 class WorldSpec:
-    """What decides a world's terrain."""
+    """The settings that decide a world's terrain."""
 
     seed: int
     mapgen: str

@@ -1,6 +1,7 @@
-"""The set-up writes down what was built, from which sources and with which compilers; results are named after that.
+"""The record of what the set-up built: the versions of the compilers, and digests of the sources that they compiled.
 
-`python -m tickdisk.sources.built OUTPUT RUSTC GO` writes it, for the versions that the compilers say.
+Results are named after this record. `python -m tickdisk.sources.built OUTPUT RUSTC GO` writes it, with the compilers' versions
+RUSTC and GO.
 """
 
 import sys
@@ -12,11 +13,12 @@ from tickdisk.files import read_json, write_json
 from tickdisk.sources.checkout import Checkout
 
 TOOLCHAINS = Path("build/toolchains.json")
+"""Path of the record, relative to the project's folder."""
 
 
 @dataclass(frozen=True)
 class Toolchains:
-    """The file holds versions of the compilers, and digests of the sources that they compiled."""
+    """The content of the record: versions of the compilers, and digests of the sources that they compiled."""
 
     rustc: str
     go: str
@@ -25,10 +27,26 @@ class Toolchains:
 
 
 def load_toolchains(root: Path) -> Toolchains:
-    """Returns what the set-up wrote down: in this folder, else in `root`; TickdiskError when it did not, or wrote less."""
+    """Reads the record of what the set-up built, from the current folder or else from `root`.
+
+    Parameters
+    ----------
+    root
+        Folder of the checkout.
+
+    Returns
+    -------
+    Toolchains
+        The record.
+
+    Raises
+    ------
+    TickdiskError
+        If there is no record, or if another version of the project wrote it.
+    """
     path = next((place for place in (TOOLCHAINS, root / TOOLCHAINS) if place.is_file()), None)
     if path is None:
-        raise TickdiskError(f"{TOOLCHAINS} does not exist, which says with which compilers was built; run `make setup`")
+        raise TickdiskError(f"{TOOLCHAINS} does not exist, so the compilers of the programs are not known; run `make setup`")
     try:
         return Toolchains(**read_json(path))
     except TypeError as error:
@@ -36,7 +54,22 @@ def load_toolchains(root: Path) -> Toolchains:
 
 
 def check_built(checkout: Checkout, toolchains: Toolchains) -> None:
-    """Raises TickdiskError when what runs was built from other sources than these: results would be filed under wrong code."""
+    """Checks that the programs were built from the sources of a checkout.
+
+    Otherwise the results would be filed under code that did not make them.
+
+    Parameters
+    ----------
+    checkout
+        The checkout.
+    toolchains
+        The record of what the set-up built.
+
+    Raises
+    ------
+    TickdiskError
+        If the sources have changed since. The error names the folder.
+    """
     now = checkout.built()
     for name, then in (("native", toolchains.native), ("players", toolchains.players)):
         if now[name] != then:
@@ -44,7 +77,7 @@ def check_built(checkout: Checkout, toolchains: Toolchains) -> None:
 
 
 def main(output: str, rustc: str, go: str) -> None:
-    """Writes to `output` what was built from this checkout."""
+    """Writes the record of what was built from this checkout to the file `output`."""
     write_json(Path(output), asdict(Toolchains(rustc, go, **Checkout.own().built())))
 
 

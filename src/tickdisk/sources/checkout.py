@@ -1,4 +1,4 @@
-"""A checkout's sources become digests that comments, docstrings and formatting do not change."""
+"""Digests of a checkout's sources, which do not change with comments, docstrings and formatting."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,13 +19,25 @@ _SETTINGS = "minetest.conf"
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout is a folder with the project's sources: `src/tickdisk`, `src/native`, `src/players` and `envs`."""
+    """A folder with the project's sources: `src/tickdisk`, `src/native`, `src/players` and `envs`."""
 
     root: Path
+    """The folder."""
 
     @classmethod
     def own(cls) -> "Checkout":
-        """Returns the checkout in which this package lies; TickdiskError when it lies elsewhere."""
+        """Returns the checkout in which this package lies.
+
+        Returns
+        -------
+        Checkout
+            The checkout.
+
+        Raises
+        ------
+        TickdiskError
+            If the package does not lie in a checkout.
+        """
         root = Path(__file__).parents[3]
         for folder in ("src/native", "src/players"):
             if not (root / folder).is_dir():
@@ -33,25 +45,49 @@ class Checkout:
         return cls(root)
 
     def python(self, starts: Sequence[str], stops: Sequence[str] = ()) -> Closure:
-        """Returns the Python code that `starts` are computed with; see `closure`."""
+        """Returns the Python code that a computation uses.
+
+        Parameters
+        ----------
+        starts
+            Modules with which the computation starts, or functions of modules as `module:function`.
+        stops
+            Modules that are left out, or `module.*` for all modules below one.
+
+        Returns
+        -------
+        Closure
+            The code. See `tickdisk.sources.closure.closure`.
+        """
         return closure(starts, self.root / "src/tickdisk", stops)
 
     def part(self, name: str) -> str:
-        """Returns a digest of a part of the native module."""
+        """Returns a digest of a part of the native module.
+
+        Parameters
+        ----------
+        name
+            Name of the part, such as `device`.
+
+        Returns
+        -------
+        str
+            The digest.
+        """
         return digest(part_code(name, self.root / "src/native/src"))
 
     def crates(self) -> str:
-        """Returns a digest of how the native module is built, and from which crates."""
+        """Returns a digest of the files that say how the native module is built and which crates it uses."""
         return digest(crates(self.root / "src/native"))
 
     def players(self) -> str:
-        """Returns a digest of the clients and of the modules that they use."""
+        """Returns a digest of the clients' Go code and of the Go modules that they use."""
         folder = self.root / "src/players"
         files = [path for path in sorted(folder.rglob("*.go")) if not path.name.endswith("_test.go")]
         return digest({str(path.relative_to(folder)): code_of(path) for path in (*files, folder / "go.mod", folder / "go.sum")})
 
     def built(self) -> dict[str, str]:
-        """Returns digests of all that is built: `native` and `players`."""
+        """Returns digests of everything that is built, under the names `native` and `players`."""
         return {"native": digest([self.crates(), all_code(self.root / "src/native/src")]), "players": self.players()}
 
     def locked(self) -> list[str]:
@@ -60,7 +96,23 @@ class Checkout:
 
 
 def server_digests(folder: Path) -> dict[str, str]:
-    """Returns digests of what runs inside a server, whose sources are in `folder`: `probe`, and `settings`."""
+    """Returns digests of what runs inside a server.
+
+    Parameters
+    ----------
+    folder
+        Folder with the sources of the probe and with the server's settings.
+
+    Returns
+    -------
+    dict[str, str]
+        Digests of the probe (`probe`) and of the settings (`settings`).
+
+    Raises
+    ------
+    TickdiskError
+        If the folder has no file.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     if not files:
         raise TickdiskError(f"{folder} does not exist; run from the project's folder")
@@ -69,11 +121,33 @@ def server_digests(folder: Path) -> dict[str, str]:
 
 
 def notebook_cells(path: Path) -> list[tuple[str, str]]:
-    """Returns kind and text of each cell of a notebook; what it showed, and what is said about it, do not count."""
+    """Returns the cells of a notebook, without what they showed and without their metadata.
+
+    Parameters
+    ----------
+    path
+        The notebook.
+
+    Returns
+    -------
+    list[tuple[str, str]]
+        Kind and text of each cell.
+    """
     return [(cell["cell_type"], "".join(cell["source"])) for cell in read_json(path)["cells"]]
 
 
 def data_digests(texts: Iterable[str]) -> dict[str, str]:
-    """Returns the checksums of the files in `data/` that are named in `texts`, by name; a file that is not there has none."""
+    """Returns checksums of the YAML files in `data/` that are named in some texts.
+
+    Parameters
+    ----------
+    texts
+        Texts, such as the code of modules and cells.
+
+    Returns
+    -------
+    dict[str, str]
+        Checksums by the name of the file. A file that does not exist has none.
+    """
     names = sorted({name for text in texts for name in _DATA.findall(text)})
     return {name: file_digest(Path(name)) for name in names if Path(name).is_file()}

@@ -1,4 +1,7 @@
-"""A closure is the Python code that something is computed with: modules, and all modules that these import, one from another."""
+"""Import closures: the Python code that a computation uses.
+
+A closure begins with some modules. It follows every module that these import, directly or through others.
+"""
 
 import ast
 import re
@@ -16,31 +19,52 @@ _PACKAGE, _NATIVE = "tickdisk", "_native"
 
 @dataclass(frozen=True)
 class Closure:
-    """It holds code that belongs together."""
+    """The code of a computation."""
 
     code: Mapping[str, str]
-    """It gives the text, without comments, docstrings and formatting, by module, `module:function` or file beside a module."""
+    """Text without comments, docstrings and formatting. The key is a module, `module:function`, or a file beside a module."""
     native: frozenset[str]
-    """These names of the native module are used."""
+    """Names of the native module that the code uses."""
 
 
 @dataclass(frozen=True)
 class _Module:
+    """The properties of one module that a closure depends on."""
+
     code: str
     imports: tuple[tuple[str, str | None], ...]
-    """A pair is a module and the name that is imported from it; None stands for the module itself."""
+    """Pairs of a module and the name that is imported from it. None stands for the module itself."""
     strings: tuple[str, ...]
+    """Strings in the module that can be names of files."""
     native: frozenset[str]
 
 
 def closure(starts: Sequence[str], package: Path, stops: Sequence[str] = ()) -> Closure:
-    """Returns the code that `starts`, modules of the package in the folder `package`, are computed with.
+    """Finds the code that a computation uses.
 
-    A start may be `module:function`: then only that function counts, and what it refers to in its module. A module that is
-    imported is followed, also inside a function, and so is a module or another file beside the importing one whose name stands
-    in it as a string, as that of a program. A package stands for its `__init__`, and so for what that imports; a module of a
-    package does not stand for the `__init__`. A module in `stops` is not followed, with `.*` at its end nothing below it,
-    unless it is a start. TickdiskError names a module or function that does not exist.
+    An import is followed wherever it stands, also inside a function. A string that is the name of a module or another file
+    beside the importing module is followed too, because it can name a program that is started. A package means its `__init__`
+    and what that imports. A module of a package does not imply the `__init__` of the package.
+
+    Parameters
+    ----------
+    starts
+        Modules with which the computation starts. For a start `module:function` only that function counts, with all that it
+        refers to in its module.
+    package
+        Folder of the package `tickdisk`.
+    stops
+        Modules that are not followed unless they are a start. With `.*` at its end a stop means all modules below it.
+
+    Returns
+    -------
+    Closure
+        The code, and the names of the native module that it uses.
+
+    Raises
+    ------
+    TickdiskError
+        If a module or a function does not exist.
     """
     waiting = list(starts)
     code: dict[str, str] = {}
@@ -51,7 +75,7 @@ def closure(starts: Sequence[str], package: Path, stops: Sequence[str] = ()) -> 
             continue
         path = _path(name, package)
         if path is None:
-            raise TickdiskError(f"{package} has no module {name}; correct what it is the start of, or who imports it")
+            raise TickdiskError(f"{package} has no module {name}; correct the product that starts with it, or the import of it")
         module = _read(name, path.read_text(encoding="utf-8"), is_package=path.name == "__init__.py")
         code[name] = module.code
         native |= module.native
@@ -83,7 +107,7 @@ def _package_of(name: str, path: Path) -> str:
 
 
 def _modules(imported: str, word: str | None, package: Path) -> Iterator[str]:
-    """Yields the module that `from imported import word` leads to: `imported.word` where there is one."""
+    """Yields the module that `from imported import word` leads to, which is `imported.word` if there is such a module."""
     if imported.partition(".")[0] == _PACKAGE and imported != f"{_PACKAGE}.{_NATIVE}" and word != _NATIVE:
         inner = f"{imported}.{word}"
         yield inner if word is not None and _path(inner, package) is not None else imported
@@ -94,9 +118,9 @@ def _read(name: str, text: str, *, is_package: bool) -> _Module:
     module, _, function = name.partition(":")
     tree = ast.parse(text, module)
     if function:
-        tree = _only(tree, function, module)
+        tree = _function_with_dependencies(tree, function, module)
     code = python_code(tree)
-    nodes = list(_running(tree))
+    nodes = list(_executed_nodes(tree))
     strings = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     for string in strings:
         nodes += _program(string)
@@ -107,17 +131,17 @@ def _read(name: str, text: str, *, is_package: bool) -> _Module:
     return _Module(code, tuple(imports), tuple(names), frozenset(used | taken))
 
 
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yields the nodes below `tree` that run; what is imported for type checkers does not."""
+def _executed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yields the nodes at and below `tree` that run. Imports for type checkers do not run."""
     yield tree
     for child in ast.iter_child_nodes(tree):
         if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING") and child in tree.body:
             continue
-        yield from _running(child)
+        yield from _executed_nodes(child)
 
 
 def _program(string: str) -> list[ast.AST]:
-    """Returns the nodes of a string that is a program which imports something of the package."""
+    """Returns the nodes of a string that is itself a Python program with an import of this package."""
     if _PACKAGE not in string or "import" not in string:
         return []
     try:
@@ -127,6 +151,7 @@ def _program(string: str) -> list[ast.AST]:
 
 
 def _imports(nodes: Sequence[ast.AST], package: str) -> Iterator[tuple[str, str | None]]:
+    """Yields the pairs of module and name that the nodes import. `package` resolves relative imports."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
@@ -135,14 +160,14 @@ def _imports(nodes: Sequence[ast.AST], package: str) -> Iterator[tuple[str, str 
             yield from ((origin, alias.name) for alias in node.names)
 
 
-def _only(tree: ast.Module, function: str, module: str) -> ast.Module:
-    """Returns the function and the statements of its module that it refers to, through others, too.
+def _function_with_dependencies(tree: ast.Module, function: str, module: str) -> ast.Module:
+    """Returns a function and the statements of its module that it refers to, directly or through others.
 
-    Annotations and decorators of functions say how a command is called, and do not count.
+    Annotations and decorators of functions say how a command is called, so they do not count.
     """
-    named: dict[str, ast.stmt] = {name: statement for statement in tree.body for name in _bound(statement)}
+    named: dict[str, ast.stmt] = {name: statement for statement in tree.body for name in _bound_names(statement)}
     if function not in named:
-        raise TickdiskError(f"{module} has no function {function}; correct what it is the start of")
+        raise TickdiskError(f"{module} has no function {function}; correct the product that starts with it")
     waiting, kept, needed = [function], set[ast.stmt](), set[str]()
     while waiting:
         needed.add(waiting[-1])
@@ -164,8 +189,8 @@ def _only(tree: ast.Module, function: str, module: str) -> ast.Module:
     return ast.Module([statement for statement in tree.body if statement in kept], [])
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    """Yields the names that a statement gives a meaning to."""
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
+    """Yields the names that a statement binds."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):

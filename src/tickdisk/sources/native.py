@@ -1,4 +1,4 @@
-"""The native module has parts, and a change of one is not a change of the others."""
+"""The code of the native module by parts, so that a change of one part does not change the digests of the others."""
 
 import re
 import tomllib
@@ -22,21 +22,37 @@ PARTS = {
         "store_verify",
     ),
 }
-"""These names of a part Python sees; they are in `python/PART.rs`, or in the part itself."""
+"""Names of each part that Python sees. They are defined in `python/PART.rs` or in the part itself."""
 REGISTERED = ("lib.rs", "python.rs")
-"""These files only list the parts."""
+"""Files that only list the parts."""
 _USED = re.compile(r"\bcrate::(\w+)")
 _TESTS = "tests.rs"
 
 
 def parts_of(names: Iterable[str]) -> list[str]:
-    """Returns the parts in which `names` of the native module are."""
+    """Returns the parts of the native module that define some names.
+
+    Parameters
+    ----------
+    names
+        Names that Python code uses.
+
+    Returns
+    -------
+    list[str]
+        Names of the parts.
+
+    Examples
+    --------
+    >>> parts_of(["Disk", "preads"])
+    ['device', 'preads']
+    """
     wanted = set(names)
     return [part for part, own in PARTS.items() if wanted & set(own)]
 
 
 def part_files(part: str, folder: Path) -> list[Path]:
-    """Returns the files of a part in `src/native/src` (`folder`): its own, and those of the modules that these use, sorted."""
+    """Returns the sorted files of a part in `folder` (`src/native/src`): its own files, and those of all modules that it uses."""
     waiting = [folder / "python" / f"{part}.rs", *_module(part, folder)]
     found: set[Path] = set()
     while waiting:
@@ -49,20 +65,21 @@ def part_files(part: str, folder: Path) -> list[Path]:
 
 
 def part_code(part: str, folder: Path) -> dict[str, str]:
-    """Returns the code of a part by file."""
+    """Returns the code of a part and of the modules that it uses, by file."""
     return {str(path.relative_to(folder)): code_of(path) for path in part_files(part, folder)}
 
 
 def all_code(folder: Path) -> dict[str, str]:
-    """Returns the code of all parts and of what lists them, by file."""
+    """Returns the code of all parts and of the files that list the parts, by file."""
     return {str(path.relative_to(folder)): code_of(path) for path in sorted(folder.rglob("*.rs")) if path.name != _TESTS}
 
 
 def crates(native: Path) -> list[object]:
-    """Returns what Cargo.toml and Cargo.lock in `src/native` say."""
+    """Returns the contents of Cargo.toml and Cargo.lock in the folder `native` (`src/native`)."""
     return [tomllib.loads((native / name).read_text(encoding="utf-8")) for name in ("Cargo.toml", "Cargo.lock")]
 
 
 def _module(name: str, folder: Path) -> list[Path]:
+    """Returns the files that a Rust module can consist of: `NAME.rs`, and those in the folder NAME."""
     below = [path for path in (folder / name).rglob("*.rs") if path.name != _TESTS]
     return [folder / f"{name}.rs", *below]

@@ -1,4 +1,4 @@
-"""Source text loses here what changes nothing when it runs: comments, docstrings, unit tests and white space."""
+"""The text of source files without comments, docstrings, unit tests and white space, none of which changes what the code does."""
 
 import ast
 import re
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 _LEXERS: dict[str, "Lexer"] = {".rs": RustLexer(), ".go": GoLexer(), ".lua": LuaLexer(), ".bt": CLexer()}
-"""Lexers go by suffix; bpftrace has C's comments and strings."""
+"""Lexers by suffix. The lexer of C serves bpftrace, which has the same comments and strings."""
 _DIRECTIVE = "//go:"
-"""Comments that begin so are obeyed by Go's compiler."""
+"""Beginning of comments that Go's compiler obeys."""
 _TEST = ["#[", "cfg(test)", "]"]
 _WORD = re.compile(r"\w")
 
 
 def code_of(path: Path) -> str:
-    """Returns the text of a file of Rust, Go, Lua or bpftrace without what changes nothing, of Python as `python_code` has it.
+    """Returns the text of a file without the parts that do not change what it does.
 
-    A file in another format, such as a server's settings, is returned as it is.
+    Python is treated as by `python_code`. Rust, Go, Lua and bpftrace lose comments, unit tests and white space. A file in
+    another format, such as a server's settings, is returned as it is.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
@@ -36,7 +37,10 @@ def code_of(path: Path) -> str:
 
 
 def python_code(tree: ast.Module) -> str:
-    """Returns the code of a module in one format, without comments and docstrings, also those of attributes; changes `tree`."""
+    """Returns the code of a module in one format, without comments and without docstrings, also those of attributes.
+
+    It changes `tree`.
+    """
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             node.body = [statement for statement in node.body if not _is_docstring(statement)] or [ast.Pass()]
@@ -44,17 +48,20 @@ def python_code(tree: ast.Module) -> str:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    """Returns whether the statement is a string that stands alone, wherever it stands."""
+    """Returns whether a statement is a string that stands alone, wherever it stands."""
     value = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 @cache
 def _code(text: str, suffix: str) -> str:
-    """Puts the tokens together again with a space only between words: a newer lexer that cuts differently gives the same."""
+    """Joins the tokens of a text again, without comments, and with a space only between words.
+
+    A newer lexer that cuts the text into other tokens therefore gives the same result.
+    """
     found: list[str] = []
     is_apart = False
-    for kind, word in _untested(_LEXERS[suffix].get_tokens(text)):
+    for kind, word in _without_tests(_LEXERS[suffix].get_tokens(text)):
         is_comment = (kind in Comment and kind not in Comment.Preproc) or kind in String.Doc
         if (is_comment and not word.startswith(_DIRECTIVE)) or word.isspace():
             is_apart = True
@@ -66,8 +73,8 @@ def _code(text: str, suffix: str) -> str:
     return "".join(found)
 
 
-def _untested(tokens: Iterator[tuple[object, str]]) -> Iterator[tuple[object, str]]:
-    """Yields tokens but those of Rust items under `#[cfg(test)]`: up to a semicolon, or the brace that closes the first."""
+def _without_tests(tokens: Iterator[tuple[object, str]]) -> Iterator[tuple[object, str]]:
+    """Yields the tokens without the Rust items under `#[cfg(test)]`."""
     held: list[tuple[object, str]] = []
     for token in tokens:
         held.append(token)
@@ -83,6 +90,7 @@ def _untested(tokens: Iterator[tuple[object, str]]) -> Iterator[tuple[object, st
 
 
 def _skip_item(tokens: Iterator[tuple[object, str]]) -> None:
+    """Reads the tokens of one Rust item, up to its semicolon or to the brace that closes its first brace."""
     depth = 0
     for kind, word in tokens:
         if kind not in Punctuation:

@@ -1,4 +1,15 @@
-"""Contrasts, tests, power and verdicts over server lives: arrays in, small dataclasses out; random state is always passed in."""
+"""Statistical methods for experiments whose unit of analysis is the server life.
+
+The room answers whether an arm of an experiment differs from its baseline, and by how much. Arrays go in, and small dataclasses
+come out. No function reads a file. A function that draws at random takes its generator or its seed as an argument.
+
+A contrast is the log ratio of a metric between an arm and the baseline within one life. `contrast` tests the contrasts of all
+lives, both for a difference and for equivalence within a margin that was fixed before the runs. `decide` turns the contrasts of
+an experiment into verdicts (different, equivalent, inconclusive or not valid), for which the controls must behave as they
+should. `dose_bounds` and `slope` relate a metric to the dose, which is the realised latency. `order_effect` looks for effects of
+the order of arms. `family_power`, `needed_lives` and `detectable_ratio` relate the number of lives to the power. The other
+functions compute quantiles, means over lives, adjusted p values and resamples of a series.
+"""
 
 from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, sensitivity
 from tickdisk.stats.decide import (

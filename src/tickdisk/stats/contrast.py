@@ -1,4 +1,4 @@
-"""The effect of an arm against its baseline: t tests over the contrasts of server lives."""
+"""Contrasts of server lives: the effect of an arm against its baseline, and the t tests that it is judged by."""
 
 from dataclasses import dataclass
 from math import exp, log, nan
@@ -10,52 +10,72 @@ from scipy import stats
 from tickdisk.errors import TickdiskError
 
 _TINY = 1e-12
-"""Below this spread, as a share of the values, contrasts are equal: their interval has no width."""
+"""Largest standard deviation at which contrasts count as equal, as a share of the size of their mean, or of 1 if that is larger.
+The interval of equal contrasts has no width.
+"""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """The effect that the contrasts of n server lives show; every ratio is arm over baseline, NaN where n lives cannot tell it.
+    """The effect of an arm, as the contrasts of n server lives show it.
 
-    A life's contrast is a log ratio, so the intervals are those of Student's t test on the log scale. They cover 95 % of normal
-    contrasts and about as much of heavy-tailed ones (tests/test_stats_coverage.py).
+    Every ratio is arm over baseline. A value that n lives cannot estimate is NaN. The contrast of a life is a log ratio, so the
+    intervals are those of Student's t test on the log scale. They cover the true ratio in 95 % of experiments if contrasts are
+    normal, and in about as many if their tails are heavy (tests/test_stats_coverage.py).
     """
 
     n: int
-    """Lives."""
+    """Number of lives."""
     ratio: float
-    """Geometric mean of the ratios."""
+    """Geometric mean of the lives' ratios."""
     low: float
     high: float
-    """Ends of the 1 - alpha interval of the ratio."""
+    """Ends of the interval of the ratio at confidence 1 - alpha."""
     low_one_sided: float
     high_one_sided: float
-    """Ends of the 1 - 2 alpha interval; each is a one-sided bound at level alpha."""
+    """Ends of the interval of the ratio at confidence 1 - 2 alpha. Each end is a one-sided bound at level alpha."""
     p: float
-    """Two-sided t test of ratio 1."""
+    """p value of the two-sided t test against a ratio of 1."""
     p_equivalent: float
-    """Two one-sided t tests (TOST) of a ratio outside 1 / (1 + margin) to 1 + margin (Schuirmann 1987)."""
+    """p value of two one-sided t tests (TOST) against a ratio outside 1 / (1 + margin) to 1 + margin (Schuirmann 1987)."""
     sd_log: float
-    """Standard deviation of the log ratios."""
+    """Standard deviation of the lives' log ratios."""
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How much a contrast depends on single lives and on the t distribution; it stands beside the verdict and decides nothing."""
+    """The dependence of a contrast on single lives and on the t distribution.
+
+    It is shown beside the verdict and decides nothing.
+    """
 
     p_sign_flip: float
-    """Sign-flip permutation test; with n lives it cannot fall below 2 / 2^n."""
+    """p value of the sign-flip permutation test. With n lives it cannot fall below 2 / 2^n."""
     ratio_low: float
     ratio_high: float
-    """Least and largest ratio when each life is left out in turn; NaN for fewer than two lives."""
+    """Smallest and largest ratio if each life is left out in turn. Both are NaN for fewer than two lives."""
 
 
 def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArray[np.float64]:
-    """Returns each life's contrast of each arm; `log_values` and the result have the shape (..., lives, arms).
+    """Computes each life's contrast of each arm with the baseline.
 
-    The reference of an arm is the mean of the life's two baseline epochs, the columns `baseline` and `null`, or the one of them
-    that is not NaN. The null column holds the A/A contrast, null minus baseline, which is orthogonal to that mean; the baseline
-    column holds NaN.
+    An arm is compared with the mean of the life's two baseline epochs, which are the columns `baseline` and `null`. If one of
+    the two is NaN, the other takes the place of the mean. The column `null` of the result holds the A/A contrast, null minus
+    baseline, which is orthogonal to that mean. The column `baseline` of the result holds NaN.
+
+    Parameters
+    ----------
+    log_values
+        Logarithms of a metric, shape (..., lives, arms).
+    baseline
+        Column of the baseline.
+    null
+        Column of the arm that repeats the baseline (A/A).
+
+    Returns
+    -------
+    NDArray[np.float64]
+        Log ratios, in the shape of `log_values`.
     """
     values = np.asarray(log_values, dtype=float)
     first, second = values[..., [baseline]], values[..., [null]]
@@ -66,9 +86,31 @@ def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArra
 
 
 def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
-    """Returns the contrast of log ratios, shape (n,), one a life; margin 0.2 means ratios from 1 / 1.2 to 1.2.
+    """Tests the contrasts of server lives, one log ratio for each life.
 
-    Two lives are the fewest for an interval. TickdiskError for a value that is not finite.
+    Parameters
+    ----------
+    log_ratios
+        Log ratios of arm to baseline, shape (n,). Two lives are the fewest for an interval.
+    margin
+        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
+    alpha
+        Level of the two-sided test, and of each one-sided test.
+
+    Returns
+    -------
+    Contrast
+        The effect with its intervals and p values.
+
+    Raises
+    ------
+    TickdiskError
+        If a value is not finite, or if `log_ratios` has not one dimension.
+
+    Examples
+    --------
+    >>> round(contrast(np.log([1.0, 1.1, 1.2]), margin=0.2, alpha=0.05).ratio, 3)
+    1.097
     """
     values = np.asarray(log_ratios, dtype=float)
     if values.ndim != 1 or not np.isfinite(values).all():
@@ -81,7 +123,22 @@ def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
 
 
 def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Contrast]:
-    """Returns the contrast of each row of finite log ratios, shape (rows, n): the same as `contrast`, many at once."""
+    """Tests many contrasts at once. Each row gives the same result as `contrast`.
+
+    Parameters
+    ----------
+    log_ratios
+        Finite log ratios, shape (rows, n), with a column for each life.
+    margin
+        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
+    alpha
+        Level of the two-sided test, and of each one-sided test.
+
+    Returns
+    -------
+    list[Contrast]
+        One contrast for each row.
+    """
     values = np.asarray(log_ratios, dtype=float)
     rows, n = values.shape
     mean = values.mean(axis=1) if n else np.full(rows, nan)
@@ -89,7 +146,7 @@ def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Con
         return [Contrast(n, exp(centre), nan, nan, nan, nan, nan, nan, nan) for centre in mean.tolist()]
     limit, sd = log(1 + margin), values.std(axis=1, ddof=1)
     equal = sd <= _TINY * np.maximum(1.0, np.abs(mean))
-    # Equal contrasts have no t: any spread stands in for theirs, and their row is written afterwards.
+    # Equal contrasts have no t statistic. Other values take their place here, and their results are written afterwards.
     spread = np.where(equal[:, None], np.arange(n), values)
     tested = stats.ttest_1samp(spread, 0.0, axis=1)
     wide, narrow = (tested.confidence_interval(level) for level in (1 - alpha, 1 - 2 * alpha))
@@ -105,7 +162,24 @@ def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Con
 
 
 def sensitivity(log_ratios: ArrayLike, *, rng: np.random.Generator) -> Sensitivity:
-    """Returns the sign-flip p (every flip up to 13 lives, 9,999 drawn ones above) and the range with each life left out."""
+    """Measures how much a contrast depends on single lives and on the t distribution.
+
+    Parameters
+    ----------
+    log_ratios
+        Log ratios, shape (n,), one for each life.
+    rng
+        Generator of the random flips.
+
+    Returns
+    -------
+    Sensitivity
+        Its values are NaN for fewer than two lives.
+
+    Notes
+    -----
+    The sign-flip test makes every possible flip for up to 13 lives, and draws 9,999 flips for more.
+    """
     values = np.asarray(log_ratios, dtype=float)
     if values.size < 2:  # noqa: PLR2004 - nothing is left without the only life
         return Sensitivity(nan, nan, nan)

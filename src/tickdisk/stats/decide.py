@@ -1,4 +1,7 @@
-"""Verdicts: exactly one of different, equivalent, inconclusive, not valid."""
+"""Verdicts on contrasts and on whole experiments.
+
+A verdict is exactly one of different, equivalent, inconclusive and not valid.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,23 +16,27 @@ from tickdisk.stats.power import detectable_ratio, needed_lives
 Word = Literal["different", "equivalent", "inconclusive", "not valid"]
 Family = Literal["confirmatory", "scan", "control"]
 Key = tuple[str, str]
-"""A metric and an arm."""
+"""A metric and an arm, which together name a contrast."""
 MINIMUM_FOR_EQUIVALENCE = 6
-"""Below six lives "equivalent" is not available: the interval rests on the normality that so few values cannot show."""
+"""Smallest number of lives from which a verdict can be "equivalent". The interval assumes normal contrasts, and fewer values
+cannot show that they are normal.
+"""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The rules that were fixed before the runs."""
+    """The rules of an analysis, which were fixed before the runs."""
 
     lives: int
-    """Planned server lives, or blocks where a block is the unit."""
+    """Planned number of server lives, or of blocks if a block is the unit of analysis."""
     minimum: int
-    """Lives below which a verdict is not valid."""
+    """Number of lives below which a verdict is not valid."""
     control_minimum: int
-    """The same for positive controls: few lives find a large effect, and are no proof that there is none."""
+    """Number of lives below which the verdict on a positive control is not valid. Few lives are enough to find a large effect,
+    but they do not prove that there is none.
+    """
     margin: float
-    """A margin of 0.2 allows ratios from 1 / 1.2 to 1.2."""
+    """Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2."""
     alpha: float
     """Two-sided level of every test."""
 
@@ -39,42 +46,53 @@ class Roles:
     """The arms that are controls, and the claims that are confirmatory."""
 
     null: str
+    """Arm that repeats the baseline (A/A)."""
     sham: str | None
+    """Arm that has the baseline's latency and costs the emulator more processor time. It is None if the experiment has no such
+    arm.
+    """
     positive: Mapping[str, str]
-    """For each metric the arm that must make it longer by construction."""
+    """For each metric, the arm that must make the metric longer by construction."""
     treatments: Sequence[str]
     """The arms that claims are about."""
     confirmatory: Collection[Key] = ()
+    """Claims that were named as confirmatory before the runs. All other claims are a scan."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One word, the reason in a sentence, the lives that it rests on and those planned, and the p values that decided."""
+    """The decision on one contrast."""
 
     word: Word
     reason: str
+    """Reason for the decision, in words."""
     n: int
+    """Number of lives that the verdict rests on."""
     planned: int
+    """Number of lives that were planned."""
     family: Family
+    """Family of tests that the contrast belongs to."""
     p: float
     p_equivalent: float
+    """p values of a difference and of equivalence that decided. They are adjusted if the family is adjusted."""
 
 
 @dataclass(frozen=True)
 class Controls:
-    """Verdicts of a metric's controls; `reasons` is empty when claims about treatments may be decided."""
+    """The verdicts on the controls of one metric."""
 
     positive: Verdict
     null: Verdict
     sham: Verdict | None
     detectable: float
-    """Ratio that the null control, with its n and spread, would have found with 80 % power."""
+    """Ratio that the null control, with its number of lives and its spread, would have found with 80 % power."""
     reasons: tuple[str, ...]
+    """Reasons for which claims about treatments may not be decided. It is empty if they may be."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdicts of an experiment: on every control and on every claim about a treatment."""
+    """The verdicts of an experiment, on every control and on every claim about a treatment."""
 
     verdicts: Mapping[Key, Verdict]
     controls: Mapping[str, Controls]
@@ -91,13 +109,38 @@ def verdict(
     p: float | None = None,
     p_equivalent: float | None = None,
 ) -> Verdict:
-    """Returns the verdict on a contrast.
+    """Decides on one contrast.
 
-    Not valid: an obstacle (a control failed, clients were saturated, a capture is empty), or fewer lives than `minimum` (the
-    plan's) or than planned. Of the planned lives `unreached` may lack, because their server ended before the arm's turn: turns
-    are drawn, so the other lives speak for them. Equivalent comes before different: a difference whose whole interval is inside
-    the margin is too small to matter, and the reason says that it is there. `p` and `p_equivalent` replace the contrast's own
-    when they are adjusted for a family.
+    The verdict is "not valid" if there is an obstacle, if there are fewer lives than `minimum` or than planned, or if the lives
+    give no p value. Otherwise "equivalent" comes before "different", because a difference whose whole interval lies inside the
+    margin is too small to matter. The reason then mentions the difference. If neither test succeeds, the verdict is
+    "inconclusive".
+
+    Parameters
+    ----------
+    effect
+        The contrast.
+    plan
+        The rules that were fixed before the runs.
+    family
+        Family of tests that the contrast belongs to. It is only written into the verdict.
+    minimum
+        Smallest number of lives for a valid verdict. If None, the number is the plan's.
+    obstacles
+        Reasons for which nothing can be decided, such as a control that failed, clients that were saturated, or an empty
+        capture.
+    unreached
+        Number of planned lives that may be missing because their server ended before the arm's turn. Turns are drawn at random,
+        so the other lives represent these lives.
+    p
+        p value of a difference, adjusted for a family of tests. If None, the contrast's own p value decides.
+    p_equivalent
+        p value of equivalence, adjusted for a family of tests. If None, the contrast's own p value decides.
+
+    Returns
+    -------
+    Verdict
+        The decision with its reason.
     """
     p = effect.p if p is None else p
     p_equivalent = effect.p_equivalent if p_equivalent is None else p_equivalent
@@ -116,7 +159,7 @@ def verdict(
     if found:
         return say("not valid", "; ".join(found))
     p_words = p_value(p) if p == effect.p else f"adjusted {p_value(p)}"
-    lacking = f" (in {unreached} more the server ended before)" if unreached else ""
+    lacking = f" (in {unreached} more the server ended before the arm's turn)" if unreached else ""
     size = f"ratio {with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{lacking}"
     if effect.n >= MINIMUM_FOR_EQUIVALENCE and p_equivalent < plan.alpha:
         there = f"; a difference is there ({p_words}), smaller than the margin" if p < plan.alpha else ""
@@ -127,7 +170,23 @@ def verdict(
 
 
 def lives_to_decide(effect: Contrast, found: Verdict, plan: Plan) -> int | None:
-    """Returns how many lives would decide an inconclusive contrast with 80 % power; None when no feasible number would."""
+    """Computes how many lives would decide an inconclusive contrast with 80 % power.
+
+    Parameters
+    ----------
+    effect
+        The contrast, whose mean and spread are taken as true.
+    found
+        The verdict on the contrast, whose p values may be adjusted.
+    plan
+        The rules that were fixed before the runs.
+
+    Returns
+    -------
+    int or None
+        Number of lives, which is more than `effect` has and at least the plan's minimum. None if no feasible number would
+        decide.
+    """
     needed = needed_lives(
         log(effect.ratio),
         effect.sd_log,
@@ -139,7 +198,7 @@ def lives_to_decide(effect: Contrast, found: Verdict, plan: Plan) -> int | None:
 
 
 def _stricter(alpha: float, p: float, adjusted_p: float) -> float:
-    """The level that the unadjusted p must fall below for the adjusted one to fall below alpha."""
+    """Returns the level that an unadjusted p value must fall below so that the adjusted p value falls below `alpha`."""
     return alpha * p / adjusted_p if adjusted_p > p > 0 else alpha
 
 
@@ -149,17 +208,37 @@ def decide(
     roles: Roles,
     *,
     obstacles: Sequence[str] = (),
-    of_arms: Mapping[str, Sequence[str]] | None = None,
+    obstacles_by_arm: Mapping[str, Sequence[str]] | None = None,
     unreached: Mapping[str, int] | None = None,
 ) -> Decision:
-    """Returns the verdicts of an experiment from the contrast of every metric and arm.
+    """Decides on every control and every claim of an experiment.
 
-    Each positive control is the gate of its own metric and is tested by itself. Null and sham controls of all metrics are one
-    Holm family, so that chance fails one of them in at most `alpha` of all experiments. The confirmatory claims are one Holm
-    family, and all other claims are a scan. `obstacles` keep every claim from being decided, `of_arms` those about an arm;
-    `unreached` counts for an arm the lives whose server ended before its turn.
+    Claims about a metric are decided only if the metric's controls behaved as they must. Each positive control belongs to its
+    own metric and is tested by itself. The null and sham controls of all metrics are one Holm family, so that chance fails one
+    of them in at most `alpha` of all experiments. The confirmatory claims are one Holm family. All other claims are a scan,
+    which is adjusted by Benjamini and Hochberg's method.
+
+    Parameters
+    ----------
+    effects
+        The contrast of every metric and arm.
+    plan
+        The rules that were fixed before the runs.
+    roles
+        The roles of the arms.
+    obstacles
+        Reasons for which no claim can be decided.
+    obstacles_by_arm
+        Reasons for which claims about an arm cannot be decided, by arm.
+    unreached
+        Number of lives whose server ended before the arm's turn, by arm.
+
+    Returns
+    -------
+    Decision
+        The verdicts by metric and arm, and the controls by metric.
     """
-    own, before = of_arms or {}, unreached or {}
+    own, before = obstacles_by_arm or {}, unreached or {}
     metrics = list(roles.positive)
     quiet = [arm for arm in (roles.null, roles.sham) if arm is not None]
     control_keys = [(metric, arm) for metric in metrics for arm in quiet]
@@ -198,7 +277,7 @@ def decide(
         p = _adjusted(effects, keys, "p", family)
         p_equivalent = _adjusted(effects, keys, "p_equivalent", family)
         for key in keys:
-            # Too few lives for the claim are too few for its controls; once is enough to say so.
+            # If the claim has too few lives, its controls have too few as well, and the reason need not be given twice.
             gate = controls[key[0]].reasons if effects[key].n >= plan.minimum else ()
             verdicts[key] = verdict(
                 effects[key],
@@ -218,13 +297,18 @@ def _adjusted(
     test: Literal["p", "p_equivalent"],
     family: Literal["confirmatory", "scan"],
 ) -> dict[Key, float]:
+    """Returns the p values of one test for the contrasts named by `keys`, adjusted as one family."""
     return dict(zip(keys, adjusted([getattr(effects[key], test) for key in keys], family).tolist(), strict=True))
 
 
 def _controls(
     effects: Mapping[Key, Contrast], verdicts: Mapping[Key, Verdict], plan: Plan, roles: Roles, metric: str
 ) -> Controls:
-    """The positive control must be different and slower; the null control (A/A) and the sham must not be different."""
+    """Collects the verdicts on a metric's controls, and the reasons for which its claims may not be decided.
+
+    The positive control must be different and slower. The null control (A/A) and the sham must be neither different nor not
+    valid.
+    """
     arm = roles.positive[metric]
     positive, null = verdicts[metric, arm], verdicts[metric, roles.null]
     sham = None if roles.sham is None else verdicts[metric, roles.sham]

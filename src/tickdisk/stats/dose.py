@@ -1,4 +1,6 @@
-"""Dose-response: up to which storage latency a metric is good, from which one it suffers, and the slope between them."""
+"""Dose-response: tests of the latency up to which a metric is good and of the latency from which it suffers, and the slope of
+the metric over the latency.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -14,22 +16,42 @@ from tickdisk.stats.contrast import Contrast
 
 @dataclass(frozen=True)
 class Bounds:
-    """The doses that a metric bears and those that hurt it; between the two nothing is known. None: no dose was shown to."""
+    """The doses at which a metric is shown to stay within the margin, and the doses at which it is shown to exceed the margin.
+
+    Nothing is known about doses between the two. A bound is None if no dose was shown to satisfy it.
+    """
 
     good_up_to: float | None
-    """The largest dose whose upper bound, and that of every smaller dose, stays inside the margin."""
+    """Largest dose up to which the one-sided upper bound of the ratio lies inside the margin at every dose."""
     hurts_from: float | None
-    """The smallest dose whose lower bound, and that of every larger dose, lies above the margin."""
+    """Smallest dose from which the one-sided lower bound of the ratio lies above the margin at every dose."""
     lives: int
-    """Fewest lives that any dose rests on."""
+    """Smallest number of lives that any dose rests on."""
 
 
 def dose_bounds(effects: Sequence[tuple[float, Contrast]], *, margin: float) -> Bounds:
-    """Returns the bounds from the dose and the contrast of each arm.
+    """Finds the dose up to which a metric is good, and the dose from which it suffers.
 
-    Both are fixed-sequence tests at the contrasts' level alpha, one-sided: doses are tested upwards until one is not shown to lie
-    inside the margin, and downwards until one is not shown to lie above it, so that neither needs an adjustment (Maurer, Hothorn
-    and Lehmacher 1995). TickdiskError without a dose.
+    Both bounds come from fixed-sequence tests, which are one-sided at the contrasts' level alpha. Doses are tested upwards until
+    one is not shown to lie inside the margin, and downwards until one is not shown to lie above the margin. Tests in a fixed
+    sequence need no adjustment (Maurer, Hothorn and Lehmacher 1995).
+
+    Parameters
+    ----------
+    effects
+        Dose and contrast of each arm, in any order. The bounds have the unit of the doses.
+    margin
+        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
+
+    Returns
+    -------
+    Bounds
+        The two bounds, and the smallest number of lives.
+
+    Raises
+    ------
+    TickdiskError
+        If `effects` is empty.
     """
     if not effects:
         raise TickdiskError("a dose-response needs an arm with a latency of its own; add one to workflow/config/experiments.tsv")
@@ -48,25 +70,48 @@ def dose_bounds(effects: Sequence[tuple[float, Contrast]], *, margin: float) -> 
 
 @dataclass(frozen=True)
 class Slope:
-    """A line fitted within each life, and the t test over the lives' slopes; a server's slack can bend it, so it is secondary."""
+    """The rise of a metric with the dose, from a line that is fitted within each life and a t test over the lives' slopes.
+
+    A server's slack can bend the line, so the slope is a secondary result.
+    """
 
     per_ms: float
     """Mean over lives of the rise of the metric for each ms of latency."""
     low: float
     high: float
+    """Ends of the interval of `per_ms` at confidence 1 - alpha."""
     p: float
+    """p value of the two-sided t test against a slope of 0."""
     lives: int
+    """Number of lives that have a slope."""
     at_ms: NDArray[np.float64]
+    """Doses in ms at which the mean line is evaluated, shape (k,)."""
     fitted: NDArray[np.float64]
     fitted_low: NDArray[np.float64]
     fitted_high: NDArray[np.float64]
-    """Mean over the lives' lines at the doses `at_ms`, with its pointwise interval over lives, shape (len(at_ms),)."""
+    """Mean of the lives' lines at the doses `at_ms`, and the ends of its pointwise interval over lives, each of shape (k,)."""
 
 
 def slope(dose_ms: ArrayLike, response: ArrayLike, life: ArrayLike, *, at_ms: ArrayLike, alpha: float) -> Slope | None:
-    """Returns the slope of a metric over the dose; `dose_ms`, `response` and `life` have the shape (n,), one row an epoch.
+    """Fits a line of a metric over the dose within each life, and tests the slopes over lives.
 
-    A life with fewer than two doses has no slope and is left out; None below two lives that have one.
+    Parameters
+    ----------
+    dose_ms
+        Dose of each epoch in ms, shape (n,).
+    response
+        Metric in each epoch, shape (n,). Values that are not finite are left out.
+    life
+        Life of each epoch, shape (n,).
+    at_ms
+        Doses in ms at which the mean line is evaluated, shape (k,).
+    alpha
+        Level of the two-sided test. Intervals have confidence 1 - alpha.
+
+    Returns
+    -------
+    Slope or None
+        A life with fewer than two doses has no slope and is left out. None if fewer than two lives have a slope.
     """
     dose, metric, at = (np.asarray(values, dtype=float) for values in (dose_ms, response, at_ms))
     labels = np.asarray(life)
@@ -79,7 +124,7 @@ def slope(dose_ms: ArrayLike, response: ArrayLike, life: ArrayLike, *, at_ms: Ar
             lines.append(line.intercept + line.slope * at)
     if len(slopes) < 2:  # noqa: PLR2004 - a spread needs two
         return None
-    # Equal slopes have no spread: their p is that of a certain difference, or none.
+    # Equal slopes have no spread. Their p value is 0, or NaN if every slope is 0.
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         tested = stats.ttest_1samp(slopes, 0.0)

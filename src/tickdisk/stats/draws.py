@@ -1,4 +1,4 @@
-"""Random draws that depend on a seed and on what they are for, so that none depends on which others were made before."""
+"""Random generators that are named by a seed and a purpose, so that no draw depends on draws that were made before it."""
 
 from hashlib import sha256
 
@@ -6,9 +6,21 @@ import numpy as np
 
 
 def named_generator(seed: int, *purpose: str) -> np.random.Generator:
-    """Returns the generator of one purpose, such as ("switchback", "power difference").
+    """Makes the random generator of one purpose.
 
-    The same seed and the same words give the same draws; any other word gives draws that are independent of them.
+    The same seed and the same words give the same draws. Any other word gives draws that are independent of them.
+
+    Parameters
+    ----------
+    seed
+        Seed that all purposes of a run share.
+    *purpose
+        Words that name the purpose, such as "switchback" and "power difference".
+
+    Returns
+    -------
+    np.random.Generator
+        A generator in its first state.
 
     Examples
     --------
@@ -16,7 +28,6 @@ def named_generator(seed: int, *purpose: str) -> np.random.Generator:
     True
     >>> named_generator(1, "a", "b").random() == named_generator(1, "a", "c").random()
     False
-
     """
     words = np.frombuffer(sha256("\0".join(purpose).encode()).digest(), dtype=np.uint32)
     return np.random.default_rng(np.random.SeedSequence([seed, *words.tolist()]))

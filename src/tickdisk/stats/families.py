@@ -1,4 +1,4 @@
-"""Families of tests: p values adjusted for how many claims are tested together."""
+"""Families of tests: p values that are adjusted for the number of claims that are tested together."""
 
 from typing import Literal
 
@@ -8,9 +8,25 @@ from scipy.stats import false_discovery_control
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Returns p values of shape (..., claims), each family along the last axis adjusted by Holm (1979); all must be numbers.
+    """Adjusts p values by Holm's method (1979), for many families at once.
 
-    statsmodels has it for one family at a time, and collects garbage at every call, which takes a simulation minutes.
+    statsmodels has the method for one family at a time. It also collects garbage at every call, which takes a simulation
+    minutes.
+
+    Parameters
+    ----------
+    p_values
+        p values, shape (..., claims). Each family lies along the last axis. No value may be NaN.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        Adjusted p values, in the shape of `p_values`.
+
+    Examples
+    --------
+    >>> holm([0.04, 0.01]).tolist()
+    [0.04, 0.02]
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, axis=-1)
@@ -22,7 +38,20 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def adjusted(p_values: ArrayLike, family: Literal["confirmatory", "scan"]) -> NDArray[np.float64]:
-    """Returns p values adjusted within their family: confirmatory by Holm, scan by Benjamini and Hochberg (1995); NaN stay."""
+    """Adjusts p values within their family.
+
+    Parameters
+    ----------
+    p_values
+        p values of one family, shape (claims,). A value that is NaN stays NaN and is not counted as a claim.
+    family
+        A confirmatory family is adjusted by Holm's method, a scan by that of Benjamini and Hochberg (1995).
+
+    Returns
+    -------
+    NDArray[np.float64]
+        Adjusted p values, shape (claims,).
+    """
     p = np.asarray(p_values, dtype=float)
     result, usable = np.full(p.shape, np.nan), np.isfinite(p)
     if usable.any():

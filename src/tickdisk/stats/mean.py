@@ -10,18 +10,38 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class Mean:
-    """Mean of one value a life with Student's interval; NaN where n lives cannot say it."""
+    """The mean of one value for each life, with Student's interval. A number that n lives cannot estimate is NaN."""
 
     value: float
     low: float
     high: float
+    """Ends of the interval of `value` at confidence 1 - alpha."""
     p_above: float
-    """One-sided p of a mean that is not above zero."""
+    """p value of the one-sided t test against a mean of 0 or less."""
     n: int
+    """Number of lives whose value is finite."""
 
 
 def over_lives(values: ArrayLike, alpha: float = 0.05) -> Mean:
-    """Returns the mean of the finite values, one a life."""
+    """Computes the mean over lives and its interval.
+
+    Parameters
+    ----------
+    values
+        One value for each life, shape (n,). Values that are not finite are left out.
+    alpha
+        The interval has confidence 1 - alpha.
+
+    Returns
+    -------
+    Mean
+        The interval and the p value are NaN for fewer than two finite values.
+
+    Examples
+    --------
+    >>> over_lives([1.0, 3.0]).value
+    2.0
+    """
     array = np.asarray(values, dtype=float)
     finite = array[np.isfinite(array)]
     n, mean = finite.size, float(finite.mean()) if finite.size else nan

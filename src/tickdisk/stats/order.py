@@ -1,4 +1,4 @@
-"""Effects of the order of a switchback: carry-over from the epoch before, and drift over the places in a life."""
+"""Effects of the order of arms in a switchback: carry-over from the epoch before, and drift over the places in a life."""
 
 from dataclasses import dataclass
 from math import nan
@@ -10,21 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class OrderEffect:
-    """Slopes of the log metric beside arm and life fixed effects, with 1 - alpha intervals and p; NaN when not estimable.
+    """The slopes of a log metric over two order terms, estimated beside fixed effects of arm and life.
 
-    `carry_over`: per tenfold of the previous epoch's latency. `position`: per place further back in the life.
+    Each slope has an interval at confidence 1 - alpha and a p value. All values are NaN if they cannot be estimated.
     """
 
     carry_over: float
+    """Change of the log metric for each tenfold increase of the previous epoch's latency."""
     carry_over_low: float
     carry_over_high: float
     carry_over_p: float
     position: float
+    """Change of the log metric for each place further back in the life."""
     position_low: float
     position_high: float
     position_p: float
     n: int
-    """Epochs that have a predecessor."""
+    """Number of epochs that the estimate rests on. They have a finite metric and a predecessor with a latency above 0."""
 
 
 def _dummies(labels: ArrayLike) -> NDArray[np.float64]:
@@ -41,9 +43,32 @@ def order_effect(
     *,
     alpha: float,
 ) -> OrderEffect:
-    """Returns the order effects of a switchback; all arguments of shape (epochs,), `previous_dose_ms` NaN for a life's first.
+    """Estimates the effects of the order of arms in a switchback.
 
-    OLS with arm and life fixed effects and both order terms (Jones and Kenward 2014, chapter 5).
+    Parameters
+    ----------
+    log_metric
+        Logarithm of the metric in each epoch, shape (epochs,).
+    arm
+        Arm of each epoch, shape (epochs,).
+    life
+        Life of each epoch, shape (epochs,).
+    position
+        Place of each epoch in its life, shape (epochs,).
+    previous_dose_ms
+        Dose of the epoch before in ms, shape (epochs,). It is NaN for the first epoch of a life.
+    alpha
+        Intervals have confidence 1 - alpha.
+
+    Returns
+    -------
+    OrderEffect
+        Its values are NaN if there are too few epochs, or if the terms cannot be told apart.
+
+    Notes
+    -----
+    The regression is ordinary least squares with fixed effects of arm and life and both order terms (Jones and Kenward 2014,
+    chapter 5).
     """
     previous, values = np.asarray(previous_dose_ms, dtype=float), np.asarray(log_metric, dtype=float)
     used = np.isfinite(previous) & (previous > 0) & np.isfinite(values)

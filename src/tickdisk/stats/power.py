@@ -1,4 +1,4 @@
-"""Power before promise: the verdicts that a number of lives can reach, and the number of lives that a verdict needs."""
+"""Power before the runs: the verdicts that a number of lives can reach, and the number of lives that a verdict needs."""
 
 from functools import cache
 from math import ceil, exp, isfinite, log, nan
@@ -11,7 +11,7 @@ from tickdisk.stats.families import holm
 
 _MOST_LIVES = 100_000
 _POWER = 0.8
-_EACH_SIDE = 0.9
+_ONE_SIDED_POWER = 0.9
 """Power of each of TOST's two tests that gives both of them together at least `_POWER`."""
 
 
@@ -26,9 +26,32 @@ def family_power(
     rng: np.random.Generator,
     simulations: int = 4000,
 ) -> tuple[float, float]:
-    """Returns the shares of a family's claims found different and found equivalent, each Holm-adjusted, in simulated experiments.
+    """Simulates experiments with a family of claims, and counts the claims that are decided.
 
-    Each of the `claims` rests on n life contrasts with mean `effect` (a log ratio) and standard deviation `sd`.
+    Parameters
+    ----------
+    n
+        Number of lives.
+    claims
+        Number of claims in the family. Each rests on n life contrasts of its own.
+    sd
+        Standard deviation of the lives' log ratios.
+    effect
+        True mean of the log ratios.
+    margin
+        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
+    alpha
+        Level of each test.
+    rng
+        Generator of the random draws.
+    simulations
+        Number of simulated experiments.
+
+    Returns
+    -------
+    tuple[float, float]
+        Shares of the claims that are found different and found equivalent, after Holm's adjustment. Both are 0 for fewer than
+        two lives.
     """
     if n < 2:  # noqa: PLR2004 - a spread needs two
         return 0.0, 0.0
@@ -41,14 +64,32 @@ def family_power(
 
 
 def needed_lives(mean: float, sd: float, *, margin: float, alpha_different: float, alpha_equivalent: float) -> int | None:
-    """Returns the least number of lives with which one of both tests has 80 % power for this mean and SD; None above 100,000.
+    """Finds the smallest number of lives with which a test of a difference or a test of equivalence has 80 % power.
 
-    The mean is a log ratio. For equivalence each of the two one-sided tests is asked for 90 %, so that both have 80 %.
+    Equivalence takes two one-sided tests. Each of them is asked for 90 % power, so that both together have 80 %.
+
+    Parameters
+    ----------
+    mean
+        Mean of the lives' log ratios.
+    sd
+        Standard deviation of the lives' log ratios.
+    margin
+        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
+    alpha_different
+        Level of the two-sided test of a difference.
+    alpha_equivalent
+        Level of each one-sided test of equivalence.
+
+    Returns
+    -------
+    int or None
+        None if more than 65,536 lives are needed, if `mean` is not finite, or if `sd` is not above 0.
     """
     if not (isfinite(mean) and sd > 0):
         return None
     inside = log(1 + margin) - abs(mean)
-    asked = [(abs(mean), alpha_different, _POWER, "two-sided"), (inside, alpha_equivalent, _EACH_SIDE, "larger")]
+    asked = [(abs(mean), alpha_different, _POWER, "two-sided"), (inside, alpha_equivalent, _ONE_SIDED_POWER, "larger")]
     found = [_lives(distance / sd, alpha, power, side) for distance, alpha, power, side in asked if distance > 0]
     return min((n for n in found if n is not None), default=None)
 
@@ -57,7 +98,7 @@ def _lives(effect_size: float, alpha: float, power: float, alternative: str) -> 
     test = TTestPower()
 
     def enough(n: int) -> bool:
-        # Far beyond certainty the non-central t distribution is no number.
+        # If the effect is found with certainty, the non-central t distribution can give NaN, which counts as enough.
         return not float(test.power(effect_size, n, alpha, alternative=alternative)) < power
 
     high = 2
@@ -73,7 +114,22 @@ def _lives(effect_size: float, alpha: float, power: float, alternative: str) -> 
 
 
 def detectable_ratio(n: int, sd: float, *, alpha: float) -> float:
-    """Returns the ratio above 1 that a t test over n life contrasts with this SD finds with 80 % power; NaN below two lives."""
+    """Computes the ratio above 1 that a t test over lives finds with 80 % power.
+
+    Parameters
+    ----------
+    n
+        Number of lives.
+    sd
+        Standard deviation of the lives' log ratios.
+    alpha
+        Level of the two-sided test.
+
+    Returns
+    -------
+    float
+        NaN for fewer than two lives, or if `sd` is not above 0.
+    """
     if n < 2 or not sd > 0:  # noqa: PLR2004 - a spread needs two
         return nan
     return exp(sd * _detectable_effect_size(n, alpha))

@@ -6,18 +6,50 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def block_length(values: ArrayLike) -> float:
-    """Returns the mean block length of a stationary bootstrap of the series: 1 for a constant or short one, a third at most."""
+    """Estimates the mean block length for a stationary bootstrap of a series.
+
+    Parameters
+    ----------
+    values
+        The series, shape (n,).
+
+    Returns
+    -------
+    float
+        Mean block length, from 1 to a third of the series. It is 1 for a constant series and for one of fewer than 8 values.
+    """
     series = np.asarray(values, dtype=float)
     if series.size < 8 or np.ptp(series) == 0:  # noqa: PLR2004 - too short for an autocorrelation
         return 1.0
-    # At lags as long as a short series, or where only its beginning varies, a correlation is infinite, which is not small.
+    # A correlation is infinite at lags as long as a short series, or if only the beginning of the series varies. The estimator
+    # looks for small correlations, and an infinite one is rightly not small, so the warnings of numpy do not matter.
     with np.errstate(divide="ignore", invalid="ignore"):
         length = float(optimal_block_length(series)["stationary"].iloc[0])
     return min(max(length, 1.0), series.size / 3) if np.isfinite(length) else 1.0
 
 
 def stationary_indices(n: int, mean_length: float, samples: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Returns indices of shape (samples, n): blocks of geometric length from random starts, wrapped (Politis and Romano 1994)."""
+    """Draws the indices of resamples by the stationary bootstrap (Politis and Romano 1994).
+
+    A resample consists of blocks that begin at random places, have geometrically distributed lengths, and wrap around at the
+    end.
+
+    Parameters
+    ----------
+    n
+        Length of the series.
+    mean_length
+        Mean block length, at least 1.
+    samples
+        Number of resamples.
+    rng
+        Generator of the random draws.
+
+    Returns
+    -------
+    NDArray[np.intp]
+        Indices into the series, shape (samples, n).
+    """
     fresh = rng.random((samples, n)) < 1 / mean_length
     fresh[:, 0] = True
     starts = rng.integers(n, size=(samples, n))

@@ -1,4 +1,14 @@
-"""A game's state that is kept for real: lives of a store under each algorithm, recovery, and crashes."""
+"""Experiments with a store that really saves a game's state, instead of simulating it.
+
+The room answers which checkpoint algorithm suits a game, a machine and a disk, and whether a store recovers after a crash. A
+store is a folder with checkpoints of the state and a log of actions, which holds the updates of every tick. A life is a process
+that plays ticks at their rate under one algorithm (`Setting`, `live`, `Life`). `ALGORITHMS` has the six that
+`tickdisk.checkpoint` simulates, and six later ones. `trials` plays the lives of a `Design` and returns the time that each
+algorithm adds to a tick, from which `advise` chooses an algorithm. `compare` fits a cost model to lives (`Calibrated`) and
+compares its predictions with lives at other update rates. `study` adds games on several devices. `recover` finds the state at
+the last committed tick, and `verify` looks for damage. `campaign` ends lives by a kill (`ProcessKill`) or a power cut
+(`PowerCut`) and checks each recovery.
+"""
 
 from tickdisk.store.advice import Advice, advise
 from tickdisk.store.calibrated import PAPER, REAL, TERMS, Calibrated, calibrate, predict
@@ -13,18 +23,18 @@ from tickdisk.store.compare import (
     read_comparison,
     write_comparison,
 )
-from tickdisk.store.crash import AIMED, Crash, Cutter, Killer, campaign, cutter
-from tickdisk.store.life import ALGORITHMS, LATER, Life, Setting, live, started
+from tickdisk.store.crash import AIMED, Crash, PowerCut, ProcessKill, campaign, cutter
+from tickdisk.store.life import ALGORITHMS, LATER_ALGORITHMS, Life, Setting, live, started
 from tickdisk.store.machine import Machine, measure_machine
-from tickdisk.store.recovery import Recovered, Refused, cells_in, recover, verify
-from tickdisk.store.study import Findings, Game, check_room, read_study, room_bytes, study, write_study
+from tickdisk.store.recovery import Recovered, StoreRefused, cells_in, recover, verify
+from tickdisk.store.study import Findings, Game, check_device_memory, device_bytes, read_study, study, write_study
 from tickdisk.store.trial import Design, trials
 
 __all__ = [
     "AIMED",
     "ALGORITHMS",
     "FIT_RATES",
-    "LATER",
+    "LATER_ALGORITHMS",
     "LEAST_MS",
     "PAPER",
     "RATES",
@@ -35,23 +45,24 @@ __all__ = [
     "Calibrated",
     "Comparison",
     "Crash",
-    "Cutter",
     "Design",
     "Findings",
     "Game",
-    "Killer",
     "Life",
     "Machine",
+    "PowerCut",
+    "ProcessKill",
     "Recovered",
-    "Refused",
     "Setting",
+    "StoreRefused",
     "advise",
     "calibrate",
     "campaign",
     "cells_in",
-    "check_room",
+    "check_device_memory",
     "compare",
     "cutter",
+    "device_bytes",
     "lines",
     "live",
     "measure_machine",
@@ -59,7 +70,6 @@ __all__ = [
     "read_comparison",
     "read_study",
     "recover",
-    "room_bytes",
     "started",
     "study",
     "trials",

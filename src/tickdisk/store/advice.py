@@ -1,4 +1,4 @@
-"""Which algorithm to take, from trials of all of them."""
+"""The choice of a checkpoint algorithm from trials of several algorithms on one game."""
 
 from dataclasses import dataclass
 
@@ -12,26 +12,54 @@ _AS_GOOD = 1.1
 
 @dataclass(frozen=True)
 class Advice:
-    """An algorithm, and why."""
+    """The algorithm that is recommended for a game, with the reason."""
 
     algorithm: str
     keeps: bool
-    """Whether it made no tick longer than the limit."""
+    """Whether the algorithm lengthened no tick by more than the limit."""
     why: str
-    """One sentence."""
+    """The reason in one sentence, which is to be read after the name of the algorithm."""
 
 
 def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None = None) -> Advice:
-    """Returns the algorithm to take, from trials at one rate (see `trials`).
+    """Chooses an algorithm from trials of several algorithms at one update rate.
 
-    Of those that made no tick longer by more than `limit_ms`, and took no more memory than `memory_bytes`, the one that adds the
-    least on average; among those that add about as little, the one that recovers soonest. If none keeps the limit, the one that
-    broke it the least. A limit that all break, or a memory that none fits into, is said.
+    An algorithm is eligible if it lengthened no tick by more than `limit_ms` and needed at most `memory_bytes`. Eligible
+    algorithms count as equally good if their mean added time exceeds the smallest by at most 10 % or 0.05 ms, whichever is more.
+    The choice is the algorithm among these that recovers soonest. If every algorithm that fits into the memory breaks the limit,
+    the choice is the algorithm that exceeds the limit least. If no algorithm fits into the memory, the choice is the algorithm
+    that needs the least memory. In both cases the reason says so.
+
+    Parameters
+    ----------
+    found
+        Trials with the columns algorithm, added_ms, longest_ms, recovery_s and memory_bytes of `trials`, one row per algorithm.
+    limit_ms
+        Longest time in milliseconds by which checkpoints may lengthen a tick.
+    memory_bytes
+        Memory that the process may use. If None, there is no limit.
+
+    Returns
+    -------
+    Advice
+        The algorithm and the reason.
+
+    Raises
+    ------
+    TickdiskError
+        If `longest_ms` is NaN in every row, because checkpoints took too long for the trials.
+
+    Examples
+    --------
+    >>> rows = {"added_ms": [2.5, 0.4], "longest_ms": [3.0, 9.0], "recovery_s": [1.0, 1.0], "memory_bytes": [1e6, 1e6]}
+    >>> found = pd.DataFrame({"algorithm": ["calc", "fork"], **rows})
+    >>> advise(found, limit_ms=5).algorithm, advise(found, limit_ms=10).algorithm
+    ('calc', 'fork')
     """
     found = found[found["longest_ms"].notna()]
     if found.empty:
         raise TickdiskError(
-            "no trial says what an algorithm adds to a tick: checkpoints take too long for its length; give longer ones"
+            "no trial shows what an algorithm adds to a tick, because its checkpoints take too long; give them more time"
         )
     fits = found if memory_bytes is None else found[found["memory_bytes"] <= memory_bytes]
     if fits.empty:
@@ -39,22 +67,22 @@ def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None =
         return Advice(
             str(least["algorithm"]),
             keeps=bool(least["longest_ms"] <= limit_ms),
-            why=f"none fits into the memory; this one takes the least, {least['memory_bytes'] / 1e6:,.0f} MB",
+            why=f"no algorithm fits into the memory; this one needs the least, {least['memory_bytes'] / 1e6:,.0f} MB",
         )
     kept = fits[fits["longest_ms"] <= limit_ms]
     if kept.empty:
         best = fits.sort_values("longest_ms").iloc[0]
-        why = f"none keeps ticks within {limit_ms:.1f} ms; this one comes nearest, with {best['longest_ms']:.1f} ms"
+        why = f"no algorithm adds at most {limit_ms:.1f} ms to every tick; this one is nearest, with {best['longest_ms']:.1f} ms"
         return Advice(str(best["algorithm"]), keeps=False, why=why)
     least_ms = max(0.0, float(kept["added_ms"].min()))
     as_good = kept[kept["added_ms"] <= max(_AS_GOOD * least_ms, least_ms + _AS_GOOD_MS)]
     best = as_good.sort_values("recovery_s").iloc[0]
-    soonest = f"; of {len(as_good)} that add about as little it recovers soonest, in {best['recovery_s']:.2f} s"
-    # What adds next to nothing can come out below zero: the memory's speed drifts.
-    added = f"{best['added_ms']:.3f} ms" if best["added_ms"] > 0 else "nothing that shows"
+    soonest = f"; among {len(as_good)} algorithms that add about as little it recovers soonest, in {best['recovery_s']:.2f} s"
+    # A very small added time can come out below zero, because the speed of the memory drifts.
+    added = f"{best['added_ms']:.3f} ms" if best["added_ms"] > 0 else "no measurable time"
     why = (
         f"it adds {added} to a tick on average and {best['longest_ms']:.2f} ms at the most"
-        f"{soonest if len(as_good) > 1 else ', the least'}; "
-        f"{len(kept)} of {len(fits)} keep every tick within {limit_ms:.1f} ms"
+        f"{soonest if len(as_good) > 1 else ', with the smallest mean'}; "
+        f"{len(kept)} of {len(fits)} algorithms add at most {limit_ms:.1f} ms to every tick"
     )
     return Advice(str(best["algorithm"]), keeps=True, why=why)

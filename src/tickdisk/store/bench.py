@@ -1,4 +1,4 @@
-"""What every algorithm costs for real on this machine: `python -m tickdisk.store.bench [FOLDER]`."""
+"""A benchmark of the real checkpoint algorithms on this machine: `python -m tickdisk.store.bench [FOLDER]`."""
 
 import argparse
 from dataclasses import replace
@@ -11,11 +11,13 @@ from tickdisk.store.trial import Design, trials
 
 
 def main() -> None:
-    """Prints what each algorithm does for an update, handed to it one by one and all of a tick at once; and for the latter
-    what is added to a tick, on average and at the most, and the most memory. All in one run.
+    """Prints a row for each algorithm, all measured in the same run.
+
+    The columns are the algorithm's own time per update (if updates are handed to the store one by one, and if all updates of a
+    tick are handed over at once), and, for updates at once, the mean and the longest time added to a tick and the highest memory.
     """
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("build"), help="on the disk to be tried")
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("build"), help="existing folder on the disk to be tried")
     parser.add_argument("--rate", type=int, default=64_000, help="updates per tick")
     arguments = parser.parse_args()
     with TemporaryDirectory(prefix="tickdisk-bench-", dir=arguments.folder) as own:

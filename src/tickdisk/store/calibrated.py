@@ -1,10 +1,11 @@
-"""The cost model with the terms that the paper's leaves out, each as large as lives of this machine say.
+"""The calibrated cost model: the paper's cost model with further terms, and with the time of each term fitted to real lives.
 
-The paper's overhead is of bits, locks and copies, as micro-benchmarks find them when nothing else goes on. Beside a
-writer that reads the state, copies and marks are not in the cache, locks are contended, beginning a
-checkpoint hands it over to another thread, and handing updates to the store takes something, too. And the disk takes neither
-whole images nor objects: the page cache takes objects, the disk pages; the log of actions is on it, too. The simulator counts
-what a tick does (`checkpoint.WORK`); here each of TERMS takes what it took in lives at other update rates.
+The paper's overhead consists of dirty bits, locks and copies, with times from micro-benchmarks that run alone. They take longer
+beside a writer that reads the state: copies and marks are not in the processor's cache, locks are contended, the beginning of a
+checkpoint hands work to another thread, and each call of the store with updates takes time. The disk differs, too: the page cache
+takes objects, the disk takes pages instead of whole images or objects, and the log of actions is on the same disk. The simulator
+counts the work of each tick (`checkpoint.WORK`), and the calibrated model multiplies each of TERMS with the time that it took in
+lives at other update rates.
 """
 
 from collections.abc import Sequence
@@ -22,55 +23,106 @@ from tickdisk.store.machine import Machine
 from tickdisk.store.trial import SETTLING, SLOT_BYTES, Design
 
 PAPER = Readings(locks="written", writes="always", starts="dirty", lasts="written")
-"""The paper's model as the real ones do what it leaves open."""
+"""Readings of the paper's model that follow the real algorithms where the paper leaves something open."""
 REAL = PAPER.model_copy(update={"backup": "written"})
-"""Disks of today have no tracks to be passed: a double backup takes what is written of it."""
+"""Readings of the calibrated model. A double backup takes the time of its written pages, as disks of today have no tracks."""
 TERMS = (*(name for name in WORK if name != "beside"), "handed", "marked")
-"""And a call of the store with updates, whether a checkpoint runs or not, and a dirty bit set for each image with every update.
-That even updates that nobody keeps are slower while a checkpoint is written is told apart (`Comparison.slower`).
+"""Names of the work items that have a time in the calibrated model.
+
+`handed` counts the calls of the store with updates, whether or not a checkpoint runs. `marked` counts the dirty bits that updates
+set, one for each update and image. `beside`, the updates while a checkpoint is written, has no term, because such updates are
+slower even if no algorithm keeps their state, which `Comparison.slower` reports.
 """
 _FLOOR_MS = 0.02
+"""Overhead that is added to the modelled and to the real overhead before their ratio is taken."""
 _FIRST_NS = 1.0
-"""From which a term that relative errors leave at nothing sets out."""
+"""Time that is added to the first guess of every term, so that a term whose first guess is 0 can grow."""
 _TICKS = 250
-"""Simulated at least, so that many checkpoints are whole."""
+"""Smallest number of simulated ticks. It is large enough that many checkpoints are complete."""
 ACTION_BYTES = 4
-"""Of an update in the log of actions."""
+"""Size of an update in the log of actions."""
 _IMAGES = {"atomic_copy_dirty_objects": 2, "copy_on_update": 2, "partial_redo": 1, "copy_on_update_partial_redo": 1}
+"""Number of dirty bits that each update sets, by algorithm. The other algorithms have no dirty bits."""
 
 
 class Calibrated(BaseModel):
-    """What each thing takes on this machine, beside a writer."""
+    """The time of each work item on this machine while a checkpoint is being written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     machine: Machine
     terms_ns: dict[str, float]
-    """Of each of TERMS."""
+    """Time of one item of work, for each of TERMS."""
     pass_ns: float
-    """Of an object until the writer has put it into the page cache."""
+    """Time for an object until the writer has put it into the page cache."""
     sync_ms: float
-    """Of a checkpoint, beside its bytes."""
+    """Time of a checkpoint besides the writing of its bytes."""
 
     def costs(self, design: Design, rate: int) -> Costs:
-        """Returns the simulator's parameters at an update rate: they decide when checkpoints begin and end, and what is
-        copied.
+        """Returns the simulator's parameters at an update rate.
+
+        They decide when simulated checkpoints begin and end, and how much is copied. The log of actions takes its share of the
+        disk's bandwidth, at most 90 %.
+
+        Parameters
+        ----------
+        design
+            Lives that are simulated.
+        rate
+            Updates per tick.
+
+        Returns
+        -------
+        Costs
+            The parameters of the cost model.
         """
         return _costs(self.machine, design, rate, pass_ns=self.pass_ns, sync_ms=self.sync_ms)
 
     def overhead_ms(self, work: pd.Series) -> float:
-        """Returns what ticks of so much work take more, on average."""
+        """Returns the mean time in ms that the work of a tick adds to the tick.
+
+        Parameters
+        ----------
+        work
+            Mean count per tick of each of TERMS, by name.
+
+        Returns
+        -------
+        float
+            The sum over TERMS of count times time, in ms.
+        """
         return sum(ns * float(work[name]) for name, ns in self.terms_ns.items()) / 1e6
 
 
 def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrated:
-    """Returns the terms that explain best what the algorithms do in `found`, trials of `design` (own_ms): least squares of the
-    logarithm of model over real, each with 0.02 ms more, none below 0. TickdiskError when no trial says anything.
+    """Fits the calibrated cost model to trials.
+
+    The fit minimises the squared logarithm of modelled over real `own_ms`, with 0.02 ms added to both, and no term is below 0.
+
+    Parameters
+    ----------
+    machine
+        Parameters of this machine, as `measure_machine` returns them.
+    design
+        Lives that were played for the trials.
+    found
+        Trials of `design`, as `trials` returns them. Rows without `own_ms`, and of algorithms that the model does not know, are
+        not used.
+
+    Returns
+    -------
+    Calibrated
+        The model with the fitted times.
+
+    Raises
+    ------
+    TickdiskError
+        If no trial has an `own_ms`, or if the fit does not converge.
     """
     known = found[found["algorithm"].isin(checkpoint.ALGORITHMS) & found["own_ms"].notna()]
     if known.empty:
-        raise TickdiskError("no trial says what an algorithm adds to a tick: give more time for checkpoints")
-    # Of the lives of a point the median: one that the neighbours disturbed must not become what a checkpoint costs.
+        raise TickdiskError("no trial had enough checkpoints to tell what an algorithm adds; give more time for checkpoints")
+    # The median over lives is used, because a life that other programs disturbed must not decide the cost of a checkpoint.
     own = known.groupby(["rate", "algorithm"], as_index=False)[["own_ms", "pass_ns", "objects", "checkpoint_s"]].median()
     pass_ns = float((own["pass_ns"] * own["objects"]).sum() / own["objects"].sum())
     points: list[tuple[int, checkpoint.Algorithm]] = list(zip(own["rate"].tolist(), own["algorithm"].tolist(), strict=True))
@@ -86,7 +138,11 @@ def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrat
 
 
 def _explain(work: npt.NDArray[np.float64], real_ms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Least squares of relative errors, where it begins, would rather be too low: being twice as much counts more than half."""
+    """Returns the time of each term in ns, by least squares of the logarithm of modelled over real times.
+
+    The first guess comes from least squares of relative errors. Its result alone would be too low, because a model that is twice
+    too large has a larger relative error than a model that is half as large as it should be.
+    """
     level = np.maximum(real_ms, 0) + _FLOOR_MS
     first, _ = nnls(work / level[:, None], real_ms / level)
     found = least_squares(
@@ -102,8 +158,25 @@ def _explain(work: npt.NDArray[np.float64], real_ms: npt.NDArray[np.float64]) ->
 
 
 def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:
-    """Returns a row for each rate and algorithm that the model knows: rate, algorithm, model_ms (the paper's model with the
-    paper's micro-benchmarks), calibrated_ms, model_s and calibrated_s (of a checkpoint); with the updates of the first life.
+    """Predicts the time added to a tick and the time of a checkpoint, by the paper's model and by the calibrated model.
+
+    The simulation uses the updates of the first life at each rate.
+
+    Parameters
+    ----------
+    calibrated
+        The calibrated model.
+    design
+        Lives to predict. Each of its rates is predicted.
+    algorithms
+        Names of the algorithms to predict. Algorithms that the model does not know are left out.
+
+    Returns
+    -------
+    DataFrame
+        One row per rate and algorithm: rate (updates per tick), algorithm, model_ms and calibrated_ms (mean time added to a
+        tick), model_s and calibrated_s (mean time of a checkpoint). The columns that begin with `model` come from the paper's
+        model, with times that the paper's micro-benchmarks measured on this machine.
     """
     rows = []
     plain = calibrated.machine.costs(tick_hz=design.tick_hz, object_bytes=design.state.object_bytes)
@@ -125,19 +198,22 @@ def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -
 
 
 def whole(outcome: Outcome) -> slice:
-    """Returns the ticks of the whole checkpoints after the first ones, as real lives are counted, or of all if there are few."""
+    """Returns the positions of the ticks that are counted in real lives, too: those of complete checkpoints after the first ones.
+
+    If there are too few checkpoints, all ticks are returned.
+    """
     begun = outcome.checkpoints["tick"].to_numpy()
     return slice(int(begun[SETTLING]) + 1, int(begun[-1]) + 1) if len(begun) > SETTLING + 1 else slice(None)
 
 
 def checkpoint_s(outcome: Outcome) -> float:
-    """Returns the time of a checkpoint after the first ones, on average; NaN when there is none."""
+    """Returns the mean time in s of the checkpoints after the first ones, or NaN if there are none."""
     settled = outcome.checkpoints.iloc[SETTLING:]
     return float((settled["end_s"] - settled["begin_s"]).mean())
 
 
 def work(outcome: Outcome, design: Design, rate: int) -> "pd.Series[float]":
-    """Returns the work of a tick, TERMS, on average over those that count."""
+    """Returns the mean count of each work item per tick, over the ticks of `whole`. All of TERMS are among the items."""
     counted = outcome.work[whole(outcome)]
     mean = counted.mean()
     mean["handed"] = rate if design.one_by_one else 1

@@ -1,6 +1,6 @@
-"""A life of a store in a process of its own, which may be killed: `child.py SETTING.json [RESULT.json]`, run by path.
+"""The program of one life of a store, which runs in a process of its own because tests kill it.
 
-It imports nothing but the native core, so that it starts at once.
+The program is run by its path: `child.py SETTING.json [RESULT.json]`. It imports only the native core, so that it starts quickly.
 """
 
 import json
@@ -11,7 +11,10 @@ from tickdisk._native import Updates, store_live
 
 
 def main() -> None:
-    """Plays; writes the tick found, the last one, and the packed tables as hexadecimal digits."""
+    """Plays the life, and writes the tick at which the state was found, the last tick, the tables and the memory as JSON.
+
+    The packed tables of ticks and checkpoints are written as hexadecimal digits.
+    """
     setting = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     kind, *parameters = setting.pop("updates")
     updates = getattr(Updates, kind)(*parameters)
@@ -23,7 +26,7 @@ def main() -> None:
 
 
 def memory_bytes() -> int:
-    """Returns the most memory that this process has had."""
+    """Returns the highest resident memory that this process has had so far, in bytes."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 

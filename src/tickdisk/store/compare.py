@@ -1,5 +1,6 @@
-"""The real algorithms against their simulation, over update rates: the paper's validation, and the model calibrated on other
-rates.
+"""The comparison of real checkpoint algorithms with their simulation over update rates.
+
+It repeats the paper's validation of its cost model, and does the same for the calibrated model, which is fitted at other rates.
 """
 
 import math
@@ -21,29 +22,39 @@ from tickdisk.store.machine import measure_machine
 from tickdisk.store.trial import Design, interleaved
 
 RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
-"""As the paper has them."""
+"""Update rates of the paper, in updates per tick."""
 FIT_RATES = (1_500, 6_000, 24_000, 96_000, 300_000)
 WITHIN = 0.3
-"""A model is right when it is off by no more."""
+"""Largest relative error of a prediction that counts as right."""
 LEAST_MS = 0.01
-"""An overhead below is not told from none."""
+"""Smallest overhead in ms that can be told from no overhead."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was measured in one run on one machine."""
+    """The trials of one comparison on one machine, with the predictions of the paper's model and of the calibrated model."""
 
     calibrated: Calibrated
     fitted: pd.DataFrame
-    """The trials that the terms rest on (see `trials`)."""
+    """Trials that the calibrated model was fitted to, as `trials` returns them."""
     tested: pd.DataFrame
-    """Trials at other rates, with model_ms, calibrated_ms, model_s and calibrated_s where the cost model knows the algorithm."""
+    """Trials at other rates, with the columns model_ms, calibrated_ms, model_s and calibrated_s of `predict`.
+
+    These columns are NaN for algorithms that the cost model does not know.
+    """
 
     def points(self) -> pd.DataFrame:
-        """Returns a row for each rate and algorithm that the model knows, each column the median over lives: one that the
-        neighbours disturbed must not become what an algorithm costs, as little as in the fit. Also lives (of which an overhead is
-        known), model and calibrated (each over the real; NaN where the real is below 0.01 ms or unknown), and low and high (90 %
-        interval of calibrated, from the order of the lives; NaN below five).
+        """Returns the tested trials with one row for each rate and each algorithm that the cost model knows.
+
+        Every column of the trials is the median over lives, as in the fit, because a life that other programs disturbed must not
+        decide the cost of an algorithm.
+
+        Returns
+        -------
+        DataFrame
+            The columns of `tested` without life, and these: lives (number of lives with a known overhead), model and calibrated
+            (overhead of each model over the real overhead; NaN where the real overhead is unknown or below 0.01 ms), low and high
+            (90 % interval of calibrated by order statistics of the lives; NaN for fewer than five lives).
         """
         own = self.tested[self.tested["algorithm"].isin(checkpoint.ALGORITHMS)]
         grouped = own.groupby(["rate", "algorithm"], sort=False)
@@ -59,18 +70,32 @@ class Comparison:
         ).reset_index()
 
     def slower(self) -> tuple[float, float, float, int]:
-        """Returns the share by which updates that nobody keeps take longer while a checkpoint is written: the mean over all lives
-        in which that is known, of whichever rate and algorithm, its 95 % interval (NaN for one life), and how many they are.
+        """Returns the share by which updates of the shadow take longer while a checkpoint is being written.
+
+        The shadow is a copy of the state that no algorithm keeps (see `trials`).
+
+        Returns
+        -------
+        tuple of float, float, float and int
+            The mean share over the lives of all rates and algorithms in which it is known, the two ends of its 95 % interval (NaN
+            for a single life), and the number of these lives.
         """
         shares = self.tested["slower"].dropna()
         half = shares.sem() * student.ppf(0.975, max(1, len(shares) - 1))
         return float(shares.mean()), float(shares.mean() - half), float(shares.mean() + half), len(shares)
 
     def summary(self) -> pd.DataFrame:
-        """Returns a row for each algorithm that the model knows: ranks (Spearman's correlation of real and calibrated overhead
-        over rates; NaN where one of them is the same at all), varies (the largest real overhead over the smallest), model_least
-        and model_most (of the model over the real), calibrated_least, calibrated_most, time_least and time_most (of a checkpoint,
-        calibrated over real), rates, within (at how many of them the calibrated overhead is within 30 %).
+        """Sums up `points` with one row for each algorithm that the cost model knows.
+
+        Returns
+        -------
+        DataFrame
+            The columns are algorithm, ranks (Spearman's correlation of real and calibrated overhead over rates, NaN if one of the
+            two is the same at all rates), varies (largest real overhead over the smallest), model_least and model_most (smallest
+            and largest overhead of the paper's model over the real overhead), calibrated_least and calibrated_most (the same for
+            the calibrated model), time_least and time_most (smallest and largest calibrated time of a checkpoint over the real
+            time), rates (number of rates) and within (number of rates at which the calibrated overhead is within 30 % of the
+            real overhead).
         """
         rows = []
         for name, own in self.points().groupby("algorithm", sort=False):
@@ -105,8 +130,29 @@ def _ranks(real: pd.Series, model: pd.Series) -> float:
 
 
 def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> Comparison:
-    """Returns trials of `design` beside both models; the calibrated one rests on trials at `fit_rates`, with another seed, which
-    are played between them.
+    """Plays trials and compares them with the paper's cost model and with the calibrated model.
+
+    The calibrated model is fitted to trials at `fit_rates`, which have another seed. The lives of both sets of trials are played
+    in one random order, so that both see the same drift of the machine.
+
+    Parameters
+    ----------
+    design
+        Lives that the models are compared with. They are played in a temporary folder below `design.folder`.
+    fit_rates
+        Update rates of the fit, in updates per tick.
+    say
+        Function that is given a line of progress after each life.
+
+    Returns
+    -------
+    Comparison
+        The trials, the fitted model and the predictions.
+
+    Raises
+    ------
+    TickdiskError
+        If the folder cannot be written, a life fails, or the trials have too few checkpoints for a fit.
     """
     design.folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="tickdisk-compare-", dir=design.folder) as own:
@@ -120,22 +166,44 @@ def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], No
 
 
 def lines(found: Comparison) -> Iterator[str]:
-    """Yields what is to be said of a comparison, a line at a time."""
+    """Yields a summary of a comparison for the screen, line by line.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+
+    Yields
+    ------
+    str
+        One line for each algorithm, then one for each fitted term, then two lines about the writer.
+    """
     for row in found.summary().itertuples():
         yield (
-            f"{row.algorithm:28} rank correlation {row.ranks:5.2f}; over the real: the paper's model {row.model_least:.2f} to "
-            f"{row.model_most:.2f}, calibrated {row.calibrated_least:.2f} to {row.calibrated_most:.2f}, "
-            f"within {WITHIN:.0%} at {row.within} of {row.rates} rates; its time {row.time_least:.2f} to {row.time_most:.2f}"
+            f"{row.algorithm:28} rank correlation {row.ranks:5.2f}; overhead over the real one: paper's model "
+            f"{row.model_least:.2f} to {row.model_most:.2f}, calibrated {row.calibrated_least:.2f} to {row.calibrated_most:.2f}, "
+            f"within {WITHIN:.0%} at {row.within} of {row.rates} rates; "
+            f"time of a checkpoint over the real one {row.time_least:.2f} to {row.time_most:.2f}"
         )
     for name, ns in found.calibrated.terms_ns.items():
         yield f"{name:16} {ns:12.2f} ns"
     share, low, high, lives = found.slower()
-    yield f"updates that nobody keeps, while a checkpoint is written: {share:+.1%} [{low:+.1%}, {high:+.1%}], {lives} lives"
-    yield f"pass {found.calibrated.pass_ns:.0f} ns an object, sync {found.calibrated.sync_ms:.1f} ms"
+    yield f"updates of the shadow take {share:+.1%} [{low:+.1%}, {high:+.1%}] longer during a checkpoint, by {lives} lives"
+    yield f"the writer passes an object in {found.calibrated.pass_ns:.0f} ns, and a sync takes {found.calibrated.sync_ms:.1f} ms"
 
 
 def write_comparison(found: Comparison, folder: Path) -> None:
-    """Writes `fitted.parquet`, `tested.parquet` and, last, `calibrated.json`, each whole or not at all."""
+    """Writes a comparison as `fitted.parquet`, `tested.parquet` and, at last, `calibrated.json`.
+
+    Each file appears only when it is whole.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+    folder
+        Folder for the files. It is created if it does not exist.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("fitted", "tested"):
         with whole(folder / f"{name}.parquet") as partial:
@@ -144,7 +212,23 @@ def write_comparison(found: Comparison, folder: Path) -> None:
 
 
 def read_comparison(folder: Path) -> Comparison:
-    """Returns what is in a folder; TickdiskError names what is missing."""
+    """Reads a comparison that `write_comparison` wrote.
+
+    Parameters
+    ----------
+    folder
+        Folder with the files.
+
+    Returns
+    -------
+    Comparison
+        The comparison, equal to the one that was written.
+
+    Raises
+    ------
+    TickdiskError
+        If `calibrated.json` is missing.
+    """
     path = folder / "calibrated.json"
     if not path.exists():
         raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint compare --output {folder}`")

@@ -1,4 +1,7 @@
-"""Crashes: lives that end with a kill, or with the power, at random instants; what is found then is held against a safe world."""
+"""Crash tests of a store: lives are ended at random instants by a kill or a power cut, and each recovered state is checked.
+
+The expected state is computed in memory, without a store, from the same updates.
+"""
 
 import mmap
 import random
@@ -21,48 +24,54 @@ from tickdisk.store.recovery import recover
 
 PHASES = ("idle", "update", "copy", "write", "sync", "switch", "commit")
 _ROLES = {"copy": 0, "write": 1, "sync": 1, "switch": 1, "commit": 2}
-"""Which thread is in a phase: game, writer, committer."""
+"""Number of the thread that enters a phase: 0 is the game, 1 the writer, 2 the committer of the log of actions."""
 _TICK, _COMMITTED, _WORDS = 3, 4, 5
 _PATIENCE_S = 3.0
 _START_S = 60.0
 _MOST_DELAY_S = {"copy": 0.002, "write": 0.05, "sync": 0.02, "switch": 0.002, "commit": 0.01}
 START = "start"
-"""Not a phase of a thread: from the life's first moment on, when it finds its world and readies the folder."""
+"""Start of a life, when it recovers its state and prepares the folder. It is a target of crashes, but not a phase of a thread."""
 AIMED = (*_ROLES, START)
+"""Targets of crashes: every phase of a thread except idle and update, and the start of a life."""
 _MOST_START_S = 0.3
 _ONE_BY_ONE = 0.5
-"""Of the lives, those that take updates one by one."""
+"""Share of the lives whose updates are handed to the store one by one."""
 
 
 @dataclass(frozen=True)
 class Crash:
-    """One crash, and what came after."""
+    """One crash of a life, and the state that was recovered after it."""
 
     algorithm: str
     how: str
+    """The kind of crash: "kill" or "cut"."""
     aimed: str
     """The phase that the crash was aimed at."""
     phases: tuple[str, str, str]
-    """In which game, writer and committer were when it came."""
+    """The phases in which the game, the writer and the committer were at the crash."""
     tick: int
-    """That was being played."""
+    """The tick that was running at the crash."""
     committed: int
+    """The last tick that was committed before the crash, or 0 if this life had committed none."""
     recovered: int
+    """The last tick in the recovered state."""
     image_tick: int
+    """The tick of the checkpoint from which the state was recovered."""
     is_exact: bool
-    """Whether the recovered state is that of the end of the recovered tick."""
+    """Whether the recovered state equals the expected state at the end of the recovered tick."""
     is_lost: bool
-    """Whether a committed tick is missing."""
+    """Whether a committed tick is missing from the recovered state."""
     findings: int
+    """Number of damaged or incomplete things that the recovery found and did not use."""
 
     @property
     def is_survived(self) -> bool:
-        """Whether the world is right."""
+        """Whether the recovered state is exact and contains every committed tick."""
         return self.is_exact and not self.is_lost
 
 
 class Board:
-    """Where a life's threads are: words that outlive its process."""
+    """The phases and ticks of a running life, in a file that is mapped into memory and so outlives the killed process."""
 
     def __init__(self, path: Path) -> None:
         path.write_bytes(bytes(4096))
@@ -70,20 +79,20 @@ class Board:
             self._map = mmap.mmap(file.fileno(), 4096)
 
     def words(self) -> tuple[int, ...]:
-        """Returns the phases of game, writer and committer, the tick that is played, and the last committed one."""
+        """Returns the numbers of the phases of game, writer and committer, the running tick, and the last committed tick."""
         return struct.unpack_from(f"<{_WORDS}Q", self._map)
 
     def phase(self, aimed: str) -> bool:
-        """Returns whether a phase is on now."""
+        """Returns whether the thread that enters the phase `aimed` is in it now."""
         word: int = struct.unpack_from("<Q", self._map, 8 * _ROLES[aimed])[0]
         return word == PHASES.index(aimed)
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Unmaps the file."""
         self._map.close()
 
 
-class Ender(Protocol):
+class CrashMethod(Protocol):
     """A way to end a life."""
 
     name: str
@@ -93,12 +102,27 @@ class Ender(Protocol):
         ...
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
-        """Ends the life at once; returns how, and the board's words of that moment."""
+        """Ends the life at once.
+
+        Parameters
+        ----------
+        child
+            Process of the life.
+        board
+            Board of the life.
+        number
+            Number of the crash in its campaign, from 0 on.
+
+        Returns
+        -------
+        tuple of str and tuple of int
+            The kind of crash, and the words of the board at the crash.
+        """
         ...
 
 
-class Killer:
-    """Kills the process: what the kernel has, it keeps."""
+class ProcessKill:
+    """A crash of the process alone: the kernel keeps everything that was written to files."""
 
     name = "kill"
 
@@ -110,17 +134,17 @@ class Killer:
         return self._folder
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
-        """Kills and waits; `number` makes no difference."""
+        """Kills the process and waits for its end. `number` makes no difference."""
         del number
         child.kill()
         child.wait()
         return self.name, board.words()
 
 
-class Cutter:
-    """Cuts the power of an emulated device with a volatile cache, below a real file system.
+class PowerCut:
+    """A power cut of an emulated device that has a volatile cache and a real file system.
 
-    Every fourth crash is a kill alone, so that what a killed life left in the kernel meets the next cut.
+    Every fourth crash only kills the process. Data that the killed life left in the kernel is then exposed to the next cut.
     """
 
     name = "cut"
@@ -133,14 +157,14 @@ class Cutter:
         return self._disk.mount_point / "store"
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
-        """Cuts, and kills what still runs without power. What is said to be committed after the cut does not count."""
+        """Cuts the power, then kills the process that still runs. Ticks that it commits after the cut do not count."""
         before = board.words()
         is_cut = number % 4 != 1
         if is_cut:
             self._disk.cut(random.Random(number).choice((0.0, 0.3, 0.8, 1.0)), seed=number)  # noqa: S311 - nothing secret
         child.kill()
         child.wait()
-        return (self.name, before) if is_cut else (Killer.name, board.words())
+        return (self.name, before) if is_cut else (ProcessKill.name, board.words())
 
 
 CUT_DEVICE = DeviceModel.model_validate(
@@ -151,27 +175,71 @@ CUT_DEVICE = DeviceModel.model_validate(
         "flush_latency_ns": {"median_ns": 1_000_000, "p99_ns": 5_000_000},
     }
 )
-"""Slow enough that much is unflushed whenever it is cut."""
+"""Device for power cuts. It is so slow that many writes are not flushed at any time."""
 
 
 @contextmanager
-def cutter(model: DeviceModel = CUT_DEVICE, *, size_bytes: int = 1 << 30) -> Iterator[Cutter]:
-    """Yields a device whose power can be cut, with ext4 on it."""
+def cutter(model: DeviceModel = CUT_DEVICE, *, size_bytes: int = 1 << 30) -> Iterator[PowerCut]:
+    """Brings up an emulated device whose power can be cut, with the default file system (ext4) on it, and removes it at the end.
+
+    Parameters
+    ----------
+    model
+        Device model. The default is so slow that many writes are not flushed at any time.
+    size_bytes
+        Size of the device.
+
+    Yields
+    ------
+    Cutter
+        The means to cut the power, for `campaign`.
+
+    Raises
+    ------
+    TickdiskError
+        If this machine cannot emulate such a device.
+    """
     with device.up(model, size_bytes=size_bytes, floor_ns=0, volatile=True) as disk:
-        yield Cutter(disk)
+        yield PowerCut(disk)
 
 
-def campaign(setting: Setting, ender: Ender, crashes: int, *, seed: int = 1, aims: Sequence[str] = AIMED) -> Iterator[Crash]:
-    """Yields `crashes` crashes of one store, each life playing on from what the last one left.
+def campaign(
+    setting: Setting, ender: CrashMethod, crashes: int, *, seed: int = 1, aims: Sequence[str] = AIMED
+) -> Iterator[Crash]:
+    """Crashes lives of one store, recovers the state after each crash, and compares it with the expected state.
 
-    A crash is aimed at a phase of `aims` in turn, and comes at a random time after it has begun. The last committed tick is read
-    before the crash, so a commit that is being said at that moment may be there as well.
+    Each life plays on from the state that the life before it left. Each crash is aimed at the next phase of `aims`, in turn, and
+    comes at a random time after the phase has begun. The last committed tick is read before the crash, so the recovered state may
+    contain one more commit, which was under way at that moment.
+
+    Parameters
+    ----------
+    setting
+        Life to play. Its folder, its seed and the way in which updates are handed over are replaced for each life.
+    ender
+        Way to end a life: a `ProcessKill` or a `PowerCut`. It also names the folder of the store, which must be empty.
+    crashes
+        Number of crashes.
+    seed
+        Seed of all random choices.
+    aims
+        Phases to aim at, from `AIMED`.
+
+    Yields
+    ------
+    Crash
+        Each crash after its recovery.
+
+    Raises
+    ------
+    TickdiskError
+        If the folder is not empty, a life fails or hangs, or ticks that an earlier recovery had found are missing.
     """
     draw = random.Random(f"{seed} {setting.algorithm} {ender.name}")  # noqa: S311 - nothing secret
     truth, folder = World(setting.cells), ender.folder()
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
-        raise TickdiskError(f"{folder} is not empty: crashes are counted from a new world on; give another folder")
+        raise TickdiskError(f"{folder} is not empty, and crash tests begin with a new state; give another folder")
     for number in range(crashes):
         updates = replace(setting.updates, seed=draw.getrandbits(32))
         own = replace(setting, folder=folder, updates=updates, one_by_one=draw.random() < _ONE_BY_ONE)
@@ -186,7 +254,7 @@ def campaign(setting: Setting, ender: Ender, crashes: int, *, seed: int = 1, aim
             board.close()
         found = recover(folder, setting.cells)
         if found.tick < truth.tick:
-            gone = f"tick {found.tick} was found after crash {number}, and {truth.tick} was there before it"
+            gone = f"only tick {found.tick} was recovered after crash {number}, and tick {truth.tick} was there before it"
             raise TickdiskError(f"{folder}, algorithm {setting.algorithm}: {gone}")
         truth.play(own.updates.open(), found.tick - truth.tick)
         yield Crash(
@@ -205,7 +273,10 @@ def campaign(setting: Setting, ender: Ender, crashes: int, *, seed: int = 1, aim
 
 
 def _wait(child: Popen[bytes], board: Board, aimed: str, draw: random.Random) -> None:
-    """Returns a random time after the phase began, or when the life has not been in it for long."""
+    """Waits for the first committed tick, then for the beginning of the aimed phase (at most 3 s), then for a random time.
+
+    If the life is to be crashed at its start, the function only waits for a random time.
+    """
     if aimed == START:
         time.sleep(draw.uniform(0, _MOST_START_S))
         return
@@ -214,7 +285,7 @@ def _wait(child: Popen[bytes], board: Board, aimed: str, draw: random.Random) ->
         if child.poll() is not None:
             return
         if time.monotonic() > deadline:
-            raise TickdiskError(f"no tick was committed within {_START_S:g} s: the life hangs")
+            raise TickdiskError(f"the life committed no tick within {_START_S:g} s; check that the disk completes its requests")
         time.sleep(0.001)
     time.sleep(draw.uniform(0, 0.1))
     deadline = time.monotonic() + _PATIENCE_S

@@ -1,4 +1,7 @@
-"""Lives of a store: ticks at their rate, checkpoints as fast as they come, in a process of their own."""
+"""Lives of a store: each is a process that plays ticks at their rate and makes one checkpoint after another.
+
+A life begins with the state that it finds in the store's folder, or with a new state if the folder is empty.
+"""
 
 import json
 import sys
@@ -16,12 +19,16 @@ import pandas as pd
 from tickdisk import checkpoint, process
 from tickdisk.checkpoint import ZipfTrace
 from tickdisk.errors import TickdiskError
-from tickdisk.store.recovery import Refused
+from tickdisk.store.recovery import StoreRefused
 
-LATER = ("zigzag", "ping_pong", "calc", "hourglass", "piggyback", "fork")
-"""Cao et al., SIGMOD 2011; Ren et al., SIGMOD 2016; Li et al., arXiv 1810.04915; fork(2)."""
-ALGORITHMS: tuple[str, ...] = (*checkpoint.ALGORITHMS, *LATER)
-"""In the order of the native core."""
+LATER_ALGORITHMS = ("zigzag", "ping_pong", "calc", "hourglass", "piggyback", "fork")
+"""The six later algorithms.
+
+Zigzag and Ping-Pong are by Cao et al. (SIGMOD 2011), CALC is by Ren et al. (SIGMOD 2016), Hourglass and Piggyback are by Li et
+al. (arXiv 1810.04915), and fork uses the system call fork(2).
+"""
+ALGORITHMS: tuple[str, ...] = (*checkpoint.ALGORITHMS, *LATER_ALGORITHMS)
+"""All twelve algorithms, in the order in which the native core numbers them."""
 _CHILD = Path(__file__).with_name("child.py")
 _TICKS = ("tick", "begin_ns", "update_ns", "log_ns", "pause_ns", "shadow_ns")
 _CHECKPOINTS = (
@@ -41,41 +48,55 @@ _CHECKPOINTS = (
 
 @dataclass(frozen=True)
 class Setting:
-    """A life: which algorithm, in which folder, fed with what, for how long."""
+    """The parameters of a life: its algorithm, its folder, its updates and its length."""
 
     algorithm: str
     folder: Path
+    """Folder of the store. If it holds a state already, the life goes on from there."""
     updates: ZipfTrace = field(default_factory=ZipfTrace)
     ticks: int = 300
     tick_hz: float = 30
-    """Ticks per second; 0: as fast as they go."""
+    """Ticks per second. If 0, each tick begins as soon as the tick before it has ended."""
     spins: bool = False
-    """Whether the game's thread spins until the next tick, instead of sleeping."""
+    """Whether the game's thread spins until the next tick instead of sleeping."""
     one_by_one: bool = False
-    """Whether every update is handed to the store by itself, as the paper's framework has it, and not all of a tick at once."""
+    """Whether each update is handed to the store by itself, as in the paper's framework, or all updates of a tick at once."""
     queries: int = 0
-    """Cells that the game only looks at in each tick."""
+    """Number of cells that the game only reads in each tick."""
     full_every: int = 10
-    """Of a partial log every so many checkpoints is a full one."""
+    """Number of checkpoints per full one, for the two algorithms that write a partial log. The first of a life is full."""
     has_checkpoints: bool = True
+    """Whether the life makes checkpoints at all."""
     save_ticks: int = 0
-    """Checkpoints begin in so many ticks,"""
+    """Length of the part of a cycle in which checkpoints begin, in ticks."""
     rest_ticks: int = 0
-    """and in so many none, in turn; 0 and 0: in all."""
+    """Length of the rest that follows, in which no checkpoint begins, in ticks. If 0, checkpoints begin at any time."""
     save_from: int = 0
-    """Such a cycle begins with this tick, counted from 0."""
+    """A tick with which a cycle of saving and rest begins, counted from 0. The ticks before it belong to earlier cycles."""
     has_shadow: bool = False
-    """Whether every tick is also played on a state that no algorithm keeps: what the updates take by themselves at that
-    moment.
+    """Whether each tick is also played on a shadow, a state that no algorithm keeps.
+
+    The shadow shows how long the updates themselves take at that moment.
     """
 
     @property
     def cells(self) -> int:
-        """Cells of the state."""
+        """Number of cells of the state."""
         return self.updates.state.rows * self.updates.state.columns
 
     def as_json(self, board: Path | None) -> dict[str, Any]:
-        """Returns what `child.py` reads."""
+        """Returns the parameters in the form that `child.py` reads.
+
+        Parameters
+        ----------
+        board
+            File of the board that other processes may read, if there is one.
+
+        Returns
+        -------
+        dict
+            Values that can be written as JSON.
+        """
         trace = self.updates
         zipf = (trace.state.rows, trace.state.columns, trace.skew, trace.updates_per_tick, trace.is_scrambled, trace.by_column)
         return {
@@ -99,24 +120,32 @@ class Setting:
 
 @dataclass(frozen=True)
 class Life:
-    """What a life was like."""
+    """The record of a life that has ended."""
 
     setting: Setting
     found: int
-    """The tick that the world was found at."""
+    """The last tick in the state that the life began with, or 0 for a new state."""
     last: int
+    """The last tick that the life played."""
     ticks: pd.DataFrame
-    """A row a tick: tick, begin_ns, update_ns (updates with what the algorithm adds to them), log_ns, pause_ns, shadow_ns (the
-    same updates on the shadow)."""
+    """One row per tick.
+
+    The columns are tick, begin_ns (CLOCK_MONOTONIC), update_ns (time of the updates with the work that the algorithm adds to
+    them), log_ns (time to hand them to the log of actions), pause_ns (time to begin a checkpoint) and shadow_ns (time of the same
+    updates on the shadow).
+    """
     checkpoints: pd.DataFrame
-    """A row a finished checkpoint: number, tick, begin_ns, pause_ns, copied and written objects, is_full, write_ns, sync_ns,
-    switch_ns, end_ns."""
+    """One row per finished checkpoint.
+
+    The columns are number, tick (at whose end it begins), begin_ns, pause_ns, copied (number of objects copied in memory),
+    is_full, objects (number written), write_ns, sync_ns, switch_ns (times of the writer's three phases) and end_ns.
+    """
     memory_bytes: int
-    """The most that the process has had."""
+    """Highest resident memory of the process."""
 
 
 def index_of(algorithm: str) -> int:
-    """Returns the native core's number of an algorithm; TickdiskError when there is none of that name."""
+    """Returns the number of an algorithm in the native core. Raises TickdiskError if there is no algorithm of that name."""
     if algorithm not in ALGORITHMS:
         raise TickdiskError(f"there is no checkpoint algorithm {algorithm}; take one of {', '.join(ALGORITHMS)}")
     return ALGORITHMS.index(algorithm)
@@ -124,11 +153,33 @@ def index_of(algorithm: str) -> int:
 
 @contextmanager
 def started(setting: Setting, scratch: Path, *, board: Path | None = None, result: Path | None = None) -> Iterator[Popen[bytes]]:
-    """Yields the process of a life, which is killed at the end if it still runs."""
+    """Starts the process of a life, and kills it at the end if it still runs.
+
+    Parameters
+    ----------
+    setting
+        Parameters of the life. Its folder must exist.
+    scratch
+        Folder for the file with the parameters.
+    board
+        File in which the process keeps its phases, its running tick and its last committed tick, as `campaign` reads them.
+    result
+        File to which the process writes its record at the end. If None, there is no record.
+
+    Yields
+    ------
+    Popen
+        The running process.
+
+    Raises
+    ------
+    TickdiskError
+        If the algorithm has no known name.
+    """
     path = scratch / "setting.json"
     path.write_text(json.dumps(setting.as_json(board)), encoding="utf-8")
     command: list[str | Path] = [sys.executable, _CHILD, path, *([] if result is None else [result])]
-    # S603: the program is this package's own; PLW1509: the kernel must know before it runs.
+    # S603: the program belongs to this package. PLW1509: the kernel must be told before the program runs.
     with Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, preexec_fn=process.die_with_parent) as child:  # noqa: S603, PLW1509
         try:
             yield child
@@ -137,7 +188,25 @@ def started(setting: Setting, scratch: Path, *, board: Path | None = None, resul
 
 
 def live(setting: Setting) -> Life:
-    """Plays a life to its end and returns what it was like; TickdiskError when the folder is refused or cannot be written."""
+    """Plays a life to its end.
+
+    Parameters
+    ----------
+    setting
+        Parameters of the life. Its folder is created if it does not exist.
+
+    Returns
+    -------
+    Life
+        The record of the life.
+
+    Raises
+    ------
+    Refused
+        If the folder holds a state that is damaged or has another size.
+    TickdiskError
+        If there is no such algorithm, or the folder cannot be written.
+    """
     setting.folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="tickdisk-life-") as scratch:
         result = Path(scratch) / "result.json"
@@ -157,11 +226,11 @@ def live(setting: Setting) -> Life:
 
 
 def failure(setting: Setting, errors: bytes) -> TickdiskError:
-    """Returns what to raise for a life that ended by itself: Refused where its folder was."""
+    """Returns the error to raise for a life that ended by itself, which is Refused if the folder was refused."""
     last = "".join(errors.decode(errors="replace").strip().splitlines()[-1:]) or "the life was killed"
     kind, _, words = last.partition(": ")
     if kind == "ValueError":
-        return Refused(words)
+        return StoreRefused(words)
     return TickdiskError(f"{setting.folder}, algorithm {setting.algorithm}: {words if kind == 'OSError' else last}")
 
 

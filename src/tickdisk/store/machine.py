@@ -1,4 +1,4 @@
-"""The parameters of the cost model, measured on this machine: the paper's micro-benchmarks."""
+"""The paper's micro-benchmarks, which measure the parameters of the cost model on this machine."""
 
 import os
 from pathlib import Path
@@ -16,24 +16,39 @@ _WRITE_BYTES = 1 << 20
 
 
 class Machine(BaseModel):
-    """What was measured, on a state of so many bytes and a disk."""
+    """The parameters of the cost model, measured on this machine, for one size of state and one disk."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     state_bytes: int
+    """Size of the state on which the times were measured."""
     copy_all_ns: float
-    """Of one copy of the whole state."""
+    """Time of one copy of the whole state."""
     copy_random_ns: float
-    """Of one object anywhere in the state."""
+    """Time of one copy of an object at a random place of the state."""
     lock_ns: float
-    """Of one lock, taken and released over and over."""
+    """Time to take and release one lock, which no other thread wants."""
     bit_ns: float
-    """Of a dirty bit, counted with its neighbours."""
+    """Time to test one dirty bit, when neighbouring bits are counted together."""
     disk_bytes_per_s: float
-    """Of large sequential writes, with the flush at their end."""
+    """Bandwidth of large sequential writes, with the flush at their end."""
 
     def costs(self, *, tick_hz: float, object_bytes: int) -> Costs:
-        """Returns the cost model's parameters, as the paper has them from its micro-benchmarks."""
+        """Returns the parameters of the cost model, derived from the micro-benchmarks as in the paper.
+
+        Parameters
+        ----------
+        tick_hz
+            Ticks per second.
+        object_bytes
+            Size of an object.
+
+        Returns
+        -------
+        Costs
+            The parameters. The time to start a copy is the time of a copy at a random place, less the object's share of a copy of
+            the whole state.
+        """
         bandwidth = self.state_bytes / self.copy_all_ns
         return Costs(
             tick_hz=tick_hz,
@@ -48,7 +63,29 @@ class Machine(BaseModel):
 
 
 def measure_machine(state: State, folder: Path, *, rounds: int = 5, write_bytes: int = 64 << 20) -> Machine:
-    """Returns this machine's parameters for a state and the disk under `folder`; TickdiskError when that cannot be written."""
+    """Measures the parameters of the cost model on this machine.
+
+    Parameters
+    ----------
+    state
+        Size of the state in which objects are copied.
+    folder
+        Folder on the disk to be measured.
+    rounds
+        Number of repetitions of each measurement. The median is taken.
+    write_bytes
+        Number of bytes that each repetition writes to the disk.
+
+    Returns
+    -------
+    Machine
+        The parameters.
+
+    Raises
+    ------
+    TickdiskError
+        If `folder` cannot be written.
+    """
     native = dict(store_micro(state.rows * state.columns, rounds, 1))
     return Machine(
         state_bytes=state.objects * state.object_bytes,

@@ -1,4 +1,4 @@
-"""From a store's folder to the world at the last committed tick."""
+"""The recovery of a state at its last committed tick from the folder of a store, and the check of such a folder for damage."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,70 +7,129 @@ from tickdisk._native import store_look, store_recover, store_verify
 from tickdisk.errors import TickdiskError
 
 OBJECT_CELLS = 128
-"""Cells of an object, the unit of a checkpoint."""
+"""Number of cells of an object, which is the unit of a checkpoint."""
 
 
-class Refused(TickdiskError):  # noqa: N818 - it says what happened
-    """The folder has no world that could be trusted; the words say why."""
+class StoreRefused(TickdiskError):  # noqa: N818 - it says what happened
+    """The folder of a store has no state that can be trusted. The message says why."""
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """A world that was found."""
+    """The result of a recovery."""
 
     tick: int
-    """The last one that is in it; 0: a new world."""
+    """The last tick in the recovered state, or 0 for a new state."""
     number: int
-    """Of the checkpoint that it rests on; 0: none."""
+    """Number of the checkpoint that the recovery began from, or 0 if there was none."""
     image_tick: int
+    """The last tick in that checkpoint, or 0 if there was none."""
     was_stopped: bool
-    """Whether the log of actions says that the server stopped."""
+    """Whether the log of actions says that the server stopped, and did not crash."""
     findings: list[str]
-    """What is not as it should be, and was not used."""
+    """Sentences about damaged or incomplete data that the recovery did not use."""
     restore_s: float
+    """Time to read the checkpoint."""
     replay_s: float
+    """Time to play the ticks after the checkpoint again, from the log of actions."""
     digest: int
-    """Of the state."""
+    """Digest of the recovered state, 64 bits."""
 
 
 def cells_in(folder: Path, cells: int | None = None) -> int:
-    """Returns how many cells the state of the store in `folder` has, as its checkpoints say.
+    """Returns the size of the state in a store, as its newest checkpoint says.
 
-    `cells` is what a person says, and stands in where there is no checkpoint yet. Refused if there is no store, if nothing says
-    how large the state is, or if `cells` is another size than that of the checkpoints.
+    Parameters
+    ----------
+    folder
+        Folder of the store.
+    cells
+        Number of cells that the user expects. It is used if there is no whole checkpoint yet.
+
+    Returns
+    -------
+    int
+        Number of cells, rounded up to whole objects if it comes from a checkpoint.
+
+    Raises
+    ------
+    Refused
+        If there is no store, if neither a checkpoint nor `cells` says the size, or if the two disagree.
+    TickdiskError
+        If the folder cannot be read.
     """
     if not folder.is_dir():
-        raise Refused(f"{folder} does not exist; name the folder of a store")
+        raise StoreRefused(f"{folder} does not exist; name the folder of a store")
     try:
         is_store, found = store_look(str(folder))
     except OSError as error:
         raise TickdiskError(f"{folder} cannot be read: {error}") from error
     if not is_store:
-        raise Refused(
-            f"{folder} has no store: no file in it is an image, a checkpoint or a log of actions; name the folder of one"
+        raise StoreRefused(
+            f"{folder} has no store: no file in it is an image, a checkpoint or a log of actions; name the folder of a store"
         )
     if found is None:
         if cells is None:
-            raise Refused(f"{folder} has no whole checkpoint that says how large the state is; give --rows, as it was run with")
+            raise StoreRefused(f"{folder} has no whole checkpoint that says how large the state is; give --rows as in its run")
         return cells
     if cells is not None and -(-cells // OBJECT_CELLS) * OBJECT_CELLS != found:
-        raise Refused(f"{folder} has a state of {found:,} cells, not of {cells:,}; leave --rows out, and its own size is taken")
+        raise StoreRefused(f"{folder} has a state of {found:,} cells, not of {cells:,}; leave --rows out to use its own size")
     return found
 
 
 def recover(folder: Path, cells: int) -> Recovered:
-    """Returns the world of `cells` cells; Refused when what is there is damaged in a way that no good world can be made of."""
+    """Recovers the state at the last committed tick from the newest whole checkpoint and the log of actions.
+
+    An incomplete end of the log, as a crash leaves it, is reported and not used. Damage of a committed tick is refused.
+
+    Parameters
+    ----------
+    folder
+        Folder of the store.
+    cells
+        Number of cells of the state, as `cells_in` returns it.
+
+    Returns
+    -------
+    Recovered
+        The last tick, the checkpoint, the findings, the times and a digest of the state.
+
+    Raises
+    ------
+    Refused
+        If the data is damaged in such a way that no state can be trusted, or has another number of cells.
+    TickdiskError
+        If the folder cannot be read.
+    """
     try:
         tick, number, image_tick, was_stopped, findings, restore_ns, replay_ns, digest = store_recover(str(folder), cells)
     except ValueError as error:
-        raise Refused(str(error)) from error
+        raise StoreRefused(str(error)) from error
     except OSError as error:
         raise TickdiskError(f"{folder} cannot be read: {error}") from error
     return Recovered(tick, number, image_tick, was_stopped, findings, restore_ns / 1e9, replay_ns / 1e9, digest)
 
 
 def verify(folder: Path, cells: int) -> list[str]:
-    """Reads all that is in a folder, also what a recovery would not need; returns what is damaged: nothing after a stop."""
+    """Reads every file of a store, including those that a recovery would not need, and reports damage.
+
+    Parameters
+    ----------
+    folder
+        Folder of the store.
+    cells
+        Number of cells of the state, as `cells_in` returns it.
+
+    Returns
+    -------
+    list of str
+        One sentence for each damaged or incomplete thing. A log of actions that does not end with a stop counts as incomplete.
+
+    Raises
+    ------
+    TickdiskError
+        If the folder cannot be read.
+    """
     try:
         return store_verify(str(folder), cells)
     except OSError as error:

@@ -1,4 +1,8 @@
-"""The study of the store: the models against the real, and every algorithm on games of several sizes and devices."""
+"""The study of the store on emulated devices.
+
+It compares the cost models with the real algorithms, and tries all twelve algorithms on games of several sizes and on several
+devices.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,36 +24,64 @@ _SPARE_BYTES, _PAGE_BYTES = 1 << 30, 4096
 
 @dataclass(frozen=True)
 class Game:
-    """A game that all algorithms are tried on."""
+    """A game on which all algorithms are tried."""
 
     name: str
     rows: int
+    """Size of the state in rows of ten cells of 4 bytes."""
     updates_per_tick: int
     skew: float
+    """Skew of the Zipf distribution of the updates."""
     save_s: float
+    """Time in which checkpoints begin, before each rest (see `Design`)."""
     device: device.DeviceModel
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the study found."""
+    """The results of the study."""
 
     comparison: Comparison
     games: pd.DataFrame
-    """Trials (see `trials`), with game, state_bytes, skew, device, tick_hz."""
+    """Trials on the games, as `trials` returns them, with the further columns game, state_bytes, skew, device and tick_hz."""
 
 
-def room_bytes(state: State, *, full_every: int = Design.full_every) -> int:
-    """Returns the size of a device that a store of `state` fits on, with its log of actions: a partial log goes back to the last
-    full checkpoint but one, and may be whole in every checkpoint since. What is not written takes no memory.
+def device_bytes(state: State, *, full_every: int = Design.full_every) -> int:
+    """Returns the size of a device on which a store fits with its log of actions.
+
+    A partial log reaches back to the full checkpoint before the last one, and every checkpoint since may contain the whole state.
+    An emulated device uses memory only for the parts that are written.
+
+    Parameters
+    ----------
+    state
+        State that is saved.
+    full_every
+        Number of checkpoints per full one.
+
+    Returns
+    -------
+    int
+        Size in bytes, a multiple of 4096.
     """
     size_bytes = (2 * full_every + 2) * state.objects * state.object_bytes + _SPARE_BYTES
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
-def check_room(rows: Sequence[int]) -> None:
-    """Raises TickdiskError where a device for a state of one of `rows` does not fit into the memory that is free now."""
-    device.check_memory(max(room_bytes(State(rows=each)) for each in rows))
+def check_device_memory(rows: Sequence[int]) -> None:
+    """Checks that the devices of the study fit into the memory that is free now.
+
+    Parameters
+    ----------
+    rows
+        Sizes of the states in rows. Each state has a device of its own, and only the largest matters.
+
+    Raises
+    ------
+    TickdiskError
+        If the device for the largest state does not fit.
+    """
+    device.check_memory(max(device_bytes(State(rows=each)) for each in rows))
 
 
 def study(
@@ -60,14 +92,35 @@ def study(
     games: Sequence[Game],
     say: Callable[[str], None],
 ) -> Findings:
-    """Returns the comparison of `design` on an emulated `disk`, and trials of every algorithm on each game, on devices of their
-    own.
+    """Compares the cost models with the real algorithms on one device, and tries every algorithm on each game.
 
-    `design.folder` is not used. TickdiskError at once where a game's device does not fit into memory.
+    Parameters
+    ----------
+    design
+        Lives of the comparison. Its folder is not used, and in the comparison updates are handed over one by one. The lives of
+        the games take their length from it, and get all updates of a tick at once.
+    disk
+        Emulated device of the comparison.
+    fit_rates
+        Update rates at which the calibrated model is fitted, in updates per tick.
+    games
+        Games to try, each on its own emulated device.
+    say
+        Function that is given a line of progress after each life.
+
+    Returns
+    -------
+    Findings
+        The comparison and the trials on the games.
+
+    Raises
+    ------
+    TickdiskError
+        If a device does not fit into memory, which is found before the first life, or if a life fails.
     """
-    check_room([design.state.rows, *(game.rows for game in games)])
-    with device.up(disk, size_bytes=room_bytes(design.state)) as mounted:
-        # As the paper's framework has its updates, and as its model counts them.
+    check_device_memory([design.state.rows, *(game.rows for game in games)])
+    with device.up(disk, size_bytes=device_bytes(design.state)) as mounted:
+        # The paper's framework hands updates over one by one, and its model counts them so.
         singly = replace(design, folder=mounted.mount_point, one_by_one=True)
         comparison = compare(singly, fit_rates=fit_rates, say=say)
     tables = []
@@ -75,7 +128,7 @@ def study(
         state = State(rows=game.rows)
         own = replace(design, state=state, rates=[game.updates_per_tick], skew=game.skew, algorithms=ALGORITHMS)
         own = replace(own, one_by_one=False, save_s=game.save_s, rest_s=game.save_s / 3)
-        with device.up(game.device, size_bytes=room_bytes(state)) as mounted:
+        with device.up(game.device, size_bytes=device_bytes(state)) as mounted:
             found = trials(replace(own, folder=mounted.mount_point), say)
         described: dict[str, Any] = {
             "game": game.name,
@@ -89,7 +142,15 @@ def study(
 
 
 def write_study(found: Findings, folder: Path) -> None:
-    """Writes the tables, each whole or not at all; `calibrated.json` last."""
+    """Writes the results of the study. Each file appears only when it is whole, and `calibrated.json` comes last.
+
+    Parameters
+    ----------
+    found
+        The results.
+    folder
+        Folder for the files. It is created if it does not exist.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with whole(folder / "games.parquet") as partial:
         found.games.to_parquet(partial)
@@ -97,7 +158,23 @@ def write_study(found: Findings, folder: Path) -> None:
 
 
 def read_study(folder: Path) -> Findings:
-    """Returns what is in a folder; TickdiskError names what is missing."""
+    """Reads results that `write_study` wrote.
+
+    Parameters
+    ----------
+    folder
+        Folder with the files.
+
+    Returns
+    -------
+    Findings
+        The results.
+
+    Raises
+    ------
+    TickdiskError
+        If `games.parquet` or `calibrated.json` is missing.
+    """
     path = folder / "games.parquet"
     if not path.exists():
         raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint study`")

@@ -1,8 +1,8 @@
-"""Trials: what an algorithm adds to the ticks of a real life.
+"""Trials, which measure the time that an algorithm adds to the ticks of a real life.
 
-The memory of a machine that others share is by a third faster or slower from one half minute to the next, so nothing is held
-against another life. In every tick the same updates are also played on a shadow, a state that no algorithm keeps; and a life's
-checkpoints rest now and then, which tells how much slower even the shadow's updates are while a checkpoint is written.
+On a shared machine the speed of the memory changes by a third from one half minute to the next, so a life is not compared with
+another life. Instead, each tick also plays the same updates on a shadow, a state that no algorithm keeps. A life also has rests,
+in which no checkpoint begins. They show by how much even the shadow's updates are slower while a checkpoint is being written.
 """
 
 import math
@@ -24,85 +24,138 @@ from tickdisk.store.life import Life, Setting, live
 from tickdisk.store.recovery import recover
 
 SLOT_BYTES = 528
-"""Of an object on the disk, with its number and checksum."""
+"""Size of an object on the disk with its number and checksum, in bytes."""
 SETTLING = 2
-"""So many checkpoints after a rest have more to write than those that follow: there are two images."""
+"""Number of checkpoints after a rest that are not counted.
+
+They have more to write than later checkpoints, because a double backup has two images and each of them missed the rest.
+"""
 
 
 @dataclass(frozen=True)
 class Design:
-    """Which lives are played, and how."""
+    """The design of trials: the algorithms, the update rates, and the parts of each life."""
 
     folder: Path
-    """On the disk to be tried; every life gets a new world in it, which is removed again."""
+    """Folder on the disk to be tried. Every life has a new store in it, which is removed afterwards."""
     state: State
     rates: Sequence[int]
+    """Update rates in updates per tick."""
     algorithms: Sequence[str]
     skew: float = 0.8
+    """Skew of the Zipf distribution of the updates."""
     one_by_one: bool = False
-    """Whether every update is handed to the store by itself, as the paper's framework has it, and not all of a tick at once."""
+    """Whether each update is handed to the store by itself, as in the paper's framework, or all updates of a tick at once."""
     tick_hz: float = 30
     warm_up_s: float = 2
-    """Not counted: pages are touched for the first time, caches fill. Its end is that of a cycle as those that follow."""
+    """Length of the first part of a life, which is not counted because pages are touched for the first time and caches fill.
+
+    It is the end of a cycle like those that follow, so it ends with a rest.
+    """
     save_s: float = 2.4
-    """After it checkpoints begin for so long, one after the other; at least four must fit,"""
+    """Length of the first part of a cycle, in which one checkpoint begins after another. At least four must fit into it."""
     rest_s: float = 0.8
-    """and for so long none does, which must be longer than a checkpoint takes,"""
+    """Length of the second part of a cycle, in which no checkpoint begins. It must be longer than a checkpoint takes."""
     cycles: int = 2
-    """so often."""
+    """Number of cycles per life."""
     lives: int = 1
-    """Of each algorithm at each rate, each on updates of its own."""
+    """Number of lives of each algorithm at each rate. Each of them has its own updates."""
     seed: int = 42
     full_every: int = 10
+    """Number of checkpoints per full one, for the algorithms that write a partial log."""
 
     def trace(self, rate: int, life: int = 0) -> ZipfTrace:
-        """Returns the updates of a life at a rate."""
+        """Returns the updates of a life.
+
+        Parameters
+        ----------
+        rate
+            Updates per tick.
+        life
+            Number of the life, from 0 on.
+
+        Returns
+        -------
+        ZipfTrace
+            The updates, with a seed that differs between lives.
+        """
         return ZipfTrace(rate, self.skew, 1000 * self.seed + life, state=self.state)
 
     @property
     def warm_up_ticks(self) -> int:
-        """Which do not count."""
+        """Number of ticks at the beginning of a life that are not counted."""
         return round(self.warm_up_s * self.tick_hz)
 
     @property
     def save_ticks(self) -> int:
-        """In which checkpoints begin."""
+        """Number of ticks of a cycle in which checkpoints begin."""
         return max(1, round(self.save_s * self.tick_hz))
 
     @property
     def cycle_ticks(self) -> int:
-        """In which checkpoints begin, and rest."""
+        """Number of ticks of a cycle, with its rest."""
         return self.save_ticks + max(1, round(self.rest_s * self.tick_hz))
 
     @property
     def ticks(self) -> int:
-        """Of each life."""
+        """Number of ticks of a life."""
         return self.warm_up_ticks + self.cycles * self.cycle_ticks
 
 
 def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
-    """Returns a row a life: rate, life, algorithm, ticks (counted), whole (checkpoints in them); added_ms (mean over ticks of
-    what keeping the world added to them: their updates and pauses, less the updates of the shadow while checkpoints rest), own_ms
-    (of that, what the algorithm does: less the shadow's updates of the same tick), beside_ms (of that, the rest: what the
-    shadow's updates take longer), slower (the share by which the shadow's updates take longer in ticks that began while a
-    checkpoint was being written), null_ms (what the algorithm's updates take longer than the shadow's while checkpoints rest:
-    its code, and its dirty bits), longest_ms (the most that it added to one tick), pause_ms (the longest pause at the beginning
-    of a checkpoint), bare_ms (the shadow's updates of a tick while checkpoints rest); of a checkpoint on average: checkpoint_s,
-    objects, bytes, pass_ns (of an object until it was written); recovery_s (from the end of the life, with nothing of the store
-    in the page cache), memory_bytes (the most of the process, without the shadow; of fork with as much again as the state, which
-    is the most that its child can keep of it).
+    """Plays the lives of a design and measures the time that each algorithm adds to a tick.
 
-    Lives come in blocks (see `interleaved`). The log of actions is not in added_ms. The game's thread spins between
-    ticks: a core that sleeps comes back slower, and it sleeps more where nobody writes checkpoints. NaN where too few checkpoints
-    fit between rests, or none of the ticks of a rest was free of them: give longer ones.
+    Each round plays one life of each algorithm at each rate, in a random order that is drawn anew. The game's thread spins
+    between ticks, because a core that has slept is slower at first, and it would sleep more if no checkpoint is being written.
+
+    Parameters
+    ----------
+    design
+        Lives to play.
+    say
+        Function that is given a line of progress after each life.
+
+    Returns
+    -------
+    DataFrame
+        One row per life, sorted by rate and life, with the columns that follow in Notes.
+
+    Raises
+    ------
+    TickdiskError
+        If a life fails.
+
+    Notes
+    -----
+    Means are over the counted ticks, which are those of whole checkpoints: from the end of the tick at which the third checkpoint
+    of a cycle begins to the end of the tick at which the last begins. Values are NaN if fewer than four checkpoints began in each
+    cycle, or if a checkpoint was being written in every tick of the rests. Then `save_s` or `rest_s` must be longer.
+
+    - rate, life, algorithm
+    - ticks: number of counted ticks
+    - whole: number of checkpoints that began in them
+    - added_ms: mean time that saving the state added to a tick, which is own_ms + beside_ms. The log of actions is not included.
+    - own_ms: mean time of the algorithm's updates and pauses, less the shadow's updates of the same tick
+    - beside_ms: mean time of the shadow's updates, less bare_ms
+    - slower: share by which the shadow's updates exceed bare_ms in ticks that began while a checkpoint was being written
+    - null_ms: time by which the algorithm's updates take longer than the shadow's during rests, for its code and its dirty bits
+    - longest_ms: longest time that was added to a tick
+    - pause_ms: longest pause at the beginning of a checkpoint
+    - bare_ms: mean time of the shadow's updates in ticks of rests that began while no checkpoint was being written
+    - checkpoint_s, objects, bytes: mean time, number of written objects and number of written bytes of a checkpoint
+    - pass_ns: mean time for an object until the writer had handed it to the page cache
+    - recovery_s: time of a recovery after the life, with nothing of the store in the page cache
+    - memory_bytes: highest memory of the process without the shadow. For fork, the size of the state is added, as its child can
+      keep at most that much.
     """
     return interleaved([design], say)[0]
 
 
 def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[pd.DataFrame]:
-    """Returns the trials of each design (see `trials`), sorted by rate and life. They are played in blocks: a life of each
-    algorithm at each rate of each design, in an order drawn anew, then the next life of all, so that the machine's drift is in
-    all of them alike, and shows between the lives of each.
+    """Returns the trials of each design (see `trials`), sorted by rate and life.
+
+    The lives are played in rounds. A round has one life of each algorithm at each rate of each design, in a random order that is
+    drawn anew. The machine's drift therefore affects all of them alike, and shows as a difference between the lives of each.
     """
     tables: list[list[dict[str, Any]]] = [[] for _ in designs]
     for life in range(max(design.lives for design in designs)):
@@ -116,7 +169,7 @@ def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[p
         for number, rate, name in block:
             design = designs[number]
             lived = _live(design, name, design.trace(rate, life))
-            row = {"rate": rate, "life": life, "algorithm": name, **summed_up(*lived, design)}
+            row = {"rate": rate, "life": life, "algorithm": name, **life_summary(*lived, design)}
             tables[number].append(row)
             say(
                 f"{rate:>7,} updates per tick, {name:28} added {row['added_ms']:7.3f} ms, longest {row['longest_ms']:7.2f} ms, "
@@ -126,7 +179,7 @@ def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[p
 
 
 def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, float]:
-    """In a new world, which is removed again; with the seconds that recovering it took."""
+    """Plays a life in a new store, which is removed afterwards. Returns the life and the time in s of a recovery after it."""
     with TemporaryDirectory(prefix="tickdisk-trial-", dir=design.folder) as folder:
         setting = Setting(
             algorithm,
@@ -152,8 +205,8 @@ def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, flo
         return life, found.restore_s + found.replay_s
 
 
-def summed_up(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
-    """Returns what `trials` says of a life."""
+def life_summary(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
+    """Returns the columns of `trials` for one life, without rate, life and algorithm."""
     ticks, made = life.ticks, life.checkpoints
     saving, written, resting = phases(ticks, made, design)
     update_ms, shadow_ms = (ticks[name].to_numpy() / 1e6 for name in ("update_ns", "shadow_ns"))
@@ -191,11 +244,11 @@ _Mask = npt.NDArray[np.bool_]
 
 
 def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[_Mask, _Mask, _Mask]:
-    """Returns which ticks count as saving, in which of these a checkpoint was being written as they began, and which rest.
+    """Returns three masks of the ticks of a life: counted ticks, counted ticks that began during a write, and resting ticks.
 
-    Of each time in which checkpoints begin, whole ones: from the end of the tick at which the third begins to that at which the
-    last does; nothing where there are fewer than four. Of each rest, the ticks at whose beginning no checkpoint was being
-    written.
+    The counted ticks of a cycle are those of whole checkpoints: from the end of the tick at which the third checkpoint begins to
+    the end of the tick at which the last begins. A cycle with fewer than four checkpoints has none. The second mask has the
+    counted ticks at whose beginning a checkpoint was being written, and the third the ticks of rests at whose beginning none was.
     """
     index = np.arange(len(ticks))
     in_save = (index - design.warm_up_ticks) % design.cycle_ticks < design.save_ticks
@@ -207,7 +260,7 @@ def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[_Ma
         if len(begun) > SETTLING + 1:
             saving |= own & (number > begun[SETTLING]) & (number <= begun[-1])
     begins = ticks["begin_ns"].to_numpy()
-    # Of those that began before a tick only the last can still be written then.
+    # Only the last checkpoint that began before a tick can still be in progress at its beginning.
     ends = np.append(-1, made["end_ns"].to_numpy())[np.searchsorted(made["begin_ns"].to_numpy(), begins)]
     is_free = ends <= begins
     return saving, saving & ~is_free, (index >= design.warm_up_ticks) & ~in_save & is_free

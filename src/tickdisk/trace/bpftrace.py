@@ -1,4 +1,8 @@
-"""bpftrace: start it on a cgroup, know when its probes are attached, and end it when all events are written."""
+"""Runs bpftrace on the members of a cgroup: starts it, waits until its probes are attached, and ends it without losing events.
+
+The program that bpftrace runs in the kernel comes from `tickdisk.trace.program`. Each core prints a line (a beat) ten times a
+second. A beat shows that the probes are attached, and that everything which this core printed before is in the file.
+"""
 
 import os
 import re
@@ -12,14 +16,14 @@ from typing import Any
 from tickdisk import process
 from tickdisk.errors import TickdiskError
 from tickdisk.trace.cgroup import hierarchy
-from tickdisk.trace.program import MAP_ENTRIES, NEEDED, TEXT_BYTES, fault_point, missing, points, program
+from tickdisk.trace.program import MAP_ENTRIES, REQUIRED_TRACEPOINTS, TEXT_BYTES, fault_point, missing, points, program
 from tickdisk.tracefs import with_tracefs
 
 _ATTACH_S = 60.0
 _WRITE_S = 120.0
-_LOOK_S = 0.02
-_SAME_NS = 1_000_000
-"""Clocks that are read one after the other and differ by less are the same."""
+_POLL_S = 0.02
+_CLOCK_TOLERANCE_NS = 1_000_000
+"""Difference in ns below which CLOCK_BOOTTIME and CLOCK_MONOTONIC count as equal, since they are read one after the other."""
 _BUFFER_BYTES = 64 << 20
 _PAGES = (64, 4096)
 _BEAT = re.compile(rb"^beat 0 0 (\d+) (\d+) 0 0 0$", re.MULTILINE)
@@ -27,9 +31,15 @@ _LOST = re.compile(r"Lost (\d+) events")
 
 
 def unavailable() -> str | None:
-    """Returns why bpftrace cannot capture here, None when it can."""
+    """Returns the reason why bpftrace cannot capture on this machine.
+
+    Returns
+    -------
+    str or None
+        The reason as a clause without a full stop, or None if bpftrace can capture.
+    """
     if os.uname().machine != "x86_64":
-        return "the system calls' numbers are known for x86_64 only"
+        return "Tickdisk knows the numbers of system calls for x86_64 only"
     if os.geteuid() != 0:
         return "it needs root"
     if shutil.which("bpftrace") is None:
@@ -38,7 +48,7 @@ def unavailable() -> str | None:
         return "this kernel does not describe its types (/sys/kernel/btf/vmlinux)"
     try:
         hierarchy()
-        lacks = sorted(NEEDED - _present())
+        lacks = sorted(REQUIRED_TRACEPOINTS - _present())
     except TickdiskError as error:
         return str(error)
     return f"this kernel lacks the tracepoint {lacks[0]}" if lacks else None
@@ -50,12 +60,17 @@ def version() -> str:
 
 
 class Bpftrace:
-    """bpftrace on the members of one cgroup, writing to `raw`; it is attached when this returns.
+    """A running bpftrace that captures the members of one cgroup.
 
-    Its own session, so that Ctrl-C at a terminal ends the capture through us and loses nothing.
+    bpftrace runs under setsid, so that Ctrl-C at a terminal reaches only this process, which then ends bpftrace by `stop` without
+    losing events.
     """
 
     def __init__(self, cgroup: int, raw: Path, logs: Path, cores: Sequence[int] | None) -> None:
+        """Starts bpftrace on the cgroup with this inode number, and returns when its probes are attached.
+
+        bpftrace writes its output to `raw` and its messages to `logs`, and runs on `cores` only.
+        """
         if reason := unavailable():
             raise TickdiskError(f"bpftrace cannot capture: {reason}; capture with strace")
         present = _present()
@@ -79,12 +94,15 @@ class Bpftrace:
             raise
 
     def stop(self) -> dict[str, Any]:
-        """Waits until every core's events up to now are written, ends bpftrace, and returns what reading its output needs.
+        """Waits until all events up to now are written, ends bpftrace, and returns the facts that are needed to read its output.
 
-        Its time stamps are CLOCK_BOOTTIME, or CLOCK_MONOTONIC in old kernels: `clock_offset_ns` is to be subtracted from them.
+        The time stamps are in CLOCK_BOOTTIME, or in CLOCK_MONOTONIC with old kernels. The reader has to subtract the fact
+        `clock_offset_ns` from them to get CLOCK_MONOTONIC.
         """
         boot, monotonic, last = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.monotonic_ns(), max(self._beats.values())
-        suspended_ns = boot - monotonic if abs(boot - last) < abs(monotonic - last) and boot - monotonic > _SAME_NS else 0
+        suspended_ns = (
+            boot - monotonic if abs(boot - last) < abs(monotonic - last) and boot - monotonic > _CLOCK_TOLERANCE_NS else 0
+        )
         until, cores = monotonic + suspended_ns, set(self._beats)
         self._until(lambda: all(self._beats[core] > until for core in cores), _WRITE_S, "write its events")
         code = self._child.stop(_WRITE_S, signal.SIGINT)
@@ -101,11 +119,11 @@ class Bpftrace:
 
     @property
     def pid(self) -> int:
-        """The process, which the words before bpftrace have handed over to each other."""
+        """The number of bpftrace's process. The programs before bpftrace in the command replace each other in this process."""
         return self._child.pid
 
     def kill(self) -> None:
-        """Ends it at once; nothing happens when it has ended."""
+        """Kills bpftrace. Nothing happens if it has ended already."""
         self._child.stop(5, signal.SIGKILL)
 
     def _until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
@@ -115,11 +133,11 @@ class Bpftrace:
                 raise TickdiskError(f"bpftrace ended before it could {what}; its last words: {self._child.tail(3)}")
             if time.monotonic() > deadline:
                 raise TickdiskError(f"bpftrace did not {what} within {timeout_s:g} s; is the machine overloaded?")
-            time.sleep(_LOOK_S)
-            self._look()
+            time.sleep(_POLL_S)
+            self._read_beats()
 
-    def _look(self) -> None:
-        """Reads what was written since the last look, for the beats of the cores."""
+    def _read_beats(self) -> None:
+        """Reads the output since the last call, and keeps the time of the last beat of each core."""
         if self._raw.exists():
             with self._raw.open("rb") as file:
                 file.seek(self._read)
@@ -130,7 +148,7 @@ class Bpftrace:
 
 
 def _present() -> set[str]:
-    """Returns which of the tracepoints that we want this kernel has."""
+    """Returns the tracepoints of the program that this kernel has."""
     words = " ".join(point.replace(":", "/") for point in points())
     listed = process.run(
         with_tracefs(f"cd /sys/kernel/tracing/events; ls -d {words} 2>/dev/null || true"), what="listing tracepoints"

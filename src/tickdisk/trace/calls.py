@@ -1,4 +1,8 @@
-"""The system calls that are captured, which of their arguments matter, and what a thread waits for in the others."""
+"""The system calls of x86_64: those that are captured, with the positions of their arguments, and those in which threads wait.
+
+`CALLS` has the captured calls. The other tables sort the calls by what a thread waits for in them: a lock, the address space, a
+file, or something else.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,24 +12,26 @@ Op = Literal["read", "write", "sync", "truncate", "open", "close", "rename", "un
 
 @dataclass(frozen=True)
 class Call:
-    """A system call: its number on x86_64, what it asks for, and the positions of its arguments.
-
-    `fd` is a descriptor, or the folder that `path` is relative to. `length` and `offset` are what their columns get, or the
-    one or two numbers that following descriptors needs: flags, the other descriptor, an address.
-    """
+    """A system call: its number, the kind of request that it makes, and the positions of its arguments."""
 
     number: int
+    """Number on x86_64."""
     op: Op = ""
+    """Kind of request. It is empty if the call makes no row of the requests table."""
     fd: int | None = None
+    """Position of the descriptor, which for calls with a `path` is the folder that the path is relative to."""
     length: int | None = None
+    """Position of the length, or of another number that is needed to follow descriptors, such as flags or a second descriptor."""
     offset: int | None = None
+    """Position of the offset, or of another number that is needed to follow descriptors, or of an address (msync)."""
     path: int | None = None
+    """Position of the path."""
     to: int | None = None
-    """Second path, of a rename."""
+    """Position of the second path of a rename."""
     vector: int | None = None
-    """Array of buffers; its lengths are summed."""
+    """Position of an array of buffers, whose lengths are added up."""
     moves: bool = False
-    """Reads or writes at the position of the open file, and moves it."""
+    """Whether the call reads or writes at the position of the open file, and moves this position."""
 
 
 CALLS: dict[str, Call] = {
@@ -67,7 +73,7 @@ CALLS: dict[str, Call] = {
     "chdir": Call(80, path=0),
     "fchdir": Call(81, fd=0),
 }
-"""In the order in which the program in the kernel looks for them: the most frequent first."""
+"""The captured calls by name. The program in the kernel compares in this order, so that the most frequent calls are first."""
 
 NOT_FOLLOWED = {
     "sendfile": 40,
@@ -76,26 +82,35 @@ NOT_FOLLOWED = {
     "copy_file_range": 326,
     "io_uring_enter": 426,
 }
-"""They may read or write a file in ways that no row shows; the summary counts them."""
+"""Numbers of calls that may read or write a file without a row in the requests table. The summary counts them."""
 
-ONLY_FILES = frozenset(
+FILE_ONLY_CALLS = frozenset(
     {"pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "fsync", "fdatasync", "sync_file_range", "ftruncate"}
 )
-"""Sockets and pipes refuse these: where one succeeds on a descriptor whose opening was not seen, there is a file behind it."""
+"""Calls that fail on sockets and pipes. If such a call succeeds, its descriptor is a file's, even if no opening was captured."""
 
 O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_CLOEXEC = 0o100, 0o200, 0o1000, 0o2000, 0o2000000
 F_DUPFD, F_SETFD, F_SETFL, F_DUPFD_CLOEXEC = 0, 2, 4, 1030
 FCNTLS = (F_DUPFD, F_SETFD, F_SETFL, F_DUPFD_CLOEXEC)
-"""The commands of fcntl that change descriptors."""
+"""Commands of fcntl that change descriptors."""
 AT_FDCWD = -100
 CLOSE_RANGE_CLOEXEC = 4
 CLONE_THREAD = 0x10000
 SEEK_END = 2
 
-LOCKS = {"futex": 202, "futex_waitv": 449, "futex_wait": 455, "flock": 73, "fcntl": 72}
-"""A thread that sleeps in these waits for another one."""
-MEMORY_MAP = {"mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12, "mremap": 25, "madvise": 28, "clone": 56, "clone3": 435}
-"""They read no file, but wait for the kernel's lock of the address space, in state D."""
+LOCK_CALLS = {"futex": 202, "futex_waitv": 449, "futex_wait": 455, "flock": 73, "fcntl": 72}
+"""Numbers of calls in which a sleeping thread waits for another thread."""
+ADDRESS_SPACE_CALLS = {
+    "mmap": 9,
+    "mprotect": 10,
+    "munmap": 11,
+    "brk": 12,
+    "mremap": 25,
+    "madvise": 28,
+    "clone": 56,
+    "clone3": 435,
+}
+"""Numbers of calls that change the address space. They read no file, but wait in state D for the kernel's lock of that space."""
 _PATHS = {
     "stat": 4,
     "lstat": 6,
@@ -152,12 +167,16 @@ _SLEEPS = {
     "epoll_pwait2": 441,
 }
 NAMES: dict[int, str] = {
-    **{number: name for group in (LOCKS, MEMORY_MAP, _PATHS, _SLEEPS, NOT_FOLLOWED) for name, number in group.items()},
+    **{
+        number: name
+        for group in (LOCK_CALLS, ADDRESS_SPACE_CALLS, _PATHS, _SLEEPS, NOT_FOLLOWED)
+        for name, number in group.items()
+    },
     **{call.number: name for name, call in CALLS.items()},
 }
-"""Names of the calls in which threads are found waiting; others are called by their number."""
-ON_FILES = frozenset({*_PATHS, *NOT_FOLLOWED, *(name for name, call in CALLS.items() if call.op or call.path is not None)}) - {
-    *LOCKS,
-    *MEMORY_MAP,
+"""Names by number of the calls in which threads wait. The waits table names other calls by their number."""
+FILE_CALLS = frozenset({*_PATHS, *NOT_FOLLOWED, *(name for name, call in CALLS.items() if call.op or call.path is not None)}) - {
+    *LOCK_CALLS,
+    *ADDRESS_SPACE_CALLS,
 }
-"""Calls that wait for storage, given that their descriptor, if they have one, is a file's."""
+"""Names of calls in which a thread waits for storage, provided that their descriptor, if they have one, is a file's."""

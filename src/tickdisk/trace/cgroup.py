@@ -1,4 +1,4 @@
-"""A cgroup of our own: how bpftrace tells the traced processes from all others, in whatever process namespace they are."""
+"""A cgroup for the captured processes, by which bpftrace distinguishes them from all others in any process namespace."""
 
 import fcntl
 import itertools
@@ -12,13 +12,13 @@ from typing import Self
 from tickdisk.errors import TickdiskError
 
 _PREFIX = "tickdisk-"
-_EMPTY_S = 5.0
-"""How long members that are ending may take to leave."""
-_numbers = itertools.count()
+_LEAVE_LIMIT_S = 5.0
+"""Seconds within which members that are ending have to leave the cgroup."""
+_match_snapshots = itertools.count()
 
 
 def hierarchy() -> Path:
-    """Returns where the cgroup v2 hierarchy is mounted; TickdiskError when it is not."""
+    """Returns the folder at which the cgroup v2 hierarchy is mounted, or raises TickdiskError if it is not mounted."""
     for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
         _, where, kind, *_ = line.split()
         if kind == "cgroup2":
@@ -27,7 +27,7 @@ def hierarchy() -> Path:
 
 
 def cgroup_of(pid: int) -> Path:
-    """Returns the folder of the cgroup v2 that a process is in; the hierarchy's top when it lies outside of what we see."""
+    """Returns the folder of a process's cgroup v2, or the top of the hierarchy if this process cannot see that folder."""
     top = hierarchy()
     for line in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines():
         if line.startswith("0::/") and (folder := top / line[4:]).is_dir() and ".." not in folder.parts:
@@ -36,20 +36,26 @@ def cgroup_of(pid: int) -> Path:
 
 
 class Cgroup:
-    """A cgroup v2 below the one that process `below` is in (ours, unless told otherwise), so that limits stay as they are.
+    """A new cgroup v2, which exists while it is used as a context manager.
 
-    We hold a lock on its folder, which the kernel releases when we die, in whatever process namespace that was: cgroups whose
-    lock is free are left over, and the next start removes them. Members go back to where they came from.
+    It lies below another process's cgroup, so that the limits of that cgroup still hold. This process holds a lock on the
+    cgroup's folder. The kernel releases the lock when this process dies, whatever its process namespace. Entering removes the
+    cgroups of dead owners first (`remove_abandoned`). Leaving moves the remaining members to the parent cgroup.
+
+    Parameters
+    ----------
+    below
+        Number of the process below whose cgroup the new cgroup lies. If None, it is this process.
     """
 
     def __init__(self, below: int | None = None) -> None:
         self._home = cgroup_of(os.getpid())
         self._parent = self._home if below is None else cgroup_of(below)
-        self.path = self._parent / f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
+        self.path = self._parent / f"{_PREFIX}{os.getpid()}-{next(_match_snapshots)}"
         self._lock = -1
 
     def __enter__(self) -> Self:
-        remove_left()
+        remove_abandoned()
         while not self._lock_it():
             pass
         return self
@@ -62,23 +68,46 @@ class Cgroup:
 
     @property
     def id(self) -> int:
-        """What bpftrace's `cgroup` is in its members: the inode number."""
+        """The inode number of the cgroup, which is the value of bpftrace's variable `cgroup` in the members."""
         return self.path.stat().st_ino
 
     def add(self, pid: int) -> None:
-        """Moves a process, with all its threads, into the cgroup; what it starts from now on is in it, too."""
+        """Moves a process, with all its threads, into the cgroup. Children that the process starts later are also in it.
+
+        Parameters
+        ----------
+        pid
+            Number of the process.
+
+        Raises
+        ------
+        TickdiskError
+            If the kernel refuses, for example because the process has ended.
+        """
         try:
             (self.path / "cgroup.procs").write_text(str(pid))
         except OSError as error:
             raise TickdiskError(f"cannot move process {pid} into {self.path}: {error.strerror}; does it still run?") from error
 
     def members(self) -> list[int]:
-        """Returns the processes in the cgroup that our process namespace shows."""
+        """Lists the processes in the cgroup.
+
+        Returns
+        -------
+        list of int
+            The numbers of the processes that are visible in this process's namespace.
+        """
         return _members(self.path)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Puts this process into the cgroup, so that what it starts meanwhile is in it from its first instruction."""
+        """Puts this process into the cgroup for a time, so that children are members from their first instruction.
+
+        Yields
+        ------
+        None
+            Children that are started before the context ends are members of the cgroup.
+        """
         self.add(os.getpid())
         try:
             yield
@@ -86,7 +115,7 @@ class Cgroup:
             (self._home / "cgroup.procs").write_text(str(os.getpid()))
 
     def _lock_it(self) -> bool:
-        """Makes and locks the folder; False when another start took it for left over in between."""
+        """Makes and locks the folder. Returns False if another process removed the folder before it was locked."""
         try:
             self.path.mkdir(exist_ok=True)
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -101,8 +130,14 @@ class Cgroup:
         return False
 
 
-def remove_left() -> list[Path]:
-    """Removes the cgroups whose owners died, and returns them; their members go to the cgroup above."""
+def remove_abandoned() -> list[Path]:
+    """Removes the cgroups whose owners died, and moves their members to the cgroup above.
+
+    Returns
+    -------
+    list of Path
+        The folders of the removed cgroups.
+    """
     removed = []
     for folder, names, _ in os.walk(hierarchy()):
         for path in (Path(folder) / name for name in names if name.startswith(_PREFIX)):
@@ -124,7 +159,7 @@ def _members(path: Path) -> list[int]:
 
 
 def _remove(path: Path) -> None:
-    deadline = time.monotonic() + _EMPTY_S
+    deadline = time.monotonic() + _LEAVE_LIMIT_S
     while True:
         for pid in _members(path):
             with suppress(ProcessLookupError):

@@ -1,4 +1,8 @@
-"""Which file a descriptor means: followed from what was open at the start through open, dup, close, fork and exec."""
+"""Finds the file that each descriptor stands for at each time.
+
+It starts from the descriptors that were open when the capture began (`tickdisk.trace.snapshot`), and follows open, dup, close,
+fork and exec from there.
+"""
 
 import posixpath
 from collections.abc import Iterable, Iterator
@@ -23,23 +27,26 @@ from tickdisk.trace.calls import (
 from tickdisk.trace.reading import Event, Reading
 
 _TICK_NS = 10_000_000
-"""Clock ticks of /proc are always hundredths of a second for user space."""
+"""Length of the clock ticks in which /proc states times. For user space they are always hundredths of a second."""
 _BY_NUMBER = {call.number: name for name, call in CALLS.items()}
 _CHANGING = {CALLS[name].number for name in ("close", "close_range", "dup", "dup2", "dup3", "fcntl", "fchdir")}
 _AT_START = {CALLS[name].number for name in ("close", "close_range")}
-"""The number is free for others while the call still runs."""
+"""Calls that take effect when they begin, because another thread can get the same descriptor while the call still runs."""
 CLOSED = -1
+"""Stands in place of an open file for a descriptor that is not a file's."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """An open file (description), which several descriptors can share. `position` and `size` where a snapshot tells them."""
+    """An open file description, which several descriptors can share."""
 
     path: str
     flags: int
     since_ns: int
     position: int = 0
+    """Position in bytes from a snapshot, or 0 for a file that was opened during the capture."""
     size: int | None = None
+    """Size of the file in bytes from a snapshot, or None for a file that was opened during the capture."""
 
 
 @dataclass
@@ -47,7 +54,7 @@ class _Process:
     root: str = "/"
     cwd: str | None = None
     table: dict[int, tuple[int, bool]] = field(default_factory=dict)
-    """Descriptor to open file and whether exec closes it."""
+    """For each descriptor, the index of its open file and whether exec closes it."""
 
 
 class _Change(NamedTuple):
@@ -58,33 +65,41 @@ class _Change(NamedTuple):
 
 
 @dataclass
-class Followed:
-    """`of` has for each call an index in `opened`, CLOSED if its descriptor was none of a file; `paths` are of calls by path."""
+class FileHistory:
+    """The open files of a capture, and the file of each call."""
 
     opened: list[Opened]
     of: "pd.Series[int]"
+    """For each call, the index in `opened` of the file of its descriptor. It is CLOSED if the descriptor was not a file's."""
     paths: "pd.Series[str]"
+    """For each call that names its file by a path, the absolute path."""
     since: dict[int, int]
-    """From when on a process counts: those that only started the traced ones never do."""
+    """For each captured process, the time from which its calls count. A process that only starts captured ones is not in it."""
     changes: pd.DataFrame
+    """process, fd, ns, opened: from the time `ns`, the descriptor `fd` of the process stands for the open file `opened`."""
     append: dict[int, list[tuple[int, bool]]]
-    """When F_SETFL switched O_APPEND of an open file on or off."""
+    """For each open file, the times at which F_SETFL switched O_APPEND on or off."""
     snapshots: dict[int, dict[str, Any]]
-    """By the tracer's number of the process."""
+    """The snapshots, by the number that the tool gives to their process."""
 
     def at(self, frame: pd.DataFrame, fd: str, ns: str) -> "pd.Series[int]":
-        """Returns which open file each row's descriptor meant just before the row's time; `frame` is sorted by that time."""
+        """Returns the open file that each row's descriptor stood for just before the row's time.
+
+        `fd` and `ns` name the columns of descriptor and time. The rows of `frame` have to be sorted by time.
+        """
         keys = frame[["process", fd, ns]].rename(columns={fd: "fd", ns: "at"})
         found = pd.merge_asof(keys, self.changes, left_on="at", right_on="ns", by=["process", "fd"], allow_exact_matches=False)
         return pd.Series(found["opened"].fillna(CLOSED).astype(np.int64).to_numpy(), index=frame.index)
 
 
-def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: bool) -> Followed:
-    """Returns which open file every call is about. Snapshots are of processes as we number them; the tracer may number them in
-    another namespace, in which case they are found by their start (`by_birth`).
+def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: bool) -> FileHistory:
+    """Finds the open file of every call.
+
+    The snapshots number their processes as this process sees them. A tool in another process namespace uses other numbers. With
+    `by_birth`, processes are therefore matched with snapshots by the time of their start instead of by their numbers.
     """
     follower = _Follower()
-    numbers = _numbers(reading, list(snapshots), by_birth=by_birth)
+    numbers = _match_snapshots(reading, list(snapshots), by_birth=by_birth)
     calls = reading.calls
     rare = calls[calls["number"].isin(_CHANGING) | calls["path"].notna()]
     for process, snapshot in numbers.items():
@@ -92,7 +107,7 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: b
     for _, step in sorted(_steps(rare, reading.events), key=lambda one: one[0]):
         follower.event(step) if isinstance(step, Event) else follower.call(step)
     changes = pd.DataFrame(follower.changes, columns=_Change._fields).astype(np.int64).sort_values("ns", kind="stable")
-    followed = Followed(
+    followed = FileHistory(
         follower.opened,
         pd.Series(CLOSED, index=calls.index, dtype=np.int64),
         pd.Series(follower.paths, dtype=object).reindex(calls.index),
@@ -105,7 +120,7 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: b
     return followed
 
 
-def _numbers(reading: Reading, snapshots: list[dict[str, Any]], *, by_birth: bool) -> dict[int, dict[str, Any]]:
+def _match_snapshots(reading: Reading, snapshots: list[dict[str, Any]], *, by_birth: bool) -> dict[int, dict[str, Any]]:
     if not by_birth:
         return {snapshot["pid"]: snapshot for snapshot in snapshots}
     started = {snapshot["started"]: snapshot for snapshot in snapshots}
@@ -117,7 +132,8 @@ def _numbers(reading: Reading, snapshots: list[dict[str, Any]], *, by_birth: boo
     }
     strangers = set(map(int, reading.calls["process"].unique())) - born - found.keys()
     if len(unseen) == len(strangers) == 1:
-        found[strangers.pop()] = unseen[0]  # it never left its core, so bpftrace did not tell its start
+        # The process never left its core, so bpftrace did not print its start. Only one snapshot is left for it.
+        found[strangers.pop()] = unseen[0]
     return found
 
 
@@ -140,7 +156,10 @@ class _Follower:
         self._processes: dict[int, _Process] = {}
 
     def begin(self, process: int, snapshot: dict[str, Any], rare: pd.DataFrame) -> None:
-        """A process that runs; what was opened or closed after the first event is followed, not taken from its snapshot."""
+        """Takes in a process that ran when the capture began.
+
+        A descriptor that a captured call opened or closed before the snapshot is left out, since the calls themselves tell it.
+        """
         self.since[process] = 0
         state = self._processes[process] = _Process(snapshot["root"], snapshot["cwd"])
         before = rare[(rare["process"] == process) & (rare["end_ns"] < snapshot["at_ns"])]
@@ -152,7 +171,7 @@ class _Follower:
                 self._set(process, state, int(name), 0, (opened, bool(flags & O_CLOEXEC)))
 
     def event(self, event: Event) -> None:
-        """A new process has its parent's files; a new program loses those that exec closes."""
+        """Takes in a new process, which has its parent's descriptors, or a new program, for which exec closes some of them."""
         if event.kind == "newtask":
             parent = self._processes.get(event.process)
             if parent is not None and not event.b & CLONE_THREAD:
@@ -169,6 +188,7 @@ class _Follower:
                 self._close(event.process, state, fd, event.ns)
 
     def call(self, row: Any) -> None:
+        """Takes in a call that opens, closes or copies a descriptor, changes the folder, or names a path."""
         state = self._processes.get(row.process)
         if state is None:
             return
@@ -189,7 +209,8 @@ class _Follower:
         elif row.result >= 0 and row.x in state.table:
             self._duplicate(row, state, name)
         elif row.result >= 0 and name in ("dup", "dup2", "dup3"):
-            self._close(row.process, state, row.result, row.end_ns)  # the number is from now on what is no file, a socket
+            # The copied descriptor is not a file's, so from now on the number of the copy stands for a socket or the like.
+            self._close(row.process, state, row.result, row.end_ns)
 
     def _by_path(self, row: Any, state: _Process, call: Call, name: str) -> None:
         base = state.cwd if call.fd is None or row.x == AT_FDCWD else self._folder(state, row.x)

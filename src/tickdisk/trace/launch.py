@@ -1,4 +1,4 @@
-"""Start a command that waits, stopped, until somebody is ready to watch it."""
+"""Starts a command that stays stopped before its first instruction until a tool is attached."""
 
 import os
 import shutil
@@ -9,35 +9,44 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from tickdisk import process
 from tickdisk.errors import TickdiskError
 
-# It dies with us, and goes on only when told to; the descriptors, folder and number are then the command's.
-_DIES = ("setpriv", "--pdeathsig", "KILL")
+# A shell stops itself and, when it is continued, becomes the command, with the same process number, descriptors and folder. The
+# kernel kills it if this process dies.
 _STOPS = ("sh", "-c", 'kill -STOP $$; exec "$@"', "sh")
 _GRACE_S = 10.0
 
 
 @dataclass(frozen=True)
 class Command:
-    """A program to capture from its first instruction. `output` takes its standard output, which is ours otherwise."""
+    """A program that is to be started and captured from its first instruction."""
 
     words: Sequence[str | Path]
+    """The program and its arguments."""
     output: Path | None = None
+    """File for the program's standard output. If None, the output goes to this process's standard output."""
     cwd: Path | None = None
+    """Working folder of the program. If None, it is this process's."""
     cores: Sequence[int] | None = None
+    """Cores that the program may run on. If None, they are those of this process."""
 
 
 class Launched:
-    """A command, started by the words of a `tracer` or by none: stopped until `proceed`, ended with the context."""
+    """A started command, which stays stopped until `proceed`. Leaving it as a context manager kills it."""
 
     def __init__(self, command: Command, tracer: Sequence[str | Path]) -> None:
+        """Starts the command as the last arguments of the command line `tracer`, or by itself if `tracer` is empty."""
         words = [str(word) for word in command.words]
         if shutil.which(words[0], path=None) is None and not (command.cwd or Path()).joinpath(words[0]).is_file():
             raise TickdiskError(f"{words[0]} is no program; give its path, or install it")
         output = command.output.open("wb") if command.output is not None else None
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own command
-                [*_DIES, *map(str, tracer), *_STOPS, *words], stdout=output, cwd=command.cwd
+                [*map(str, tracer), *_STOPS, *words],
+                stdout=output,
+                cwd=command.cwd,
+                preexec_fn=process.die_with_parent,
             )
         finally:
             if output is not None:
@@ -57,11 +66,14 @@ class Launched:
         self._process.wait()
 
     def proceed(self) -> None:
-        """Lets the command begin."""
+        """Lets the command run."""
         os.kill(self.pid, signal.SIGCONT)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Returns the exit code (128 + its number after a signal), None if the command still runs after `timeout_s`."""
+        """Returns the exit code, or None if the command still runs after `timeout_s`.
+
+        A command that a signal ended has the exit code 128 plus the number of the signal.
+        """
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -69,7 +81,7 @@ class Launched:
         return code if code >= 0 else 128 - code
 
     def end(self) -> int:
-        """Ends the command by SIGTERM, or SIGKILL if that does not help, and returns its exit code."""
+        """Ends the command by SIGTERM, or by SIGKILL if it still runs after some seconds, and returns its exit code."""
         self._process.terminate()
         code = self.wait(_GRACE_S)
         if code is None:

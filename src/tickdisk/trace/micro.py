@@ -1,4 +1,4 @@
-"""The cost of looking on a workload that does nothing but ask: 4 KiB preads of a cached file, under each tool and under none."""
+"""Measures the overhead of each capture tool on a workload that only reads: preads of 4 KiB from a cached file."""
 
 import sys
 from pathlib import Path
@@ -16,17 +16,41 @@ _FILE_BYTES = 1 << 20
 _BLOCK_BYTES = 4096
 _RUN_S = 300
 _WORKLOAD = "import sys; from tickdisk._native import preads; print(preads(sys.argv[1], int(sys.argv[2])))"
-_FEWER = 8
-"""Under strace, which stops the process twice for each call, so many times fewer preads take as long as is needed."""
+_STRACE_DIVISOR = 8
+"""Divisor of the number of preads under strace, which stops the process twice for each call, so that fewer preads suffice."""
 TOOLS: tuple[Tool | None, ...] = (None, "bpftrace", "strace", "strace_positioned")
+"""The tools that are compared. None stands for a run without capture."""
 
 
 def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[Tool | None, ...] = TOOLS) -> pd.DataFrame:
-    """Returns a row per round and tool: round, tool (or `none`), preads, ns_per_pread, events (preads captured), lost_events.
+    """Measures the time of a pread under each tool.
 
-    `preads` are made under none and bpftrace, an eighth of them under strace. Every round runs the workload under each tool once,
-    in random order, in a process of its own on the server's cores, with the tool on the others. TickdiskError when the workload
-    or a tool fails.
+    Every round runs the workload once under each tool, in random order. Each run is a process of its own on the cores that a
+    server would have. The tool runs on the other cores.
+
+    Parameters
+    ----------
+    rounds
+        Number of rounds.
+    preads
+        Number of preads of a run without a tool or under bpftrace. Runs under strace make an eighth of them.
+    seed
+        Seed of the order of the runs.
+    logs
+        Folder for the messages of the tools.
+    tools
+        The tools to compare. None stands for a run without a tool.
+
+    Returns
+    -------
+    DataFrame
+        One row per round and tool: round, tool (`none` without a tool), preads, ns_per_pread, events (captured preads),
+        lost_events.
+
+    Raises
+    ------
+    TickdiskError
+        If the workload or a tool fails.
     """
     rng = np.random.default_rng(seed)
     cores = host.split_cores()
@@ -36,7 +60,7 @@ def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[
         for number in range(rounds):
             for index in rng.permutation(len(tools)):
                 tool = tools[index]
-                made = preads // _FEWER if tool and tool.startswith("strace") else preads
+                made = preads // _STRACE_DIVISOR if tool and tool.startswith("strace") else preads
                 words = [sys.executable, "-c", _WORKLOAD, str(fast / "file"), str(made)]
                 command = Command(words, output=fast / "elapsed", cores=cores.server)
                 if tool is None:
@@ -52,7 +76,7 @@ def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[
 
 
 def _traced(tool: Tool, command: Command, fast: Path, logs: Path, cores: tuple[int, ...]) -> tuple[int, int]:
-    """Runs the command under a tool; returns how many of its preads of the file were captured, and how many events were lost."""
+    """Runs the command under a tool. Returns the number of its preads that were captured, and the number of lost events."""
     with clock.Sampler() as clocks, start(tool, target=command, folder=fast, logs=logs, cores=cores) as recording:
         assert recording.command is not None
         _finish(recording.command)

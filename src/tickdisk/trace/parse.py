@@ -1,4 +1,4 @@
-"""A raw capture to the tables of requests and waits."""
+"""Turns a raw capture into the tables `requests` and `waits`, and a summary of the capture."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,33 +13,49 @@ from tickdisk.trace.read_bpftrace import read_bpftrace
 from tickdisk.trace.read_strace import read_strace
 from tickdisk.trace.record import RawCapture
 from tickdisk.trace.requests import request_rows
-from tickdisk.trace.waits import settle_faults, wait_rows
+from tickdisk.trace.waits import wait_rows, with_fault_latencies
 
 OTHER = "other"
+"""Type of data of files that are not classified."""
 
 
 @dataclass(frozen=True)
 class Capture:
-    """The tables `requests` and `waits` (None: the tool does not tell), in CLOCK_MONOTONIC, and what the capture was."""
+    """The tables of a capture, with times in nanoseconds of CLOCK_MONOTONIC, and a summary of it."""
 
     requests: pd.DataFrame
+    """The table `requests`."""
     waits: pd.DataFrame | None
+    """The table `waits`, or None if the tool does not capture waits."""
     summary: dict[str, Any]
+    """The tool and what arrived, was lost and was left out; `parse` lists the keys."""
 
 
 def parse(
     raw: RawCapture, clocks: pd.DataFrame, *, classify: Callable[[str], str] | None = None, root: Path | None = None
 ) -> Capture:
-    """Returns the requests that began while the capture ran, and the waits that lie in it.
+    """Extracts the requests that began during a capture, and the waits that lie within it.
 
-    `clocks` are samples of the kernel's clocks (strace stamps CLOCK_REALTIME); `classify` gives the data type of files, of those
-    below `root` if there is one: all others are `other`.
+    Parameters
+    ----------
+    raw
+        The raw capture.
+    clocks
+        Samples of the kernel's clocks (the table `clocks`), which convert strace's times from CLOCK_REALTIME.
+    classify
+        Function from a file's path to its type of data. If None, the type of all files is `other`.
+    root
+        Folder. Files outside it have the type `other`. If None, all files are classified.
 
-    The summary: tool, version, started_ns, ended_ns, lines (of the raw text), requests, events (requests and waits that
-    arrived), lost_events (that did not), rejected with the `rejects` (lines that do not parse), unfinished (requests that had
-    not ended), cut_paths, not_files (calls on sockets, pipes and the like), other_processes (requests of processes that only
-    started the traced ones), offsets_unknown, files_unknown, not_followed (calls by name that may touch files unseen), missing
-    (tracepoints that this kernel lacks) and faults (the tracepoint that tells page faults).
+    Returns
+    -------
+    Capture
+        The tables and a summary with these keys: tool, version, started_ns, ended_ns, lines (of the raw text), requests (rows),
+        events (calls and waits that arrived), lost_events (events that did not arrive), rejected (number of lines that do not
+        parse), rejects (these lines), unfinished (requests that had not ended), cut_paths (paths that were too long), not_files
+        (calls on sockets, pipes and the like), other_processes (requests of processes that only started the captured ones),
+        offsets_unknown and files_unknown (requests), not_followed (number by name of calls that may read or write a file without
+        a row), missing (tracepoints that this kernel lacks) and faults (the tracepoint of page faults).
     """
     facts = raw.facts
     bpf = facts["tool"] == "bpftrace"
@@ -55,7 +71,7 @@ def parse(
     names = reading.of("thread")[["thread", "ns", "text"]]
     waits = wait_rows(reading, followed, started_ns) if bpf else None
     if waits is not None:
-        requests = settle_faults(requests, waits)
+        requests = with_fault_latencies(requests, waits)
         waits["end_ns"] = waits["end_ns"].where(waits["end_ns"] > 0, ended_ns)
         waits = waits[(waits["start_ns"] >= started_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
         waits["thread_name"] = _named(waits, names)
@@ -84,7 +100,10 @@ def parse(
 
 
 def _named(rows: pd.DataFrame, names: pd.DataFrame) -> "pd.Series[str]":
-    """Returns the name of each row's thread when the row began; before its first name was seen, that one; empty if none was."""
+    """Returns the name of each row's thread when the row began.
+
+    A row before the thread's first captured name gets that name. It gets an empty text if no name was captured.
+    """
     found = pd.merge_asof(
         rows[["thread", "start_ns"]].assign(row=rows.index).sort_values("start_ns"),
         names,

@@ -1,22 +1,26 @@
-"""Where reads and writes without an offset took place, when the tracer does not tell: followed from call to call."""
+"""Finds the offsets of reads and writes that have no offset argument, for captures by strace.
+
+It follows the position of each open file, and the size of each file, from call to call.
+"""
 
 from typing import Any
 
 import pandas as pd
 
 from tickdisk.trace.calls import CALLS, O_APPEND, O_EXCL, O_TRUNC, SEEK_END
-from tickdisk.trace.descriptors import CLOSED, Followed
+from tickdisk.trace.descriptors import CLOSED, FileHistory
 
 _OF = {call.number: call for call in CALLS.values()}
 _CREAT, _SEEK = CALLS["creat"].number, CALLS["lseek"].number
 _OPS = {"read", "write", "open", "seek", "truncate", "rename", "unlink"}
 
 
-def follow_positions(calls: pd.DataFrame, followed: Followed, sizes: dict[str, int]) -> "pd.Series[int]":
-    """Returns the offset of each read and write at the position of its open file, null where it is not known.
+def follow_positions(calls: pd.DataFrame, followed: FileHistory, sizes: dict[str, int]) -> "pd.Series[int]":
+    """Returns the offset of each read and write at the position of its open file, or null where the offset is not known.
 
-    With O_APPEND a write goes to the end of the file. Its size is known from the snapshot, from O_TRUNC, O_EXCL or a truncate,
-    from a seek to the end, or from the size when the capture ended (`sizes`) less what was appended meanwhile.
+    With O_APPEND a write goes to the end of the file, so the file's size is needed. The size is known from a snapshot, from
+    O_TRUNC, O_EXCL or a truncate, or from a seek to the end. Otherwise it is the size at the end of the capture (`sizes`, by
+    path) minus the bytes that were appended in between.
     """
     follower = _Follower(followed)
     rows = calls.assign(opened=followed.of).sort_values("end_ns", kind="stable")
@@ -29,9 +33,13 @@ def follow_positions(calls: pd.DataFrame, followed: Followed, sizes: dict[str, i
 
 
 class _Follower:
-    """A file's size is absolute once it is known; before, what was appended since it was first seen (`_since` has the rows)."""
+    """Follows positions and sizes through the successful calls, in the order of their ends.
 
-    def __init__(self, followed: Followed) -> None:
+    `_known` has the sizes that are known, by path. While a file's size is not known, `_appended` has the number of bytes appended
+    so far, and `_since` has each append as its row and the number of bytes that were appended before it.
+    """
+
+    def __init__(self, followed: FileHistory) -> None:
         self.offsets: dict[int, int] = {}
         self._followed = followed
         self._position: dict[int, int | None] = {}
@@ -55,7 +63,7 @@ class _Follower:
             self._on_file(row, row.opened, self._followed.opened[row.opened].path)
 
     def know(self, path: str, size: int) -> None:
-        """The file has this size now; where what was appended went follows."""
+        """Takes in the present size of a file, from which the offsets of earlier appends follow."""
         first = size - self._appended.pop(path, 0)
         self.offsets |= {index: first + after for index, after in self._since.pop(path, [])}
         self._known[path] = size
@@ -96,7 +104,10 @@ class _Follower:
         return switched[-1] if switched else bool(self._followed.opened[opened].flags & O_APPEND)
 
     def _extend(self, path: str, end: int | None) -> None:
-        """A write that does not append may make the file longer: where its size is unknown, nobody knows by how much."""
+        """Takes in a write that ends at byte `end` (None if unknown) and may have made the file longer.
+
+        If the write's end or the file's size is not known, the new size is not known either.
+        """
         size = self._known.get(path)
         if size is not None and end is not None:
             self._known[path] = max(size, end)

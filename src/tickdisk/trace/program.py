@@ -1,4 +1,8 @@
-"""The program that bpftrace runs in the kernel: `capture.bt`, filled in for a cgroup and for the tracepoints that there are."""
+"""Writes the program that bpftrace runs in the kernel.
+
+The template `capture.bt` gets the number of the cgroup and the code for the system calls of `tickdisk.trace.calls`. Tracepoints
+that this kernel lacks are left out.
+"""
 
 import re
 from collections.abc import Iterable
@@ -7,26 +11,30 @@ from pathlib import Path
 from tickdisk.trace.calls import CALLS, FCNTLS, NOT_FOLLOWED, Call
 
 TEXT_BYTES = 200
-"""Most that bpftrace 0.17 copies of a path; longer ones arrive cut."""
+"""Greatest number of bytes of a path that bpftrace 0.17 copies. The rest of a longer path is lost."""
 MAP_ENTRIES = 1 << 16
+"""Number of entries that each map of the program can hold."""
 FAULT = -1
-"""In place of a system call's number, for a page fault on a file."""
+"""Stands for a page fault on a file in place of a system call's number."""
 FAULT_POINTS = ("filemap:mm_filemap_fault", "filemap:mm_filemap_add_to_page_cache")
-"""Every fault on a file; where the kernel is older than that, those that bring a page into the page cache."""
-NEEDED = frozenset({"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "sched:sched_switch"})
-"""Tracepoints without which there is nothing to capture."""
+"""Tracepoints for page faults, the preferred one first.
+
+The first is passed at every fault on a file. Older kernels lack it. The second is passed whenever a page enters the page cache.
+"""
+REQUIRED_TRACEPOINTS = frozenset({"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "sched:sched_switch"})
+"""Tracepoints without which a capture is not possible."""
 _TEMPLATE = Path(__file__).with_name("capture.bt")
 _POINT = re.compile(r"^tracepoint:(\w+:\w+),?$", re.MULTILINE)
 _HEAD = re.compile(r"(?:^tracepoint:\w+:\w+,?\n)+", re.MULTILINE)
 _KEEP = re.compile(r"KEEP\((\w), ([^,]+), ([^,]+), (.*)\)$", re.MULTILINE)
 _ARGUMENT = 2
-"""Position of a call's first argument in `@call[tid]`, after its start and its number."""
+"""Position of a call's first argument in the program's map `@call[tid]`, after the call's start and number."""
 _MAP_ANONYMOUS = 0x20
-_ONLY = {
+_CONDITIONS = {
     "mmap": f"(int32)$c.6 >= 0 && ($c.5 & {_MAP_ANONYMOUS}) == 0",
     "fcntl": "(" + " || ".join(f"$c.3 == {command}" for command in FCNTLS) + ")",
 }
-"""Which calls of that name matter: mmap of files, fcntl that changes descriptors."""
+"""Conditions in bpftrace's language. Only an mmap of a file is captured, and only an fcntl that changes descriptors."""
 _FILE = "$f = (struct file *)*(uint64 *)((uint64)((struct task_struct *)curtask)->files->fdt->fd + 8 * (uint64)$x);"
 _INODE = (
     f'{_FILE} $n = $f->f_inode; printf("inode %d %d %lld %lld %d %lld 0\\n", pid, tid, $c.0, $x, $n->i_sb->s_dev, $n->i_ino);'
@@ -39,18 +47,21 @@ _VECTOR = (
 
 
 def points() -> list[str]:
-    """Returns the tracepoints that the program uses, where there are all of them."""
+    """Returns all tracepoints that the program uses on a kernel that has them."""
     return _POINT.findall(_filled(0))
 
 
 def fault_point(present: Iterable[str]) -> str | None:
-    """Returns the tracepoint from which page faults on files are told."""
+    """Returns the tracepoint that captures page faults on files, or None if the kernel has none."""
     there = set(present)
     return next((point for point in FAULT_POINTS if point in there), None)
 
 
 def missing(present: Iterable[str]) -> list[str]:
-    """Returns the tracepoints that the kernel should have and has not: the capture lacks what they tell."""
+    """Returns the tracepoints that the kernel lacks, so that the capture lacks their events.
+
+    One of the tracepoints for page faults is enough.
+    """
     there = set(present)
     either = set(FAULT_POINTS) if there & set(FAULT_POINTS) else set(FAULT_POINTS[1:])
     return [point for point in dict.fromkeys(points()) if point not in there | either]
@@ -86,7 +97,7 @@ def _exits(position: str) -> str:
 
 
 def _pointers() -> str:
-    """Where paths are is known when the call begins."""
+    """Returns the code that keeps the addresses of paths, which are known when a call begins."""
     lines = []
     for name in ("path", "to"):
         for index in sorted({getattr(call, name) for call in CALLS.values()} - {None}):
@@ -96,10 +107,10 @@ def _pointers() -> str:
 
 
 def _calls() -> str:
-    """One branch for all calls whose arguments are alike."""
+    """Returns the code that takes the arguments of calls. Calls whose arguments have the same positions share a branch."""
     alike: dict[tuple[str, str], list[int]] = {}
     for name, call in CALLS.items():
-        alike.setdefault((_ONLY.get(name, ""), _arguments(name, call)), []).append(call.number)
+        alike.setdefault((_CONDITIONS.get(name, ""), _arguments(name, call)), []).append(call.number)
     alike["", ""] = [*alike.get(("", ""), []), *NOT_FOLLOWED.values()]
     return "\n  ".join(
         f"if (({_is('$id', numbers)}){f' && {only}' if only else ''}) {{ $keep = 1;{arguments} }}"

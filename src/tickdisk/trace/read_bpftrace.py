@@ -1,4 +1,4 @@
-"""bpftrace's output to calls, waits and events; `capture.bt` tells its lines."""
+"""Reads bpftrace's output into calls, waits and events. The template `capture.bt` describes the lines."""
 
 import re
 
@@ -21,9 +21,9 @@ _FREQUENT = (b"@r0[", b"@r1[", b"@w0[", b"@w1[")
 
 
 def read_bpftrace(raw: bytes) -> Reading:
-    """Returns what bpftrace wrote; lines that are none of the program's are in `rejects`."""
+    """Returns the calls, waits and events of bpftrace's output. Lines that the program cannot have printed are in `rejects`."""
     found_requests, found_waits = _REQUEST.findall(raw), _WAIT.findall(raw)
-    # key: thread, start; value: number, process, end, result, x, y, z
+    # The key has thread and start. The value has number, process, end, result, x, y and z.
     requests = _rows([key + b"," + value for key, value in found_requests], 9)
     calls = frame(CALL_COLUMNS, requests[:, [2, 3, 0, 1, 4, 5, 6, 7, 8]])
     calls = calls.drop_duplicates(["thread", "start_ns"]).sort_values("start_ns", kind="stable", ignore_index=True)
@@ -57,10 +57,11 @@ def _event(kind: bytes, process: bytes, thread: bytes, ns: bytes, a: bytes, b: b
 
 
 def _waits(found: list[tuple[bytes, bytes, bytes]], off: list[tuple[bytes, bytes]]) -> pd.DataFrame:
-    """Waits that were under way at the end have end_ns 0."""
-    # key: thread, out; value: in, woken, state, number, fd, call, waker, waker's number
+    """Returns the waits. A wait that was under way when the capture ended has end_ns 0."""
+    # The key has thread and start. The value has end, wake-up, state, number of the call, its descriptor, its start, waker and
+    # number of the waker's call.
     ended = _rows([key + b"," + value for key, value, _ in found], 10)
-    # value: out, state, number, fd, call
+    # The value has start, state, number of the call, its descriptor and its start.
     rest = _rows([thread + b"," + value for thread, value in off], 6)
     zero = np.zeros(len(rest), dtype=np.int64)
     open_ended = np.column_stack([rest[:, 0], rest[:, 1], zero, zero, rest[:, 2], rest[:, 3], rest[:, 4], rest[:, 5], zero, zero])
@@ -70,7 +71,10 @@ def _waits(found: list[tuple[bytes, bytes, bytes]], off: list[tuple[bytes, bytes
 
 
 def _texts(calls: pd.DataFrame, lines: pd.DataFrame) -> "pd.Series[str]":
-    """The text that was printed when a call ended, None for calls without: it is the last call's that began before."""
+    """Returns the text that was printed at the end of each call, or None if there was none.
+
+    A text belongs to the last call of its thread that began before the text was printed.
+    """
     begun = calls[["thread", "start_ns"]].assign(row=calls.index)
     of = pd.merge_asof(
         lines[["thread", "ns", "text"]], begun, left_on="ns", right_on="start_ns", by="thread", allow_exact_matches=False
@@ -84,7 +88,11 @@ def _texts(calls: pd.DataFrame, lines: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _rejects(raw: bytes, read: int) -> list[str]:
-    """The lines that nothing read; those of the maps are looked through only if `read`, their number, is not that of all."""
+    """Returns the lines that match no pattern.
+
+    `read` is the number of lines of the maps of calls and waits that were read. These many lines are searched only if some of
+    them were not read.
+    """
     lines = raw.split(b"\n")
     frequent = [line for line in lines if line.startswith(_FREQUENT)]
     doubtful = [line for line in lines if not line.startswith(_FREQUENT)] + (frequent if len(frequent) != read else [])

@@ -1,4 +1,4 @@
-"""strace's output (-f -s 16, nanosecond stamps of CLOCK_REALTIME) to calls and events."""
+"""Reads strace's output (-f -s 16, nanosecond stamps of CLOCK_REALTIME) into calls and events."""
 
 import errno
 import fcntl
@@ -37,14 +37,14 @@ _WORDS: dict[bytes, int] = {
     b"SEEK_CUR": os.SEEK_CUR,
     b"SEEK_END": os.SEEK_END,
 }
-"""What the flags that matter stand for; all others are 0."""
+"""Values of the flags that matter. All other flags count as 0."""
 _FORKS = frozenset({"clone", "clone3", "fork", "vfork"})
-EXTRA = ("prctl", "execve", "execveat", *sorted(_FORKS))
-"""Calls that tell names of threads, new threads and new programs."""
+NAMING_CALLS = ("prctl", "execve", "execveat", *sorted(_FORKS))
+"""Calls that are captured because they name threads, or begin new threads and programs."""
 
 
 def read_strace(raw: bytes, processes: Sequence[dict[str, Any]]) -> Reading:
-    """Returns what strace wrote; `processes` are snapshots of those that ran at the start."""
+    """Returns the calls and events of strace's output. `processes` are snapshots of the processes that ran at the start."""
     return _Reader(processes).read(raw)
 
 
@@ -54,20 +54,20 @@ class _Reader:
         self._process = {thread: process for process, thread, _ in running}
         self._name = {thread: name for _, thread, name in running}
         self._pending: dict[int, tuple[int, bytes, bytes]] = {}
-        self._told_ns = 0
+        self._last_reported_ns = 0
         self._rows: list[tuple[int, ...]] = []
         self._paths: list[tuple[str | None, str | None]] = []
         self._events = [Event("thread", process, thread, 0, text=name) for process, thread, name in running]
         self._unfinished = 0
-        # With one process at the start and no word of new ones (pread64 and pwrite64 only), all threads are its own.
+        # If one process ran at the start and no new ones are captured (pread64 and pwrite64 only), all threads belong to it.
         self._only = processes[0]["pid"] if len(processes) == 1 else None
         self._calls: list[tuple[int, int, str, re.Match[bytes], bytes]] = []
 
     def read(self, raw: bytes) -> Reading:
-        """Reads all lines, then takes the calls in the order in which they began: a clone before what its child did."""
+        """Reads all lines, then takes the calls in the order of their starts, so that a clone comes before its child's calls."""
         lines = raw.split(b"\n")
         rejects = [text(line) for line in lines if not self._line(line)]
-        if any(name in EXTRA for _, _, name, _, _ in self._calls):
+        if any(name in NAMING_CALLS for _, _, name, _, _ in self._calls):
             self._only = None
         self._calls.sort(key=lambda one: one[0])
         rejects += [text(line) for start, thread, name, end, line in self._calls if not self._call(thread, start, name, end)]
@@ -82,13 +82,13 @@ class _Reader:
         )
 
     def _line(self, line: bytes) -> bool:
-        """Takes one line in; False when it is none of strace's."""
+        """Reads one line. Returns False if strace cannot have written it."""
         match = _LINE.fullmatch(line)
         if match is None:
             return _OTHER.fullmatch(line) is not None
         thread, start_ns = int(match[1]), int(match[2]) * 1_000_000_000 + int(match[3])
-        name, rest, before_ns = match[4], match[6], self._told_ns
-        self._told_ns = start_ns
+        name, rest, before_ns = match[4], match[6], self._last_reported_ns
+        self._last_reported_ns = start_ns
         if match[5] == b"(":
             if rest.endswith(_UNFINISHED):
                 self._pending[thread] = (start_ns, name, rest.removesuffix(_UNFINISHED))
@@ -96,17 +96,18 @@ class _Reader:
         else:
             begun = self._pending.pop(thread, None)
             if begun is None or begun[1] != name:
-                return True  # it began before the capture did
+                return True  # The call began before the capture.
             start_ns, rest = begun[0], begun[2] + rest
         end = _END.fullmatch(rest)
         if end is None:
             return False
-        # The stamp is older than the call by what strace did between the two. It goes with what it sees one by one: what it told
-        # of before this end was before this end. Else a descriptor would be opened again before it was closed.
+        # The stamp is earlier than the call by the time that strace spent between the two. strace handles one event after
+        # another, so everything that it reported before this end also happened before this end. Without this correction, a
+        # descriptor could seem to be opened again before it was closed.
         took_ns = _took_ns(end)
         if match[5] != b"(":
             start_ns = max(start_ns, before_ns + 1 - took_ns)
-        self._told_ns = max(self._told_ns, start_ns + took_ns)
+        self._last_reported_ns = max(self._last_reported_ns, start_ns + took_ns)
         self._calls.append((start_ns, thread, name.decode(), end, line))
         return True
 
@@ -124,22 +125,22 @@ class _Reader:
             self._rows.append((NOT_FOLLOWED[name], process, thread, start_ns, end_ns, result, -1, -1, -1))
             self._paths.append((None, None))
             return True
-        if name not in EXTRA:
+        if name not in NAMING_CALLS:
             return False
         if name in _FORKS and result > 0:
             flags = CLONE_THREAD if b"CLONE_THREAD" in end[1] else 0
             self._process[result] = process if flags else result
             self._events.append(Event("newtask", process, thread, start_ns, result, flags))
-            self._called(result, start_ns, self._name.get(thread, ""))
+            self._named_thread(result, start_ns, self._name.get(thread, ""))
         elif name.startswith("exec") and result == 0:
             program = next((_string(word) for word in arguments if word.startswith(b'"')), "")
             self._events.append(Event("exec", process, thread, end_ns, text=program))
-            self._called(thread, end_ns, PurePosixPath(program).name[:15])
+            self._named_thread(thread, end_ns, PurePosixPath(program).name[:15])
         elif name == "prctl" and arguments[0] == b"PR_SET_NAME":
-            self._called(thread, end_ns, _string(arguments[1])[:15])
+            self._named_thread(thread, end_ns, _string(arguments[1])[:15])
         return True
 
-    def _called(self, thread: int, ns: int, name: str) -> None:
+    def _named_thread(self, thread: int, ns: int, name: str) -> None:
         self._name[thread] = name
         self._events.append(Event("thread", self._process[thread], thread, ns, text=name))
 
@@ -166,7 +167,7 @@ def _took_ns(end: re.Match[bytes]) -> int:
 
 
 def _number(word: bytes) -> int:
-    """Returns a number, or names of flags as their bits; of a structure its `flags`."""
+    """Returns the value of a number, of names of flags, or of the field `flags` of a structure."""
     if word.startswith(b"{"):
         found = _FLAGS.search(word)
         word = found[1] if found else b"0"
@@ -177,7 +178,7 @@ def _number(word: bytes) -> int:
 
 
 def _sum(vector: bytes) -> int:
-    """Returns the length of an array of buffers, -1 when strace cut it off."""
+    """Returns the total length of an array of buffers, or -1 if strace cut the array off."""
     plain = _STRING.sub(b"", vector)
     return -1 if plain.endswith(b", ...]") else sum(map(int, _LENGTH.findall(plain)))
 

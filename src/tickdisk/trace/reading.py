@@ -1,4 +1,8 @@
-"""What the readers of both tools give: calls, waits, and the rare events without which descriptors and threads mean nothing."""
+"""The common form into which the outputs of bpftrace and strace are read: calls, waits, and rare events.
+
+The rare events name threads and tell when threads, processes and programs begin, so that the numbers of threads and descriptors
+can be resolved.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,15 +14,30 @@ import pandas as pd
 
 Integers = npt.NDArray[np.int64]
 CALL_COLUMNS = ("number", "process", "thread", "start_ns", "end_ns", "result", "x", "y", "z")
-"""The system call's number (FAULT: a page fault), who made it and when, its result, and its three arguments of `calls.Call`."""
+"""Columns of a call: its number, its process and thread, its start and end, its result, and three arguments.
+
+The arguments x, y and z are `fd`, `length` and `offset` of `calls.Call`. For calls at the position of the open file, bpftrace
+gives the position after the call as z. The number of a page fault is `program.FAULT`. Its x is the device, y the inode, z the
+offset in the file, and its result is the start of the last call of its thread.
+"""
 WAIT_COLUMNS = ("thread", "start_ns", "end_ns", "woken_ns", "state", "number", "fd", "call_ns", "waker", "waker_number")
-"""A time off the processor: woken_ns is 0 when nobody was seen waking it, call_ns 0 when no system call was under way."""
+"""Columns of an interval in which a thread did not run.
+
+`number`, `fd` and `call_ns` are the number, the first argument and the start of the thread's last call. If no call was under way,
+call_ns is 0. If no wake-up was captured, woken_ns is 0. `waker_number` is the call in which the thread `waker` was.
+"""
 _TIMES = {"start_ns", "end_ns", "woken_ns", "call_ns"}
 
 
 class Event(NamedTuple):
-    """Something rare: thread (text: its name; a: start of its process since boot in ns, if told), newtask (a: child, b: flags),
-    end (of the thread), exec (a: device, b: inode, text: path) or inode (a: descriptor, b: device, c: inode).
+    """A rare event. Its fields `a`, `b`, `c` and `text` depend on its `kind`.
+
+    - thread: `text` is the thread's name, and `a` is the start of its process in ns since boot, or 0 if it is not known.
+    - newtask: `a` is the number of the new thread, and `b` has the flags of clone.
+    - end: The thread has ended.
+    - exec: `a` is the device and `b` the inode of the new program, or 0 if they are not known, and `text` is its path.
+    - inode: `a` is a descriptor that mmap maps, `b` the device and `c` the inode of its file.
+    - path, to: `text` is the first or the second path of the call that ends.
     """
 
     kind: str
@@ -33,21 +52,26 @@ class Event(NamedTuple):
 
 @dataclass
 class Reading:
-    """Calls, with path and to (the second path) as text or None, and waits, both in the order of their start."""
+    """The content of a tool's output."""
 
     calls: pd.DataFrame
+    """CALL_COLUMNS, and `path` and `to` (the second path) as text or None, in the order of start."""
     events: list[Event]
     waits: pd.DataFrame | None = None
+    """WAIT_COLUMNS and waker_name, in the order of start. None if the tool does not capture waits."""
     lost: int = 0
+    """Number of calls and waits that did not arrive."""
     unfinished: int = 0
-    """Captured calls that were under way at the end, or that the kernel will restart."""
+    """Number of captured calls that were under way at the end, or that the kernel will restart."""
     rejects: list[str] = field(default_factory=list)
+    """Lines that do not parse."""
     lines: int = 0
+    """Number of lines of the output."""
     cut_paths: int = 0
-    """Paths longer than the tracer copies: their files go under the part of the name that arrived."""
+    """Number of paths that the tool cut off because they were too long. Their files are named by the part that arrived."""
 
     def convert(self, clock: Callable[[Integers], Integers]) -> None:
-        """Takes all times over to another clock; 0, which stands for none, stays."""
+        """Converts all times to another clock. A time of 0 means that there is none, and is not changed."""
         for table in [self.calls] if self.waits is None else [self.calls, self.waits]:
             for column in _TIMES.intersection(table.columns):
                 times = table[column].to_numpy(np.int64)
@@ -57,17 +81,17 @@ class Reading:
         self.events = [event._replace(ns=ns) for event, ns in zip(self.events, converted, strict=True)]
 
     def of(self, kind: str) -> pd.DataFrame:
-        """Returns the events of a kind in the order of their times, a column for each field."""
+        """Returns the events of one kind in the order of their times, with a column for each field."""
         found = [event for event in self.events if event.kind == kind]
         table = pd.DataFrame(found, columns=list(Event._fields)).sort_values("ns", kind="stable", ignore_index=True)
         return table.astype(dict.fromkeys(("process", "thread", "ns", "a", "b", "c"), np.int64))
 
 
 def frame(columns: tuple[str, ...], rows: Integers) -> pd.DataFrame:
-    """Returns integer columns from an array of rows."""
+    """Returns a table with integer columns from an array of rows."""
     return pd.DataFrame(rows.reshape(-1, len(columns)), columns=list(columns))
 
 
 def text(raw: bytes) -> str:
-    """Returns a path or a name; what is not UTF-8 is replaced, since tables hold UTF-8."""
+    """Decodes a path or a name. Bytes that are not UTF-8 are replaced, since tables hold UTF-8."""
     return raw.decode("utf-8", errors="replace")

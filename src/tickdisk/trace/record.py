@@ -1,4 +1,4 @@
-"""Record what processes ask of files and wait for: start a tool on them, stop it, and have its raw output whole."""
+"""Records captures: starts a tool on processes, stops it when all events are written, and keeps its raw output."""
 
 import json
 import os
@@ -20,16 +20,20 @@ from tickdisk.trace.launch import Command, Launched
 from tickdisk.trace.snapshot import snapshot
 
 Tool = Literal["bpftrace", "strace", "strace_positioned"]
+"""A capture tool. `strace_positioned` is strace for pread64 and pwrite64 only."""
 RAW = "capture.txt"
+"""Name of the file of a raw capture."""
 _FACTS = b"\n# "
 Target = int | Cgroup | Command
+"""The processes to capture: a running process by its number, the members of a cgroup, or a command that is to be started."""
 
 
 @dataclass(frozen=True)
 class RawCapture:
-    """What a tool wrote, and in the last line what is needed to read it. The file can be compressed (.zst)."""
+    """The file with a tool's output, and with the facts that are needed to read it in the last line."""
 
     path: Path
+    """The file, which is compressed if its name ends with .zst."""
 
     @cached_property
     def _parts(self) -> tuple[bytes, dict[str, Any]]:
@@ -38,7 +42,7 @@ class RawCapture:
             raw = zstandard.ZstdDecompressor().decompressobj().decompress(raw)
         text, found, facts = raw.rpartition(_FACTS)
         if not found:
-            raise TickdiskError(f"{self.path} is no whole capture; capture again")
+            raise TickdiskError(f"{self.path} is not a complete capture, because its last line has no facts; capture again")
         return text, json.loads(facts)
 
     @property
@@ -48,17 +52,27 @@ class RawCapture:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Tool, version, start and end, and the processes as they were at the start."""
+        """Tool, version, start, end, the snapshots of the processes at the start, and what the tool adds at its end."""
         return self._parts[1]
 
     def keep(self, folder: Path) -> None:
-        """Keeps the file, as it was written, compressed in `folder`."""
+        """Writes a compressed copy of the file.
+
+        Parameters
+        ----------
+        folder
+            Folder for the copy. The name of the copy is that of the file with .zst at its end.
+        """
         with whole(folder / f"{self.path.name}.zst") as partial, self.path.open("rb") as source, partial.open("wb") as target:
             zstandard.ZstdCompressor(level=6).copy_stream(source, target)
 
 
 class Recording:
-    """A capture under way. Leaving it as a context manager ends what it has started, if `stop` did not."""
+    """A running capture, made by `start`.
+
+    Leaving it as a context manager ends the tool, the command and the cgroup that `start` began, if `stop` has not done so.
+    `command` is the started command, or None.
+    """
 
     def __init__(self, tool: Tool, tracer: "bpftrace.Bpftrace | strace.Strace", raw: Path, command: Launched | None) -> None:
         self.tool: Tool = tool
@@ -75,11 +89,22 @@ class Recording:
 
     @property
     def pid(self) -> int:
-        """The tool's process, whose CPU time is part of what looking costs."""
+        """The number of the tool's process, whose processor time is part of the overhead of capturing."""
         return self._tracer.pid
 
     def stop(self) -> RawCapture:
-        """Ends a command that still runs, waits until all events are written, and returns the raw capture."""
+        """Ends the capture: ends the command if it still runs, and waits until all events are written.
+
+        Returns
+        -------
+        RawCapture
+            The complete raw capture.
+
+        Raises
+        ------
+        TickdiskError
+            If the tool failed, or did not write its events in time.
+        """
         with self._resources:
             if self.command is not None:
                 self.command.end()
@@ -90,7 +115,7 @@ class Recording:
         return RawCapture(self._raw)
 
     def begin(self, resources: ExitStack, pids: Sequence[int]) -> None:
-        """Takes `resources` over, looks at the processes, and lets the command go."""
+        """Takes over `resources`, takes snapshots of the processes, and lets the command run."""
         processes = [snapshot(pid) for pid in pids]
         self._facts = {"tool": self.tool, "processes": processes, "started_ns": time.monotonic_ns()}
         self._resources = resources.pop_all()
@@ -99,11 +124,33 @@ class Recording:
 
 
 def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequence[int] | None = None) -> Recording:
-    """Starts `tool` on a process, on the members of a cgroup, or on a command; returns when its probes are attached.
+    """Starts a capture, and returns when the tool is attached.
 
-    `folder` lies in memory and takes the raw output, `logs` the tool's messages; the tool runs on `cores`. bpftrace sees what is
-    in a cgroup v2: one of our own is made for the time, unless one is given. strace follows a command, or what runs at the
-    start, and their children. TickdiskError when the tool cannot run.
+    bpftrace captures the members of a cgroup v2. If the target is not a cgroup, a new cgroup holds it until the capture ends.
+    strace captures a command, or the processes that run at the start, and their children.
+
+    Parameters
+    ----------
+    tool
+        The tool that captures.
+    target
+        The processes to capture.
+    folder
+        Folder for the raw output. It should lie in memory, so that the output causes no requests to a disk.
+    logs
+        Folder for the messages of the tool.
+    cores
+        Cores that the tool runs on. If None, they are those of this process.
+
+    Returns
+    -------
+    Recording
+        The running capture.
+
+    Raises
+    ------
+    TickdiskError
+        If the target does not run, or if the tool cannot run or attach.
     """
     folder.mkdir(parents=True, exist_ok=True)
     raw = folder / RAW
@@ -114,7 +161,7 @@ def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequen
         command = None
         words = strace.words(tool, raw) if tool != "bpftrace" else []
         if isinstance(target, Command):
-            command = resources.enter_context(Launched(target, [*words, *strace.STARTS] if words else []))
+            command = resources.enter_context(Launched(target, [*words, *strace.COMMAND_OPTIONS] if words else []))
             pids = [command.pid]
         else:
             pids = [pid for pid in target.members() if pid != os.getpid()] if isinstance(target, Cgroup) else [target]

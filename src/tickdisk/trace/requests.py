@@ -1,21 +1,21 @@
-"""The requests table from calls and the files that they are about."""
+"""Makes the requests table from the captured calls and the files of their descriptors."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, NOT_FOLLOWED, ONLY_FILES
-from tickdisk.trace.descriptors import CLOSED, Followed
+from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALLS, NOT_FOLLOWED
+from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.positions import follow_positions
 from tickdisk.trace.program import FAULT, FAULT_POINTS
 from tickdisk.trace.reading import Reading
 
 PAGE_BYTES = 4096
 _MINOR_BITS = 20
-"""The kernel's device number is major << 20 | minor."""
+"""Number of bits of a device's minor number. The kernel's device number is major << 20 | minor."""
 _LOCATED = {"read", "write", "sync", "mmap"}
-"""Ops whose offset, if the call has one, is a place in the file."""
+"""Kinds of requests for which `Call.offset`, if the call has it, is a place in the file."""
 _KINDS = pd.DataFrame(
     [
         (
@@ -26,7 +26,7 @@ _KINDS = pd.DataFrame(
             call.op in {*_LOCATED, "truncate"} and (call.length is not None or call.vector is not None),
             call.fd is not None and call.path is None,
             call.moves,
-            name in ONLY_FILES,
+            name in FILE_ONLY_CALLS,
         )
         for name, call in CALLS.items()
     ]
@@ -37,13 +37,13 @@ _KINDS = pd.DataFrame(
 
 
 def request_rows(
-    reading: Reading, followed: Followed, *, sizes: dict[str, int] | None, faults: str | None, window: tuple[int, int]
+    reading: Reading, followed: FileHistory, *, sizes: dict[str, int] | None, faults: str | None, window: tuple[int, int]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Returns rows of the requests table, without seq, level, thread_name and data, of the requests that began in the window, and
-    how many were left out, by reason.
+    """Returns the requests that began in the window, and counts of requests that were left out or are incomplete.
 
-    `sizes` is given when positions have to be followed (strace); otherwise z is the position after the call. `faults` is the
-    tracepoint that page faults come from. All times are the tool's.
+    The rows are those of the requests table without seq, level, thread_name and data. `sizes` has the sizes of files at the end
+    of a capture by strace, for which positions have to be followed. It is None for bpftrace, for which z is the position after
+    the call. `faults` is the tracepoint of the page faults. All times are in the clock of `reading`.
     """
     calls = reading.calls
     kinds = _KINDS.loc[calls["number"]].set_index(calls.index)
@@ -83,14 +83,18 @@ def request_rows(
 
 
 def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame, followed: "pd.Series[int] | None") -> "pd.Series[int]":
-    """Where a call took place: its argument, or for those without one the position that it began at; a seek's is where it led."""
+    """Returns the offset of each call.
+
+    It is the call's argument, or the position at which a call without such an argument began. For a seek it is the position to
+    which the seek led.
+    """
     offset = calls["z"].astype("Int64").where(kinds["located"] & (calls["z"] >= 0))
     before = calls["z"].astype("Int64") - calls["result"].clip(lower=0) if followed is None else followed
     return offset.where(~kinds["moves"], before).where(kinds["op"] != "seek", calls["result"].astype("Int64"))
 
 
-def _inodes(reading: Reading, followed: Followed) -> dict[tuple[int, int], str]:
-    """Returns the files that can be mapped, by device and inode."""
+def _inodes(reading: Reading, followed: FileHistory) -> dict[tuple[int, int], str]:
+    """Returns the paths of the files that may be mapped, by device and inode."""
     found = {}
     for snapshot in followed.snapshots.values():
         for _, _, _, device, inode, path in snapshot["maps"]:
@@ -107,9 +111,10 @@ def _inodes(reading: Reading, followed: Followed) -> dict[tuple[int, int], str]:
 
 
 def _fill_faults(rows: pd.DataFrame, calls: pd.DataFrame, inodes: dict[tuple[int, int], str], *, every: bool) -> None:
-    """Page faults have device, inode and offset, and the start of the last call in place of a result.
+    """Fills in the rows of page faults, whose file is known by its device and inode.
 
-    Where only pages new to the cache are told (not `every` fault), those that a call brought in are that call's, and no faults.
+    If the tracepoint is not passed at `every` fault, but whenever a page enters the page cache, a system call may have caused it.
+    Such a row is not a fault, and its op becomes empty. In place of a result, a fault has the start of its thread's last call.
     """
     faults = calls[calls["number"] == FAULT]
     rows.loc[faults.index, "file"] = [inodes.get(key) for key in zip(faults["x"], faults["y"], strict=True)]
@@ -122,8 +127,8 @@ def _fill_faults(rows: pd.DataFrame, calls: pd.DataFrame, inodes: dict[tuple[int
         rows.loc[faults.index[inside], "op"] = ""
 
 
-def _fill_msync(rows: pd.DataFrame, calls: pd.DataFrame, followed: Followed) -> None:
-    """An address means the file that was mapped there last."""
+def _fill_msync(rows: pd.DataFrame, calls: pd.DataFrame, followed: FileHistory) -> None:
+    """Fills in file and offset of each msync, whose address belongs to the file that was mapped there last."""
     mapped = [
         (process, 0, start, end, offset, path)
         for process, snapshot in followed.snapshots.items()

@@ -1,4 +1,4 @@
-"""What a process has open, where it is and what it has mapped, at one moment, from /proc."""
+"""Takes a snapshot of a process from /proc: its threads, its open files, its folder and its mapped files at one time."""
 
 import time
 from contextlib import suppress
@@ -8,15 +8,17 @@ from typing import Any
 from tickdisk.errors import TickdiskError
 
 _STARTED = 19
-"""Position of starttime after the command in /proc/PID/stat, proc(5)."""
+"""Position of starttime after the command in /proc/PID/stat, see proc(5)."""
 _DELETED = " (deleted)"
 
 
 def snapshot(pid: int) -> dict[str, Any]:
-    """Returns, as JSON values: pid, at_ns, started (clock ticks since boot), root, cwd, threads, files and maps of a process.
+    """Returns a snapshot of a process, as values that JSON can hold.
 
-    `threads` maps thread to name, `files` descriptor to [path, flags, position, size]; `maps` lists [start, end, offset, device
-    as major:minor, inode, path] of mapped files. Sockets, pipes and the like have no path, and are left out.
+    The keys are pid, at_ns (the time of the snapshot), started (clock ticks since boot), root, cwd, threads, files and maps.
+    `threads` has the name of each thread. `files` has [path, flags, position, size] for each descriptor. `maps` has
+    [start, end, offset, device as major:minor, inode, path] for each mapped file. Sockets, pipes and the like have no path and
+    are left out.
     """
     proc = Path(f"/proc/{pid}")
     try:
@@ -34,7 +36,7 @@ def snapshot(pid: int) -> dict[str, Any]:
     except (FileNotFoundError, ProcessLookupError) as error:
         raise TickdiskError(f"process {pid} does not run (any more); start it first") from error
     except PermissionError as error:
-        raise TickdiskError(f"process {pid} is not ours to look into; run as root") from error
+        raise TickdiskError(f"process {pid} may not be inspected by this user; run as root") from error
 
 
 def _threads(proc: Path) -> list[tuple[str, str]]:

@@ -1,4 +1,7 @@
-"""strace: attach it to running processes, or start a command under it, where its filter in the kernel spares other calls."""
+"""Runs strace: attaches it to running processes, or starts a command under it.
+
+For a command, strace uses a filter in the kernel, so that calls which are not captured are not slowed down.
+"""
 
 import os
 import re
@@ -14,16 +17,17 @@ from typing import Any
 from tickdisk import process
 from tickdisk.errors import TickdiskError
 from tickdisk.trace.calls import CALLS, NOT_FOLLOWED
-from tickdisk.trace.read_strace import EXTRA
+from tickdisk.trace.read_strace import NAMING_CALLS
 
 POSITIONED = ("pread64", "pwrite64")
+"""The calls that the tool `strace_positioned` captures."""
 _ATTACH_S = 30.0
 _WRITE_S = 60.0
 _LAST_S = 2.0
-_LOOK_S = 0.01
+_POLL_S = 0.01
 _APPENDING = re.compile(rb'"((?:[^"\\]|\\.)*)", [^"()]*O_APPEND')
-STARTS = ("-DDD", "--seccomp-bpf", "-q", "--")
-"""Words that come before a command: strace is its grandchild, and its filter in the kernel spares other calls."""
+COMMAND_OPTIONS = ("-DDD", "--seccomp-bpf", "-q", "--")
+"""Options of strace for a command. strace becomes the command's grandchild, and a filter in the kernel spares other calls."""
 _ATTACHED = re.compile(r"Process (\d+) attached")
 
 
@@ -33,17 +37,21 @@ def version() -> str:
 
 
 def words(tool: str, raw: Path) -> list[str | Path]:
-    """Returns strace's options for a tool: `strace_positioned` is pread64 and pwrite64 only."""
+    """Returns strace's command line for the tool `strace` or `strace_positioned`, with its output in `raw`."""
     if shutil.which("strace") is None:
         raise TickdiskError("strace is not installed; `tickdisk doctor` says what to install")
-    names = POSITIONED if tool == "strace_positioned" else (*CALLS, *NOT_FOLLOWED, *EXTRA)
+    names = POSITIONED if tool == "strace_positioned" else (*CALLS, *NOT_FOLLOWED, *NAMING_CALLS)
     trace = ",".join(f"?{name}" for name in names)
     stamps = ("--absolute-timestamps=format:unix,precision:ns", "--syscall-times=ns")
     return ["strace", "-f", *stamps, "-s", "16", "-e", "signal=none", "-e", f"trace={trace}", "-o", raw]
 
 
 class Strace:
-    """Strace, attached to `pids`, or of a command that it `started`; in a session of its own: Ctrl-C ends us first."""
+    """A running strace.
+
+    It runs under setsid (or its option -DDD, which does the same), so that Ctrl-C at a terminal does not reach it. This process
+    then ends it by `stop`.
+    """
 
     def __init__(
         self,
@@ -55,8 +63,12 @@ class Strace:
         *,
         started: bool,
     ) -> None:
+        """Attaches strace to `pids`, or, if `started`, takes over the strace under which the command `pids[0]` was started.
+
+        `words` is strace's command line, `raw` the file of its output, `logs` the folder for its messages. It runs on `cores`.
+        """
         if not pids:
-            raise TickdiskError("there is no process yet that strace could attach to; start it first")
+            raise TickdiskError("strace has no process that it could attach to; start the process first")
         self._raw, self._pids = raw, pids
         self._cwds = [Path(f"/proc/{pid}/cwd").readlink() for pid in pids]
         self._child = None if started else self._attach(words, logs, cores)
@@ -68,9 +80,10 @@ class Strace:
             os.sched_setaffinity(self.pid, cores)
 
     def stop(self) -> dict[str, Any]:
-        """Detaches, and returns its version and the sizes of the files that were appended to.
+        """Detaches strace, and returns its version and the sizes of the files that were opened with O_APPEND.
 
-        Processes that a command has left running end: they would go on with a filter that fails every call that was traced.
+        Processes that a started command has left running are killed. Otherwise they would go on with strace's filter, under which
+        every captured call fails once strace has ended.
         """
         if self._child is not None and not self._ended(0):
             signal.pidfd_send_signal(self._tracer, signal.SIGINT)
@@ -85,7 +98,7 @@ class Strace:
         return {"version": version(), "sizes": self._sizes()}
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills strace."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._tracer, signal.SIGKILL)
         self._ended(_LAST_S)
@@ -99,7 +112,7 @@ class Strace:
             if child.poll() is not None or time.monotonic() > deadline:
                 child.stop(5, signal.SIGKILL)
                 raise TickdiskError(f"strace cannot attach: {child.tail(1)}; run as root, and without another tracer")
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
         return child
 
     def _ended(self, timeout_s: float) -> bool:
@@ -116,7 +129,7 @@ class Strace:
 
 
 def _tracer_of(pid: int) -> int:
-    """Returns the process that traces another one, 0 when there is none."""
+    """Returns the number of the process that traces `pid`, or 0 if none does."""
     with suppress(OSError):
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("TracerPid:"))

@@ -1,51 +1,56 @@
-"""The waits table: every interval in which a thread did not run, and what for."""
+"""Makes the waits table, which has every interval in which a thread did not run, and the reason."""
 
 import numpy as np
 import pandas as pd
 
-from tickdisk.trace.calls import CALLS, LOCKS, MEMORY_MAP, NAMES, ON_FILES
-from tickdisk.trace.descriptors import CLOSED, Followed
+from tickdisk.trace.calls import ADDRESS_SPACE_CALLS, CALLS, FILE_CALLS, LOCK_CALLS, NAMES
+from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.reading import Reading
 
-RUNNING, UNINTERRUPTIBLE = 0xFF, 0x02
-"""Of a state, as sched_switch tells it: none of these bits is set when the thread could have run on; D."""
-_FUTEX = {LOCKS["futex"], LOCKS["futex_waitv"], LOCKS["futex_wait"]}
+BLOCKED_BITS, UNINTERRUPTIBLE = 0xFF, 0x02
+"""Bits of the state that sched_switch gives for a thread that leaves its core.
+
+If no bit of RUNNING is set, the thread could have run on. UNINTERRUPTIBLE is state D.
+"""
+_FUTEX = {LOCK_CALLS["futex"], LOCK_CALLS["futex_waitv"], LOCK_CALLS["futex_wait"]}
 _ENDS = {60, 231}
-"""exit and exit_group: the kernel wakes who waits for the end of the thread."""
+"""Numbers of exit and exit_group. The kernel then wakes the threads that wait for the end of this one."""
 _WAKES_FUTEX = {*_FUTEX, *_ENDS}
-"""Another waker of a futex is an interrupt that came in between, so that the wait timed out."""
+"""Calls that wake a thread in futex. If the waker is in another call, an interrupt woke the thread, so its wait timed out."""
 _BY_FD = {call.number for call in CALLS.values() if call.fd is not None and call.path is None}
 _FAULT = "fault"
 
 
-def wait_rows(reading: Reading, followed: Followed, started_ns: int) -> pd.DataFrame:
-    """Returns the rows of the waits table without thread_name, in the tool's clock; a wait that did not end has end_ns 0.
+def wait_rows(reading: Reading, followed: FileHistory, started_ns: int) -> pd.DataFrame:
+    """Returns the rows of the waits table without thread_name, in the clock of `reading`.
 
-    `started_ns` is the start of the capture.
+    A wait that did not end has end_ns 0. `started_ns` is the start of the capture. These are the kinds of waits:
 
-    Kinds: `run_queue`, the thread could have run, from the switch if it was preempted, else from its wake-up; `io`, it waits
-    in a call on a file, or in a page fault in state D; `lock`, it waits for another thread in futex, flock or fcntl, or for the
-    address space, which another thread changes; `sleep`, everything else: timers, sockets, pipes, children, and the end of
-    another thread, which holds no lock; `absent`, the thread had not begun yet, or had ended.
+    - run_queue: The thread could have run. The wait begins when the thread was preempted or, if it slept, when it was woken.
+    - io: The thread waits in a call on a file, or in a page fault in state D.
+    - lock: The thread waits for another thread in futex, flock or fcntl, or for the address space, which another thread changes.
+    - sleep: The thread waits for something else: a timer, a socket, a pipe, a child, or the end of another thread, which holds no
+      lock.
+    - absent: The thread had not begun yet, or had ended.
     """
     if reading.waits is None:
-        raise ValueError("only bpftrace tells waits")
+        raise ValueError("only bpftrace captures waits")
     waits = reading.waits
     waits = waits.assign(process=_processes(reading, waits))
     waits = waits[waits["process"].isin(followed.since.keys())].reset_index(drop=True)
     number = waits["number"].where(_under_way(reading.calls, waits), -1)
     call = number.map(NAMES).fillna(number.map("syscall_{}".format)).where(number >= 0, "")
     uninterruptible = (waits["state"] & UNINTERRUPTIBLE) > 0
-    blocked = (waits["state"] & RUNNING) != 0
+    blocked = (waits["state"] & BLOCKED_BITS) != 0
     call = call.where((number >= 0) | ~(blocked & uninterruptible), _FAULT)
     of_file = ~number.isin(_BY_FD) | (followed.at(waits, "fd", "start_ns") != CLOSED)
     kind = np.select(
         [
             ~blocked,
             number.isin(_FUTEX) & waits["waker_number"].isin(_ENDS),
-            call.isin(LOCKS),
-            call.isin(MEMORY_MAP) | ((call == _FAULT) & waits["waker_number"].isin(MEMORY_MAP.values())),
-            uninterruptible | (call.isin(ON_FILES) & of_file),
+            call.isin(LOCK_CALLS),
+            call.isin(ADDRESS_SPACE_CALLS) | ((call == _FAULT) & waits["waker_number"].isin(ADDRESS_SPACE_CALLS.values())),
+            uninterruptible | (call.isin(FILE_CALLS) & of_file),
         ],
         ["run_queue", "sleep", "lock", "lock", "io"],
         "sleep",
@@ -72,8 +77,12 @@ def wait_rows(reading: Reading, followed: Followed, started_ns: int) -> pd.DataF
     return rows.sort_values(["start_ns", "end_ns"], kind="stable", ignore_index=True)
 
 
-def _absences(reading: Reading, followed: Followed, started_ns: int) -> pd.DataFrame:
-    """Returns from the start of the capture to the birth of each thread, and from its end to the next thread of its number."""
+def _absences(reading: Reading, followed: FileHistory, started_ns: int) -> pd.DataFrame:
+    """Returns the intervals in which a thread did not exist.
+
+    They last from the start of the capture to the beginning of the thread, and from its end to the beginning of the next thread
+    with its number.
+    """
     born, ended = reading.of("newtask"), reading.of("end")
     births = born[born["process"].isin(followed.since.keys())].groupby("a")["ns"].apply(list).to_dict()
     rows = [(thread, started_ns, min(at)) for thread, at in births.items()]
@@ -83,10 +92,11 @@ def _absences(reading: Reading, followed: Followed, started_ns: int) -> pd.DataF
     return table.assign(kind="absent", call="", waker=pd.array([pd.NA] * len(table), dtype="Int64"), waker_name=None)
 
 
-def settle_faults(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
-    """Returns the requests, page faults with their latency: to the end of the wait that the fault led to, 0 when it led to none.
+def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
+    """Returns the requests with the latencies of page faults filled in.
 
-    The kernel tries again after it has waited, and tells of the same fault twice: the second is left out.
+    The latency of a fault lasts to the end of the wait to which it led. It is 0 if the fault led to no wait. The kernel handles a
+    fault again after it has waited, so that the same fault is captured twice. The second row is left out.
     """
     faults = requests[requests["op"] == "fault"]
     ended = waits[(waits["call"] == _FAULT) & (waits["kind"] == "io") & (waits["end_ns"] > 0)]
@@ -98,7 +108,7 @@ def settle_faults(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
         by="thread",
         direction="forward",
     ).dropna(subset=["out_ns"])
-    last = found.drop_duplicates(["thread", "out_ns"], keep="last")  # a wait is that of the last fault before it
+    last = found.drop_duplicates(["thread", "out_ns"], keep="last")  # A wait belongs to the last fault before it.
     settled = requests.assign(latency_ns=requests["latency_ns"].where(requests["op"] != "fault", 0))
     settled.loc[last["row"], "latency_ns"] = (last["end_ns"] - last["start_ns"]).astype(np.int64).to_numpy()
     ordered = settled.sort_values("start_ns", kind="stable")
@@ -109,13 +119,16 @@ def settle_faults(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _processes(reading: Reading, waits: pd.DataFrame) -> "pd.Series[int]":
-    """The process of a thread is known from its calls, and from the line that names it."""
+    """Returns the process of each wait's thread, which is known from the thread's calls and from the event that names it."""
     of = dict(zip(reading.calls["thread"], reading.calls["process"], strict=True))
     of |= {event.thread: event.process for event in reading.events if event.kind == "thread"}
     return waits["thread"].map(of).fillna(0).astype(np.int64)
 
 
 def _under_way(calls: pd.DataFrame, waits: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether the last call that the thread had entered still ran: a captured one has its row when it has ended."""
+    """Returns whether the last call that the thread had entered still ran when the wait began.
+
+    A call with a row that ends before the wait had ended. A call without a row had not.
+    """
     ended = calls.set_index(["thread", "start_ns"])["end_ns"].reindex(pd.MultiIndex.from_frame(waits[["thread", "call_ns"]]))
     return (waits["call_ns"] > 0) & ~(ended.to_numpy() < waits["start_ns"])

@@ -1,6 +1,7 @@
-//! The six algorithms: what each does in the four subroutines of the framework, and nothing else.
+//! The six algorithms of the paper. A row of the paper's table says what each does in the four subroutines of the paper's
+//! framework.
 
-/// A part of the state.
+/// A part of the state: no object, the objects that changed since they were last written, or all objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Nothing,
@@ -8,25 +9,27 @@ pub enum Part {
     All,
 }
 
-/// How checkpoints lie on the disk.
+/// The layout of checkpoints on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Two images, written in turn in the order of offsets: the sweep passes every track, whatever is written.
+    /// Two images that are overwritten in turn, in the order of offsets. The disk passes every track, no matter which objects are
+    /// written.
     DoubleBackup,
-    /// Objects are appended.
+    /// A log to which objects are appended.
     Log,
 }
 
 /// A row of the paper's table of subroutines.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Algorithm {
-    /// Copy-To-Memory: what is copied at the end of the tick, while the game waits. Where it is not `Nothing`,
-    /// Write-Copies-To-Stable-Storage writes the copy; where it is, Write-Objects-To-Stable-Storage writes `written`
-    /// straight from memory.
+    /// Copy-To-Memory: the objects that are copied at the end of the tick, while the game waits.
+    ///
+    /// If this is not `Nothing`, Write-Copies-To-Stable-Storage writes the copies. Otherwise, Write-Objects-To-Stable-Storage
+    /// writes the objects of `written` straight from memory.
     pub copy_to_memory: Part,
-    /// Handle-Update: of which objects the first update in a checkpoint saves the old value.
+    /// Handle-Update: the objects whose old value is saved at their first update in a checkpoint.
     pub handle_update: Part,
-    /// What a checkpoint writes.
+    /// The objects that a checkpoint writes.
     pub written: Part,
     pub layout: Layout,
 }
@@ -42,7 +45,7 @@ pub const COPY_ON_UPDATE: Algorithm =
     Algorithm { copy_to_memory: Part::Nothing, handle_update: Part::Dirty, written: Part::Dirty, layout: Layout::DoubleBackup };
 pub const COPY_ON_UPDATE_PARTIAL_REDO: Algorithm = Algorithm { layout: Layout::Log, ..COPY_ON_UPDATE };
 
-/// In the order in which Python names them.
+/// The six algorithms, in the order in which Python numbers them.
 pub const ALL: [&Algorithm; 6] = [
     &NAIVE_SNAPSHOT,
     &DRIBBLE_AND_COPY_ON_UPDATE,
@@ -53,14 +56,14 @@ pub const ALL: [&Algorithm; 6] = [
 ];
 
 impl Algorithm {
-    /// Whether every update tests a dirty bit, whether a checkpoint runs or not: the methods that copy dirty objects at once "must also pay
-    /// for bit checking overhead for each update", as the paper says of them.
+    /// Returns whether every update tests a dirty bit, even if no checkpoint runs. The paper says that the methods which copy
+    /// dirty objects at once "must also pay for bit checking overhead for each update".
     pub fn tests_every_update(&self) -> bool {
         self.copy_to_memory == Part::Dirty
     }
 
-    /// Whether its checkpoints say only what changed since the one before, so that now and then a full one must bound how
-    /// far back recovery reads.
+    /// Returns whether a checkpoint has only the objects that changed since the checkpoint before. A full checkpoint must then be
+    /// written now and then, to limit how far back a recovery reads.
     pub fn is_partial_log(&self) -> bool {
         self.written == Part::Dirty && self.layout == Layout::Log
     }

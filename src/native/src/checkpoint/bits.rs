@@ -1,10 +1,10 @@
-//! A set of objects, one bit each.
+//! A set of objects, with one bit for each object.
 
 #[derive(Clone, Debug)]
 pub struct Bits(Vec<u64>);
 
 impl Bits {
-    /// So many objects, all in the set or none.
+    /// Makes a set for `count` objects, which has either all of them or none.
     pub fn new(count: usize, are_set: bool) -> Self {
         let mut words = vec![if are_set { u64::MAX } else { 0 }; count.div_ceil(64)];
         if let (true, Some(last), rest @ 1..) = (are_set, words.last_mut(), count % 64) {
@@ -21,6 +21,7 @@ impl Bits {
         self.0[object / 64] >> (object % 64) & 1 == 1
     }
 
+    /// Returns the bits of the 64 objects from 64 x `index` on.
     pub fn word(&self, index: usize) -> u64 {
         self.0[index]
     }
@@ -33,7 +34,7 @@ impl Bits {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// How many runs of neighbours there are.
+    /// Returns the number of contiguous groups of objects in the set.
     pub fn groups(&self) -> u64 {
         let mut before = 0;
         let starts = self.0.iter().map(|word| {
@@ -44,14 +45,15 @@ impl Bits {
         starts.sum()
     }
 
-    /// Of how many blocks of so many neighbours, a divisor of 64, at least one is in the set.
+    /// Returns the number of blocks that have at least one object in the set. A block has `size` neighbouring objects, and `size`
+    /// must divide 64.
     pub fn blocks(&self, size: usize) -> u64 {
         let block = u64::MAX >> (64 - size);
         let of_word = |word: &u64| (0..64).step_by(size).map(|at| u64::from(word >> at & block != 0)).sum::<u64>();
         self.0.iter().map(of_word).sum()
     }
 
-    /// The runs of neighbours, in order: the first of each, and how many they are.
+    /// Yields the contiguous groups in order, each with its first object and its number of objects.
     pub fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut left = self.iter().peekable();
         std::iter::from_fn(move || {
@@ -64,7 +66,7 @@ impl Bits {
         })
     }
 
-    /// The objects in the set, in order.
+    /// Yields the objects in the set, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().flat_map(|(index, word)| {
             let mut left = *word;

@@ -1,19 +1,22 @@
-//! Knights and Archers: two armies, each with a base, that march against each other. The table of its units is the state
-//! whose updates a checkpoint must save.
+//! The game Knights and Archers, which serves as a source of updates. Two armies, each with a base, march against each other. The
+//! table of their units is the state whose updates a checkpoint must save.
 //!
-//! From the paper: 400,128 units of 13 attributes; knights attack and pursue who is near, archers attack and stay near
-//! allies, healers heal the weakest; units cluster into squads; a tenth is active at a time, renewed within 100 ticks with
-//! high probability. The paper does not say, and these rules do:
-//! - squads are of 64 (32 knights, 24 archers, 8 healers) and begin anywhere on the ground of their team, which reaches a
-//!   little beyond the middle of the field;
-//! - a unit that sees nobody marches with its squad to the other base, and waits where it is ahead of it;
-//! - a step is one field on either axis, so it updates one attribute or two;
-//! - who strikes or heals rests; who dies begins again at its base; resting units keep their place and can be struck;
-//! - an active unit comes to rest with such a probability, tick by tick, that after 100 ticks all have been relieved at
-//!   least once with probability 0.99.
+//! The paper gives these rules. There are 400,128 units of 13 attributes. Knights attack and pursue enemies that are near,
+//! archers attack and stay near allies, and healers heal the weakest ally. Units cluster into squads. A tenth of the units is
+//! active at a time, and all active units are replaced within 100 ticks with high probability. The paper leaves other rules open,
+//! and this module adds these:
+//! - A squad has 64 units (32 knights, 24 archers, 8 healers). It begins anywhere on the ground of its team, which reaches a
+//!   little beyond the middle of the field.
+//! - A unit that sees no target marches with its squad to the other base. If it is ahead of its squad, it waits where it is.
+//! - A step is one field on either axis, so it updates one attribute or two.
+//! - A unit that strikes or heals rests afterwards. A unit that dies begins again at its base. Inactive units keep their places
+//!   and can be struck.
+//! - In each tick, an active unit is replaced with such a probability that all active units have been replaced at least once
+//!   after 100 ticks with probability 0.99.
 //!
-//! How near a unit keeps to its squad and how far the grounds overlap were chosen with an eye on the published mean of
-//! 35,590 updates a tick; what a game updates is what its decisions change, and is 34,753 over 1,000 ticks of seed 42.
+//! An update is a cell that a decision changes, so the number of updates follows from the rules. The distance that a unit keeps
+//! from its squad and the overlap of the grounds were chosen to come near the published mean of 35,590 updates per tick. The mean
+//! over 1,000 ticks with seed 42 is 34,753.
 
 mod decide;
 mod grid;
@@ -24,24 +27,26 @@ use self::units::{Kind, Table, Unit};
 use super::random::Random;
 
 pub const ATTRIBUTES: u32 = units::ATTRIBUTES;
-/// Units of a squad, and so the least step of their number: a squad a team.
+/// Number of units of a squad. Both teams have the same number of squads, so the number of units is a multiple of two squads.
 pub const SQUAD: u32 = 64;
-/// A kind for each unit of a squad, in turn: 32 knights, 24 archers, 8 healers.
+/// Kinds of the units of a squad, which are repeated in turn: 32 knights, 24 archers, 8 healers.
 const MUSTER: [Kind; 8] =
     [Kind::Knight, Kind::Archer, Kind::Knight, Kind::Archer, Kind::Knight, Kind::Archer, Kind::Knight, Kind::Healer];
-/// Edge of the square that there is for each squad when the game begins, in fields.
+/// Edge, in fields, of the square of ground that there is for each squad when the game begins.
 const GROUND: u32 = 24;
-/// A team's ground reaches beyond the middle by one in so many of its half: there both teams have squads.
+/// A team's ground reaches beyond the middle of the field by its half's width, divided by this number. Both teams have squads in
+/// that part.
 const CONTESTED_ONE_IN: u32 = 5;
-/// A squad begins within so many fields of its middle.
+/// Largest distance on either axis, in fields, of a unit from the middle of its squad when the game begins.
 const SPREAD: u32 = 6;
-/// One in so many units is active.
+/// One unit in this many is active.
 const ACTIVE_ONE_IN: u32 = 10;
-/// All active units are relieved within so many ticks with probability `RELIEVED`.
+/// Number of ticks within which all active units are replaced with probability `RELIEVED`.
 const RENEWED_TICKS: f64 = 100.0;
 const RELIEVED: f64 = 0.99;
 
-/// Where the units of a squad are, summed, so that their middle is known at any time, and how many need healing.
+/// Sums over the units of a squad. Its middle follows from the sums of the coordinates at any time, and `wounded` is the number
+/// of units that need healing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gathering {
     x: i64,
@@ -58,13 +63,14 @@ pub struct Game {
     squads: Vec<Gathering>,
     active: Vec<Unit>,
     is_active: Vec<bool>,
+    /// Probability that an active unit is replaced in a tick.
     relief: f64,
     tick: i32,
     random: Random,
 }
 
 impl Game {
-    /// A new game of so many units, a multiple of 2 squads.
+    /// Begins a game of `count` units, a multiple of two squads. The same `seed` gives the same game.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the edge of the ground is small and positive")]
     pub fn new(count: u32, seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -115,17 +121,18 @@ impl Game {
         self.table.count() * ATTRIBUTES
     }
 
-    /// The table of units, row by row.
+    /// Returns the table of units, row by row.
     pub fn values(&self) -> &[i32] {
         self.table.values()
     }
 
-    /// Who is active in the next tick.
+    /// Returns the units that are active in the next tick.
     pub fn active(&self) -> &[Unit] {
         &self.active
     }
 
-    /// Plays a tick: active units decide in the order of the table, then some are relieved. Appends the updated cells.
+    /// Plays a tick, and appends the updated cells to `cells`. Active units decide in the order of the table, and then some of
+    /// them are replaced.
     pub fn step(&mut self, cells: &mut Vec<u32>) {
         self.table.record(std::mem::take(cells));
         for unit in 0..self.table.count() {
@@ -138,6 +145,7 @@ impl Game {
         self.relieve();
     }
 
+    /// Replaces each active unit, with probability `relief`, by an inactive unit.
     fn relieve(&mut self) {
         let mut random = self.random.clone();
         for place in 0..self.active.len() {
@@ -150,7 +158,7 @@ impl Game {
         self.random = random;
     }
 
-    /// Draws a resting unit and marks it active.
+    /// Draws an inactive unit and marks it active.
     fn resting(&mut self, random: &mut Random) -> Unit {
         loop {
             let unit = random.below(self.table.count());

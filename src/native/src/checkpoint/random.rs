@@ -1,4 +1,4 @@
-//! A small generator of random numbers: `SplitMix64` (Steele et al., OOPSLA 2014), one stream a seed.
+//! A small generator of random numbers: `SplitMix64` (Steele et al., OOPSLA 2014). Each seed gives one stream.
 
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -16,16 +16,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Uniform in [0, 1).
+    /// Returns a number that is uniform in [0, 1).
     #[inline]
-    #[allow(clippy::cast_precision_loss, reason = "53 bits are what a double has")]
+    #[allow(clippy::cast_precision_loss, reason = "a double has 53 bits")]
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Uniform in 0..below, by the high half of a product (Lemire 2019, without the rejection, whose bias is below 2^-32).
+    /// Returns a number that is uniform in 0..below. It is the high half of a product (Lemire 2019). Lemire's rejection of some
+    /// products is left out, which gives a bias below 2^-32.
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "the product of two 32-bit numbers, its high half")]
+    #[allow(clippy::cast_possible_truncation, reason = "the high half of the product of two 32-bit numbers has 32 bits")]
     pub fn below(&mut self, below: u32) -> u32 {
         (((self.next() >> 32) * u64::from(below)) >> 32) as u32
     }

@@ -1,107 +1,111 @@
-//! One algorithm under the cost model, tick after tick.
+//! The simulation of one algorithm under the cost model, tick after tick.
 //!
-//! Times are whole units, whatever a unit is, so that what ends exactly at the end of a tick is seen to. A tick takes its
-//! length and the overhead that falls into it; the asynchronous write progresses meanwhile. At the end of a tick, when
-//! the last checkpoint is written, the next one begins: the part that is copied at once stretches that tick.
+//! Times are whole numbers of a unit that the caller chooses, so that a write that ends exactly at the end of a tick is
+//! recognised. A tick takes its own length and the overhead that falls into it. The asynchronous write progresses meanwhile. At
+//! the end of a tick, if the last checkpoint is written, the next one begins. The copy at its beginning lengthens that tick.
 
 use super::algorithm::{Algorithm, DRIBBLE_AND_COPY_ON_UPDATE, Layout, Part};
 use super::bits::Bits;
 use super::tick::Tick;
 
-/// What things take, in units of time.
+/// The costs of the model, in units of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs {
     pub tick: u64,
-    /// Of every contiguous group of objects that is copied, before the copy itself.
+    /// Time before the copy of each contiguous group of objects.
     pub group: u64,
     pub copy_object: u64,
     pub lock: u64,
     pub bit: u64,
-    /// Of an object on its way to the disk.
+    /// Time to write an object to the disk.
     pub write_object: u64,
-    /// Of an object until the writer has read it and is past it: as long as `write_object`, or shorter where a cache takes the writes.
+    /// Time until the writer has read an object and passed it. It is as long as `write_object`, or shorter if a cache takes the
+    /// writes.
     pub pass_object: u64,
-    /// Of every checkpoint, after its objects: until all of it is durable.
+    /// Time from the last object of a checkpoint until the whole checkpoint is durable.
     pub sync: u64,
-    /// Of a page of a double backup that is not swept over: what a system writes where one object of it changed.
+    /// Time to write a page of a double backup, if the write does not sweep over the whole image. A system writes a page if one
+    /// of its objects has changed.
     pub write_page: u64,
 }
 
-/// Where the updates of a tick fall in it.
+/// The times of the updates within a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// All at its beginning.
+    /// All updates happen at the beginning of the tick.
     Start,
-    /// Evenly over its length.
+    /// The updates are spread evenly over the length of the tick.
     Spread,
 }
 
-/// Which first updates of an object in a checkpoint take the lock.
+/// The first updates of an object in a checkpoint that take the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locks {
-    /// Those of objects that this checkpoint writes.
+    /// Only those of objects that this checkpoint writes.
     Written,
-    /// All.
+    /// All first updates.
     Touched,
 }
 
-/// Which first updates of an object that the checkpoint writes save the old value.
+/// The first updates of an object that save the old value, if the checkpoint writes the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copies {
-    /// Those before the writer has passed the object.
+    /// Only those before the writer has passed the object.
     Unwritten,
-    /// All.
+    /// All first updates.
     Touched,
 }
 
-/// When the asynchronous write progresses.
+/// The times in which the asynchronous write progresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Always: in the time that overhead adds to a tick, too.
+    /// At all times, including the overhead that is added to a tick.
     Always,
     /// Only in a tick's own length.
     Ticks,
 }
 
-/// What the paper leaves open.
+/// The choices that the paper leaves open.
 #[derive(Clone, Copy, Debug)]
 pub struct Readings {
     pub phase: Phase,
     pub locks: Locks,
     pub copies: Copies,
     pub progress: Progress,
-    /// Of a partial log every so many checkpoints is a full one.
+    /// Number of checkpoints per full one, for the algorithms with a partial log.
     pub full_every: u64,
-    /// Whether at the beginning nothing is on the disk yet.
+    /// Whether the disk has no object at the beginning. If not, it has the whole state.
     pub starts_dirty: bool,
-    /// Whether a double backup takes as long as the whole image, whatever of it is written.
+    /// Whether the write to a double backup takes as long as the whole image, no matter how much of it is written.
     pub sweeps: bool,
 }
 
-/// Objects of a page.
+/// Number of objects of a page.
 const PAGE_OBJECTS: usize = 8;
 
-/// What a tick had to do for checkpoints, as numbers of things: whoever knows what each takes knows the overhead.
+/// The work of a tick for checkpoints, as counts. The overhead follows from them and from the time that each kind of work takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Checkpoints begun.
+    /// Checkpoints that began.
     pub begun: u64,
-    /// Objects copied at once, and contiguous groups of them.
+    /// Objects that were copied when a checkpoint began, and the contiguous groups of these objects.
     pub copied: u64,
     pub groups: u64,
-    /// Updates that tested a dirty bit: whether there is something to save, or whether the object is known to be dirty.
+    /// Updates that tested a dirty bit. The bit says whether an old value must be saved, or whether the object is already known
+    /// to be dirty.
     pub tested: u64,
-    /// Objects of which at least one update did.
+    /// Objects with at least one update that tested a dirty bit.
     pub touched: u64,
-    /// First touches that took the lock.
+    /// First updates of an object in a checkpoint that took the lock.
     pub locked: u64,
-    /// Those of them that saved the old value.
+    /// First updates that took the lock and saved the old value.
     pub saved: u64,
-    /// Updates in a tick at whose beginning a checkpoint was being written, and the objects that they changed.
+    /// Updates in a tick that began while a checkpoint was being written, and the objects that they changed.
     pub beside: u64,
     pub changed_beside: u64,
 }
 
+/// The record of a tick, in units of time. `start` counts from the beginning of the simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TickRecord {
     pub start: u64,
@@ -110,30 +114,33 @@ pub struct TickRecord {
     pub work: Work,
 }
 
+/// The record of a checkpoint, in units of time. Moments count from the beginning of the simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointRecord {
-    /// The tick at whose end it begins.
+    /// The tick at whose end the checkpoint begins.
     pub tick: u64,
     pub begin: u64,
-    /// The copy at its beginning.
+    /// Time of the copy at its beginning, for which the game waits.
     pub pause: u64,
-    /// When everything is on the disk, if the write progresses always.
+    /// Time at which the whole checkpoint is on the disk, if the write progresses at all times.
     pub written: u64,
-    /// Objects written.
+    /// Number of objects written.
     pub objects: u64,
-    /// Objects copied in memory, at the beginning or on update.
+    /// Number of objects copied in memory, at the beginning or at an update.
     pub copied: u64,
     pub is_full: bool,
 }
 
+/// The checkpoint that is being written.
 #[derive(Debug)]
 struct Running {
     record: CheckpointRecord,
+    /// Whether updates save old values for it.
     saves: bool,
-    /// On the writer's clock: when the writing begins and when all is written.
+    /// Times on the writer's clock at which the writing begins, and at which the whole checkpoint is written.
     writes_from: u64,
     written: u64,
-    /// When the writer is past the last object, and nothing is saved any more.
+    /// Time on the writer's clock at which the writer has passed the last object. No value is saved from then on.
     captured: u64,
 }
 
@@ -144,13 +151,14 @@ pub struct Simulation {
     costs: Costs,
     readings: Readings,
     now: u64,
-    /// The writer's clock: stands still where the write does not progress.
+    /// The writer's clock, which stands still while the write does not progress.
     writer_now: u64,
-    /// For each image (a log is one) one bit an object, set where it changed since it was last written there.
+    /// For each image, the objects that changed since they were last written to that image. A log counts as one image.
     dirty: Vec<Bits>,
-    /// Per object the number of the last checkpoint that writes it, and its place in that one's order of writing.
+    /// For each object, the number of the last checkpoint that writes it, and the object's place in the order in which that
+    /// checkpoint is written.
     place: Vec<(u32, u32)>,
-    /// Per object the number of the last checkpoint in which an update touched it.
+    /// For each object, the number of the last checkpoint in which an update touched it.
     touched: Vec<u32>,
     number: u32,
     running: Option<Running>,
@@ -204,6 +212,7 @@ impl Simulation {
         self.now += length;
     }
 
+    /// Returns the part of an overhead in which the writer progresses.
     fn seen_by_writer(&self, overhead: u64) -> u64 {
         if self.readings.progress == Progress::Always { overhead } else { 0 }
     }
@@ -213,7 +222,7 @@ impl Simulation {
         self.checkpoints.extend(self.running.take().map(|running| running.record));
     }
 
-    /// Begins a checkpoint; returns how long the game waits for it.
+    /// Begins a checkpoint at the time `now`. Returns how long the game waits for it.
     fn begin(&mut self, now: u64, work: &mut Work) -> u64 {
         let is_due = (u64::from(self.number) + 1).is_multiple_of(self.readings.full_every);
         let own = if self.algorithm.is_partial_log() && is_due { &DRIBBLE_AND_COPY_ON_UPDATE } else { self.algorithm };
@@ -246,8 +255,9 @@ impl Simulation {
         pause
     }
 
-    /// Chooses what a checkpoint writes, clears its dirty bits, and where updates will ask notes the order of writing;
-    /// returns how many objects, how many contiguous groups, and of how many pages.
+    /// Chooses the objects that a checkpoint writes, and clears their dirty bits. If updates save old values, it also stores the
+    /// order in which the objects are written. Returns the number of objects, of contiguous groups, and of pages with at least
+    /// one of the objects.
     #[allow(clippy::cast_possible_truncation, reason = "cells, and so objects, are numbered by 32 bits")]
     fn choose(&mut self, own: &Algorithm, image: usize) -> (u64, u64, u64) {
         let empty = Bits::new(self.objects, false);
@@ -266,7 +276,7 @@ impl Simulation {
         (written.count(), written.groups(), written.blocks(PAGE_OBJECTS))
     }
 
-    /// Handle-Update for all updates of a tick: returns what they take, of bits, locks and copies.
+    /// Handle-Update for all updates of a tick. Returns the time that bit tests, locks and copies take.
     fn handle_updates(&mut self, tick: &Tick, work: &mut Work) -> u64 {
         let taken = self.save_values(tick, work);
         if self.algorithm.tests_every_update() {
@@ -275,13 +285,14 @@ impl Simulation {
         taken + work.tested * self.costs.bit
     }
 
-    /// Saves old values until the writer is past all objects: returns what that takes, of locks and copies, and counts the updates that
-    /// test whether to save.
+    /// Saves old values until the writer has passed all objects. Returns the time that locks and copies take, and counts the
+    /// updates that test whether to save.
     fn save_values(&mut self, tick: &Tick, work: &mut Work) -> u64 {
         let Some(running) = self.running.as_mut().filter(|running| running.saves) else { return 0 };
         let (costs, readings, start) = (self.costs, self.readings, self.writer_now);
         let updates = tick.updates.max(1);
-        // When an update is on the writer's clock, its bit not yet tested, where locks and copies have taken so much in this tick.
+        // Returns the time of an update on the writer's clock, before the update tests its bit. `taken` is the time that locks
+        // and copies have taken in this tick so far.
         let at = |update: u64, taken: u64| {
             let phase = if readings.phase == Phase::Start { 0 } else { update * costs.tick / updates };
             let overhead = if readings.progress == Progress::Always { update * costs.bit + taken } else { 0 };
@@ -317,7 +328,8 @@ impl Simulation {
                 work.saved += 1;
             }
         }
-        // Later updates of the same objects test their bit until the writer is past all.
+        // Later updates of the same objects test their bit until the writer has passed all objects. A bisection counts the
+        // updates up to then.
         let (mut tested, mut end) = (next, tick.updates);
         while tested < end {
             let middle = tested.midpoint(end);

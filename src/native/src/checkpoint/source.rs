@@ -1,38 +1,38 @@
-//! Where updates come from: each source gives the cells of tick after tick, in the order in which they are updated.
+//! Sources of updates. A source gives the cells that one tick after another updates, in the order in which they are updated.
 
 use super::game::Game;
 use super::random::Random;
 use super::zipf::Zipf;
 
 pub trait Source: Send + Sync {
-    /// Cells of the state; every update is of one below it.
+    /// Returns the number of cells of the state. Every updated cell is below this number.
     fn cells(&self) -> u32;
 
-    /// Replaces `cells` by those that the next tick updates; false when there is no further tick.
+    /// Replaces `cells` by the cells that the next tick updates. Returns false if there is no further tick.
     fn next_tick(&mut self, cells: &mut Vec<u32>) -> bool;
 }
 
-/// Row and column of every update are drawn independently, with the same skew.
+/// A source that draws row and column of every update independently, from Zipf distributions with the same skew.
 #[derive(Debug)]
 pub struct ZipfSource {
     rows: Zipf,
     columns: Zipf,
     row_count: u32,
     column_count: u32,
-    /// A row's place is its rank times this, modulo the rows; 1: the rank itself.
+    /// A rank times this number, modulo the number of rows, is the index of a row. If it is 1, the index is the rank.
     stride: u32,
-    /// How far the cells of neighbouring rows, and of neighbouring columns, are from each other.
+    /// Distance in cells between neighbouring rows, and between neighbouring columns.
     steps: (u32, u32),
     updates: usize,
     random: Random,
 }
 
-/// How the rows and columns of a Zipf trace lie in the state.
+/// The places of a Zipf trace's rows and columns in the state.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
-    /// Rows of neighbouring ranks lie far from each other; else the rank is the index.
+    /// Whether rows of neighbouring ranks lie far from each other. If not, a row's index is its rank.
     pub is_scrambled: bool,
-    /// The cells of a column lie together; else those of a row.
+    /// Whether the cells of a column lie together. If not, the cells of a row do.
     pub by_column: bool,
 }
 
@@ -45,7 +45,7 @@ impl ZipfSource {
     }
 
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "a remainder of a 32-bit number")]
+    #[allow(clippy::cast_possible_truncation, reason = "the remainder of a division by a 32-bit number has 32 bits")]
     fn draw(&mut self) -> u32 {
         let rank = self.rows.draw(&mut self.random);
         let row = match self.stride {
@@ -56,7 +56,8 @@ impl ZipfSource {
     }
 }
 
-/// The first number from the golden section of the rows on that has no divisor with them: its multiples are a permutation.
+/// Returns a factor that scrambles rows: its multiples, modulo `rows`, are a permutation. It is the first number from 5/8 of
+/// `rows` on that has no common divisor with `rows`, or 1 if there is none. 5/8 is close to the golden section.
 fn scrambling_stride(rows: u32) -> u32 {
     let divisor = |mut a: u32, mut b: u32| {
         while b > 0 {
@@ -83,7 +84,7 @@ impl Source for ZipfSource {
     }
 }
 
-/// Updates that were recorded.
+/// A source of updates that were recorded.
 #[derive(Debug)]
 pub struct Recorded {
     cells: u32,
@@ -92,7 +93,8 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// `counts` are the updates of each tick, `updates` their cells; `None` where they do not fit each other or the state.
+    /// Makes a source. `counts` has the number of updates of each tick, and `updates` has their cells. Returns `None` if the two
+    /// do not match, or if a cell lies outside of the state.
     pub fn new(cells: u32, counts: Vec<u32>, updates: Vec<u32>) -> Option<Self> {
         let total: u64 = counts.iter().map(|count| u64::from(*count)).sum();
         let fits = total == updates.len() as u64 && updates.iter().all(|cell| *cell < cells);

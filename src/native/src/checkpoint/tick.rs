@@ -1,15 +1,15 @@
-//! What the algorithms need to know of a tick's updates.
+//! The updates of a tick, in the form in which the algorithms need them.
 
 /// The updates of one tick, by object.
 #[derive(Debug, Default)]
 pub struct Tick {
-    /// All updates, repeated ones too.
+    /// Number of updates. Repeated updates of a cell count each time.
     pub updates: u64,
-    /// Each updated object once, with the number of its first update in the tick, in that order.
+    /// Each updated object once, with the number of its first update in the tick, in the order of these numbers.
     pub first: Vec<(u32, u32)>,
 }
 
-/// Makes ticks from updated cells, in memory that is used again.
+/// Makes ticks from updated cells, and uses the same memory for each tick.
 #[derive(Debug, Default)]
 pub struct Collector {
     object_cells: u32,
@@ -22,7 +22,7 @@ impl Collector {
         Self { object_cells, seen: vec![0; objects], round: 0 }
     }
 
-    /// Replaces `tick` by the updates of `cells`, in the order in which they happen.
+    /// Replaces `tick` by the updates of `cells`, which stand in the order in which they happen.
     pub fn collect(&mut self, cells: &[u32], tick: &mut Tick) {
         self.round += 1;
         tick.updates = cells.len() as u64;

@@ -1,5 +1,6 @@
-//! Zipf ranks by the generator of J. Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994:
-//! exact for the first two ranks, a power of a uniform number for the others. The rank is the index.
+//! Random ranks with a Zipf distribution, by the generator of J. Gray et al., "Quickly Generating Billion-Record Synthetic
+//! Databases", SIGMOD 1994. The probabilities of the first two ranks are exact, and the other ranks come from a power of a
+//! uniform number. Ranks count from 0, and the most probable rank is 0.
 
 use super::random::Random;
 
@@ -10,18 +11,19 @@ pub struct Zipf {
     second: f64,
     eta: f64,
     alpha: f64,
-    /// `alpha` where it is a whole number, as at skews of 0, 0.5, 0.8, 0.9: multiplying is much quicker than `powf`.
+    /// `alpha` as an integer, if it is a whole number, as with skews of 0, 0.5, 0.8 and 0.9. Multiplications are then much
+    /// quicker than `powf`.
     whole_alpha: Option<i32>,
-    /// For few ranks: the least uniform number of each rank but the first, found by bisection; empty for many.
+    /// If there are few ranks, the least uniform number of each rank but the first, found by bisection. Empty if there are many.
     thresholds: Vec<f64>,
 }
 
-/// Up to so many ranks are looked up: counting thresholds is quicker than a power.
+/// Largest number of ranks that are looked up. For so few ranks, comparisons with thresholds are quicker than a power.
 const LOOKED_UP: u32 = 16;
 
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ranks are below 2^32")]
 impl Zipf {
-    /// Ranks 0..count with probability proportional to 1 / (rank + 1)^skew; `skew` is at least 0 and below 1.
+    /// Prepares ranks 0..count whose probabilities are proportional to 1 / (rank + 1)^skew. The `skew` is at least 0 and below 1.
     pub fn new(count: u32, skew: f64) -> Self {
         let zeta = (1..=count).map(|rank| f64::from(rank).powf(-skew)).sum::<f64>();
         let two = 1.0 + 0.5_f64.powf(skew);
@@ -35,7 +37,7 @@ impl Zipf {
         zipf
     }
 
-    /// The rank that belongs to a uniform number.
+    /// Returns the rank that belongs to a uniform number.
     #[inline]
     pub fn rank(&self, uniform: f64) -> u32 {
         if self.thresholds.is_empty() {
@@ -45,11 +47,13 @@ impl Zipf {
         }
     }
 
+    /// Draws a rank.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> u32 {
         self.rank(random.unit())
     }
 
+    /// Computes the rank that belongs to a uniform number by the formula of the generator.
     #[inline]
     fn power(&self, uniform: f64) -> u32 {
         let scaled = uniform * self.zeta;
@@ -64,7 +68,8 @@ impl Zipf {
         ((f64::from(self.count) * share) as u32).min(self.count - 1)
     }
 
-    /// The least double whose rank is `rank` or more: ranks do not fall as the number rises.
+    /// Returns the least double whose rank is `rank` or more. The bisection is possible because ranks do not fall as the number
+    /// rises.
     fn least(&self, rank: u32) -> f64 {
         let (mut below, mut at) = (0_u64, 1_u64 << 53);
         while at - below > 1 {

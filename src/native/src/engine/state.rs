@@ -1,20 +1,22 @@
-//! What the engine knows of its requests: the model, what is in force beside it, and who came last.
+//! The part of the engine's state that each arriving request reads and changes. It holds the model, the setting in force, and the
+//! last arrivals, from which the arrival of the next request follows.
 
 use super::{MAX_TRANSFER, Setting};
 use crate::clock::now_ns;
 use crate::log::Record;
 use crate::model::{Model, Op, Parameters, Request};
 
-/// A request that comes so shortly before a completion is due may have waited for it, because replies can be a little early.
+/// A request that comes at most this many ns before a completion is due may have waited for that completion, because replies can
+/// be a little early.
 const EARLY_NS: u64 = 3_000;
 
-/// A request that was taken.
+/// A request that was taken, with the time of its reply.
 pub struct Taken {
     pub record: Record,
-    /// When its reply is to be sent.
+    /// Time at which the reply is to be sent, in ns.
     pub deadline_ns: u64,
     pub burn_ns: u64,
-    /// Whether the reply waits for the timer.
+    /// Whether the reply has to wait for the timer.
     pub waits: bool,
 }
 
@@ -22,15 +24,18 @@ pub struct State {
     pub parameters: Parameters,
     pub model: Model,
     pub setting: Setting,
+    /// Number of the setting in force.
     pub number: u32,
     pub next_seq: u64,
-    /// No request comes before it: when the last one came, or the last change of what is in force.
+    /// Earliest time at which the next request can come, in ns. It is the time at which the last request came, or the time of the
+    /// last change of the setting, or the time at which a stall was last armed.
     pub latest_ns: u64,
-    /// The last arrival.
+    /// Arrival of the last request, in ns. It can be later than `latest_ns`, because an arrival can be moved to a completion.
     arrived_ns: u64,
-    /// The last request, if it may be a part of a larger one: its operation, where it ended, and when it arrived.
+    /// If the last request may be a part of a larger one, this is its operation, the offset at which it ended, and the time at
+    /// which it came, in ns.
     split: Option<(Op, u64, u64)>,
-    /// Stalls so far: begin and end.
+    /// Begin and end of every ordered stall so far, in ns.
     pub stalls: Vec<(u64, u64)>,
 }
 
@@ -49,21 +54,23 @@ impl State {
         }
     }
 
-    /// Returns when a request arrives that is taken now: the time at which the kernel issued it, the arrival of the larger request that it
-    /// is a part of, or now. It is never before the last arrival, nor before the last change of what is in force. If the number in flight
-    /// decides the latency, a request that comes shortly before a completion arrives at that completion: in a closed loop it waited for it.
+    /// Returns the arrival of a request that is taken now, in ns. This is the time at which the kernel issued the request, or the
+    /// arrival of the larger request of which it is a part, or else `now_ns`. It is never before the last arrival nor before the
+    /// last change of the setting. If the number in flight decides the latency, a request that comes shortly before a completion
+    /// arrives at that completion, because in a closed loop it waited for that completion.
     pub fn arrival(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, now_ns: u64) -> u64 {
         let rest = self.split.filter(|(before, end, _)| (*before, *end) == (op, offset)).map(|(.., came_ns)| came_ns);
         let known = issued_ns.or(rest);
         self.latest_ns = known.map_or(now_ns, |ns| ns.min(now_ns).max(self.latest_ns));
-        // What nobody knows of is no part of another: a stream of large requests would arrive all at once.
+        // If neither the kernel nor the request before says when this request came, the next request is not taken for a part of
+        // it. Otherwise a stream of large requests would arrive all at once.
         self.split = (length == MAX_TRANSFER && known.is_some()).then_some((op, offset + length, self.latest_ns));
         self.arrived_ns = self.model.after_completion_ns(self.latest_ns, EARLY_NS).max(self.arrived_ns);
         self.arrived_ns
     }
 
-    /// Takes a request that is here now, with `inflight` in the device. Returns when it arrived, when the model completes it, and when it is
-    /// to be answered so that it is completed then.
+    /// Takes a request that is here now, with `inflight` requests in the device, this one included. Returns its record, which has
+    /// its arrival and its nominal completion, and the time at which it is to be answered so that it is completed then.
     pub fn take(&mut self, op: Op, offset: u64, length: u64, issued_ns: Option<u64>, inflight: u32) -> Taken {
         let now_ns = now_ns();
         let arrival_ns = self.arrival(op, offset, length, issued_ns, now_ns);
@@ -80,7 +87,7 @@ impl State {
         Taken { record, deadline_ns, burn_ns: self.setting.burn_ns, waits: deadline_ns > now_ns }
     }
 
-    /// What is in force now is so for requests that arrive from now on; returns its number and the time.
+    /// Begins a new setting, which holds for requests that arrive from now on. Returns the setting's number and the time, in ns.
     pub fn begin(&mut self) -> (u32, u64) {
         self.number += 1;
         self.latest_ns = now_ns();

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::*;
 use crate::model::{Latency, Request};
 
-/// Tells when it was answered, 0 for an error.
+/// An answer that tells the test the time at which it was sent, or 0 for an error.
 struct Tell(Sender<u64>);
 impl Answer for Tell {
     fn send(self, _: &Memory) {
@@ -47,7 +47,7 @@ fn a_setting_is_for_requests_that_arrive_after_it() {
     assert!(at_once_ns < 500_000_000);
     let status = engine.status();
     assert_eq!((status.requests, status.bytes, status.inflight), ([3, 0, 0, 0], [12_288, 0, 0, 0], 0));
-    assert!(engine.cut(0.0, 0).is_none(), "it is not volatile");
+    assert!(engine.cut(0.0, 0).is_none(), "the device is not volatile");
     end(&engine, threads);
 }
 
@@ -72,20 +72,20 @@ fn a_cut_fails_what_is_pending_and_a_flush_that_was_not_answered_saved_nothing()
     assert_eq!((engine.memory.read(0, 1), engine.memory.read(4096, 1)), (vec![1], vec![0]));
 
     engine.write(power, 0, &[3; 4096], tell());
-    assert_eq!((answered(1), engine.memory.read(0, 1)), (vec![0], vec![1]), "it was opened before the cut");
+    assert_eq!((answered(1), engine.memory.read(0, 1)), (vec![0], vec![1]), "the disk was opened before the cut");
     engine.write(engine.open(), 0, &[4; 4096], tell());
-    assert!(answered(1)[0] > 0, "at once");
+    assert!(answered(1)[0] > 0, "the device answers at once");
     assert_eq!(engine.power_on().0, 3);
     engine.write(engine.open(), 4096, &[5; 4096], tell());
-    assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err(), "in an hour");
+    assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err(), "the answer is due in an hour");
     let status = engine.status();
     assert_eq!((status.failed, status.inflight, status.unflushed_pages), (4, 1, Some(2)));
     assert_eq!(engine.memory.read(0, 1), [4]);
     end(&engine, threads);
 }
 
-/// Writers and a flusher run while the power is cut: of each page the number is then one that was written, and not before the
-/// last one that a flush has saved.
+/// A writer that flushes after each round runs while the power is cut. Each page then holds a number that was written, and no
+/// older one than the last that a flush has saved.
 #[test]
 fn a_cut_in_the_middle_loses_nothing_that_was_flushed() {
     for seed in 0..20u64 {
@@ -128,27 +128,27 @@ fn a_request_arrives_when_it_was_issued() {
     let (_, begin_ns) = state.begin();
     let at = |after_ns: u64| begin_ns + after_ns;
     let mut read = |offset, length, issued: Option<u64>, now| state.arrival(Op::Read, offset, length, issued, at(now)) - begin_ns;
-    assert_eq!(read(0, 4096, None, 10), 10, "nobody knows");
+    assert_eq!(read(0, 4096, None, 10), 10, "the time of issue is not known");
     assert_eq!(read(0, 4096, Some(at(15)), 20), 15);
-    assert_eq!(read(0, 4096, Some(at(12)), 30), 15, "not before the last one");
-    assert_eq!(read(0, 4096, Some(at(99)), 40), 40, "not later than it is taken");
-    assert_eq!(read(4096, 4096, None, 50), 50, "it follows on the last one, but is no part of it");
+    assert_eq!(read(0, 4096, Some(at(12)), 30), 15, "it is not before the last arrival");
+    assert_eq!(read(0, 4096, Some(at(99)), 40), 40, "it is not later than the request is taken");
+    assert_eq!(read(4096, 4096, None, 50), 50, "it follows the last request but is no part of it");
     assert_eq!(read(0, MAX_TRANSFER, Some(at(55)), 60), 55);
-    assert_eq!(read(MAX_TRANSFER, MAX_TRANSFER, None, 70), 55, "the second part");
-    assert_eq!(read(2 * MAX_TRANSFER, 8192, None, 80), 55, "the rest");
+    assert_eq!(read(MAX_TRANSFER, MAX_TRANSFER, None, 70), 55, "the second part arrives with the first");
+    assert_eq!(read(2 * MAX_TRANSFER, 8192, None, 80), 55, "the rest arrives with the first part");
     assert_eq!(read(2 * MAX_TRANSFER + 8192, 8192, None, 90), 90);
     assert_eq!(read(0, MAX_TRANSFER, Some(at(95)), 100), 95);
     let other = state.arrival(Op::Write, MAX_TRANSFER, 8192, None, at(110));
-    assert_eq!(other, at(110), "another operation");
+    assert_eq!(other, at(110), "another operation is no part of a read");
     let mut unknown = |offset, now| state.arrival(Op::Read, offset, MAX_TRANSFER, None, at(now)) - begin_ns;
     let stream = [(0, 120), (MAX_TRANSFER, 130), (2 * MAX_TRANSFER, 140)].map(|(offset, now)| unknown(offset, now));
-    assert_eq!(stream, [120, 130, 140], "a stream of which nobody knows is no large request");
+    assert_eq!(stream, [120, 130, 140], "a stream without times of issue is no large request");
     state.arrival(Op::Read, 0, MAX_TRANSFER, Some(at(150)), at(150));
     let (_, changed_ns) = state.begin();
     let after = state.arrival(Op::Read, MAX_TRANSFER, 4096, None, changed_ns + 1);
-    assert_eq!(after, changed_ns + 1, "what is in force ends it");
+    assert_eq!(after, changed_ns + 1, "a change of the setting ends a large request");
     let next = state.arrival(Op::Read, 0, 4096, Some(at(1)), changed_ns + 5);
-    assert_eq!(next, changed_ns + 1, "what is in force is for what comes after it");
+    assert_eq!(next, changed_ns + 1, "no request arrives before the last change of the setting");
 }
 
 #[test]
@@ -163,9 +163,9 @@ fn who_may_have_waited_for_a_completion_arrives_after_it() {
         (arrival_ns - begin_ns, state.model.completion_ns(&request) - arrival_ns)
     };
     assert_eq!(read(0), (0, 50_000));
-    assert_eq!(read(48_000), (50_000, 50_000), "the first one is over");
-    assert_eq!(read(49_500), (50_000, 90_000), "not before the last one; beside that");
-    assert_eq!(read(90_000), (90_000, 130_000), "far from any");
+    assert_eq!(read(48_000), (50_000, 50_000), "the first request is completed");
+    assert_eq!(read(49_500), (50_000, 90_000), "it is not before the last arrival, and both are in flight");
+    assert_eq!(read(90_000), (90_000, 130_000), "no completion is near");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn what_is_logged_of_moved_arrivals_is_what_a_simulation_gets() {
     let (_, mut came_ns) = state.begin();
     let mut logged = Vec::new();
     for number in 0..20_000u64 {
-        // Two come together, and the third shortly before the last one is completed, or after.
+        // Three requests come together, shortly before the last completion or after it.
         let waited_ns = logged.last().map_or(0, |(_, nominal_ns, _)| nominal_ns - 6_000 + number * 37 % 10_000);
         came_ns = came_ns.max(if number % 3 == 0 { waited_ns } else { 0 });
         let arrival_ns = state.arrival(Op::Read, 0, 4096, Some(came_ns), came_ns + 500);

@@ -1,4 +1,4 @@
-//! A volatile write cache: a write is answered when it is in the cache, and gets to the medium later.
+//! A volatile write cache. A write is answered when it is in the cache, and it reaches the medium later.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -12,15 +12,16 @@ use super::seek::Head;
 pub struct CacheParameters {
     pub bytes: u64,
     pub latency_ns: Latency,
+    /// Rate at which writes go from the cache to the medium.
     pub destage_bytes_per_s: NonZeroU64,
 }
 
 #[derive(Debug)]
 pub struct Cache {
     parameters: CacheParameters,
-    /// Of a disk with an arm: destaging moves it, too.
+    /// The head that destaging moves, if the device is a hard disk. It moves apart from the head that serves reads.
     head: Option<Head>,
-    /// What is in the cache, in order: when it will be on the medium, and its length.
+    /// Writes in the cache, in order. Each has the time at which it will be on the medium, in ns, and its length in bytes.
     writes: VecDeque<(u64, u64)>,
     held_bytes: u64,
     admitted_ns: u64,
@@ -36,7 +37,8 @@ impl Cache {
         &self.parameters.latency_ns
     }
 
-    /// When there is room for a write of `length` that is ready at `ready_ns`; a longer one than the cache waits until it is empty.
+    /// Returns the time at which there is room for a write of `length` bytes that is ready at `ready_ns`, in ns. A write that is
+    /// longer than the cache waits until the cache is empty.
     pub fn admit(&mut self, ready_ns: u64, length: u64) -> u64 {
         self.admitted_ns = self.admitted_ns.max(ready_ns);
         while let Some((drained_ns, drained_bytes)) = self.writes.front().copied()
@@ -49,7 +51,8 @@ impl Cache {
         self.admitted_ns
     }
 
-    /// An admitted write is in the cache at `done_ns`; from then on it waits for its turn.
+    /// Takes an admitted write that is in the cache at `done_ns`. From then on the write waits for its turn to be written to the
+    /// medium.
     pub fn hold(&mut self, done_ns: u64, offset: u64, length: u64) {
         let free_ns = self.drained_ns.max(done_ns);
         let there_ns = self.head.as_mut().map_or(free_ns, |head| head.reach(free_ns, offset, done_ns));
@@ -61,7 +64,7 @@ impl Cache {
         self.writes.push_back((self.drained_ns, length));
     }
 
-    /// When all that it holds is on the medium.
+    /// Returns the time at which everything in the cache will be on the medium, in ns.
     pub fn drained_ns(&self) -> u64 {
         self.drained_ns
     }
@@ -84,7 +87,8 @@ mod tests {
             cache.hold(at, 0, length);
             at
         });
-        // A byte takes a nanosecond: the first write leaves room at 4,000; what is too long goes into the empty cache.
+        // A byte takes a nanosecond, so the first write leaves room at 4,000. A write that is longer than the cache goes into the
+        // empty cache.
         assert_eq!(admitted, [0, 0, 4000, 4000, 100_000, 120_000]);
         assert_eq!(cache.drained_ns(), 120_001);
     }

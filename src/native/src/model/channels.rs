@@ -1,6 +1,8 @@
-//! Places of service: each serves one request at a time, and the one that is free first takes the next request.
+//! The channels of a device. Each channel serves one request at a time, and the channel that is free first takes the next
+//! request.
 
-/// When each channel is free, ascending from `first` on around the end; empty: there is always one.
+/// The times at which the channels are free, in ns. They ascend from index `first` on and go on at index 0 after the end. If
+/// there are none, the number of channels has no limit, and a channel is always free.
 #[derive(Debug)]
 pub struct Channels {
     free_ns: Box<[u64]>,
@@ -12,14 +14,15 @@ impl Channels {
         Self { free_ns: (0..channels).map(|_| 0).collect(), first: 0 }
     }
 
-    /// When the next request finds a channel.
+    /// Returns the time at which the next request finds a free channel, in ns.
     pub fn free_ns(&self) -> u64 {
         self.free_ns.get(self.first).copied().unwrap_or(0)
     }
 
-    /// The request that found a channel holds it until `done_ns`.
+    /// Lets the request that found a channel hold it until `done_ns`.
     pub fn hold(&mut self, done_ns: u64) {
-        // Later requests are mostly done later: its place is near the end, which is where the first one was.
+        // Later requests are mostly completed later, so the place of `done_ns` is near the end of the order, which is where the
+        // first channel was.
         let channels = self.free_ns.len();
         let mut hole = self.first;
         for _ in 1..channels {

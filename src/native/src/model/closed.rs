@@ -1,12 +1,13 @@
-//! A closed loop: so many requests are always in the device, because every completion issues the next one.
+//! A closed loop, in which a constant number of requests is in the device because every completion issues the next request.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Model, Op, Request};
 
-/// Arrival and completion of each request, in the order of arrival. The first `depth` arrive at 0; each later one when the earliest of
-/// those under way completes.
+/// Returns the arrival and the completion of each request, in ns and in the order of arrival. The first `depth` requests arrive
+/// at 0, and each later request arrives when the earliest request in flight completes. `requests` has the operation, the offset
+/// and the length in bytes of each.
 pub fn closed_loop(model: &mut Model, depth: usize, requests: impl Iterator<Item = (Op, u64, u64)>) -> Vec<(u64, u64)> {
     let mut under_way = BinaryHeap::with_capacity(depth);
     let run = requests.map(|(op, offset, length)| {

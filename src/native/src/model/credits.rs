@@ -1,17 +1,19 @@
-//! Token buckets, as cloud volumes have them: a request waits until every bucket holds what it costs.
+//! Token buckets, as cloud volumes have them. A request waits until every bucket holds as many tokens as the request costs.
 
 use std::num::NonZeroU64;
 
-/// Tokens are counted in billionths, so that a rate per second is a whole number per nanosecond.
+/// Tokens are counted in billionths, so that a rate per second is a whole number of billionths per nanosecond.
 const BILLION: i128 = 1_000_000_000;
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
 pub struct BucketParameters {
+    /// Number of tokens that the bucket gains per second.
     pub per_s: NonZeroU64,
-    /// What the bucket holds at most, and at first.
+    /// Number of tokens that the bucket can hold. A new bucket is full.
     pub capacity: u64,
-    /// A request costs a token for each begun run of so many bytes; `None`: one for each byte.
+    /// Number of bytes that one token pays for. A request costs a token for each begun run of this many bytes. If it is `None`, a
+    /// request costs a token for each byte.
     pub request_bytes: Option<NonZeroU64>,
 }
 
@@ -38,7 +40,8 @@ impl Bucket {
         self.level = (self.level + gained).min(self.capacity);
     }
 
-    /// How long from now until `length` bytes may pass; one that costs more than the bucket holds passes a full one.
+    /// Returns the time until `length` bytes may pass, in ns. A request that costs more than the bucket can hold passes when the
+    /// bucket is full.
     fn wait_ns(&self, length: u64) -> u64 {
         let lacking = self.cost(length).min(self.capacity) - self.level;
         if lacking <= 0 {
@@ -63,7 +66,8 @@ impl Credits {
         Self { buckets: buckets.into_iter().map(full).collect(), at_ns: 0 }
     }
 
-    /// When a request that is ready at `ready_ns` may pass; it has paid then. Requests pass in their order.
+    /// Takes the tokens of a request that is ready at `ready_ns`, and returns the time at which the request may pass, in ns.
+    /// Requests pass in the order in which they are given.
     pub fn pass(&mut self, ready_ns: u64, length: u64) -> u64 {
         let ready_ns = ready_ns.max(self.at_ns);
         let mut wait_ns = 0;
@@ -98,8 +102,8 @@ mod tests {
     #[test]
     fn long_requests_count_as_several_and_the_narrowest_bucket_decides() {
         let mut credits = Credits::new(vec![bucket(1000, 4, 1 << 18), bucket(1 << 30, 1 << 20, 0)]);
-        assert_eq!(credits.pass(0, 1 << 20), 0, "four tokens, and all bytes");
-        assert_eq!(credits.pass(0, 1 << 19), 2_000_000, "two tokens in 2 ms; the bytes were there in 0.5 ms");
+        assert_eq!(credits.pass(0, 1 << 20), 0, "it takes four tokens and all bytes");
+        assert_eq!(credits.pass(0, 1 << 19), 2_000_000, "two tokens take 2 ms, and the bytes take 0.5 ms");
         assert_eq!(credits.pass(0, (1 << 18) + 1), 4_000_000);
     }
 

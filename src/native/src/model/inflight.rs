@@ -1,23 +1,23 @@
-//! How many requests are in the device: service can take longer the more there are.
+//! Counts the requests in the device, because service can take longer the more of them there are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Completions that are still to come.
+/// The completions that are still to come.
 #[derive(Debug, Default)]
 pub struct Inflight {
     completions_ns: BinaryHeap<Reverse<u64>>,
 }
 
 impl Inflight {
-    /// Those that a request meets that arrives now: it counts, with those that arrived before it and are not completed.
+    /// Returns the number of requests in flight when a request arrives at `arrival_ns`, that request included.
     #[allow(clippy::cast_precision_loss, reason = "a count")]
     pub fn at(&mut self, arrival_ns: u64) -> f64 {
         self.last_until(arrival_ns);
         (self.completions_ns.len() + 1) as f64
     }
 
-    /// The last completion until `limit_ns`; those until then do not count any more.
+    /// Returns the last completion until `limit_ns`, if there is one. Requests that complete until then no longer count.
     pub fn last_until(&mut self, limit_ns: u64) -> Option<u64> {
         let mut last_ns = None;
         while let Some(Reverse(done_ns)) = self.completions_ns.peek().filter(|Reverse(done_ns)| *done_ns <= limit_ns) {
@@ -27,6 +27,7 @@ impl Inflight {
         last_ns
     }
 
+    /// Counts a request that completes at `done_ns`.
     pub fn add(&mut self, done_ns: u64) {
         self.completions_ns.push(Reverse(done_ns));
     }

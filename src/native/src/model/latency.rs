@@ -1,4 +1,4 @@
-//! How long an operation takes: always the same, or drawn.
+//! The latency of an operation, which is either constant or drawn. All latencies are in ns.
 
 use super::line::value;
 use super::whole;
@@ -8,14 +8,16 @@ use super::whole;
 pub enum Latency {
     #[cfg_attr(feature = "python", pyo3(transparent))]
     Constant(u64),
-    /// The logarithm is normal.
+    /// A latency whose logarithm is normally distributed with the standard deviation `sigma`.
     #[cfg_attr(feature = "python", pyo3(from_item_all))]
     Lognormal { median_ns: u64, sigma: f64 },
-    /// As `Quantiles`, for each of some numbers of requests in flight, ascending: a row has its share first, then a latency for each
-    /// of them. Linear in between, and beyond the last on with the last slope if it rises.
+    /// Quantiles of the latency for each of some numbers of requests in flight, which ascend. A row has a share first, as in
+    /// `Quantiles`, and then a latency for each of these numbers. The latency is linear between two numbers. Beyond the last
+    /// number it goes on with the last slope if that slope is positive.
     #[cfg_attr(feature = "python", pyo3(from_item_all))]
     QuantilesByInflight { inflight: Vec<f64>, quantiles: Vec<Vec<f64>> },
-    /// Shares, ascending from 0 to 1, and the latency that each share of the requests does not exceed; linear in between.
+    /// Pairs of a share, ascending from 0 to 1, and the latency that this share of the requests does not exceed. The latency is
+    /// linear in between.
     #[cfg_attr(feature = "python", pyo3(from_item_all))]
     Quantiles { quantiles: Vec<[f64; 2]> },
 }
@@ -27,12 +29,13 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Whether the requests in flight decide.
+    /// Returns whether the number of requests in flight decides the latency.
     pub const fn is_by_inflight(&self) -> bool {
         matches!(self, Self::QuantilesByInflight { .. })
     }
 
-    /// The latency that `share` of the requests do not exceed that meet so many `inflight`; `share` is drawn only if it decides.
+    /// Returns the latency that `share` of the requests do not exceed if `inflight` requests are in flight, in ns. `share` is
+    /// drawn only if it decides the latency.
     #[allow(clippy::cast_precision_loss, reason = "latencies are far below 2^53 ns, 104 days")]
     pub fn ns(&self, inflight: f64, share: impl FnOnce() -> f64) -> u64 {
         match self {
@@ -44,7 +47,7 @@ impl Latency {
     }
 }
 
-/// The latency at `share` and so many `inflight`, from rows of a share and a latency for each of `counts`.
+/// Returns the latency at `share` and `inflight`. Each row has a share and a latency for each of `counts`.
 fn between(counts: &[f64], rows: &[Vec<f64>], inflight: f64, share: f64) -> f64 {
     let above = rows.partition_point(|row| row[0] <= share).clamp(1, rows.len() - 1);
     let (low, high) = (&rows[above - 1], &rows[above]);
@@ -60,7 +63,8 @@ fn between(counts: &[f64], rows: &[Vec<f64>], inflight: f64, share: f64) -> f64 
     }
 }
 
-/// Coefficients of Wichura (1988), algorithm AS 241, PPND16: numerator and denominator, highest power first.
+/// Coefficients of a ratio of polynomials from Wichura (1988), algorithm AS 241, PPND16. The numerator comes before the
+/// denominator, and each has its highest power first.
 type Rational = [[f64; 8]; 2];
 const CENTRE: Rational = [
     [
@@ -129,7 +133,7 @@ const END: Rational = [
     ],
 ];
 
-/// The standard normal value that `share` of the draws do not exceed, to some 16 digits.
+/// Returns the standard normal value that `share` of the draws do not exceed, to some 16 digits.
 fn normal_quantile(share: f64) -> f64 {
     let ratio = |[over, under]: Rational, r: f64| {
         let [over, under] = [over, under].map(|powers| powers.iter().fold(0.0, |sum, factor| sum * r + factor));
@@ -149,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_normal_quantile_is_that_of_the_tables() {
-        // scipy.special.ndtri
+        // The expected values are those of scipy.special.ndtri.
         for (share, expected) in [
             (0.5, 0.0),
             (0.1, -1.281_551_565_544_600_4),
@@ -184,7 +188,7 @@ mod tests {
         assert_eq!((at(1.0), at(2.0)), ([100, 200, 250, 300], [100, 200, 250, 300]));
         assert_eq!((at(3.0), at(4.0)), ([150, 300, 325, 350], [200, 400, 400, 400]));
         assert_eq!((at(6.0), at(8.0)), ([175, 450, 500, 550], [150, 500, 600, 700]));
-        assert_eq!(at(12.0), [150, 600, 800, 1000], "on where it rises, not where it falls");
+        assert_eq!(at(12.0), [150, 600, 800, 1000], "it goes on where it rises, but not where it falls");
         let one = Latency::QuantilesByInflight { inflight: vec![4.0], quantiles: vec![vec![0.0, 10.0], vec![1.0, 20.0]] };
         assert_eq!([1.0, 4.0, 9.0].map(|inflight| one.ns(inflight, || 0.5)), [15; 3]);
     }

@@ -1,6 +1,7 @@
-//! A table of points and the straight lines between them.
+//! A table of points that straight lines join.
 
-/// The value at `x`: the first one below the first point, and on with the last slope beyond the last; 0 without points.
+/// Returns the value at `x`. Below the first point it is the first value, and beyond the last point the last slope goes on.
+/// Without points it is 0.
 pub fn value(points: &[[f64; 2]], x: f64) -> f64 {
     let above = points.partition_point(|[at, _]| *at <= x).min(points.len().saturating_sub(1));
     match points[..points.len().min(above + 1)] {

@@ -1,11 +1,12 @@
-//! The device model: when is a request that arrives now completed? Pure arithmetic on nanoseconds, no clock and no
-//! I/O, so that the emulator uses it in real time and a simulation can use it in simulated time.
+//! The device model, which says when a request that arrives now is completed. It is pure arithmetic on nanoseconds, without a
+//! clock and without I/O, so that the emulator uses it in real time and a simulation can use it in simulated time.
 //!
-//! A request passes the token buckets and waits for a free channel; from then on its latency runs, and beside it the
-//! transfer over the pipe that all channels share. It is completed when both are over, and holds its channel until then. So
-//! an idle device answers small requests after its latency, and a busy one delivers its bandwidth (as `null_blk` does). A
-//! write into a cache needs room there instead of a channel; a flush waits for the cache to drain; an arm has to get
-//! there first; while the device stalls nothing starts. Each part is a file; a part that is not there costs nothing.
+//! A request passes the token buckets and waits for a free channel. From then on its latency runs, and at the same time its bytes
+//! cross the pipe that all channels share. The request is completed when both are over, and it holds its channel until then. An
+//! idle device therefore answers small requests after its latency, and a busy one delivers its bandwidth (as `null_blk` does). A
+//! write into a cache needs room there instead of a channel. A flush waits for the cache to drain. The head of a hard disk first
+//! has to get to its place. While the device stalls, nothing starts. Each part has a file of its own, and a part that a device
+//! does not have costs nothing.
 
 mod cache;
 mod channels;
@@ -51,23 +52,25 @@ pub enum Op {
 impl Op {
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Discard];
 
-    /// The bytes of a read or a write cross the pipe; a flush has none, and those of a discard stay where they are.
+    /// Returns whether the operation's bytes cross the pipe. A flush has no bytes, and the bytes of a discard stay where they
+    /// are.
     const fn is_transferred(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
 }
 
-/// What describes a device. `None` and empty: the device has no such part, or no such limit.
+/// The parameters of a device. If a parameter is `None` or empty, the device has no such part or no such limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
 pub struct Parameters {
-    /// By operation, in the order of [`Op::ALL`].
+    /// Latency of each operation, in the order of [`Op::ALL`].
     pub latency_ns: [Latency; 4],
-    /// Shared by all channels.
+    /// Bandwidth that all channels share.
     pub bandwidth_bytes_per_s: Option<NonZeroU64>,
-    /// Requests in service at the same time.
+    /// Number of requests in service at the same time.
     pub channels: Option<NonZeroU32>,
-    /// By what latency is multiplied: requests in flight, ascending, and factor.
+    /// Points of the factor by which latency is multiplied. A point is a number of requests in flight, in ascending order, and
+    /// the factor at that number.
     pub load: Vec<[f64; 2]>,
     pub credits: Vec<BucketParameters>,
     pub seek: Option<SeekParameters>,
@@ -76,7 +79,7 @@ pub struct Parameters {
     pub seed: u64,
 }
 
-/// What a model looks at.
+/// The properties of a request that decide its completion. Offset and length are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     pub arrival_ns: u64,
@@ -86,9 +89,10 @@ pub struct Request {
 }
 
 #[derive(Debug)]
+/// The state of one device between its requests.
 pub struct Model {
     latency_ns: [Latency; 4],
-    /// Number `n` is for request `n`.
+    /// Random numbers for latencies. Number `n` belongs to request `n`.
     draws: Draws,
     requests: u64,
     channels: Channels,
@@ -106,7 +110,7 @@ pub struct Model {
 impl Model {
     pub fn new(parameters: Parameters) -> Self {
         let Parameters { latency_ns, bandwidth_bytes_per_s, channels, load, credits, seek, stalls, cache, seed } = parameters;
-        // Without a bandwidth no time passes under the head.
+        // If bandwidth has no limit, no time passes while bytes pass under the head.
         let head = || seek.clone().map(|seek| Head::new(seek, bandwidth_bytes_per_s.unwrap_or(NonZeroU64::MAX)));
         let counts = !load.is_empty() || latency_ns.iter().any(Latency::is_by_inflight);
         Self {
@@ -126,24 +130,26 @@ impl Model {
         }
     }
 
-    /// Lets the next request begin a stall of `duration_ns`. What was given before has its completion.
+    /// Lets the next request begin a stall of `duration_ns`. Requests that were given before keep their completions.
     pub fn stall_next(&mut self, duration_ns: u64) {
         self.armed_stall_ns = Some(duration_ns);
     }
 
-    /// Until when the last stall that was ordered lasts; 0 before the first one.
+    /// Returns the time until which the ordered stalls last that have begun so far, in ns. It is 0 before the first of them.
     pub fn stalled_until_ns(&self) -> u64 {
         self.stalled_until_ns
     }
 
-    /// When a request that arrives now is taken to arrive, if completions come up to `early_ns` too early: where requests in flight
-    /// decide, after the last completion that it may have waited for. Else now.
+    /// Returns the arrival of a request that comes at `arrival_ns`, if completions can come up to `early_ns` too early. If the
+    /// number in flight decides the latency, this is the last completion for which the request may have waited, but not before
+    /// `arrival_ns`. Otherwise it is `arrival_ns`.
     pub fn after_completion_ns(&mut self, arrival_ns: u64, early_ns: u64) -> u64 {
         let last_ns = self.inflight.as_mut().and_then(|inflight| inflight.last_until(arrival_ns + early_ns));
         last_ns.map_or(arrival_ns, |last_ns| last_ns.max(arrival_ns))
     }
 
-    /// Completion of `request` on `CLOCK_MONOTONIC` or any other clock; requests are given in the order of their arrival.
+    /// Returns the completion of `request`, in ns of the clock of its arrival, which is `CLOCK_MONOTONIC` or any other. Requests
+    /// must be given in the order of their arrival.
     pub fn completion_ns(&mut self, request: &Request) -> u64 {
         let Request { arrival_ns, op, offset, length } = *request;
         if let Some(duration_ns) = self.armed_stall_ns.take() {
@@ -181,7 +187,7 @@ impl Model {
         let mut ready_ns = start_ns;
         let mut head = self.head.as_mut().filter(|_| is_transferred && !is_cached);
         if let Some(head) = &mut head {
-            // What is read on has been read ahead.
+            // The drive reads ahead, so it has always known of a read that goes on where the last request ended.
             ready_ns = head.reach(start_ns, offset, if op == Op::Read { 0 } else { arrival_ns });
         }
         if op == Op::Flush
@@ -209,8 +215,8 @@ impl Model {
     }
 }
 
-/// The nearest whole number, 0 if negative.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "that is what it says")]
+/// Returns the nearest whole number, or 0 if `ns` is negative.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the function is for this conversion")]
 fn whole(ns: f64) -> u64 {
     (ns + 0.5) as u64
 }
@@ -310,8 +316,8 @@ mod tests {
         let mut model = Model::new(Parameters { latency_ns, ..Parameters::default() });
         assert_eq!((model.after_completion_ns(0, 100), model.completion_ns(&read(0, 4096))), (0, 1000));
         assert_eq!([800, 899].map(|at| model.after_completion_ns(at, 100)), [800, 899]);
-        assert_eq!((model.after_completion_ns(900, 100), model.completion_ns(&read(1000, 4096))), (1000, 2000), "alone");
-        assert_eq!((model.after_completion_ns(1500, 100), model.completion_ns(&read(1500, 4096))), (1500, 6500), "beside it");
+        assert_eq!((model.after_completion_ns(900, 100), model.completion_ns(&read(1000, 4096))), (1000, 2000), "one in flight");
+        assert_eq!((model.after_completion_ns(1500, 100), model.completion_ns(&read(1500, 4096))), (1500, 6500), "two in flight");
         let mut constant = Model::new(Parameters { latency_ns: constant(1000), ..Parameters::default() });
         assert_eq!((constant.completion_ns(&read(0, 4096)), constant.after_completion_ns(900, 100)), (1000, 900));
     }

@@ -1,4 +1,4 @@
-//! One arm over a turning platter: where the head has to go decides how long it takes.
+//! The head of a hard disk over a turning platter. The place to which the head has to go decides how long a request takes.
 
 use std::num::NonZeroU64;
 
@@ -8,11 +8,12 @@ use super::whole;
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
 pub struct SeekParameters {
-    /// Over no distance, and over `span_bytes`; it grows with the root of the distance (Ruemmler and Wilkes, 1994).
+    /// Time of the shortest seek. The time grows from here with the square root of the distance (Ruemmler and Wilkes, 1994).
     pub least_ns: u64,
+    /// Time of a seek over `span_bytes` or any longer distance.
     pub most_ns: u64,
     pub span_bytes: NonZeroU64,
-    /// 0: no platter.
+    /// Time of one revolution. It is 0 if the device has no platter.
     pub revolution_ns: u64,
 }
 
@@ -22,20 +23,20 @@ pub struct Head {
     bytes_per_s: NonZeroU64,
     track_bytes: u64,
     offset: u64,
-    /// When the head was over `offset`; `None` before the first request.
+    /// Time at which the head was over `offset`, in ns. `None` before the first request.
     left_ns: Option<u64>,
 }
 
 impl Head {
-    /// `bytes_per_s` pass under the head; a track is what passes in a revolution.
+    /// Makes a head under which `bytes_per_s` pass. A track is as long as what passes in a revolution.
     pub fn new(parameters: SeekParameters, bytes_per_s: NonZeroU64) -> Self {
         let passing = u128::from(bytes_per_s.get()) * u128::from(parameters.revolution_ns) / 1_000_000_000;
         let track_bytes = u64::try_from(passing).unwrap_or(u64::MAX).max(1);
         Self { parameters, bytes_per_s, track_bytes, offset: 0, left_ns: None }
     }
 
-    /// When the head, free at `start_ns`, is over `offset`. What goes on where the last request ended needs no way if the
-    /// drive knew of it before (`known_ns`).
+    /// Returns the time at which the head, which is free at `start_ns`, is over `offset`, in ns. A request that goes on where the
+    /// last request ended needs no movement if the drive knew of it (at `known_ns`) before the last request ended.
     #[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
     pub fn reach(&mut self, start_ns: u64, offset: u64, known_ns: u64) -> u64 {
         let SeekParameters { least_ns, most_ns, span_bytes, revolution_ns } = self.parameters;
@@ -56,7 +57,7 @@ impl Head {
         there_ns.saturating_add((ahead_ns + revolution_ns - turned_ns) % revolution_ns)
     }
 
-    /// The last byte before `offset` passed under the head at `at_ns`.
+    /// Takes note that the last byte before `offset` passed under the head at `at_ns`.
     pub fn leave(&mut self, offset: u64, at_ns: u64) {
         self.offset = offset;
         self.left_ns = Some(at_ns);
@@ -69,7 +70,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A byte takes a nanosecond, a track is 8 ms long.
+    /// Makes a head for which a byte takes a nanosecond and a seek over 400 MiB takes 11 us.
     fn head(revolution_ns: u64) -> Head {
         let span_bytes = NonZeroU64::new(400 * MIB).unwrap();
         let bytes_per_s = NonZeroU64::new(1_000_000_000).unwrap();
@@ -86,12 +87,13 @@ mod tests {
     #[test]
     fn the_platter_turns_on_while_the_head_moves() {
         let mut head = head(8_000_000);
-        // From byte 0 at 100 to byte 2,000,000: 2 ms later it is there, after a seek of 1 us + 10 us * sqrt(0.00477).
+        // The head goes from byte 0 at 100 to byte 2,000,000. It is there 2 ms later, after a seek of 1 us + 10 us *
+        // sqrt(0.00477).
         assert_eq!(head.reach(100, 2_000_000, 100), 2_000_100);
         head.leave(2_004_096, 2_004_196);
-        assert_eq!(head.reach(2_004_196, 4_096, 2_004_196), 2_004_196 + 6_000_000, "back by 2 ms is ahead by 6");
+        assert_eq!(head.reach(2_004_196, 4_096, 2_004_196), 2_004_196 + 6_000_000, "2 ms back is 6 ms ahead");
         assert_eq!(head.reach(2_004_196, 8_004_096, 2_004_196), 2_004_196 + 6_000_000);
-        assert_eq!(head.reach(2_004_196, 2_004_096 + 16, 2_004_196), 2_004_196 + 16 + 8_000_000, "missed while it sought");
+        assert_eq!(head.reach(2_004_196, 2_004_096 + 16, 2_004_196), 2_004_196 + 16 + 8_000_000, "the seek missed the byte");
     }
 
     #[test]
@@ -99,7 +101,7 @@ mod tests {
         let mut head = head(8_000_000);
         head.leave(4096, 1_000);
         assert_eq!(head.reach(1_000, 4096, 900), 1_000);
-        assert_eq!(head.reach(1_500, 4096, 900), 1_500, "it was known before");
+        assert_eq!(head.reach(1_500, 4096, 900), 1_500, "the request was known before");
         assert_eq!(head.reach(1_500, 4096, 1_500), 8_001_000);
     }
 }

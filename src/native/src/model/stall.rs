@@ -1,4 +1,4 @@
-//! Stalls that the device makes by itself, such as the garbage collection of flash: until one is over nothing starts.
+//! Stalls that the device makes by itself, such as the garbage collection of flash. Nothing starts until a stall is over.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -10,12 +10,13 @@ use super::times;
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
 pub struct StallParameters {
-    /// One begins with the write that completes so many bytes.
+    /// Number of written bytes from one stall to the next. A stall begins with the write that completes this number.
     pub every_bytes: Option<NonZeroU64>,
-    /// One in each period, counted from the first request.
+    /// Length of a period. There is one stall in each period, and periods are counted from the first request.
     pub period_ns: Option<NonZeroU64>,
-    /// At a drawn place in its period instead of at its end.
+    /// Whether a stall is at a drawn place in its period instead of at the period's end.
     pub at_random: bool,
+    /// Duration of a stall.
     pub length_ns: Latency,
 }
 
@@ -23,11 +24,11 @@ pub struct StallParameters {
 pub struct Stalls {
     parameters: StallParameters,
     first_ns: Option<u64>,
-    /// The latest period that was looked at: its number, and begin and end of its stall.
+    /// The period that was computed last, as its number and the begin and end of its stall in ns.
     period: (u64, u64, u64),
     written_bytes: u64,
     collections: u64,
-    /// Begin and end of those that writes bring, in order; not those that no request can meet any more.
+    /// Begin and end of the stalls that writes cause, in order and in ns. Stalls that no request can meet any more are left out.
     collecting: VecDeque<(u64, u64)>,
     collected_ns: u64,
     collection_lengths: Draws,
@@ -52,7 +53,7 @@ impl Stalls {
         }
     }
 
-    /// A write that could start at `start_ns`; the stall that it may bring holds it, too.
+    /// Counts a write that could start at `start_ns`. If the write causes a stall, the stall holds the write itself, too.
     pub fn write(&mut self, start_ns: u64, length: u64) {
         let Some(every_bytes) = self.parameters.every_bytes else { return };
         self.written_bytes = self.written_bytes.saturating_add(length);
@@ -66,8 +67,9 @@ impl Stalls {
         }
     }
 
-    /// When what arrives at `arrival_ns`, not before the last, and could start at `start_ns` starts. The stall that a waiting write
-    /// brings is still to come: what needs not wait may start before it.
+    /// Returns the time at which a request that could start at `start_ns` does start, in ns. The request arrives at `arrival_ns`,
+    /// which is not before the last arrival. A stall that a waiting write causes is still to come, so a request that need not
+    /// wait may start before it.
     pub fn over_ns(&mut self, arrival_ns: u64, start_ns: u64) -> u64 {
         while self.collecting.front().is_some_and(|(_, end_ns)| *end_ns <= arrival_ns) {
             self.collecting.pop_front();
@@ -76,7 +78,8 @@ impl Stalls {
         let first_ns = *self.first_ns.get_or_insert(start_ns);
         loop {
             let end_ns = self.over_period_ns(first_ns, start_ns);
-            // Where one ends that is periodic there may be one that a write brings, and so on.
+            // At the end of a periodic stall there may be a stall that a write causes, at whose end there may be a periodic one
+            // again.
             start_ns = self.over_collections_ns(end_ns);
             if start_ns == end_ns {
                 return end_ns;
@@ -126,7 +129,7 @@ mod tests {
             stalls.write(at, length);
             stalls.over_ns(at, at)
         });
-        assert_eq!(started, [0, 10, 120, 120, 300, 500], "the last write brings two, after the one under way");
+        assert_eq!(started, [0, 10, 120, 120, 300, 500], "the last write causes two, after the one under way");
     }
 
     #[test]
@@ -134,7 +137,7 @@ mod tests {
         let mut stalls = stalls(4096, 1000, false);
         assert_eq!(stalls.over_ns(0, 0), 0);
         stalls.write(950, 4096);
-        assert_eq!([940, 950, 1049].map(|start| stalls.over_ns(0, start)), [1050, 1050, 1050], "the period's ends at 1000");
+        assert_eq!([940, 950, 1049].map(|start| stalls.over_ns(0, start)), [1050, 1050, 1050], "the periodic one ends at 1000");
     }
 
     #[test]

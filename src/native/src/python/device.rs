@@ -1,4 +1,4 @@
-//! Python brings up the emulated device here, and runs its model in simulated time.
+//! The bindings with which Python mounts the emulated device and runs its model in simulated time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::streams::{self, Step};
 
 const NAMES: [&str; 4] = ["read", "write", "flush", "discard"];
 
-/// A device behind a FUSE mount, one file in memory or a tree of files; it answers at once until `set`.
+/// A device behind a FUSE mount, which is one file in memory or a tree of files. It answers at once until `set` is called.
 #[pyclass(frozen)]
 pub struct Disk {
     engine: Arc<Engine<Pending>>,
@@ -35,7 +35,10 @@ impl From<Mounted> for Disk {
 
 #[pymethods]
 impl Disk {
-    /// Mounts the file system at `mount_point`; its one file, `disk`, has `size_bytes` zero bytes.
+    /// Mounts a file system at `mount_point` whose one file, `disk`, has `size_bytes` zero bytes.
+    ///
+    /// The kernel lists the mount as `source`. The device's log is written to `log_path`, or not kept if that is None. Only a
+    /// `volatile` device can be `cut`. Raises `OSError` if the file system cannot be mounted.
     #[new]
     #[pyo3(signature = (mount_point, source, size_bytes, log_path=None, volatile=false))]
     fn new(
@@ -51,15 +54,21 @@ impl Disk {
     }
 
     /// Mounts a file system at `mount_point` that passes everything on to `folder`, below the kernel's write-back cache.
+    ///
+    /// The kernel lists the mount as `source`. The device's log is written to `log_path`, or not kept if that is None. Returns
+    /// the device. Raises `OSError` if the file system cannot be mounted.
     #[staticmethod]
     #[pyo3(signature = (mount_point, source, folder, log_path=None))]
     fn tree(py: Python<'_>, mount_point: PathBuf, source: &str, folder: PathBuf, log_path: Option<PathBuf>) -> PyResult<Self> {
         Ok(py.detach(|| Mounted::tree(&mount_point, source, &folder, log_path.as_deref()))?.into())
     }
 
-    /// Takes from now on the times at which requests arrive from the kernel: those of the block device `major`, `minor`. `OSError` where
-    /// it tells none: then they arrive when they are taken. Of the tracepoint `block:block_rq_issue`: its number, and where device, sector
-    /// and number of sectors are in its record.
+    /// Takes the arrival times of requests from the kernel from now on, for the block device with the numbers `major` and
+    /// `minor`.
+    ///
+    /// `issue` describes the tracepoint `block:block_rq_issue` with four numbers: its own number, and the places in bytes at
+    /// which its record has the device, the first sector and the number of sectors. Raises `OSError` if the kernel gives no
+    /// times. Requests then arrive when they are taken.
     fn watch(&self, py: Python<'_>, major: u32, minor: u32, issue: [u64; 4]) -> PyResult<()> {
         let issue = Tracepoint::try_from(issue)?;
         py.detach(|| {
@@ -70,28 +79,38 @@ impl Disk {
         })
     }
 
-    /// Lets the kernel forget the pages of a tree's files; what is not yet written stays.
+    /// Lets the kernel forget the pages of a tree's files. Data that is not yet written stays.
     fn cool(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.mounted.lock().cool())?)
     }
 
-    /// Puts a model in force; returns the setting's number and the `CLOCK_MONOTONIC` time from which it holds.
+    /// Puts the model with these `parameters` in force, at rest.
+    ///
+    /// Replies are sent `floor_ns` earlier than the model says, and `burn_ns` of CPU time are burned for each request. Returns
+    /// the setting's number and the `CLOCK_MONOTONIC` time in ns from which it holds.
     fn set(&self, parameters: Parameters, floor_ns: u64, burn_ns: u64) -> (u32, u64) {
         realtime::with(|| self.engine.set(parameters, Setting { floor_ns, burn_ns }))
     }
 
-    /// Lets the next request begin a stall of `duration_ns`; returns the `CLOCK_MONOTONIC` time from which it is armed.
+    /// Lets the next request begin a stall of `duration_ns`. Returns the `CLOCK_MONOTONIC` time in ns from which the stall is
+    /// armed.
     fn stall(&self, duration_ns: u64) -> u64 {
         realtime::with(|| self.engine.stall_next(duration_ns))
     }
 
-    /// Cuts the power: what was not flushed is gone, who had the disk open gets errors. It answers at once until `power_on`.
+    /// Cuts the power of a volatile device.
+    ///
+    /// Unflushed data is lost, except for versions of pages, of which each survives with probability `keep_share`, drawn with
+    /// `seed`. Programs that had the disk open get errors. The device answers at once until `power_on`. Returns a dict with the
+    /// numbers of versions that were lost and that survived (`pages_dropped`, `pages_kept`), the number of `requests_failed`, and
+    /// the `CLOCK_MONOTONIC` time of the cut in ns (`cut_ns`). Raises `ValueError` if `keep_share` is not from 0 to 1 or the
+    /// device is not volatile.
     fn cut<'py>(&self, py: Python<'py>, keep_share: f64, seed: u64) -> PyResult<Bound<'py, PyDict>> {
         if !(0.0..=1.0).contains(&keep_share) {
             return Err(PyValueError::new_err(format!("a share of {keep_share} is not from 0 to 1")));
         }
         let cut = py.detach(|| realtime::with(|| self.engine.cut(keep_share, seed)));
-        let cut = cut.ok_or_else(|| PyValueError::new_err("the device is not volatile, it has nothing to lose"))?;
+        let cut = cut.ok_or_else(|| PyValueError::new_err("the device is not volatile, so it has nothing to lose"))?;
         let dict = PyDict::new(py);
         dict.set_item("pages_dropped", cut.versions.dropped)?;
         dict.set_item("pages_kept", cut.versions.kept)?;
@@ -100,12 +119,14 @@ impl Disk {
         Ok(dict)
     }
 
-    /// Puts the device that was last set in force again; returns the setting's number and the time from which it holds.
+    /// Puts the device that was last set in force again, at rest. Returns the setting's number and the `CLOCK_MONOTONIC` time in
+    /// ns from which it holds.
     fn power_on(&self) -> (u32, u64) {
         realtime::with(|| self.engine.power_on())
     }
 
-    /// Returns the counts of what the device has done, by operation and in total.
+    /// Returns a dict with the counts of what the device has done, by operation and in total, and with the setting in force.
+    /// Times are in ns.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let status = py.detach(|| realtime::with(|| self.engine.status()));
         let (dict, requests, bytes) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
@@ -130,20 +151,23 @@ impl Disk {
         Ok(dict)
     }
 
-    /// Whether the mount was taken away.
+    /// Returns whether the file system was unmounted or its connection aborted.
     fn has_ended(&self, py: Python<'_>) -> bool {
         py.detach(|| self.mounted.lock().has_ended())
     }
 
-    /// Unmounts if need be, ends the threads and completes the log.
+    /// Unmounts the file system if it is still mounted, ends the device's threads and completes the log. Raises `OSError` if that
+    /// fails.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.mounted.lock().close())?)
     }
 }
 
-/// Writes the completions that the model gives to requests, in the order of their arrival, into `completions_ns`. Columns:
-/// arrivals in ns, ops (indices of read, write, flush, discard), offsets, lengths. Each of the `stalls` (time and duration, in
-/// order) begins with the first request from its time on.
+/// Computes when the model with these `parameters` completes each request, and writes these times in ns into `completions_ns`.
+///
+/// The four `columns` are arrivals in ns, operations (indices of read, write, flush, discard), offsets in bytes and lengths in
+/// bytes, in the order of arrival. Each of the `stalls` is a time and a duration in ns, in order of time. A stall begins with the
+/// first request from its time on. Raises `ValueError` if the columns differ in length or a request is not possible.
 #[pyfunction]
 pub fn simulate(
     py: Python<'_>,
@@ -156,7 +180,7 @@ pub fn simulate(
     let mut times_ns = arrivals.to_vec(py)?;
     let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
     if [ops.len(), offsets.len(), lengths.len()] != [times_ns.len(); 3] {
-        return Err(PyValueError::new_err("every column has a row for each request"));
+        return Err(PyValueError::new_err("every column must have a row for each request"));
     }
     let mut stalls = stalls.into_iter().peekable();
     let simulated = py.detach(|| {
@@ -166,10 +190,10 @@ pub fn simulate(
             let (Ok(arrival_ns), Some(op), Ok(offset), Ok(length)) =
                 (u64::try_from(*time_ns), op, offset.try_into(), length.try_into())
             else {
-                return Err(format!("request {number}: times, offsets and lengths are not negative, ops 0 to 3"));
+                return Err(format!("request {number}: times, offsets and lengths must be at least 0, and ops 0 to 3"));
             };
             if arrival_ns < last_ns {
-                return Err(format!("request {number} arrives before the one that precedes it"));
+                return Err(format!("request {number} arrives before the request that precedes it"));
             }
             last_ns = arrival_ns;
             while let Some([_, duration_ns]) = stalls.next_if(|[from_ns, _]| *from_ns <= arrival_ns) {
@@ -184,8 +208,11 @@ pub fn simulate(
     completions_ns.copy_from_slice(py, &times_ns)
 }
 
-/// Writes arrivals and completions of a closed loop, in the order of arrival: `depth` requests at first, then one at each completion.
-/// Columns: ops, offsets, lengths.
+/// Computes a closed loop, and writes arrivals and completions in ns into the two arrays of `times_ns`, in the order of arrival.
+///
+/// The first `depth` requests arrive at 0, and each later request arrives when the earliest request in flight completes. The
+/// three `columns` are operations (indices of read, write, flush, discard), offsets in bytes and lengths in bytes. Raises
+/// `ValueError` if `depth` is 0, the columns differ in length, or a request is not possible.
 #[pyfunction]
 pub fn simulate_closed(
     py: Python<'_>,
@@ -197,14 +224,14 @@ pub fn simulate_closed(
     let [ops, offsets, lengths] = columns;
     let (ops, offsets, lengths) = (ops.to_vec(py)?, offsets.to_vec(py)?, lengths.to_vec(py)?);
     if depth == 0 || [offsets.len(), lengths.len()] != [ops.len(); 2] {
-        return Err(PyValueError::new_err("the depth is at least 1, and every column has a row for each request"));
+        return Err(PyValueError::new_err("the depth must be at least 1, and every column must have a row for each request"));
     }
     let parse = |((op, offset), length): ((i64, i64), i64)| {
         let op = usize::try_from(op).ok().and_then(|op| Op::ALL.get(op));
         Some((*op?, u64::try_from(offset).ok()?, u64::try_from(length).ok()?))
     };
     let requests: Option<Vec<_>> = ops.into_iter().zip(offsets).zip(lengths).map(parse).collect();
-    let requests = requests.ok_or_else(|| PyValueError::new_err("offsets and lengths are not negative, ops 0 to 3"))?;
+    let requests = requests.ok_or_else(|| PyValueError::new_err("offsets and lengths must be at least 0, and ops 0 to 3"))?;
     let made = py.detach(|| closed_loop(&mut Model::new(parameters), depth, requests.into_iter()));
     let column = |times: &mut dyn Iterator<Item = u64>| times.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)).collect::<Vec<_>>();
     let [arrivals_ns, completions_ns] = times_ns;
@@ -212,8 +239,13 @@ pub fn simulate_closed(
     completions_ns.copy_from_slice(py, &column(&mut made.iter().map(|(_, done_ns)| *done_ns)))
 }
 
-/// Writes when each step was issued and completed, in simulated time. Columns of steps: stream, due time in ns, number of its
-/// requests; columns of requests, in the order of the steps: op (an index of read, write, flush, discard), offset, length.
+/// Runs streams in simulated time, and writes when each step was issued and completed, in ns, into `issued_ns` and
+/// `completed_ns`.
+///
+/// The three arrays of `steps` are the number of the step's stream, its due time in ns and the number of its requests. The three
+/// arrays of `requests` are operations (indices of read, write, flush, discard), offsets in bytes and lengths in bytes, in the
+/// order of the steps. Raises `ValueError` if a number is negative, an operation is unknown, or the requests do not match the
+/// steps.
 #[pyfunction]
 pub fn simulate_streams(
     py: Python<'_>,
@@ -223,7 +255,7 @@ pub fn simulate_streams(
     issued_ns: PyBuffer<i64>,
     completed_ns: PyBuffer<i64>,
 ) -> PyResult<()> {
-    let wrong = || PyValueError::new_err("numbers are not negative, ops 0 to 3, and every request belongs to a step");
+    let wrong = || PyValueError::new_err("numbers must be at least 0, ops 0 to 3, and every request must belong to a step");
     let [streams, dues, counts] = steps;
     let (streams, dues, counts) = (streams.to_vec(py)?, dues.to_vec(py)?, counts.to_vec(py)?);
     let step = |((stream, due), count): ((&i64, &i64), &i64)| {

@@ -1,4 +1,4 @@
-//! Python issues replays here.
+//! The binding with which Python issues replays.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,13 +11,18 @@ use pyo3::types::PyBytes;
 
 use crate::replay as issuer;
 
-/// A replay lets Python look for signals this often.
+/// Time after which a running replay lets Python look for signals again.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Makes packed requests again; returns when the first was due, whether memory was locked and
-/// whether streams had real-time priority, and the packed outcome of each.
+/// Makes packed requests again, each at its due time, and returns when the last is completed.
 ///
-/// `files` are paths, whether each is a folder, and how many handles on it are open from the beginning.
+/// `requests` are records of 40 bytes. `files` has for each file its path, whether it is a folder, and the number of handles on
+/// it that are open from the beginning. Writes take their content from `noise`, which must be at least 4096 bytes longer than the
+/// longest write. Due times count from a start, which is `lead_ns` after all streams are ready.
+///
+/// Returns the start in ns of `CLOCK_MONOTONIC`, whether memory was locked, whether all streams had real-time priority, and the
+/// packed outcomes of the requests, 24 bytes each. Raises `ValueError` for a record that cannot be parsed, and `OSError` if the
+/// replay cannot begin.
 #[pyfunction]
 #[pyo3(signature = (requests, files, noise, lead_ns))]
 pub fn replay<'py>(
@@ -31,7 +36,7 @@ pub fn replay<'py>(
     let rest = chunks.remainder().len();
     let parse = |chunk: &[u8]| issuer::Request::parse(chunk.try_into().ok()?);
     let parsed: Option<Vec<_>> = chunks.map(parse).collect();
-    let parsed = parsed.filter(|_| rest == 0).ok_or_else(|| PyValueError::new_err("requests are records of 40 bytes"))?;
+    let parsed = parsed.filter(|_| rest == 0).ok_or_else(|| PyValueError::new_err("each request is 40 bytes with a known op"))?;
     let open = |(path, is_folder, handles): (PathBuf, bool, usize)| {
         issuer::File::new(CString::new(path.into_os_string().into_vec())?, is_folder, handles)
     };

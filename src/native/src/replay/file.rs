@@ -1,4 +1,5 @@
-//! Files below the target folder, and the handles that are open on them; results are as the system calls', or the negative errno.
+//! Files below the target folder, and the handles that are open on them. Each operation returns the result of its system call, or
+//! the negative errno.
 
 use std::ffi::{CString, c_int};
 use std::io;
@@ -10,12 +11,13 @@ use parking_lot::{Mutex, MutexGuard};
 pub struct File {
     path: CString,
     flags: c_int,
-    /// A handle that another stream still uses outlives its close, so that its number is not given to another file meanwhile.
+    /// Open handles, in the order in which they were opened. A handle that another stream still uses outlives its close, so that
+    /// its number is not given to another file meanwhile.
     handles: Mutex<Vec<Arc<OwnedFd>>>,
 }
 
 impl File {
-    /// Opens `handles` handles, for those that were open before the capture began.
+    /// Names a file and opens `handles` handles on it, which stand for handles that were open before the capture began.
     pub fn new(path: CString, is_folder: bool, handles: usize) -> io::Result<Self> {
         let flags = libc::O_CLOEXEC | if is_folder { libc::O_RDONLY | libc::O_DIRECTORY } else { libc::O_RDWR };
         let file = Self { path, flags, handles: Mutex::default() };
@@ -26,17 +28,17 @@ impl File {
         Ok(file)
     }
 
-    /// Makes the file where there is none.
+    /// Opens the file, and creates it if it does not exist. Returns 0, or the negative errno.
     pub fn open(&self) -> i64 {
         self.hold(self.create())
     }
 
-    /// Leaves nothing of a file that is there.
+    /// Opens the file and truncates it to 0 bytes, or creates it if it does not exist.
     pub fn open_empty(&self) -> i64 {
         self.hold(self.create() | libc::O_TRUNC)
     }
 
-    /// Makes no file, and keeps no handle.
+    /// Opens the file only for the result. It creates no file and keeps no handle.
     pub fn try_open(&self) -> i64 {
         self.descriptor(0).map_or_else(|error| negative(&error), |_| 0)
     }
@@ -56,7 +58,8 @@ impl File {
         checked(unsafe { libc::unlink(self.path.as_ptr()) })
     }
 
-    /// Calls with the handle that was opened last; a stream that is ahead of the one that opens it opens one for itself.
+    /// Calls `call` with the handle that was opened last. If no handle is open, because this stream is ahead of the stream that
+    /// opens the file, a handle is opened first.
     pub fn with_handle<T: Into<i64>>(&self, call: impl FnOnce(c_int) -> T) -> i64 {
         let last = self.lock().last().cloned();
         let handle = last.map_or_else(|| self.descriptor(self.create()).inspect(|new| self.lock().push(Arc::clone(new))), Ok);
@@ -87,7 +90,7 @@ impl File {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: it was just opened, and belongs to nobody else.
+        // SAFETY: the descriptor was just opened, and belongs to nobody else.
         Ok(Arc::new(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 }

@@ -1,13 +1,13 @@
-//! What a replay makes, and what comes of it, as Python packs and unpacks them.
+//! The requests of a replay and their outcomes, in the binary form in which Python packs and unpacks them.
 
 pub const REQUEST_BYTES: usize = 40;
 pub const OUTCOME_BYTES: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Makes the file where there is none.
+    /// An open that creates the file if it does not exist.
     Open,
-    /// An open that had failed: it makes no file.
+    /// An open that failed in the capture. It creates no file.
     TryOpen,
     Close,
     Read,
@@ -18,7 +18,7 @@ pub enum Op {
     Truncate,
     Rename,
     Unlink,
-    /// An open that cuts the file to nothing.
+    /// An open that truncates the file to 0 bytes.
     OpenEmpty,
 }
 
@@ -41,20 +41,21 @@ impl Op {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// From the start of the replay.
+    /// Time at which the request is due, counted from the start of the replay.
     pub due_ns: u64,
     pub offset: u64,
     pub length: u64,
     pub stream: u32,
     pub op: Op,
-    /// Position in the list of files.
+    /// Position of the file in the list of files.
     pub file: u32,
     /// The new name of a rename, as a position in the list of files.
     pub other: u32,
 }
 
 impl Request {
-    /// Three words of 8 bytes, four of 4, little-endian; `None` for an unknown op.
+    /// Parses a record of three words of 8 bytes and four words of 4 bytes, all little-endian. Returns `None` if the operation is
+    /// unknown.
     pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let short = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
@@ -68,11 +69,12 @@ impl Request {
 pub struct Outcome {
     pub issued_ns: u64,
     pub completed_ns: u64,
-    /// What the system call returned, or the negative errno; 0 for an open that succeeded.
+    /// Result of the system call, or the negative errno. It is 0 for an open that succeeded.
     pub result: i64,
 }
 
 impl Outcome {
+    /// Appends the packed outcome, three little-endian words of 8 bytes.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.extend(self.issued_ns.to_le_bytes());
         bytes.extend(self.completed_ns.to_le_bytes());

@@ -1,4 +1,5 @@
-//! System calls relative to open folders: races with renames cannot lead them astray, and every error number is the kernel's own.
+//! System calls relative to open folders. A rename that happens at the same time cannot lead a call to another file, and every
+//! error number is the kernel's own.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
@@ -22,7 +23,7 @@ fn c_string(bytes: &[u8]) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
 }
 
-/// The path that leads to what a descriptor is open on, whatever its name is by now.
+/// Returns a path to the file on which a descriptor is open, whatever the file's name is by now.
 pub fn magic_path(descriptor: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
@@ -33,17 +34,18 @@ fn magic(descriptor: &OwnedFd) -> io::Result<CString> {
 
 fn owned(descriptor: libc::c_int) -> io::Result<OwnedFd> {
     check(descriptor)?;
-    // SAFETY: a descriptor that the kernel has just given to us alone.
+    // SAFETY: the kernel has just opened the descriptor, and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// A descriptor that stands for a file without opening it.
+/// Returns a descriptor that stands for a file without opening it.
 pub fn look(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     let (name, flags) = (c_string(name.as_bytes())?, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC);
     // SAFETY: the name is a C string that outlives the call.
     owned(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags) })
 }
 
+/// Returns a descriptor that stands for the folder at `path` without opening it.
 pub fn look_at(path: &Path) -> io::Result<OwnedFd> {
     let path = c_string(path.as_os_str().as_bytes())?;
     // SAFETY: the path is a C string that outlives the call.
@@ -65,17 +67,17 @@ pub fn open(file: &OwnedFd, flags: i32) -> io::Result<File> {
 
 pub fn stat(file: &OwnedFd) -> io::Result<libc::stat> {
     let mut status = MaybeUninit::uninit();
-    // SAFETY: the kernel fills `status` when it says that it did.
+    // SAFETY: the kernel fills `status` if the call succeeds.
     check(unsafe { libc::fstatat(file.as_raw_fd(), HERE.as_ptr(), status.as_mut_ptr(), libc::AT_EMPTY_PATH) })?;
-    // SAFETY: filled, as the call succeeded.
+    // SAFETY: `status` is filled, because the call succeeded.
     Ok(unsafe { status.assume_init() })
 }
 
 pub fn statvfs(file: &OwnedFd) -> io::Result<libc::statvfs> {
     let mut status = MaybeUninit::uninit();
-    // SAFETY: as in `stat`.
+    // SAFETY: the same holds as in `stat`.
     check(unsafe { libc::fstatvfs(file.as_raw_fd(), status.as_mut_ptr()) })?;
-    // SAFETY: filled, as the call succeeded.
+    // SAFETY: `status` is filled, because the call succeeded.
     Ok(unsafe { status.assume_init() })
 }
 
@@ -85,7 +87,7 @@ pub fn chmod(file: &OwnedFd, mode: u32) -> io::Result<()> {
     check(unsafe { libc::chmod(path.as_ptr(), mode) })
 }
 
-/// `None` leaves user or group as it is.
+/// Changes the owner of a file. `None` leaves the user or the group as it is.
 pub fn chown(file: &OwnedFd, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
     let (user, group) = (user.unwrap_or(u32::MAX), group.unwrap_or(u32::MAX));
     // SAFETY: the name is a constant C string.
@@ -101,7 +103,7 @@ pub fn truncate(file: &OwnedFd, size: u64) -> io::Result<()> {
 
 pub fn set_times(file: &OwnedFd, accessed: Option<TimeOrNow>, modified: Option<TimeOrNow>) -> io::Result<()> {
     let times = [timespec(accessed), timespec(modified)];
-    // SAFETY: two times, as the call expects, and a constant C string.
+    // SAFETY: the array has two times, as the call expects, and the name is a constant C string.
     check(unsafe { libc::utimensat(file.as_raw_fd(), HERE.as_ptr(), times.as_ptr(), libc::AT_EMPTY_PATH) })
 }
 
@@ -153,7 +155,7 @@ pub fn read_symlink(file: &OwnedFd) -> io::Result<OsString> {
     Ok(OsString::from_vec(target))
 }
 
-/// Another name for a file.
+/// Gives a file another name.
 pub fn link(file: &OwnedFd, folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let (path, name) = (magic(file)?, c_string(name.as_bytes())?);
     // SAFETY: both are C strings that outlive the call.
@@ -169,16 +171,17 @@ pub fn rename(from: &OwnedFd, name: &OsStr, to: &OwnedFd, new_name: &OsStr, flag
 pub fn allocate(file: &File, mode: i32, offset: u64, length: u64) -> io::Result<()> {
     let too_large = |_| io::Error::from_raw_os_error(libc::EFBIG);
     let (offset, length) = (i64::try_from(offset).map_err(too_large)?, i64::try_from(length).map_err(too_large)?);
-    // SAFETY: plain numbers and a descriptor that is open.
+    // SAFETY: the call takes plain numbers and a descriptor that is open.
     check(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, length) })
 }
 
-/// Lets this process have as many files open as it may, root as many as the kernel allows: every file that the kernel remembers
-/// costs a descriptor.
+/// Raises the limit on open files as far as this process may, for root as far as the kernel allows. Every file that the kernel
+/// remembers costs a descriptor.
 pub fn raise_open_files() {
     let allowed = std::fs::read_to_string("/proc/sys/fs/nr_open").ok().and_then(|text| text.trim().parse().ok());
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills, then reads, structs that outlive the calls; without success the limit stays as it is.
+    // SAFETY: the kernel first fills and then reads structs that outlive the calls. If no call succeeds, the limit stays as it
+    // is.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
             return;

@@ -1,8 +1,8 @@
-//! A FUSE file system that passes everything on to a backing folder, below the kernel's write-back cache. What the cache asks
-//! for, reads, writes, syncs and punched holes, goes through the engine and is answered when the model says so; names, sizes and
-//! modes are answered at once.
+//! A FUSE file system that passes everything on to a backing folder, below the kernel's write-back cache. The cache's own
+//! requests (reads, writes, syncs and punched holes) go through the engine and are answered when the model says so. Requests for
+//! names, sizes and modes are answered at once.
 //!
-//! Bytes move when a request arrives, so the order of arrival is the order of effects. A sync is not passed on: the backing
+//! Bytes move when a request arrives, so that effects have the order of arrivals. A sync is not passed on, because the backing
 //! folder's own disk is not the one that is emulated.
 
 mod calls;
@@ -28,11 +28,13 @@ use crate::disk::{Pending, set_transfers};
 use crate::engine::Engine;
 use crate::model::Op;
 
-/// The power of a tree is never cut.
+/// Number of power cuts that requests of a tree give to the engine, because the power of a tree is never cut.
 const NO_POWER: u64 = 0;
-/// Nobody but the kernel changes the tree, and it keeps what it knows up to date.
+/// Time for which the kernel may keep what it knows of files. Nobody but the kernel changes the tree, so that this knowledge
+/// stays up to date.
 const FOREVER: Duration = Duration::from_secs(1 << 30);
-/// Flags that are the kernel's to carry out: with its cache above, the backing file is read and written at offsets only.
+/// Flags that the kernel carries out itself. Its cache is above this file system, so the backing file is read and written at
+/// offsets only.
 const ABOVE: i32 = libc::O_APPEND
     | libc::O_DIRECT
     | libc::O_SYNC
@@ -48,7 +50,7 @@ pub struct Tree {
     table: Arc<Table>,
 }
 
-/// The files of a mounted tree that the kernel may have pages of.
+/// The files of a mounted tree of which the kernel may have pages.
 #[derive(Clone)]
 pub struct Known(Arc<Table>);
 
@@ -68,7 +70,8 @@ impl Tree {
         Known(Arc::clone(&self.table))
     }
 
-    /// The cache reads what surrounds a write, so what is opened to be written is opened to be read, too, if that is allowed.
+    /// Opens a file. The cache reads what surrounds a write, so a file that is opened for writing is opened for reading, too, if
+    /// that is allowed.
     fn open_file(&self, number: INodeNo, flags: i32) -> io::Result<FileHandle> {
         let (file, flags) = (self.table.file(number)?, flags & !ABOVE);
         let opened = if flags & libc::O_ACCMODE == libc::O_WRONLY {
@@ -79,7 +82,7 @@ impl Tree {
         Ok(self.table.open(Handle::File(Arc::new(opened?))))
     }
 
-    /// Makes something below a folder, and remembers it.
+    /// Calls `make` to create an entry in a folder, gives the entry to the program that asked for it, and remembers it.
     fn make(
         &self,
         request: &Request,
@@ -113,7 +116,8 @@ impl Tree {
     }
 }
 
-/// Gives a new file to who asked for it, with the mode that was asked for: our own mask and groups are not the asker's.
+/// Gives a new file to the user and the group of the program that asked for it, with the mode that it asked for, because the mask
+/// and the groups of this process are not the program's.
 fn settle(request: &Request, folder: &OwnedFd, name: &OsStr, mode: Option<u32>) -> io::Result<()> {
     let file = calls::look(folder, name)?;
     let (status, above) = (calls::stat(&file)?, calls::stat(folder)?);

@@ -1,4 +1,4 @@
-//! Which files the kernel remembers, by the number that it calls them by, and which are open.
+//! The files that the kernel remembers, by inode number, and the files and folders that are open.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -14,19 +14,19 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::calls;
 
-/// A file that the kernel knows. Its descriptor keeps the inode from being given to another file.
+/// A file that the kernel knows. Its descriptor keeps the inode's number from being given to another file.
 struct Known {
     file: Arc<OwnedFd>,
     lookups: u64,
 }
 
-/// An entry of a folder: inode number, kind, name.
+/// An entry of a folder, with inode number, kind and name.
 pub type Entry = (u64, FileType, OsString);
 
 #[derive(Clone)]
 pub enum Handle {
     File(Arc<File>),
-    /// The folder as it was when it was read from its beginning.
+    /// The entries of the folder as they were when it was read from its beginning.
     Folder(Arc<Vec<Entry>>),
 }
 
@@ -37,7 +37,8 @@ struct State {
     next_handle: u64,
 }
 
-/// Numbers are those of the backing file system, of which there is one; the root has the number that FUSE calls it by.
+/// The files of one tree. Inode numbers are those of the backing file system, of which there is one, but the root has the number
+/// that FUSE gives to a root.
 pub struct Table {
     root: Arc<OwnedFd>,
     device: u64,
@@ -52,6 +53,7 @@ impl Table {
         Ok(Self { root: Arc::new(root), device: status.st_dev, root_number: status.st_ino, state: Mutex::default() })
     }
 
+    /// Returns the descriptor of a file that the kernel remembers. Fails with `ESTALE` if the kernel has forgotten the file.
     pub fn file(&self, number: INodeNo) -> io::Result<Arc<OwnedFd>> {
         if number == INodeNo::ROOT {
             return Ok(Arc::clone(&self.root));
@@ -60,7 +62,7 @@ impl Table {
         state.known.get(&number.0).map(|known| Arc::clone(&known.file)).ok_or_else(|| io::Error::from_raw_os_error(libc::ESTALE))
     }
 
-    /// The attributes of a name in a folder, which the kernel remembers from now on.
+    /// Returns the attributes of the entry `name` in a folder. The kernel remembers the entry from now on.
     pub fn enter(&self, folder: &OwnedFd, name: &OsStr) -> io::Result<FileAttr> {
         let file = calls::look(folder, name)?;
         let attributes = self.attributes(&file)?;
@@ -72,6 +74,7 @@ impl Table {
         Ok(attributes)
     }
 
+    /// Takes back `lookups` of a file's lookups, and forgets the file after its last one.
     pub fn forget(&self, number: INodeNo, lookups: u64) {
         let mut state = self.lock();
         if let Some(known) = state.known.get_mut(&number.0) {
@@ -82,12 +85,13 @@ impl Table {
         }
     }
 
-    /// The numbers of all files that the kernel may have pages of.
+    /// Returns the numbers of all files of which the kernel may have pages.
     pub fn numbers(&self) -> Vec<u64> {
         self.lock().known.keys().copied().collect()
     }
 
-    /// The attributes of a file of the tree; another file system below it is not part of the tree.
+    /// Returns the attributes of a file of the tree. Fails with `EXDEV` for a file of another file system below the folder, which
+    /// is not part of the tree.
     pub fn attributes(&self, file: &OwnedFd) -> io::Result<FileAttr> {
         let status = calls::stat(file)?;
         let foreign = status.st_dev != self.device || (status.st_ino == INodeNo::ROOT.0 && self.root_number != INodeNo::ROOT.0);
@@ -112,7 +116,7 @@ impl Table {
         })
     }
 
-    /// What is in a folder now, with itself and the folder above it.
+    /// Returns the entries that a folder has now, with itself and the folder above it.
     pub fn entries(&self, number: INodeNo) -> io::Result<Vec<Entry>> {
         let folder = self.file(number)?;
         let mut entries: Vec<Entry> = [".", ".."].map(|name| (number.0, FileType::Directory, name.into())).to_vec();

@@ -9,14 +9,14 @@ import (
 	"tickdisk/players/internal/trace"
 )
 
-// issue starts an action; afterwards it is either pending or has its record.
+// issue starts an action. Afterwards, the action is either pending or has its record.
 func (p *player) issue(action trace.Action, nowNS int64) {
 	if action.Kind == trace.Join {
 		p.join(action, nowNS)
 		return
 	}
 	if p.state != present {
-		p.neverIssued(action, nowNS, "not in the game: "+p.reason)
+		p.neverIssued(action, nowNS, "the player is not in the game: "+p.reason)
 		return
 	}
 	p.current = &pending{action: action, issuedNS: nowNS, deadlineNS: nowNS + p.session.config.Timeout.Nanoseconds()}
@@ -92,7 +92,7 @@ func (p *player) join(action trace.Action, nowNS int64) {
 	c.Send(0, true, []byte{0, 0}, nowNS)
 }
 
-// walk sets the heading from now on; the player keeps its height.
+// walk sets the player's velocity from now on. The player keeps its height.
 func (p *player) walk(action trace.Action, nowNS int64) {
 	east, north := action.Parameters["x"], action.Parameters["z"]
 	if action.Has("yaw_degrees") {
@@ -133,14 +133,14 @@ func (p *player) fail(nowNS int64, reason string) {
 
 func (p *player) timedOut(nowNS int64) {
 	kind := p.current.action.Kind
-	p.finish(report.TimedOut, nil, nowNS, fmt.Sprintf("no end after %s: %s", p.session.config.Timeout, p.progress()))
+	p.finish(report.TimedOut, nil, nowNS, fmt.Sprintf("the action did not end within %s: %s", p.session.config.Timeout, p.progress()))
 	if kind == trace.Leave || p.state != present {
 		p.counts.ConnectionErrors++
 		p.hangUp("its " + string(kind) + " timed out")
 	}
 }
 
-// progress says how far the pending action came.
+// progress describes how far the pending action came.
 func (p *player) progress() string {
 	switch {
 	case p.state == connecting && p.connection.refused.Load():
@@ -150,14 +150,14 @@ func (p *player) progress() string {
 	case p.state == connecting || p.state == loading || p.state == ready:
 		return "the server did not let the player in"
 	case p.searching():
-		return fmt.Sprintf("%d of %d blocks still missing, %d received", len(p.blocks.missing), p.session.config.Radius.Blocks(),
+		return fmt.Sprintf("%d of %d blocks are still missing, and %d were received", len(p.blocks.missing), p.session.config.Radius.Blocks(),
 			p.current.received)
 	case p.current.action.Kind == trace.Teleport:
 		return "the server did not move the player"
 	case p.current.action.Kind == trace.Leave:
 		return "the server did not announce the leave to the players that stayed"
 	default:
-		return fmt.Sprintf("the server's answer did not come, %d blocks received", p.current.received)
+		return fmt.Sprintf("the server did not answer, and %d blocks were received", p.current.received)
 	}
 }
 
@@ -170,7 +170,7 @@ func (p *player) neverIssued(action trace.Action, nowNS int64, reason string) {
 	}, nowNS)
 }
 
-// lost ends a connection that the server, or its silence, has ended.
+// lost ends a connection that the server has closed, or on which the server was silent for too long.
 func (p *player) lost(reason string, nowNS int64) {
 	p.counts.ConnectionErrors++
 	if p.firstRefusal == "" {
@@ -192,7 +192,7 @@ func (p *player) hangUp(reason string) {
 	p.connection, p.state, p.reason, p.left = nil, offline, reason, nil
 }
 
-// sayGoodbye disconnects a player whose actions are all done.
+// sayGoodbye disconnects a player that has no more actions.
 func (p *player) sayGoodbye() {
 	if p.connection != nil {
 		p.connection.Disconnect(monotonic.Now())
@@ -200,7 +200,7 @@ func (p *player) sayGoodbye() {
 	}
 }
 
-// abandon gives every action that is left its record.
+// abandon writes a record for every action that is left, and disconnects the player.
 func (p *player) abandon() {
 	const stopped = "the client was stopped"
 	nowNS := monotonic.Now()

@@ -2,10 +2,11 @@ package luanti
 
 import "math"
 
-// BlockPosition counts map blocks of 16 nodes.
+// BlockPosition is a position in map blocks, whose edge is 16 nodes.
 type BlockPosition [3]int16
 
-// blockOf returns the block that holds a point in nodes; a node reaches half a node to each side of its position.
+// blockOf returns the block that holds a point, whose position is in nodes. A node reaches half a node to each side of its
+// position.
 func blockOf(position [3]float64) (block BlockPosition) {
 	for i, part := range position {
 		block[i] = int16(math.Floor(part+0.5)) >> 4
@@ -20,34 +21,36 @@ func blockOfNode(node [3]int16) (block BlockPosition) {
 	return block
 }
 
-// Radius is the cube (or box) of blocks around a position that must be there before a join or a teleport is complete.
+// Radius is the cube (or box) of blocks around a position that must have arrived before a join or a teleport is complete. It has
+// the distances from the position's block, in blocks.
 type Radius struct{ Horizontal, Vertical int }
 
-// Blocks is the number of blocks in the box.
+// Blocks returns the number of blocks in the box.
 func (r Radius) Blocks() int {
 	edge := 2*r.Horizontal + 1
 	return edge * edge * (2*r.Vertical + 1)
 }
 
 const (
-	farthestRadius = 3 // from 4 blocks on the server leaves out blocks of plain air, from its range on if that is nearer
+	farthestRadius = 3 // At 4 blocks and beyond (or beyond its range, if that is nearer), the server leaves out blocks of air.
 	blockReach     = 13.85
 	eyeHeight      = 1.7
 )
 
 // leastRange returns the smallest wanted range with which the server sends every block of the box.
 //
-// It adds 1 to the range, and a corner is in range when its centre is no farther from the player's eye than that, less the distance
-// from a block's centre to its corner. At worst the player stands at the edge of its own block.
+// The server adds 1 to the wanted range. It sends a block if the distance from the player's eye to the block's centre, less the
+// distance from the centre to a corner, is within this range. In the worst case, the player stands at the edge of its own block.
 func (r Radius) leastRange() int {
 	along, up := float64(16*r.Horizontal+8), float64(16*r.Vertical+8)+eyeHeight
 	corner := math.Sqrt(2*along*along+up*up) - blockReach
 	return max(r.Horizontal, r.Vertical, 1, int(math.Ceil(corner/16))-1)
 }
 
-// blockSet knows which blocks a player holds, and which of the box around a target it still misses.
+// blockSet knows which blocks a player has, and which blocks of the box around a target are missing.
 //
-// The server sends a block once and not again until the client says that it has dropped it, so what is held counts as arrived.
+// The server sends a block once, and not again until the client says that it has dropped the block. A block that the player has
+// therefore counts as arrived.
 type blockSet struct {
 	held    map[BlockPosition]struct{}
 	missing map[BlockPosition]struct{}
@@ -57,7 +60,7 @@ func newBlockSet() *blockSet {
 	return &blockSet{held: map[BlockPosition]struct{}{}, missing: map[BlockPosition]struct{}{}}
 }
 
-// expect starts waiting for the box around center and returns how many of its blocks are missing.
+// expect begins to wait for the box around center, and returns how many of its blocks are missing.
 func (b *blockSet) expect(center BlockPosition, radius Radius) int {
 	clear(b.missing)
 	for dx := -radius.Horizontal; dx <= radius.Horizontal; dx++ {
@@ -73,14 +76,14 @@ func (b *blockSet) expect(center BlockPosition, radius Radius) int {
 	return len(b.missing)
 }
 
-// arrived notes a block; it returns how many are still missing.
+// arrived adds a block and returns how many blocks are still missing.
 func (b *blockSet) arrived(block BlockPosition) int {
 	b.held[block] = struct{}{}
 	delete(b.missing, block)
 	return len(b.missing)
 }
 
-// drop forgets the blocks farther than keep (in blocks, along any axis) from center and returns them.
+// drop forgets the blocks that are farther from center than keep (in blocks, along any axis), and returns them.
 func (b *blockSet) drop(center BlockPosition, keep int) []BlockPosition {
 	var dropped []BlockPosition
 	for block := range b.held {

@@ -8,7 +8,7 @@ import (
 	"tickdisk/players/internal/monotonic"
 )
 
-// The kernel holds what arrives while the process waits for a CPU; a join brings hundreds of packets at once.
+// The kernel must hold the packets that arrive while the process waits for a CPU. A join brings hundreds of packets at once.
 const socketBufferBytes = 4 << 20
 
 type packet struct {
@@ -16,13 +16,14 @@ type packet struct {
 	receivedNS int64
 }
 
-// connection is a transport on a socket. Everything but the reading of the socket happens in the player's goroutine.
+// connection is a transport on a socket. The socket is read in a goroutine of its own, and everything else happens in the
+// player's goroutine.
 type connection struct {
 	*transport
 	socket   *net.UDPConn
 	incoming chan packet
 	done     chan struct{}
-	refused  atomic.Bool // the machine answered that nothing listens there
+	refused  atomic.Bool // whether a read of the socket failed, as it does if nothing listens at the address
 }
 
 func dial(address string, deliver func([]byte)) (*connection, error) {
@@ -32,14 +33,14 @@ func dial(address string, deliver func([]byte)) (*connection, error) {
 	}
 	socket, err := net.DialUDP("udp", nil, remote)
 	if err != nil {
-		return nil, fmt.Errorf("no socket to %s: %w", address, err)
+		return nil, fmt.Errorf("a socket to %s cannot be opened: %w", address, err)
 	}
 	if err := socket.SetReadBuffer(socketBufferBytes); err != nil {
 		socket.Close()
-		return nil, fmt.Errorf("no receive buffer for the socket to %s: %w", address, err)
+		return nil, fmt.Errorf("the socket to %s cannot have its receive buffer: %w", address, err)
 	}
 	c := &connection{socket: socket, incoming: make(chan packet, 256), done: make(chan struct{})}
-	// A datagram that the kernel does not take counts as lost: the transport repeats what matters.
+	// A datagram that the kernel does not take counts as lost. The transport repeats it if it is reliable.
 	c.transport = newTransport(monotonic.Now(), func(data []byte) { _, _ = socket.Write(data) }, deliver)
 	go c.read()
 	return c, nil

@@ -9,7 +9,7 @@ import (
 	"tickdisk/players/internal/trace"
 )
 
-// handle takes a whole message from the server.
+// handle acts on a whole message from the server.
 func (p *player) handle(data []byte) {
 	if p.connection == nil || p.state == leaving {
 		return
@@ -25,7 +25,7 @@ func (p *player) handle(data []byte) {
 	case toClientAccessDenied:
 		p.refused(deniedReason(r))
 	case toClientAnnounceMedia:
-		// The definitions have come; textures and sounds are not for us.
+		// The definitions have arrived before this message. A player needs no textures and sounds.
 		if p.state == loading {
 			p.state = ready
 			p.answer(readyMessage())
@@ -48,10 +48,10 @@ func (p *player) handle(data []byte) {
 	}
 }
 
-// answer sends a message of the join's conversation.
+// answer sends a message that belongs to a join.
 func (p *player) answer(data []byte) { p.connection.Send(1, true, data, monotonic.Now()) }
 
-// refused closes the connection; the player's loop sees it.
+// refused marks the connection as closed, and the player's loop then ends it.
 func (p *player) refused(reason string) {
 	p.connection.closed = fmt.Errorf("the server refused the player: %s", reason)
 }
@@ -87,7 +87,7 @@ func (p *player) prove(r *reader) {
 	p.answer(message(toServerSRPBytesM).text(string(proof)).data)
 }
 
-// movedTo is the server's word about where the player is: after a join, and after a teleport.
+// movedTo takes over the player's position from the server, which sends it after a join and after a teleport.
 func (p *player) movedTo(position [3]float64, short bool) {
 	if short {
 		return
@@ -119,12 +119,12 @@ func (p *player) movedTo(position [3]float64, short bool) {
 	p.completeSearch()
 }
 
-// completeSearch ends a join or a teleport when no block is missing.
+// completeSearch ends a join or a teleport if no block is missing.
 func (p *player) completeSearch() {
 	if p.state != present || !p.searching() || len(p.blocks.missing) > 0 {
 		return
 	}
-	p.complete(p.receivedNS, fmt.Sprintf("%d of %d blocks were missing, %d received", p.current.missing,
+	p.complete(p.receivedNS, fmt.Sprintf("%d of %d blocks were missing, and %d were received", p.current.missing,
 		p.session.config.Radius.Blocks(), p.current.received))
 }
 
@@ -157,7 +157,7 @@ func (p *player) gotBlock(r *reader) {
 	}
 }
 
-// nodeIs ends a place or a dig when the server shows what it has done.
+// nodeIs ends a place or a dig if the server shows that it is done.
 func (p *player) nodeIs(node [3]int16, content uint16, how string) {
 	if p.current == nil || node != p.current.node {
 		return
@@ -176,7 +176,7 @@ func (p *player) heard(r *reader) {
 		return
 	}
 	switch kind := p.current.action.Kind; {
-	// Luanti adds to the answer of a command how long it took, where that was long.
+	// If a command took long, Luanti adds the time to its answer. Only the beginning is therefore compared.
 	case kind == trace.Ping && text == p.current.answer,
 		(kind == trace.Marker || kind == trace.Burn) && strings.HasPrefix(text, p.current.answer):
 		p.complete(p.receivedNS, "")

@@ -12,7 +12,7 @@ import (
 
 const (
 	positionPeriodNS = 100e6
-	repeatPeriodNS   = 500e6 // of the two messages that the transport does not repeat: the first hello, and the goodbye
+	repeatPeriodNS   = 500e6 // for the two messages that the transport does not repeat: the first hello, and the disconnection
 	mapLimitNodes    = 31000
 )
 
@@ -22,7 +22,7 @@ const (
 	offline state = iota
 	connecting
 	loading
-	ready // told the server so, waits for the place to stand
+	ready // has told the server so, and waits for its position
 	present
 	leaving
 )
@@ -32,14 +32,14 @@ type pending struct {
 	action     trace.Action
 	issuedNS   int64
 	deadlineNS int64
-	received   int      // blocks since it was issued
+	received   int      // blocks that arrived since the action was issued
 	missing    int      // blocks that were missing when the wait began
-	moved      bool     // teleport: the server has moved the player
-	node       [3]int16 // place, dig
-	answer     string   // ping, marker, burn: how the server's answer begins
+	moved      bool     // for a teleport: whether the server has moved the player
+	node       [3]int16 // for place and dig
+	answer     string   // for ping, marker and burn: the beginning of the server's answer
 }
 
-// player runs one player's queue in one goroutine: packets, timers and actions one at a time.
+// player runs the queue of one player in one goroutine, which handles packets, timers and actions one at a time.
 type player struct {
 	session *session
 	name    string
@@ -149,7 +149,7 @@ func (p *player) advance(nowNS int64) {
 	}
 }
 
-// update is what happens every 100 ms at fixed times while connected.
+// update does the work that is due every 100 ms, at fixed times, while the player is connected.
 func (p *player) update(nowNS int64, elapsedS float64) {
 	p.connection.Advance(nowNS)
 	switch p.state {
@@ -163,7 +163,7 @@ func (p *player) update(nowNS int64, elapsedS float64) {
 		case p.searching():
 			p.search(nowNS)
 		case p.current != nil && p.current.action.Kind == trace.Teleport:
-			// Silent until the server has moved the player: an update from the old place would move it back.
+			// No update is sent until the server has moved the player, because an update from the old place would move it back.
 		default:
 			for axis := range p.position {
 				p.position[axis] = max(-mapLimitNodes, min(mapLimitNodes, p.position[axis]+p.velocity[axis]*elapsedS))
@@ -174,7 +174,7 @@ func (p *player) update(nowNS int64, elapsedS float64) {
 	case leaving:
 		switch {
 		case p.session.observers() == 0:
-			p.complete(p.current.issuedNS, "sent; no other player of this process was in the game to see the server announce it")
+			p.complete(p.current.issuedNS, "the leave was sent; no other player of this process was in the game to see the server announce it")
 			p.hangUp("it has left")
 		case nowNS >= p.nextRepeatNS:
 			p.nextRepeatNS = nowNS + repeatPeriodNS
@@ -183,17 +183,18 @@ func (p *player) update(nowNS int64, elapsedS float64) {
 	}
 }
 
-// searching tells whether the player stands and waits for the blocks around it.
+// searching returns whether the player stands still and waits for the blocks around it.
 func (p *player) searching() bool {
 	return p.current != nil && (p.current.action.Kind == trace.Join || p.current.action.Kind == trace.Teleport && p.current.moved)
 }
 
-// search says where the player is and reminds the server that it waits: a server that finds nothing more to send looks away for 2 s,
-// and a word about a dropped block ends that. So the wait measures loading, not looking.
+// search sends the player's position and reminds the server that the player waits. A server that finds nothing more to send does
+// not look again for 2 s, but a message about a dropped block ends that pause. The wait therefore measures loading, and not the
+// pause.
 func (p *player) search(nowNS int64) {
 	p.sendPosition(nowNS)
 	never := blockOf(p.position)
-	never[1] += int16(p.keepBlocks() + 1) // out of the range of what the server sends
+	never[1] += int16(p.keepBlocks() + 1) // beyond the blocks that the server sends
 	p.tellBlocks(toServerDeletedBlocks, []BlockPosition{never}, nowNS)
 }
 
@@ -209,7 +210,8 @@ func (p *player) sendPosition(nowNS int64) {
 	p.connection.Send(0, false, positionMessage(p.stance()), nowNS)
 }
 
-// keepBlocks is the distance from which on blocks are dropped: beyond what the server sends to a walking player.
+// keepBlocks returns the distance, in blocks, beyond which blocks are dropped. The server sends no block so far from a walking
+// player.
 func (p *player) keepBlocks() int { return p.session.config.RangeBlocks + 3 }
 
 func (p *player) forgetFarBlocks(nowNS int64) {

@@ -48,7 +48,7 @@ const (
 	interactDug          = 2
 	interactPlace        = 3
 	contentAir           = 126
-	nodeSize             = 10 // the server's unit of length in floats: ten to a node
+	nodeSize             = 10 // length of a node, in the unit of the protocol's floats
 	mostBlocksAMessage   = 200
 )
 
@@ -101,11 +101,12 @@ func blocksMessages(command uint16, blocks []BlockPosition) [][]byte {
 	return messages
 }
 
-// stance is what a position update says: where the player is, how it moves, how far it sees.
+// stance is the content of a position update: the player's position and velocity, and how far the player sees.
 //
-// It looks along +z with a field of view of 0, the server's default for clients that do not know theirs. Then the server's test
-// whether a block is in sight (angle to the view's axis, from a point so far behind the player that every angle is 0) passes for every
-// direction. With a real field of view blocks behind the player would be missing until it turned round.
+// The player looks along +z with a field of view of 0, which is the server's default for clients that do not know theirs. The
+// server tests whether a block is in sight by the block's angle to the view's axis, seen from a point behind the player. With a
+// field of view of 0, this point is so far away that every angle is 0, and blocks in all directions pass. With a real field of
+// view, blocks behind the player would be missing until the player turned round.
 type stance struct {
 	position    [3]float64 // nodes
 	velocity    [3]float64 // nodes per second
@@ -121,7 +122,7 @@ func (w *writer) stance(s stance) *writer {
 
 func positionMessage(s stance) []byte { return message(toServerPlayerPos).stance(s).data }
 
-// interactMessage points at a node from above.
+// interactMessage returns an interaction with a node, at which the player points from above.
 func interactMessage(interaction uint8, node [3]int16, s stance) []byte {
 	above := [3]int16{node[0], node[1] + 1, node[2]}
 	pointed := (&writer{}).u8(0).u8(1).nodePosition(node).nodePosition(above).data
@@ -129,12 +130,12 @@ func interactMessage(interaction uint8, node [3]int16, s stance) []byte {
 	return w.stance(s).data
 }
 
-// nodeReader finds single nodes in the blocks that the server sends, compressed with zstd as serialization version 29 has it.
+// nodeReader finds single nodes in the blocks that the server sends. Serialization version 29 compresses blocks with zstd.
 type nodeReader struct{ decoder *zstd.Decoder }
 
 // content returns the content number of a node in a serialized block.
 func (n *nodeReader) content(serialized []byte, node [3]int16) (uint16, error) {
-	const header, nodes = 5, 4096 // flags, lighting, content width, parameter width; then 16-bit contents
+	const header, nodes = 5, 4096 // The header is flags, lighting, content width and parameter width. Contents of 16 bits follow.
 	var err error
 	if n.decoder == nil {
 		n.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<24))

@@ -22,7 +22,8 @@ func TestBlockOf(t *testing.T) {
 	}
 }
 
-// Whether the server sends every block of the box was tried on a real server: 2 with a range of 2 misses a corner, 3 with 4 too.
+// It was tried on a real server whether all blocks of the box are sent. A radius of 2 with a range of 2 misses a corner, and so
+// does a radius of 3 with a range of 4.
 func TestLeastRange(t *testing.T) {
 	cases := map[Radius]int{{0, 0}: 1, {1, 1}: 1, {2, 2}: 3, {3, 3}: 5, {2, 0}: 2}
 	for radius, want := range cases {
@@ -57,7 +58,7 @@ func TestBlockSet(t *testing.T) {
 				if block != center {
 					left--
 				}
-				for range 2 { // a block that comes twice counts once
+				for range 2 { // A block that comes twice counts once.
 					if got := b.arrived(block); got != left {
 						t.Fatalf("after %v %d are missing, wanted %d", block, got, left)
 					}
@@ -79,14 +80,14 @@ func TestBlockSet(t *testing.T) {
 
 func TestNodeContent(t *testing.T) {
 	raw := make([]byte, 5+4096*4)
-	node := [3]int16{-1, 79, 33} // 15, 15, 1 in its block: node 1*256 + 15*16 + 15
+	node := [3]int16{-1, 79, 33} // It is at 15, 15, 1 in its block, which is node 1*256 + 15*16 + 15.
 	index := 5 + 2*(256+240+15)
 	raw[index], raw[index+1] = 0x01, 0x2c
 	encoder, err := zstd.NewWriter(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	serialized := append(encoder.EncodeAll(raw, nil), 2) // the network's own version byte follows the frame
+	serialized := append(encoder.EncodeAll(raw, nil), 2) // the network's own version byte follows the compressed data
 	var n nodeReader
 	for range 2 {
 		if got, err := n.content(serialized, node); err != nil || got != 300 {
@@ -98,7 +99,7 @@ func TestNodeContent(t *testing.T) {
 	}
 }
 
-// The server's half of SRP-6a, after RFC 5054: both ends must reach the same session key from the verifier alone.
+// The server's half of SRP-6a follows RFC 5054. Both ends must reach the same key, and the server has only the verifier.
 func TestLoginAgreesWithAVerifier(t *testing.T) {
 	if len(prime.Bytes()) != groupSizeBytes || !prime.ProbablyPrime(10) || !new(big.Int).Rsh(prime, 1).ProbablyPrime(10) {
 		t.Fatal("the group's modulus is not the safe prime of RFC 5054")

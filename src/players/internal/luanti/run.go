@@ -1,6 +1,7 @@
-// Package luanti drives players of a Luanti server (5.6.1, protocol 41) from a trace, each over a connection of its own.
+// Package luanti drives players of a Luanti server (5.6.1, protocol 41) from a trace. Each player has a connection of its own.
 //
-// Open loop: when an action is due is the trace's business. Each player runs its actions strictly one after another.
+// The load is open loop: the trace says when an action is due, however fast the server is. Each player runs its actions strictly
+// one after another.
 package luanti
 
 import (
@@ -13,16 +14,16 @@ import (
 	"tickdisk/players/internal/trace"
 )
 
-// Config is what the players need to know beside their trace.
+// Config has the parameters of the players that are not in their trace.
 type Config struct {
 	Address     string
-	StartNS     int64 // CLOCK_MONOTONIC of the trace's zero
+	StartNS     int64 // CLOCK_MONOTONIC at the trace's zero
 	Radius      Radius
-	RangeBlocks int // how far, in blocks, the server is asked to send terrain
+	RangeBlocks int // distance, in blocks, up to which the server is asked to send terrain
 	Timeout     time.Duration
 }
 
-// Check returns an error when the server could never complete a join or a teleport under this configuration.
+// Check returns an error if the server could never complete a join or a teleport under this configuration.
 func (c Config) Check() error {
 	if c.Radius.Horizontal < 0 || c.Radius.Vertical < 0 || max(c.Radius.Horizontal, c.Radius.Vertical) > farthestRadius {
 		return fmt.Errorf("the radius must be 0 to %d blocks, not %d and %d: the server leaves out farther blocks of air", farthestRadius,
@@ -34,7 +35,7 @@ func (c Config) Check() error {
 	return nil
 }
 
-// Completion says in words when each action counts as completed.
+// Completion describes when an action of each kind counts as completed.
 func (c Config) Completion() string {
 	return fmt.Sprintf("join and teleport: all %d map blocks within %d (horizontally) and %d (vertically) of the player's block have "+
 		"arrived; place and dig: the server's update of the node or of its block shows the change; ping and marker: the server's answer; walk: "+
@@ -42,15 +43,15 @@ func (c Config) Completion() string {
 		c.Radius.Blocks(), c.Radius.Horizontal, c.Radius.Vertical)
 }
 
-// Result is what the players saw beside their records.
+// Result has the observations of the players that are not in their records.
 type Result struct {
 	Players      int
-	Lags         []report.LagSample // one for every timer of the client's own schedule
+	Lags         []report.LagSample // a sample for every timer of the client's own schedule
 	Network      report.Network
 	FirstRefusal string
 }
 
-// Run plays the trace and returns when every action has its record. Cancelling the context ends it at once.
+// Run plays the trace and returns when every action has its record. It ends at once if the context is cancelled.
 func Run(interrupted context.Context, config Config, actions []trace.Action, records *report.Recorder) Result {
 	queues := map[string][]trace.Action{}
 	var names []string
@@ -67,7 +68,7 @@ func Run(interrupted context.Context, config Config, actions []trace.Action, rec
 	players := make([]*player, len(names))
 	var running sync.WaitGroup
 	for i, name := range names {
-		// Position updates of all players are spread evenly over the period.
+		// The position updates of all players are spread evenly over the period.
 		offset := int64(i) * positionPeriodNS / int64(len(names))
 		players[i] = newPlayer(s, name, queues[name], offset)
 		running.Add(1)
@@ -92,12 +93,12 @@ func Run(interrupted context.Context, config Config, actions []trace.Action, rec
 	return result
 }
 
-// session is what the players of a process share: who is in the game, so that those who stay see the others leave.
+// The players of a process share this state. It says who is in the game, so that players who stay can observe that others leave.
 type session struct {
 	config   Config
 	records  *report.Recorder
 	playing  sync.WaitGroup // players with actions left
-	finished chan struct{}  // closed when there are none
+	finished chan struct{}  // closed when no player has actions left
 	mutex    sync.Mutex
 	present  map[string]struct{}
 	leaving  map[string]chan int64
@@ -109,7 +110,8 @@ func (s *session) entered(name string) {
 	s.present[name] = struct{}{}
 }
 
-// leaves takes a player out; the channel receives the time at which another player learns from the server that it has gone.
+// leaves takes a player out of the game. The channel receives the time at which another player learns from the server that this
+// player has gone.
 func (s *session) leaves(name string) <-chan int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -119,12 +121,14 @@ func (s *session) leaves(name string) <-chan int64 {
 	return seen
 }
 
+// observers returns the number of players that are in the game.
 func (s *session) observers() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return len(s.present)
 }
 
+// announced passes on that the server has told another player that this player has gone.
 func (s *session) announced(name string, atNS int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -22,13 +22,13 @@ import (
 	"tickdisk/players/internal/trace"
 )
 
-// fakeServer speaks enough of the protocol to let players in; it withholds what a test tells it to.
+// fakeServer speaks enough of the protocol to let players in. It delays the blocks that a test names.
 type fakeServer struct {
 	t        *testing.T
 	socket   *net.UDPConn
 	peers    map[string]*fakePeer
 	deny     bool
-	withheld func(block BlockPosition) time.Duration // how much later than the others a block is sent
+	withheld func(block BlockPosition) time.Duration // time by which a block is sent later than the others
 	later    []delayed
 }
 
@@ -145,7 +145,7 @@ func (f *fakeServer) handle(p *fakePeer, data []byte) {
 		if p.placed {
 			content = 300
 		}
-		// First the block as it was before, then another node, then the change: only the last may count.
+		// The block as it was before comes first, then the update of another node, and then the change. Only the last may count.
 		f.block(p, blockOfNode(node), node, 300+contentAir-content)
 		reply(message(toClientAddNode).nodePosition([3]int16{node[0] + 1, node[1], node[2]}).u16(content).u16(0).u8(0))
 		f.after(delay, func() {
@@ -261,15 +261,15 @@ func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 		waits   bool
 		says    string
 	}{
-		{trace.Join, report.Completed, true, "27 of 27 blocks were missing, 27 received"},
+		{trace.Join, report.Completed, true, "27 of 27 blocks were missing, and 27 were received"},
 		{trace.Walk, report.Completed, false, ""},
-		{trace.Teleport, report.Completed, true, "27 of 27 blocks were missing, 27 received"},
+		{trace.Teleport, report.Completed, true, "27 of 27 blocks were missing, and 27 were received"},
 		{trace.Place, report.Completed, true, "the node's block arrived"},
 		{trace.Dig, report.Completed, true, "the node's update arrived"},
 		{trace.Ping, report.Completed, true, ""},
 		{trace.Teleport, report.Failed, false, "the server rejected the command: too deep"},
 		{trace.Leave, report.Completed, false, "the server announced the leave"},
-		{trace.Ping, report.Failed, false, "not issued: not in the game: it has left"},
+		{trace.Ping, report.Failed, false, "not issued: the player is not in the game: it has left"},
 	}
 	for i, w := range want {
 		got := p0[i]
@@ -297,7 +297,8 @@ func TestAMissingBlockTimesOut(t *testing.T) {
 		return 0
 	}
 	records, _ := play(t, f, `{"due_ns":0,"player":"p0","action":"join","parameters":{}}`)
-	if got := records[0]; got.Outcome != report.TimedOut || got.CompletedNS != nil || got.Detail != "no end after 2s: 1 of 27 blocks still missing, 26 received" {
+	if got := records[0]; got.Outcome != report.TimedOut || got.CompletedNS != nil ||
+		got.Detail != "the action did not end within 2s: 1 of 27 blocks are still missing, and 26 were received" {
 		t.Errorf("the join is %s: %s", got.Outcome, got.Detail)
 	}
 }
@@ -308,7 +309,8 @@ func TestADeniedPlayerSaysWhy(t *testing.T) {
 	records, result := play(t, f, `{"due_ns":0,"player":"p0","action":"join","parameters":{}}
 {"due_ns":0,"player":"p0","action":"ping","parameters":{}}`)
 	reason := "the server refused the player: the server is full (max_users)"
-	if records[0].Outcome != report.Failed || records[0].Detail != reason || records[1].Detail != "not issued: not in the game: "+reason {
+	if records[0].Outcome != report.Failed || records[0].Detail != reason ||
+		records[1].Detail != "not issued: the player is not in the game: "+reason {
 		t.Errorf("the records say %q and %q", records[0].Detail, records[1].Detail)
 	}
 	if result.FirstRefusal != "p0: "+reason || result.Network.ConnectionErrors != 1 {

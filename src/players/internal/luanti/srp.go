@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// SRP-6a (RFC 5054) as Luanti speaks it: SHA-256, the 2048-bit group, the verifier made from the name in lower case. A player's
-// first join in a world registers a verifier; a later join proves the password.
+// SRP-6a (RFC 5054) in Luanti's form: it uses SHA-256 and the group of 2048 bits, and makes the verifier from the name in lower
+// case. A player's first join in a world registers a verifier. A later join proves the password.
 const (
 	password       = "tickdisk"
 	groupSizeBytes = 256
@@ -48,13 +48,13 @@ func passwordKey(name string, salt []byte) *big.Int {
 	return number(digest(salt, digest([]byte(strings.ToLower(name)+":"+password))))
 }
 
-// newVerifier returns the salt and the verifier that register a player.
+// newVerifier returns the salt and the verifier with which a player is registered.
 func newVerifier(name string) (salt, verifier []byte) {
 	salt = random(16)
 	return salt, new(big.Int).Exp(generator, passwordKey(name, salt), prime).Bytes()
 }
 
-// login is the client's side of one proof.
+// login is the client's side of one proof of the password.
 type login struct {
 	name    string
 	secret  *big.Int
@@ -67,7 +67,7 @@ func newLogin(name string) *login {
 	return &login{name: name, secret: secret, public: new(big.Int).Exp(generator, secret, prime)}
 }
 
-// proof answers the server's salt and public value (B) with M.
+// proof returns the client's proof (M), given the server's salt and public value (B).
 func (l *login) proof(salt, serverPublic []byte) ([]byte, error) {
 	b := number(serverPublic)
 	if new(big.Int).Mod(b, prime).Sign() == 0 {

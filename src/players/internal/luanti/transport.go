@@ -7,22 +7,23 @@ import (
 	"tickdisk/players/internal/report"
 )
 
-// The transport of Luanti: three channels over UDP, each with reliable packets (numbered, acknowledged, delivered in order) and
-// split packets (parts of a message that does not fit). Header: u32 protocol, u16 sender, u8 channel; then u8 kind and a body.
+// The transport of Luanti has three channels over UDP. Each channel has reliable packets (numbered, acknowledged, delivered in
+// order) and split packets (parts of a message that does not fit). A header has a u32 protocol, a u16 sender and a u8 channel. A
+// u8 kind and a body follow.
 const (
 	protocolID        = 0x4f457403
 	serverPeerID      = 1
 	headerSize        = 7
 	firstSequence     = 65500
 	channelCount      = 3
-	largestPart       = 480    // of a message, so that the datagram stays under the server's 512 bytes
-	receiveWindow     = 0x8000 // half of the sequence numbers, else old and new could not be told apart
-	sendWindow        = 64     // from the oldest reliable packet in flight to the newest, per channel; a player sends few
+	largestPart       = 480    // bytes of a message, so that the datagram stays below the server's 512 bytes
+	receiveWindow     = 0x8000 // half of the sequence numbers, because old and new ones could otherwise not be distinguished
+	sendWindow        = 64     // from the oldest reliable packet in flight to the newest, per channel; a player sends few packets
 	firstResendNS     = 500e6
 	shortestResendNS  = 200e6
 	longestResendNS   = 3e9
 	keepAliveNS       = 2e9
-	peerTimeoutNS     = 30e9 // as the server's own
+	peerTimeoutNS     = 30e9 // the same as the server's
 	splitTimeoutNS    = 30e9
 	kindControl       = 0
 	kindOriginal      = 1
@@ -42,7 +43,7 @@ var (
 type flight struct {
 	datagram []byte
 	sentNS   int64
-	resendNS int64 // wait before the next resend; doubles
+	resendNS int64 // wait before the next resend, doubled at each resend
 	resent   bool
 }
 
@@ -62,7 +63,8 @@ type channel struct {
 	assemblies    map[uint16]*assembly
 }
 
-// transport is one peer's end of a connection, as a state machine: datagrams in, datagrams and whole messages out, no clock, no socket.
+// transport is one peer's end of a connection, as a state machine without a clock and a socket. It takes datagrams, and gives out
+// datagrams and whole messages.
 type transport struct {
 	peerID         uint16
 	channels       [channelCount]channel
@@ -88,7 +90,7 @@ func newTransport(nowNS int64, send, deliver func([]byte)) *transport {
 }
 
 func (t *transport) emit(datagram []byte, nowNS int64) {
-	binary.BigEndian.PutUint16(datagram[4:], t.peerID) // a resend may be the first to know the identity
+	binary.BigEndian.PutUint16(datagram[4:], t.peerID) // A resend may be the first datagram that has the identity.
 	t.lastSentNS = nowNS
 	t.counts.PacketsSent++
 	t.counts.BytesSent += int64(len(datagram))
@@ -102,7 +104,7 @@ func datagram(channel uint8, body ...byte) []byte {
 	return append(header, body...)
 }
 
-// Send hands over a message; a reliable one is repeated until it is acknowledged.
+// Send hands over a message. A reliable message is repeated until it is acknowledged.
 func (t *transport) Send(number uint8, reliable bool, message []byte, nowNS int64) {
 	c := &t.channels[number]
 	for _, body := range c.bodies(message) {
@@ -132,7 +134,8 @@ func (c *channel) bodies(message []byte) [][]byte {
 func (t *transport) flush(number uint8, nowNS int64) {
 	c := &t.channels[number]
 	for len(c.queued) > 0 {
-		// The window is in numbers, not in packets: behind one lost packet the others must not run ahead round the circle.
+		// The window limits the range of numbers in flight, and not the number of packets. Behind a lost packet, the others could
+		// otherwise run ahead until the numbers wrap around.
 		if _, full := c.inFlight[c.sendSequence-sendWindow]; full {
 			return
 		}
@@ -151,7 +154,7 @@ func (t *transport) firstWait() int64 {
 	return int64(min(max(t.smoothedRTT+4*t.deviationRTT, shortestResendNS), longestResendNS))
 }
 
-// Advance resends what is overdue, keeps the connection alive, forgets unfinished splits and notices a silent server.
+// Advance resends packets that are overdue, keeps the connection alive, forgets unfinished splits and notices a silent server.
 func (t *transport) Advance(nowNS int64) {
 	if t.closed != nil {
 		return
@@ -180,12 +183,12 @@ func (t *transport) Advance(nowNS int64) {
 	}
 }
 
-// Disconnect tells the server that the player goes; the server does not answer.
+// Disconnect tells the server that the player leaves. The server does not answer.
 func (t *transport) Disconnect(nowNS int64) {
 	t.emit(datagram(0, kindControl, controlDisconnect), nowNS)
 }
 
-// Receive takes a datagram from the socket; whole messages go to deliver, in order for reliable ones.
+// Receive takes a datagram from the socket. It passes whole messages to deliver, and reliable messages in their order.
 func (t *transport) Receive(packet []byte, nowNS int64) {
 	if len(packet) <= headerSize || binary.BigEndian.Uint32(packet) != protocolID ||
 		binary.BigEndian.Uint16(packet[4:]) != serverPeerID || packet[6] >= channelCount {
@@ -221,7 +224,7 @@ func (t *transport) control(number uint8, r *reader, nowNS int64) {
 		if r.short || !waiting {
 			return
 		}
-		if !f.resent { // of a repeated packet nobody knows which sending was acknowledged
+		if !f.resent { // For a repeated packet, it is unknown which sending was acknowledged.
 			t.measured(float64(nowNS - f.sentNS))
 		}
 		delete(c.inFlight, sequence)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// network carries datagrams in simulated time; it loses, doubles and delays them.
+// network carries datagrams in simulated time. It loses, doubles and delays them.
 type network struct {
 	rng    *rand.Rand
 	nowNS  int64
@@ -51,7 +51,7 @@ func (n *network) post(data []byte, to *transport) {
 	}
 	for ; copies > 0; copies-- {
 		sent := slices.Clone(data)
-		binary.BigEndian.PutUint16(sent[4:], serverPeerID) // each end takes the other for a server
+		binary.BigEndian.PutUint16(sent[4:], serverPeerID) // Each end takes the other for a server.
 		n.order++
 		heap.Push(&n.queue, letter{n.nowNS + 1e6 + n.rng.Int63n(n.jitter+1), n.order, sent, to})
 	}
@@ -73,7 +73,7 @@ func TestReliableStreamsSurviveABadNetwork(t *testing.T) {
 					got[side][number] = append(got[side][number], slices.Clone(message))
 				})
 			}
-			for range 300 { // with splits more than a thousand packets: past the wrap of the sequence numbers at 65,535
+			for range 300 { // With splits, these are more than a thousand packets, so the sequence numbers wrap at 65,535.
 				for side := range ends {
 					message := make([]byte, 1+n.rng.Intn(2500))
 					n.rng.Read(message)
@@ -126,7 +126,7 @@ func TestReliableStreamsSurviveABadNetwork(t *testing.T) {
 	}
 }
 
-// The bytes are those of the protocol's description in Luanti's sources, written out by hand.
+// The bytes are written out by hand after the protocol's description in Luanti's sources.
 func TestBytesOnTheWire(t *testing.T) {
 	var out [][]byte
 	var in []string
@@ -143,9 +143,9 @@ func TestBytesOnTheWire(t *testing.T) {
 
 	tr.Send(0, true, []byte{0, 0}, 0)
 	expect("first packet", join([]byte{0, 0, 0, 3, 0xff, 0xdc, 1, 0, 0}))
-	tr.Receive(join([]byte{0, 1, 0, 3, 0xff, 0xdc, 0, 1, 0, 7}), 1e6) // reliable 65500: you are peer 7
+	tr.Receive(join([]byte{0, 1, 0, 3, 0xff, 0xdc, 0, 1, 0, 7}), 1e6) // Reliable packet 65500 says that the identity is peer 7.
 	expect("acknowledgement", join([]byte{0, 0, 0, 0, 0, 0xff, 0xdc}))
-	tr.Receive(join([]byte{0, 1, 0, 3, 0xff, 0xdc, 0, 1, 0, 9}), 2e6) // again: acknowledged, not obeyed
+	tr.Receive(join([]byte{0, 1, 0, 3, 0xff, 0xdc, 0, 1, 0, 9}), 2e6) // A duplicate is acknowledged but not obeyed.
 	expect("acknowledgement of a duplicate", join([]byte{0, 7, 0, 0, 0, 0xff, 0xdc}))
 	if tr.peerID != 7 || tr.counts.Duplicates != 1 {
 		t.Errorf("peer %d, %d duplicates", tr.peerID, tr.counts.Duplicates)
@@ -161,7 +161,7 @@ func TestBytesOnTheWire(t *testing.T) {
 	expect("acknowledged packets rest")
 	tr.Receive(join([]byte{0, 1, 1, 2, 0, 5, 0, 2, 0, 1, 'l', 'o'}), 1500e6)
 	tr.Receive(join([]byte{0, 1, 1, 2, 0, 5, 0, 2, 0, 0, 'h', 'e', 'l'}), 1500e6)
-	tr.Receive(join([]byte{0, 2, 0, 1, 'x'}), 1500e6) // not from the server
+	tr.Receive(join([]byte{0, 2, 0, 1, 'x'}), 1500e6) // This datagram is not from the server.
 	if !slices.Equal(in, []string{"hello"}) {
 		t.Errorf("delivered %q", in)
 	}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 )
 
-// reader takes big-endian fields off a message. Past its end it returns zeros and remembers that it was short.
+// reader takes big-endian fields off a message. Past the message's end, it returns zeros and sets short.
 type reader struct {
 	data  []byte
 	short bool
@@ -93,7 +93,7 @@ func (w *writer) nodePosition(position [3]int16) *writer {
 	return w
 }
 
-// fixed appends numbers as 32-bit integers of 1/factor.
+// fixed appends numbers as 32-bit integers in units of 1/factor.
 func (w *writer) fixed(factor float64, values ...float64) *writer {
 	for _, value := range values {
 		w.u32(uint32(int32(math.Round(value * factor))))

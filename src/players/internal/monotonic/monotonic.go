@@ -1,6 +1,6 @@
-// Package monotonic reads CLOCK_MONOTONIC as an absolute number, which Go's time package keeps to itself.
+// Package monotonic reads CLOCK_MONOTONIC as an absolute number, which Go's time package does not offer.
 //
-// Every producer of a run stamps its files with this clock, so their times compare without conversion.
+// Every program of a run stamps its files with this clock, so that their times can be compared without a conversion.
 package monotonic
 
 import (

@@ -1,4 +1,5 @@
-// Package report writes what the clients did: a record for every line of the trace, and a status of the client process itself.
+// Package report writes the results of the clients. They are a record for every line of the trace, and a status of the client
+// process itself.
 package report
 
 import (
@@ -12,17 +13,17 @@ import (
 	"tickdisk/players/internal/trace"
 )
 
-// Outcome is how an action ended.
+// Outcome says how an action ended.
 type Outcome string
 
-// The three outcomes.
+// The three outcomes of an action.
 const (
 	Completed Outcome = "completed"
 	TimedOut  Outcome = "timed_out"
 	Failed    Outcome = "failed"
 )
 
-// Record is one line of actions.jsonl. Times are absolute CLOCK_MONOTONIC; nil means that it did not happen.
+// Record is one line of actions.jsonl. Times are in ns of CLOCK_MONOTONIC. A time is nil if its event did not happen.
 type Record struct {
 	Player      string     `json:"player"`
 	Kind        trace.Kind `json:"action"`
@@ -41,14 +42,14 @@ type KindCount struct {
 	Failed    int `json:"failed"`
 }
 
-// Recorder streams records to PATH.partial; Close gives the file its name. Safe for concurrent use.
+// Recorder writes records to PATH.partial. Close gives the file its final name. A Recorder is safe for concurrent use.
 type Recorder struct {
 	mutex  sync.Mutex
 	path   string
 	file   *os.File
 	buffer *bufio.Writer
 	counts map[trace.Kind]*KindCount
-	steps  []step // +1 when an action falls due, -1 when it is issued or given up
+	steps  []step // +1 for an action that falls due, and -1 for an action that is issued or given up
 	err    error
 }
 
@@ -57,7 +58,7 @@ type step struct {
 	change int
 }
 
-// NewRecorder opens PATH.partial.
+// NewRecorder creates PATH.partial.
 func NewRecorder(path string) (*Recorder, error) {
 	file, err := os.Create(path + ".partial")
 	if err != nil {
@@ -66,7 +67,7 @@ func NewRecorder(path string) (*Recorder, error) {
 	return &Recorder{path: path, file: file, buffer: bufio.NewWriterSize(file, 1<<16), counts: map[trace.Kind]*KindCount{}}, nil
 }
 
-// Write appends one record; endedNS is when the action ended, whatever its outcome.
+// Write appends a record. endedNS is the time at which the action ended, whatever its outcome.
 func (r *Recorder) Write(record Record, endedNS int64) {
 	line, err := json.Marshal(record)
 	r.mutex.Lock()
@@ -100,7 +101,7 @@ func (r *Recorder) Write(record Record, endedNS int64) {
 	}
 }
 
-// Counts returns how many records there are of each kind and outcome.
+// Counts returns the number of records of each kind of action, by outcome.
 func (r *Recorder) Counts() map[trace.Kind]*KindCount {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -125,7 +126,7 @@ func (r *Recorder) BacklogMax() int {
 	return most
 }
 
-// Close flushes the records and gives the file its name.
+// Close flushes the records and gives the file its final name.
 func (r *Recorder) Close() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

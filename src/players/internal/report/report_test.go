@@ -18,7 +18,8 @@ func TestRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Due 10, 11, 12; issued 10, 20, 30; a fourth due at 15 was given up at 18: from 15 to 18 three were due and not issued.
+	// The actions are due at 10, 11 and 12, and are issued at 10, 20 and 30. A fourth is due at 15 and given up at 18. From 15 to
+	// 18, three actions are due and not issued.
 	r.Write(Record{"p0", trace.Ping, 10, at(10), at(20), Completed, ""}, 20)
 	r.Write(Record{"p1", trace.Ping, 15, nil, nil, Failed, "not issued"}, 18)
 	r.Write(Record{"p0", trace.Ping, 11, at(20), at(30), Completed, ""}, 30)
@@ -51,7 +52,7 @@ func TestSummariseLag(t *testing.T) {
 	cases := map[string]struct {
 		lags      []LagSample
 		limit     float64
-		p50, p99  float64 // 0: not estimable
+		p50, p99  float64 // 0 if it cannot be estimated
 		saturated bool
 	}{
 		"none":                     {nil, 20, 0, 0, false},
@@ -78,8 +79,8 @@ func TestSummariseLag(t *testing.T) {
 func TestCountLagSeconds(t *testing.T) {
 	const start, second = int64(7_500_000_000), int64(1_000_000_000)
 	samples := []LagSample{
-		{start + 2*second, 21e6}, {start + 3*second - 1, 20e6}, // both of second 2: the first is over the limit, the second is at it
-		{start, 1e6}, {start + second - 1, 3e9}, // a sample counts where its timer was to fire, not where it did
+		{start + 2*second, 21e6}, {start + 3*second - 1, 20e6}, // Both are in second 2. The first exceeds the limit, and the second equals it.
+		{start, 1e6}, {start + second - 1, 3e9}, // A sample counts in the second in which its timer was to fire.
 		{start - 1, 0},
 	}
 	got := CountLagSeconds(samples, start, 20)

@@ -12,10 +12,10 @@ import (
 	"tickdisk/players/internal/trace"
 )
 
-// Below this many samples a 99th percentile is not estimable, and the maximum decides about saturation.
+// With fewer samples, a 99th percentile cannot be estimated, and the maximum decides about saturation.
 const lagSamplesForP99 = 100
 
-// Lag says how late the client's own timers fired. P99 is nil when there are too few samples to estimate it.
+// Lag says how late the client's own timers fired. P99MS is nil if there are too few samples to estimate it.
 type Lag struct {
 	Samples int      `json:"samples"`
 	P50MS   *float64 `json:"p50_ms"`
@@ -23,7 +23,7 @@ type Lag struct {
 	MaxMS   *float64 `json:"max_ms"`
 }
 
-// LagSample is one timer of the client's own schedule: when it was to fire (CLOCK_MONOTONIC), and how much later it did.
+// LagSample is one timer of the client's own schedule, with the time at which it was to fire (CLOCK_MONOTONIC) and its lateness.
 type LagSample struct {
 	ScheduledNS int64
 	LagNS       int64
@@ -31,12 +31,12 @@ type LagSample struct {
 
 // LagSecond counts the samples whose timers were to fire in one second of the trace, and those that lagged by more than the limit.
 type LagSecond struct {
-	Second  int64 `json:"second"` // from the trace's zero
+	Second  int64 `json:"second"` // counted from the trace's zero
 	Samples int   `json:"samples"`
 	Over    int   `json:"over"`
 }
 
-// Network counts what passed between the players and the server.
+// Network counts the traffic between the players and the server.
 type Network struct {
 	PacketsSent      int64 `json:"packets_sent"`
 	PacketsReceived  int64 `json:"packets_received"`
@@ -48,7 +48,7 @@ type Network struct {
 	ConnectionErrors int64 `json:"connection_errors"`
 }
 
-// Add sums two counts.
+// Add adds the counts of another Network.
 func (n *Network) Add(other Network) {
 	n.PacketsSent += other.PacketsSent
 	n.PacketsReceived += other.PacketsReceived
@@ -60,7 +60,7 @@ func (n *Network) Add(other Network) {
 	n.ConnectionErrors += other.ConnectionErrors
 }
 
-// Status is status.json: what the client process achieved, and whether it was itself the bottleneck.
+// Status is the content of status.json. It says what the client process achieved, and whether it was itself the bottleneck.
 type Status struct {
 	Address      string                    `json:"address"`
 	StartNS      int64                     `json:"start_ns"`
@@ -79,7 +79,7 @@ type Status struct {
 	FirstRefusal string                    `json:"first_refusal,omitempty"`
 }
 
-// SummariseLag returns quantiles (nearest rank) of the lags and whether they say that the process lacked CPU.
+// SummariseLag returns quantiles (nearest rank) of the lags, and whether they show that the process lacked CPU time.
 func SummariseLag(samples []LagSample, maxLagMS float64) (lag Lag, saturated bool) {
 	lag.Samples = len(samples)
 	if len(samples) == 0 {
@@ -103,7 +103,8 @@ func SummariseLag(samples []LagSample, maxLagMS float64) (lag Lag, saturated boo
 	return lag, *decisive > maxLagMS
 }
 
-// CountLagSeconds returns the samples by second of the trace that begins at startNS, in order; a second without a sample is left out.
+// CountLagSeconds counts the samples by second of the trace that begins at startNS, in order. A second without a sample is left
+// out.
 func CountLagSeconds(samples []LagSample, startNS int64, maxLagMS float64) []LagSecond {
 	bySecond := map[int64]*LagSecond{}
 	for _, sample := range samples {
@@ -125,7 +126,7 @@ func CountLagSeconds(samples []LagSample, startNS int64, maxLagMS float64) []Lag
 	return counts
 }
 
-// CPUSeconds returns the CPU time that this process has used, user and system.
+// CPUSeconds returns the CPU time that this process has used, in user and system mode.
 func CPUSeconds() float64 {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -134,7 +135,7 @@ func CPUSeconds() float64 {
 	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
-// WriteStatus writes the status to path, whole or not at all.
+// WriteStatus writes the status to path. The file appears under its name only when it is whole.
 func WriteStatus(path string, status Status) error {
 	text, err := json.MarshalIndent(status, "", "  ")
 	if err == nil {

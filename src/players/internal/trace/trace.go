@@ -1,4 +1,5 @@
-// Package trace reads player traces: one JSON object a line, due times from the start of the trace.
+// Package trace reads player traces. A trace has one JSON object for each action, whose due time counts from the start of the
+// trace.
 package trace
 
 import (
@@ -16,7 +17,7 @@ import (
 	"strings"
 )
 
-// Kind is what a player does.
+// Kind names what a player does.
 type Kind string
 
 // The kinds of action that a trace may hold.
@@ -32,7 +33,8 @@ const (
 	Leave    Kind = "leave"
 )
 
-// forms are the sets of parameters that an action accepts; exactly one of them must be there, whole.
+// forms has the sets of parameters that each kind of action accepts. An action must have all parameters of one set, and no
+// others.
 var forms = map[Kind][][]string{
 	Join:     {{}},
 	Walk:     {{"speed_nodes_per_s", "yaw_degrees"}, {"speed_nodes_per_s", "x", "z"}},
@@ -45,10 +47,10 @@ var forms = map[Kind][][]string{
 	Leave:    {{}},
 }
 
-// Names of Luanti players: at most 20 of these characters.
+// The name of a Luanti player has at most 20 of these characters.
 var playerName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,20}$`)
 
-// Map coordinates are 16-bit on the wire; Luanti's map ends at 31,000.
+// A map coordinate has 16 bits in the protocol. Luanti's map ends at 31,000 nodes.
 const mapLimit = 31000
 
 // Action is one line of a trace.
@@ -59,7 +61,7 @@ type Action struct {
 	Parameters map[string]float64 `json:"parameters"`
 }
 
-// Has tells whether the action names a parameter.
+// Has returns whether the action has a parameter.
 func (a Action) Has(parameter string) bool {
 	_, found := a.Parameters[parameter]
 	return found
@@ -70,7 +72,7 @@ func (a Action) Vector() [3]float64 {
 	return [3]float64{a.Parameters["x"], a.Parameters["y"], a.Parameters["z"]}
 }
 
-// ReadFile returns the actions of the trace at path, sorted by due time; an error names the file and the line.
+// ReadFile returns the actions of the trace at path, sorted by due time. An error names the file and the line.
 func ReadFile(path string) ([]Action, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -80,7 +82,7 @@ func ReadFile(path string) ([]Action, error) {
 	return Read(file, path)
 }
 
-// Read is ReadFile for any source; name stands for the file in errors.
+// Read returns the actions of a trace from any source, as ReadFile does. Errors call the source by name.
 func Read(source io.Reader, name string) ([]Action, error) {
 	var actions []Action
 	lines := bufio.NewScanner(source)
@@ -137,11 +139,11 @@ func (a Action) check() error {
 		return fmt.Errorf("due_ns %d is negative; due times count from the start of the trace", a.DueNS)
 	}
 	if !playerName.MatchString(a.Player) {
-		return fmt.Errorf("player %q: names are 1 to 20 of a-z, A-Z, 0-9, _ and -", a.Player)
+		return fmt.Errorf("player %q: a name must have 1 to 20 characters of a-z, A-Z, 0-9, _ and -", a.Player)
 	}
 	accepted, known := forms[a.Kind]
 	if !known {
-		return fmt.Errorf("unknown action %q; known are join, walk, teleport, place, dig, ping, marker, burn, leave", a.Kind)
+		return fmt.Errorf("unknown action %q; the known actions are join, walk, teleport, place, dig, ping, marker, burn, leave", a.Kind)
 	}
 	found := make([]string, 0, len(a.Parameters))
 	for key := range a.Parameters {
@@ -170,7 +172,7 @@ func (a Action) checkValues() error {
 	case Marker, Burn:
 		for name, value := range a.Parameters {
 			if value < 0 || value != math.Trunc(value) {
-				return fmt.Errorf("%s: %s = %g is not one of 0, 1, 2 ...", a.Kind, name, value)
+				return fmt.Errorf("%s: %s = %g must be 0 or a positive whole number", a.Kind, name, value)
 			}
 		}
 	case Teleport, Place, Dig:

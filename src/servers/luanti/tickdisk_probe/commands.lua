@@ -1,4 +1,4 @@
--- What clients and experiments ask of the server by chat.
+-- Chat commands by which clients and experiments make the server do something.
 
 return function(record)
 	local function stamp()
@@ -15,7 +15,7 @@ return function(record)
 
 	minetest.register_chatcommand("tickdisk_teleport", {
 		params = "<x> <y> <z>",
-		description = "Puts the player there",
+		description = "Moves the player to this position",
 		func = function(name, text)
 			local x, y, z = text:match("^(%-?[%d.]+)[ ,]+(%-?[%d.]+)[ ,]+(%-?[%d.]+)$")
 			local player = minetest.get_player_by_name(name)
@@ -27,7 +27,7 @@ return function(record)
 		end,
 	})
 
-	-- A file that nothing has read before: the read reaches the device, between the two recorded times.
+	-- Nothing has read a marker file before, so the read reaches the device between the two recorded times.
 	minetest.register_chatcommand("tickdisk_marker", {
 		params = "<n>",
 		description = "Reads the world's marker file <n> and answers `marker <n>`",

@@ -1,19 +1,21 @@
--- Generates the square of terrain that runs start from, one layer of mapgen chunks high, then writes where players can stand.
--- A place is the middle of a mapgen chunk: everything within two map blocks of it is that chunk, and no other place's.
+-- Generates the square of terrain that runs start from, which is one layer of mapgen chunks high. Then writes the places where
+-- players can stand. A place is the middle of a mapgen chunk. All map blocks within two blocks of a place belong to its chunk, so
+-- no two places share a block.
 
 local BLOCK = 16
 local CHUNK = 5 * BLOCK
-local OFFSET = -2 * BLOCK -- chunks start here (mapgen_limit and chunksize at their defaults)
+local OFFSET = -2 * BLOCK -- A chunk starts here, if mapgen_limit and chunksize have their defaults.
 local HALF = CHUNK / 2
 local WATER = tonumber(minetest.get_mapgen_setting("water_level"))
-local QUEUED = 16 -- chunks that wait for an emerge thread
+local QUEUED = 16 -- Number of chunks that wait for an emerge thread.
 
 return function(open, path, edge_chunks)
 	local first = -math.floor(edge_chunks / 2)
 	local places, generated = {}, 0
 
-	-- Trees come from the engine's own random numbers, which have no seed: a place's height follows the ground (or the water), and
-	-- the place is cleared. It lies in the middle block of the layer; where the ground is higher, it is a hollow in the rock.
+	-- The engine draws trees from its own random numbers, which have no seed. The height of a place therefore follows the ground
+	-- (or the water), and the place is cleared. It lies in the middle block of the layer. If the ground is higher, the place is a
+	-- hollow in the rock.
 	minetest.register_on_generated(function(minp, maxp)
 		generated = generated + (maxp.x - minp.x + 1) * (maxp.y - minp.y + 1) * (maxp.z - minp.z + 1) / BLOCK ^ 3
 		local ground = minetest.get_mapgen_object("heightmap")[HALF * CHUNK + HALF + 1]
@@ -34,7 +36,8 @@ return function(open, path, edge_chunks)
 		minetest.request_shutdown("generated")
 	end
 
-	-- Chunks of one phase do not touch, even at corners, so their terrain does not depend on which emerge thread is faster.
+	-- The chunks of one phase do not touch each other, not even at corners. Their terrain therefore does not depend on which
+	-- emerge thread is faster.
 	local phases = {}
 	for phase = 1, 4 do
 		phases[phase] = {}

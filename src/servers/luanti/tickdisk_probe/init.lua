@@ -1,8 +1,8 @@
--- Entry of the probe. It writes outside the world folder (tmpfs), so that it never touches the device under test.
+-- The entry of the probe. The probe writes to tmpfs, outside the world folder, so that it never touches the device under test.
 
 local insecure = minetest.request_insecure_environment()
 if not insecure then
-	error("tickdisk_probe must be in secure.trusted_mods: without it, it cannot write outside the world folder")
+	error("tickdisk_probe must be in secure.trusted_mods, because it writes outside the world folder")
 end
 
 local folder = minetest.get_modpath(minetest.get_current_modname())

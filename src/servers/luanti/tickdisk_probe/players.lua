@@ -1,10 +1,10 @@
--- Every player has a spawn of its own (line N + 1 of the spawns file for player pN) and stones to place.
+-- Every player has a spawn of its own, and stones to place. The spawn of player pN is in line N + 1 of the spawns file.
 
 return function(open, path)
 	local spawns = {}
 	local file = open(path, "r")
 	for line in file:lines() do
-		spawns[#spawns + 1] = assert(minetest.string_to_pos(line), path .. ": not a position: " .. line)
+		spawns[#spawns + 1] = assert(minetest.string_to_pos(line), path .. ": this line is not a position: " .. line)
 	end
 	file:close()
 
@@ -17,7 +17,7 @@ return function(open, path)
 		player:get_inventory():set_stack("main", 1, "default:stone")
 	end)
 
-	-- A stone that is placed is not taken: a long trace places more than any stack holds.
+	-- The server does not take a placed stone away from the player, because a long trace places more stones than a stack holds.
 	minetest.register_on_placenode(function()
 		return true
 	end)

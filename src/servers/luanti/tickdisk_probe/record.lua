@@ -1,9 +1,10 @@
--- The record: one line an event, first field its kind, times in microseconds of minetest.get_us_time().
---   t,STEP,US,DTIME_US,PLAYERS     a step reached its globalsteps (Luanti shows Lua no end of a step)
---   g,US,BLOCKS                    blocks generated so far
---   m,NAME,BEFORE_US,AFTER_US      a marker: something that was done between two times
---   e,STEPS,US,BLOCKS              shutdown: steps recorded, blocks generated
--- Lines are kept in memory for at most FLUSH_US, then written and flushed.
+-- Writes the record of the probe, which has one line for each event. The first field of a line is the event's kind. Times are in
+-- microseconds of minetest.get_us_time().
+--   t,STEP,US,DTIME_US,PLAYERS     A step reached its globalsteps. (Luanti does not show the end of a step to Lua.)
+--   g,US,BLOCKS                    BLOCKS blocks have been generated so far.
+--   m,NAME,BEFORE_US,AFTER_US      A marker: the action NAME was done between the two times.
+--   e,STEPS,US,BLOCKS              The server shuts down. STEPS steps were recorded and BLOCKS blocks generated.
+-- Lines are kept in memory for at most FLUSH_US. They are then written and flushed.
 
 local FLUSH_US = 500000
 

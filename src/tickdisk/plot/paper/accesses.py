@@ -1,4 +1,4 @@
-"""Draws the accesses of a server in three panels, at the width of the page."""
+"""Figure of the accesses of a server in three panels, at the width of the page."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,21 +18,26 @@ _MB = 1e6
 def accesses(
     cumulative: pd.DataFrame, *, saves_s: Sequence[float], regions: pd.DataFrame, lines: pd.DataFrame, predicted: pd.DataFrame
 ) -> Any:
-    """Returns bytes over time, reads over regions, and observed against predicted requests.
+    """Draws bytes over time, reads over regions, and predicted over observed requests.
 
     Parameters
     ----------
     cumulative
-        op ("read" or "write"), at_s, and bytes so far, of one life; thinned to 300 stretches of time.
+        Columns op ("read" or "write"), at_s, and bytes (so far) of one life. The last row in each of 300 stretches of time is
+        drawn.
     saves_s
-        The ends of the saves of that life in s.
+        Times of that life's saves in s, marked with triangles.
     regions
-        kind ("joins" or "teleports"), regions, and reads, one row a phase of a life.
+        Columns kind ("joins" or "teleports"), regions, and reads, one row for each phase of a life.
     lines
-        kind, regions, and reads: two points of the line of each kind.
+        Columns kind, regions, and reads, with two points of the line of each kind.
     predicted
-        life, observed and predicted requests per minute, one row a life.
+        Columns life, observed, and predicted (requests per minute), one row for each life.
 
+    Returns
+    -------
+    chart
+        An Altair chart.
     """
     width = (PAGE - _AXES * 3 - _SPACING * 2) / 3
     drawn = [_over_time(cumulative, saves_s), _over_regions(regions, lines), _predicted(predicted)]

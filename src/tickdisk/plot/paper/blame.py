@@ -1,4 +1,4 @@
-"""Draws the shares of late time, at the width of a column."""
+"""Figure of the shares of late time, at the width of a column."""
 
 from typing import Any
 
@@ -10,13 +10,22 @@ from tickdisk.plot.theme import INK, checked
 
 _LABELS, _ROW, _MOST = 100, 11, 6
 _LEAST = 0.005
-"""A share below this cannot be seen beside 0, and is not drawn."""
+"""Share below which nothing is drawn, because it cannot be told from 0."""
 
 
 def shares(rows: pd.DataFrame) -> Any:
-    """Returns shares of the late time with their intervals, a panel a group, the largest first.
+    """Draws shares of the late time with their intervals.
 
-    `rows`: group, name, share, low, high, shares of 0 to 1; of each group the six largest above half a percent are drawn.
+    Parameters
+    ----------
+    rows
+        Columns group, name, share, low, and high, with shares from 0 to 1. The six largest shares above half a percent of each
+        group are drawn.
+
+    Returns
+    -------
+    chart
+        A panel for each group, with the largest share first.
     """
     table = checked(rows, ["group", "name", "share", "low", "high"], "late shares")
     groups = list(dict.fromkeys(table["group"]))

@@ -1,4 +1,4 @@
-"""Metrics over the latency that the device realised, a panel a metric."""
+"""Figure of metrics over the latency that the device realised, with one panel for each metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,19 +13,36 @@ from tickdisk.stats import Slope
 
 _AXES, _SPACING, _HEIGHT = 30, 12, 105
 _A_DECADE = 8
+"""Ratio of the largest to the smallest value above which the axis is logarithmic. It is about a decade."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric over the dose: rows of `latency_ms` (above 0) and `value` in ms, one an epoch, and the line through them."""
+    """A metric of epochs over the dose, and the line through its values."""
 
     title: str
+    """Name of the metric with its unit."""
     rows: pd.DataFrame
+    """Columns latency_ms (above 0) and value in ms, one row for each epoch."""
     fit: Slope | None
+    """The slope of the metric. If None, no line is drawn."""
 
 
 def doses(metrics: Sequence[Metric], *, margin: float) -> Any:
-    """Returns a panel a metric at the width of the page: a dot an epoch, the mean line with its band, the margin in grey."""
+    """Draws metrics over the dose, at the width of the page.
+
+    Parameters
+    ----------
+    metrics
+        The metrics.
+    margin
+        Margin of equivalence, drawn in grey around the median at the lowest dose.
+
+    Returns
+    -------
+    chart
+        A panel for each metric, with a dot for each epoch, and the mean of the lives' lines with its band.
+    """
     width = (PAGE - _AXES * len(metrics) - _SPACING * (len(metrics) - 1)) / len(metrics)
     return finish(alt.hconcat(*[_panel(metric, margin, width) for metric in metrics], spacing=_SPACING))
 
@@ -33,7 +50,7 @@ def doses(metrics: Sequence[Metric], *, margin: float) -> Any:
 def _panel(metric: Metric, margin: float, width: float) -> Any:
     points = checked(metric.rows, ["latency_ms", "value"], "doses")
     place = points.groupby("latency_ms").cumcount() - (points.groupby("latency_ms")["value"].transform("size") - 1) / 2
-    points["at_ms"] = points["latency_ms"] * 1.04**place  # dots of a dose stand side by side
+    points["at_ms"] = points["latency_ms"] * 1.04**place  # The dots of a dose are drawn side by side.
     x_scale, _ = log_scale(points["at_ms"], pad=1.2)
     low, high = x_scale.to_dict()["domain"]
     lowest = points["latency_ms"].min()

@@ -1,4 +1,4 @@
-"""Effects of all arms as ratios with their intervals, a panel a metric."""
+"""Figure of the effects of all arms as ratios with their intervals, with one panel for each metric."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,13 +14,27 @@ _LABELS = 118
 _SPACING = 12
 _ROW = 13
 _WIDEST = 30.0
-"""An interval from a few lives can span decades: it is cut at this factor beyond all ratios."""
+"""Factor beyond all ratios at which intervals are cut. An interval from a few lives can span decades."""
 
 
 def effects(rows: pd.DataFrame, *, order: Sequence[str], words: Mapping[str, str], margin: float) -> Any:
-    """Returns a forest plot at the width of the page: a panel a metric side by side, a row an arm, coloured by verdict.
+    """Draws the ratio of each arm to the baseline with its interval, at the width of the page.
 
-    `rows`: arm (of `order`), metric, ratio, low, high, verdict; `words`: the label of each arm; the margin is shaded.
+    Parameters
+    ----------
+    rows
+        Columns arm, metric, ratio, low, high, and verdict.
+    order
+        Names of the arms, in the order of the axis.
+    words
+        Label of each arm.
+    margin
+        Margin of equivalence, drawn shaded.
+
+    Returns
+    -------
+    chart
+        Panels for the metrics side by side, with a row for each arm, coloured by verdict.
     """
     table = checked(rows, ["arm", "metric", "ratio", "low", "high", "verdict"], "effects")
     table["arm"] = table["arm"].map(words)

@@ -1,4 +1,4 @@
-"""Draws the deviation of emulated devices from their models, at the width of a column."""
+"""Figure of how far emulated devices are from their models, at the width of a column."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,10 +14,22 @@ _LEAST = 0.05
 
 
 def fidelity(table: pd.DataFrame, *, order: Sequence[str], titles: Mapping[str, str]) -> Any:
-    """Returns a panel a quantile: realised over the model's latency, less one, over queue depth, a line a device.
+    """Draws how much longer quantiles of latency are than the model says, over queue depth.
 
-    `table`: device (of `order`), depth, quantile (of `titles`), off_share; only points that are held to the model. Points beyond
-    the frame are drawn at its edge. A quantile that no point tells is left out.
+    Parameters
+    ----------
+    table
+        Columns device, depth, quantile, and off_share (realised over the model's, minus one), only of points that are held to
+        the model.
+    order
+        Names of the devices, in the order of their colours.
+    titles
+        Title of the panel for each quantile.
+
+    Returns
+    -------
+    chart
+        A panel for each quantile that has a point, with a line for each device. Points beyond the panel are drawn at its edge.
     """
     points = checked(table, ["device", "depth", "quantile", "off_share"], "fidelity")
     told = [quantile for quantile in titles if (points["quantile"] == quantile).any()]

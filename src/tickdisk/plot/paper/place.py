@@ -1,4 +1,7 @@
-"""The places of figures in the paper, and the theme that they share; a pixel of a figure is a point of the paper."""
+"""The places of figures in the paper, and the theme that they share.
+
+A length of 1 pixel in a figure is 1 point in the paper.
+"""
 
 from typing import Any, Literal
 
@@ -7,19 +10,22 @@ import altair as alt
 from tickdisk.plot.theme import GRID, INK, MUTED
 
 COLUMN, PAGE = 239, 499
-"""Width in points of a column, and of both with the gutter."""
+"""Widths in points of a column, and of the page, which has both columns and the gutter."""
 _FONT = "Libertinus Serif"
-"""The paper's own, which typst brings along."""
+"""Font of the paper, which typst brings along."""
 _SMALL, _USUAL = 7.5, 8.0
 
 
 def panel_title(text: str, *, frame: Literal["bounds", "group"] = "bounds") -> alt.TitleParams:
-    """Returns the heading of one panel, above its axis labels or (frame "group") above the plot itself."""
+    """Returns the heading of one panel. It stands above the axis labels, or above the plot itself if `frame` is "group"."""
     return alt.TitleParams(text[:1].upper() + text[1:], fontSize=_USUAL, fontWeight=600, anchor="start", offset=3, frame=frame)
 
 
 def finish(chart: Any, *, legend_columns: int = 4) -> Any:
-    """Returns the chart with the paper's theme in it; `legend_columns` keeps the legend within its width."""
+    """Returns the chart with the paper's theme in it.
+
+    A small `legend_columns` keeps the legend within the width of the figure.
+    """
     text = {"labelFontSize": _SMALL, "titleFontSize": _USUAL, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
     return chart.configure(
         font=_FONT,

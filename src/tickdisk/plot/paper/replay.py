@@ -1,4 +1,4 @@
-"""Draws how late requests were issued, at the width of a column."""
+"""Figure of how late requests were issued in a replay, at the width of a column."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,12 +14,21 @@ from tickdisk.stats import ecdf
 
 _POINTS, _AXES, _HEIGHT = 200, 36, 100
 _LEAST_US = 1.0
+"""Left end of the logarithmic axis. Smaller values are drawn there."""
 
 
 def lateness(parts: Mapping[str, NDArray[np.float64]]) -> Any:
-    """Returns the share of requests that were issued later than x, on two log axes, a line a replayer.
+    """Draws the share of requests that were issued later than x, on two logarithmic axes.
 
-    `parts`: for each replayer, issued less due in us; what is below 1 us is drawn there.
+    Parameters
+    ----------
+    parts
+        Issued less due in us, by replayer.
+
+    Returns
+    -------
+    chart
+        A line for each replayer. Values below 1 us are drawn at 1 us.
     """
     frames = []
     for name, values in parts.items():

@@ -1,4 +1,4 @@
-"""Methods of saving: their costs in simulation, and what they add to ticks for real."""
+"""Figures of methods of saving a game: their costs in simulation, and the time that they add to real ticks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,12 +12,25 @@ from tickdisk.plot.theme import INK, MUTED, PALETTE, checked, colour, log_scale
 _AXES, _SPACING, _HEIGHT = 32, 10, 105
 _LABELS, _ROW = 96, 11
 _LEAST_MS = 1e-3
+"""Left end of the logarithmic axis in ms. Smaller values are drawn there."""
 
 
 def costs(table: pd.DataFrame, *, quantities: Mapping[str, str], order: Sequence[str]) -> Any:
-    """Returns a panel a quantity at the width of the page, a line an algorithm over the update rate, on log axes.
+    """Draws costs of algorithms over the update rate, on logarithmic axes, at the width of the page.
 
-    `table`: algorithm (of `order`), rate, and a column for each of `quantities`, whose values are panel titles.
+    Parameters
+    ----------
+    table
+        Columns algorithm, rate, and a column for each of `quantities`.
+    quantities
+        Title of the panel for each column.
+    order
+        Names of the algorithms, in the order of their colours.
+
+    Returns
+    -------
+    chart
+        A panel for each quantity, with a line for each algorithm.
     """
     rows = checked(table, ["algorithm", "rate", *quantities], "costs")
     width = (PAGE - _AXES * len(quantities) - _SPACING * (len(quantities) - 1)) / len(quantities)
@@ -38,9 +51,19 @@ def costs(table: pd.DataFrame, *, quantities: Mapping[str, str], order: Sequence
 
 
 def methods(table: pd.DataFrame, *, limit_ms: float) -> Any:
-    """Returns for each method the mean (dot) and the most (mark) that it added to a tick, at the width of a column.
+    """Draws the mean and the longest time that each method adds to a tick, at the width of a column.
 
-    `table`: algorithm, added_ms, longest_ms; the methods that add the least come first. What is below 0.001 ms is drawn there.
+    Parameters
+    ----------
+    table
+        Columns algorithm, added_ms (mean), and longest_ms.
+    limit_ms
+        Longest acceptable time in ms, drawn dashed.
+
+    Returns
+    -------
+    chart
+        A row for each method, with a dot at the mean and a mark at the longest time. Methods that add the least come first.
     """
     rows = checked(table, ["algorithm", "added_ms", "longest_ms"], "methods").sort_values("added_ms")
     rows = rows.assign(**{name: rows[name].clip(lower=_LEAST_MS) for name in ("added_ms", "longest_ms")})

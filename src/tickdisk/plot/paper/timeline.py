@@ -1,4 +1,4 @@
-"""One server life of the switchback: the device's latency in steps above, tick gaps below."""
+"""Figure of one server life of the switchback: the device's latency in steps above, and tick gaps below."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,19 +15,24 @@ _AXES = 40
 
 
 def timeline(epochs: pd.DataFrame, gaps: pd.DataFrame, *, budget_ms: float, words: Mapping[str, str]) -> Any:
-    """Returns the life at the width of the page.
+    """Draws one server life at the width of the page.
 
     Parameters
     ----------
     epochs
-        arm, latency_ms, start_ns, steady_ns, end_ns, one row an epoch.
+        Columns arm, latency_ms, start_ns, steady_ns, and end_ns, one row for each epoch.
     gaps
-        start_ns and gap_ms of ticks; of each of 1,200 stretches of time the longest is drawn, so that no stall is lost.
+        Columns start_ns and gap_ms, of any length. The longest gap in each of 1,200 stretches of time is drawn, so that no stall
+        is lost.
     budget_ms
-        The server's step.
+        Length of the server's step in ms, drawn dashed.
     words
-        For each arm the label above its epoch.
+        Label above the epoch of each arm.
 
+    Returns
+    -------
+    chart
+        An Altair chart.
     """
     steps = checked(epochs, ["arm", "latency_ms", "start_ns", "steady_ns", "end_ns"], "timeline").sort_values("start_ns")
     zero = int(steps["start_ns"].min())

@@ -1,4 +1,7 @@
-"""Accesses of captured server lives, and a model that generates them, computed once from the run folders."""
+"""Computes the results of the study of accesses from the run folders of captured server lives.
+
+The results include the generative model, which has the requests that one event of each routine costs.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,26 +17,32 @@ from tickdisk import accesses, stats, table
 from tickdisk.report.runs import LifeTables, Runs
 
 LINEAR = {kind: f"linear.{kind}" for kind in accesses.ARRIVALS}
-"""For each kind of phase in which players arrive the name of its ratio of reads per region."""
+"""Name of the ratio of reads per region, by kind of phase in which players arrive at new places."""
 _UNLOAD_TIMEOUT, _UNLOAD_DEFAULT_S = "server_unload_unused_data_timeout", 29.0
+"""Luanti's setting for the age at which unused map blocks are unloaded, and its default."""
 _SAVE_PERIOD = "server_map_save_interval"
+"""Luanti's setting for the time between saves, in seconds."""
 _NAME = "accesses"
 
 
 @dataclass(frozen=True)
 class Capture:
-    """The parts of all captures that are not studied."""
+    """Counts of the events in all captures that the study leaves out."""
 
     left_out: Mapping[str, int]
-    """Calls that are no access to the world's files, by reason, the most frequent first."""
+    """Number of calls that are no access to the world's files, by reason. The most frequent reason comes first."""
     lost_events: int
+    """Number of events that the captures lost."""
     at_end: int
-    """Accesses after the last save of a life, as the server ends."""
+    """Number of accesses after the last save of a life, which the server makes as it ends."""
 
 
 @dataclass(frozen=True)
 class Tested:
-    """A ratio over lives, and the verdict on whether it differs from 1; the p values are adjusted for all ratios together."""
+    """A ratio over lives, and the verdict on whether it differs from 1.
+
+    The p values behind the verdict are adjusted over all ratios of the study together.
+    """
 
     ratio: stats.Contrast
     verdict: stats.Verdict
@@ -41,41 +50,45 @@ class Tested:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the study of accesses; the last third of the lives is held out from the generative model."""
+    """The results of the study of accesses. The generative model is not fitted to the last third of the lives."""
 
     data: Runs
     plan: stats.Plan
+    """Rules that decide the verdicts."""
     published: accesses.Published
     capture: Capture
     lives: Sequence[accesses.Life]
     fitted: Sequence[accesses.Life]
+    """Lives that the model is fitted to."""
     held_out: Sequence[accesses.Life]
+    """Lives that the model is not fitted to."""
     model: accesses.Coefficients
     """Requests that one event of each routine costs."""
     model_bytes: accesses.Coefficients
+    """Bytes that one event of each routine costs."""
     errors: pd.DataFrame
-    """One row a life that was held out: requests per minute, observed and predicted."""
+    """One row per held-out life, with its observed and predicted requests per minute, as `accesses.errors` returns them."""
     in_turn: pd.DataFrame
-    """The same, a row a life, each predicted from all others."""
+    """One row per life, with the same columns as `errors`. Each life is predicted from all others."""
     summary: pd.DataFrame
-    """One row a life."""
+    """One row per life, as `accesses.summary` returns them."""
     means: Mapping[str, stats.Mean]
-    """The means over lives of the columns of `summary`, and of the model's errors in size."""
+    """Means over lives of the columns of `summary`, and of the absolute errors of the model, by name."""
     points: pd.DataFrame
-    """One row a phase in which players arrive: regions, and requests."""
+    """One row per phase in which players arrive at new places, with the numbers of regions and requests."""
     lines: Mapping[str, accesses.Line]
-    """For each kind of such phases the line of terrain reads over regions."""
+    """Line of the reads of terrain over the number of regions, by kind of phase."""
     lines_all: Mapping[str, accesses.Line]
-    """The same for all requests."""
+    """Line of all requests over the number of regions, by kind of phase."""
     effects: pd.DataFrame
-    """One row an interaction, data type and direction, published or found."""
+    """One row per interaction, data type and direction, as `accesses.compare` returns them."""
     tested: Mapping[str, Tested]
-    """The ratios that claims are about, by name."""
+    """Ratios that claims are about, by name."""
     prediction: stats.Contrast
-    """Predicted over observed requests per minute, each life predicted from all others."""
+    """Ratio of predicted to observed requests per minute. Each life is predicted from all others."""
 
     def arrivals(self, kind: str) -> pd.DataFrame:
-        """Returns the points of one kind of phase."""
+        """Returns the points of one kind of phase, which is a key of `accesses.ARRIVALS`."""
         return self.points[self.points["kind"] == kind]
 
 
@@ -88,7 +101,7 @@ def compute(
     bootstrap_samples: int | None,
     seed: int | None,
 ) -> Results:
-    """Computes the results; see `study` for the parameters."""
+    """Computes the results of the study. `accesses.study` describes the parameters."""
     data = Runs(plan, runs, _NAME)
     decision, tables = data.decision, list(data.lives())
     rules = stats.Plan(
@@ -137,12 +150,16 @@ def compute(
 
 
 def finite_logs(ratios: "pd.Series[float]") -> NDArray[np.float64]:
-    """Returns the logs of the ratios that are positive and finite: a life without one side has none."""
+    """Returns the natural logarithms of the ratios that are positive and finite.
+
+    A life in which one side of the ratio is zero is left out.
+    """
     values = ratios.to_numpy(dtype=float)
     return np.log(values[np.isfinite(values) & (values > 0)])
 
 
 def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
+    """Makes the life that the accesses in `rows` belong to. Phases of the manifest are turned from seconds into times."""
     started_ns, settings = tables.manifest["started_ns"], tables.manifest["server"]["settings"]
     phases = pd.DataFrame(tables.manifest["phases"])
     times = {f"{end}_ns": (started_ns + phases[f"{end}_s"] * 1e9).round().astype("int64") for end in ("start", "end")}
@@ -157,7 +174,10 @@ def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
 
 
 def _split(lives: Sequence[accesses.Life]) -> tuple[Sequence[accesses.Life], Sequence[accesses.Life]]:
-    """Returns the lives that the model is fitted to, and those that are held out: the last third, none of a single life."""
+    """Returns the lives that the model is fitted to, and the last third of the lives, which are held out.
+
+    At least one life is held out, unless there is only a single life.
+    """
     held_out = max(1, len(lives) // 3) if len(lives) > 1 else 0
     return lives[: len(lives) - held_out], lives[len(lives) - held_out :]
 
@@ -172,7 +192,10 @@ def _capture(tables: Sequence[LifeTables], selected: Sequence[accesses.Accesses]
 
 
 def _means(summary: pd.DataFrame, errors: pd.DataFrame, in_turn: pd.DataFrame, alpha: float) -> dict[str, stats.Mean]:
-    """Intervals end at zero, and those of shares at one: nothing here lies beyond."""
+    """Returns the mean of each column of `summary` and of the absolute errors of the model, by name.
+
+    The ends of intervals are clipped at 0, and for shares at 1, because no value can lie beyond.
+    """
     values = {str(name): summary[name] for name in summary.columns}
     values |= {"model.held_out_error": errors["error"].abs(), "model.in_turn_error": in_turn["error"].abs()}
     found = {}
@@ -186,7 +209,10 @@ def _means(summary: pd.DataFrame, errors: pd.DataFrame, in_turn: pd.DataFrame, a
 def _log_ratios(
     summary: pd.DataFrame, arrivals: Mapping[str, pd.DataFrame], told_s: Sequence[float]
 ) -> dict[str, NDArray[np.float64]]:
-    """Returns by name the logs of the ratios that are tested, one value a life."""
+    """Returns the natural logarithms of the tested ratios, by name, with one value per life that has the ratio.
+
+    `told_s` has the save period of each life in seconds, as it is set in the server.
+    """
     transfers = summary["reads"] + summary["writes"]
     ratios = {
         "writes": summary["writes"] / summary["reads"],
@@ -200,7 +226,10 @@ def _log_ratios(
 
 
 def _odds(share: "pd.Series[float]", n: "pd.Series[int]") -> "pd.Series[float]":
-    """Returns share over the rest, of n, half a request added to each so that neither is none (Haldane 1956)."""
+    """Returns the odds of a share of n requests.
+
+    Half a request is added to both sides, so that neither is zero (Haldane 1956).
+    """
     return (share * n + 0.5) / ((1 - share) * n + 0.5)
 
 
@@ -209,7 +238,7 @@ def _contrast(log_ratios: NDArray[np.float64], rules: stats.Plan) -> stats.Contr
 
 
 def _test(log_ratios: Mapping[str, NDArray[np.float64]], rules: stats.Plan) -> dict[str, Tested]:
-    """Tests all ratios as one scan."""
+    """Tests all ratios. Their p values are adjusted as one scan."""
     ratios = {name: _contrast(values, rules) for name, values in log_ratios.items()}
     p, p_equivalent = (
         stats.adjusted([getattr(ratio, test) for ratio in ratios.values()], "scan").tolist() for test in ("p", "p_equivalent")

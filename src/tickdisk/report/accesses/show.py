@@ -1,4 +1,4 @@
-"""Tables and figures of the study of accesses."""
+"""Makes the tables and figures of the study of accesses."""
 
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -16,7 +16,7 @@ _MB = 1e6
 
 
 def files(results: Results) -> pd.DataFrame:
-    """Returns requests and MB by data type, database or file, and direction, over all lives."""
+    """Returns the table of requests and MB by data type, file and operation over all lives. A journal counts for its database."""
     rows = pd.concat([life.accesses for life in results.lives])
     store = rows["store"].mask(rows["file"].str.contains(_MARKERS, regex=False), "markers")
     counted = rows.assign(store=store, requests=1, MB=rows["bytes"] / _MB)
@@ -26,9 +26,9 @@ def files(results: Results) -> pd.DataFrame:
 
 
 def interactions(results: Results) -> pd.DataFrame:
-    """Returns which interaction causes which accesses: as published, and as found here in requests per interaction.
+    """Returns the table of the accesses that each interaction causes, as published and as found here.
 
-    What was neither published nor found is not there.
+    Accesses that were neither published nor found have no row.
     """
     effects = results.effects
     chosen = effects[effects["published"] | (effects["p_adjusted"] < results.plan.alpha)]
@@ -47,7 +47,7 @@ def interactions(results: Results) -> pd.DataFrame:
 
 
 def form(results: Results) -> pd.DataFrame:
-    """Returns requests, MB, sizes and sequential share by data type and direction, the mean of lives."""
+    """Returns the table of requests, MB, sizes and sequential shares by data type and direction, as means over lives."""
     means = pd.concat([accesses.form(life.accesses) for life in results.lives]).groupby(["data", "op"]).mean()
     columns = {
         "requests": means["requests"].map(number),
@@ -62,7 +62,7 @@ def form(results: Results) -> pd.DataFrame:
 
 
 def delayed(results: Results) -> pd.DataFrame:
-    """Returns how much of what was written was written in saves, by data type and life."""
+    """Returns the table of written requests and bytes with the shares that were written in saves, by data type and life."""
     table = pd.concat([accesses.delayed(life.accesses, life.saves).assign(life=life.name) for life in results.lives])
     table = table.set_index(["data", "life"])
     columns = {
@@ -75,11 +75,11 @@ def delayed(results: Results) -> pd.DataFrame:
 
 
 def routines(results: Results) -> pd.DataFrame:
-    """Returns the generative table: what one event of each routine costs here, beside the published accesses."""
+    """Returns the table of the generative model: the cost of one event of each routine, beside the published accesses."""
     theirs = {row.routine: f"{row.accesses}, {row.timing} {'/'.join(row.directions)}" for row in results.published.routines}
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for unit, model in (("requests", results.model), ("bytes", results.model_bytes)):
-        for row in accesses.listed(model).to_dict("records"):
+        for row in accesses.nonzero_coefficients(model).to_dict("records"):
             key = (row["routine"], row["data"], row["op"])
             cell = rows.setdefault(key, {"published": theirs.get(row["routine"], "none")})
             cell[f"{unit} each"] = with_interval(row["value"], row["low"], row["high"])
@@ -91,7 +91,7 @@ def routines(results: Results) -> pd.DataFrame:
 
 
 def predictions(results: Results) -> pd.DataFrame:
-    """Returns requests per minute of each life that was held out, observed and predicted."""
+    """Returns the table of observed and predicted requests per minute of each held-out life."""
     errors = results.errors.set_index("life")
     return pd.DataFrame(
         {
@@ -102,7 +102,7 @@ def predictions(results: Results) -> pd.DataFrame:
 
 
 def cumulative(results: Results) -> Any:
-    """Returns bytes read and written so far over time in the first life, its saves marked."""
+    """Draws the bytes that were read and written until each time in the first life, with its saves."""
     life = results.lives[0]
     start_ns = int(life.accesses["at_ns"].min())
     saves_s = ((life.saves["end_ns"] - start_ns) / 1e9).tolist()
@@ -110,31 +110,31 @@ def cumulative(results: Results) -> Any:
 
 
 def sizes(results: Results) -> Any:
-    """Returns the sizes of requests by data type and direction, over all lives."""
+    """Draws the sizes of requests by data type and direction, over all lives."""
     return plot.access_sizes(accesses.sizes(pd.concat([life.accesses for life in results.lives])))
 
 
 def offsets(results: Results) -> Any:
-    """Returns where in the map the first life reads and writes over time."""
+    """Draws the offsets in the map's database at which the first life reads and writes, over time."""
     rows = results.lives[0].accesses
     own = rows[(rows["store"] == _MAP) & rows["file"].str.endswith(_MAP) & (rows["op"] != "sync")].dropna(subset=["offset"])
     return plot.offset_time(own.assign(at_s=(own["at_ns"] - int(rows["at_ns"].min())) / 1e9), store=_MAP)
 
 
 def regions(results: Results) -> Any:
-    """Returns requests over the number of regions, for joins and for teleports."""
-    return plot.over_regions(results.points, results.lines)
+    """Draws the requests over the number of regions, for joins and for teleports."""
+    return plot.accesses_over_regions(results.points, results.lines)
 
 
 def predicted(results: Results) -> Any:
-    """Returns requests between saves, observed and predicted, in the lives that were held out."""
+    """Draws the observed and predicted requests between saves in the held-out lives."""
     _check_held_out(results)
     parts = [accesses.predict(results.model.value, life).assign(life=life.name) for life in results.held_out]
     return plot.predicted_observed(pd.concat(parts))
 
 
 def paper_accesses(results: Results) -> Any:
-    """Returns bytes over time, reads over regions and predicted lives for the paper."""
+    """Draws bytes over time, reads over regions and predicted lives for the paper."""
     _check_held_out(results)
     life, points = results.lives[0], results.points
     start_ns = int(life.accesses["at_ns"].min())
@@ -155,7 +155,7 @@ def paper_accesses(results: Results) -> Any:
 
 def _check_held_out(results: Results) -> None:
     if not results.held_out:
-        raise TickdiskError("only one life was captured, and the model was fitted to it; two lives give the figure")
+        raise TickdiskError("only one life was captured, and the model was fitted to it; run at least two blocks for this figure")
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

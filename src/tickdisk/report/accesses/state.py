@@ -1,4 +1,4 @@
-"""States counts, means and coefficients, and holds published findings against this server."""
+"""States the facts and claims of the study of accesses: counts, means, coefficients, and the test of each published finding."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from tickdisk import accesses, stats
 from tickdisk.numbers import interval, number, p_value, percent, with_interval
 from tickdisk.report.accesses.compute import LINEAR, Results, Tested
-from tickdisk.report.statement import OURS, Finding, Statement
+from tickdisk.report.statement import THIS_PROJECT, Finding, Statement
 
 _SCAN = "one of a scan (Benjamini-Hochberg)"
 _CAPTURES = "captures"
@@ -17,34 +17,40 @@ _MEANS = {
     "share_4_8_kib": ("share", "reads and writes of exactly 4 or 8 KiB"),
     "share_sequential_reads": ("share", "reads that begin where the access before in their file ended"),
     "share_sequential_writes": ("share", "writes that begin where the access before in their file ended"),
-    "save_period_s": ("s", "from the end of a save to the end of the next"),
+    "save_period_s": ("s", "time from the end of a save to the end of the next"),
     "save_syncs": ("syncs", "sync calls of a save"),
     "save_requests": ("requests", "writes and syncs of a save"),
-    "save_requests_per_s": ("requests/s", "writes and syncs a second while a save writes"),
-    "share_saved_bytes_terrain": ("share", "terrain bytes written in saves; the rest as blocks are unloaded"),
-    "share_saved_bytes_player": ("share", "player bytes written in saves; the rest at joins and leaves"),
-    "model.held_out_error": ("share", "error of requests per minute, of lives that were held out"),
-    "model.in_turn_error": ("share", "error of requests per minute, of each life predicted from all others"),
+    "save_requests_per_s": ("requests/s", "writes and syncs per second while a save writes"),
+    "share_saved_bytes_terrain": (
+        "share",
+        "terrain bytes that are written in saves; the others are written when blocks are unloaded",
+    ),
+    "share_saved_bytes_player": ("share", "player bytes that are written in saves; the others are written at joins and leaves"),
+    "model.held_out_error": ("share", "error of the predicted requests per minute of lives that the model was not fitted to"),
+    "model.in_turn_error": ("share", "error of the requests per minute of a life that is predicted from all others"),
 }
-"""The means that are stated, with unit and note."""
+"""Means that are stated as facts, by name, with unit and note."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """The question about a ratio, its description, and the published finding."""
+    """A question about a ratio, with the published finding that it comes from."""
 
     statement: str
+    """The statement of the claim."""
     ratio: str
+    """Description of the ratio, which becomes the note of its fact."""
     published: str | None = None
-    """Short name of the published finding."""
+    """Short name of the published finding. None if the question is not published."""
     finding: Finding | None = None
+    """The published finding about the ratio."""
 
 
 _QUESTIONS: Mapping[str, _Question] = {
     **{
         name: _Question(
-            f"Terrain reads per region: the phase of {kind} with the most regions against the one with the fewest",
-            "reads of terrain per region in the phase with most regions over the one with fewest",
+            f"Terrain reads per region in the phase of {kind} with the most regions against the phase with the fewest",
+            "reads of terrain per region in the phase with the most regions over those in the phase with the fewest",
             "linear",
             "no difference",
         )
@@ -85,21 +91,21 @@ def state(results: Results) -> Statement:
 
 def _state_counts(said: Statement, results: Results) -> None:
     capture, source = results.capture, _CAPTURES
-    said.fact("lives", len(results.lives), "lives", source="manifests", note="captured")
-    note = "the last third; the model is not fitted to them"
+    said.fact("lives", len(results.lives), "lives", source="manifests", note="lives that were captured")
+    note = "the last third of the lives, which the model is not fitted to"
     said.fact("held_out_lives", len(results.held_out), "lives", source="manifests", note=note)
     said.fact("lost_events", capture.lost_events, "events", source=source)
-    note = "after the last save, as the server ends; not studied"
+    note = "requests after the last save, which the server makes as it ends; they are not studied"
     said.fact("at_end", capture.at_end, "requests", source=source, note=note)
     reasons = "; ".join(f"{reason}: {number(count)}" for reason, count in capture.left_out.items())
-    note = f"not studied, by reason: {reasons}" if reasons else ""
+    note = f"calls that are not studied, by reason: {reasons}" if reasons else ""
     said.fact("left_out", sum(capture.left_out.values()), "calls", source=source, note=note)
     for op in ("reads", "writes", "syncs"):
         said.fact(op, int(results.summary[op].sum()), "requests", n=len(results.lives), source=source)
 
 
 def _state_means(said: Statement, results: Results) -> None:
-    """States means over lives; a kind of data that was not written has no share in saves."""
+    """States the means over lives. The share in saves of a data type that was not written is not estimable."""
     for name, (unit, note) in _MEANS.items():
         mean = results.means.get(name)
         said.fact(
@@ -116,7 +122,7 @@ def _state_means(said: Statement, results: Results) -> None:
 def _state_lines(said: Statement, results: Results) -> None:
     for kind, line in results.lines.items():
         ends, note = (line.low, line.high), f"reads of terrain over regions, phases of {kind}"
-        explained = "of the variance that a line explains:"
+        explained = "share of the variance that a line explains:"
         said.fact(f"{kind}.per_region", line.slope, "requests", interval=ends, n=line.lives, source=_CAPTURES, note=note)
         said.fact(f"{kind}.r_squared", line.r_squared, "share", n=line.points, source=_CAPTURES, note=f"{explained} {note}")
         every, note = results.lines_all[kind], f"{explained} all requests over regions, phases of {kind}"
@@ -127,7 +133,7 @@ def _state_coefficients(said: Statement, results: Results) -> None:
     for unit, model in (("requests", results.model), ("bytes", results.model_bytes)):
         lives = "1 life" if model.lives == 1 else f"{model.lives} lives"
         source = f"non-negative least squares over {model.windows} windows of {lives}"
-        for row in accesses.listed(model).to_dict("records"):
+        for row in accesses.nonzero_coefficients(model).to_dict("records"):
             name = f"model.{unit}.{row['routine']}.{row['data']}.{row['op']}".replace(" ", "_")
             ends, note = (row["low"], row["high"]), f"{row['op']}s of {_data(row['data'])} data by one {row['routine']}"
             said.fact(name, row["value"], unit, interval=ends, n=model.lives, source=source, note=note)
@@ -144,7 +150,7 @@ def _state_question(said: Statement, results: Results, name: str, question: _Que
     published = question.published
     said.comparison(
         name,
-        source=OURS if published is None else f"PokeSto: {results.published.findings[published]}",
+        source=THIS_PROJECT if published is None else f"PokeSto: {results.published.findings[published]}",
         statement=question.statement,
         verdict=verdict.word,
         evidence="; ".join([*words, _SCAN, *results.data.marked()]),
@@ -156,7 +162,7 @@ def _state_question(said: Statement, results: Results, name: str, question: _Que
 
 
 def _state_prediction(said: Statement, results: Results) -> None:
-    """States whether the model predicts requests per minute within the margin, each life from all others."""
+    """States whether the model predicts the requests per minute within the margin. Each life is predicted from all others."""
     ratio, plan = results.prediction, results.plan
     ends, note = (ratio.low, ratio.high), "predicted over observed, each life predicted from all others"
     source = "captures, geometric mean of lives"
@@ -170,7 +176,7 @@ def _state_prediction(said: Statement, results: Results) -> None:
     reason = f"{size}; the {percent(1 - 2 * plan.alpha)} interval {ends_words} is {place} the margin of {margin}"
     said.bound(
         "model",
-        source=OURS,
+        source=THIS_PROJECT,
         statement=f"Requests per minute of a life that the model was not fitted to are predicted within {margin}",
         verdict=words.get(decided.word, "missed" if beyond else "inconclusive"),
         evidence="; ".join([decided.reason if decided.word == "not valid" else reason, *results.data.marked()]),
@@ -182,7 +188,7 @@ def _state_prediction(said: Statement, results: Results) -> None:
 
 
 def _state_interactions(said: Statement, results: Results) -> None:
-    """States, for each published cause that players act out here, whether its accesses are there."""
+    """States, for each published interaction that players perform here, whether it causes the published accesses."""
     effects = results.effects
     for row in effects[effects["published"] & (effects["lives"] > 0)].to_dict("records"):
         cause, data, op, lives = row["interaction"], row["data"], row["op"], int(row["lives"])
@@ -206,7 +212,7 @@ def _state_interactions(said: Statement, results: Results) -> None:
 
 
 def _obstacles(results: Results, row: Mapping[Hashable, Any]) -> list[str]:
-    """Returns why nothing can be said of an interaction: an interaction may lack a window of its own in some lives."""
+    """Returns the reasons for which an interaction can have no verdict. In some lives it may have no window of its own."""
     plan, lives = results.plan, int(row["lives"])
     if lives < plan.minimum:
         return [f"n = {lives}, fewer than the {plan.minimum} lives that a verdict needs"]

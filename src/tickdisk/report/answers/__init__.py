@@ -1,8 +1,26 @@
-"""Answers in English: a sentence for every question and every outcome, and the sizing table."""
+"""Answers to the questions of the paper in whole English sentences, for every outcome of a run.
 
-from tickdisk.report.answers.disk import of_disk
+`answer` takes the merged facts and claims of a run and returns an answer to each of the `QUESTIONS`, advice to an operator, and
+the sizing table. A `Row` of this table says up to which storage latency a metric is shown to be good, from which latency the
+metric is shown to suffer, and which class of disk is therefore enough. `sentences` says in words what an experiment found about
+an `Effect`, where each `ServerResult` is the result on one server. `effects_of_disk` compares a disk of known latency with
+the facts of a run. `joined_list` joins words into a list for a sentence.
+"""
+
+from tickdisk.report.answers.disk import effects_of_disk
 from tickdisk.report.answers.dose import Row
-from tickdisk.report.answers.effect import Effect, Told, listed, sentences
+from tickdisk.report.answers.effect import Effect, ServerResult, joined_list, sentences
 from tickdisk.report.answers.questions import QUESTIONS, Answer, Answers, answer
 
-__all__ = ["QUESTIONS", "Answer", "Answers", "Effect", "Row", "Told", "answer", "listed", "of_disk", "sentences"]
+__all__ = [
+    "QUESTIONS",
+    "Answer",
+    "Answers",
+    "Effect",
+    "Row",
+    "ServerResult",
+    "answer",
+    "effects_of_disk",
+    "joined_list",
+    "sentences",
+]

@@ -1,4 +1,4 @@
-"""A disk whose latency is known, held against a run: some metrics are shown to be good on it, and others to suffer."""
+"""Compares a disk of known latency with the facts of a run, and says which metrics are good on it and which suffer."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,24 +7,28 @@ from tickdisk.numbers import number
 from tickdisk.report.answers.dose import METRICS
 
 
-def of_disk(latency_ms: float, facts: Mapping[str, Mapping[str, Any]], source: str) -> Iterator[str]:
-    """Yields a sentence for each metric that the facts of a run decide; none if they decide nothing.
+def effects_of_disk(latency_ms: float, facts: Mapping[str, Mapping[str, Any]], source: str) -> Iterator[str]:
+    """Says what a disk of this latency does to the metrics of a server, as far as the facts of a run decide.
 
     Parameters
     ----------
     latency_ms
-        The latency of the disk's slowest kind of request.
+        Latency in ms of the slowest kind of request of the disk.
     facts
-        The facts of a run by name.
+        Facts of a run by name, as in facts.json.
     source
-        The run, in words.
+        The run in words, as a part of a sentence.
 
+    Yields
+    ------
+    str
+        A heading, and a line for each metric that has a bound. Nothing if no metric has one.
     """
     found = {title: (_value(facts, f"{name}_good_up_to"), _value(facts, f"{name}_hurts_from")) for name, title in METRICS.items()}
     decided = {title: bounds for title, bounds in found.items() if bounds != (None, None)}
     if not decided:
         return
-    yield f"What {number(latency_ms)} ms does to a server, by the tests of {source}:"
+    yield f"A disk of {number(latency_ms)} ms has these effects on a server, by the tests of {source}:"
     for title, (good, hurts) in decided.items():
         if good is not None and latency_ms <= good:
             said = f"is shown to stay within the margin (up to {number(good)} ms)"
@@ -33,7 +37,7 @@ def of_disk(latency_ms: float, facts: Mapping[str, Mapping[str, Any]], source: s
         else:
             below = "" if good is None else f"above {number(good)} ms, "
             above = "" if hurts is None else f"below {number(hurts)} ms, "
-            said = f"is not decided: it lies {below}{above}where nothing was shown"
+            said = f"is not decided: the latency lies {below}{above}where nothing was shown"
         yield f"  the {title} {said}"
 
 

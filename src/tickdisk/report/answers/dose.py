@@ -1,10 +1,10 @@
-"""The sizing table and its sentences: up to which latency a metric is good, from which one it suffers, which disk is enough."""
+"""The sizing table, which says up to which storage latency each metric is good and which disk is enough, and its sentences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.numbers import number, percent
-from tickdisk.report.answers.effect import listed
+from tickdisk.report.answers.effect import joined_list
 from tickdisk.report.evidence import Evidence
 
 METRICS = {
@@ -15,8 +15,9 @@ METRICS = {
     "join_burst.gap_mean": "mean tick gap of a join burst",
     "join_burst.gap_max": "longest tick gap of a join burst",
 }
-"""The metrics of the table, as `study.metric`: those of steady play first, then those of a burst of joins."""
+"""The metrics of the table, as `STUDY.METRIC`, with their names in prose. The metrics of steady play come first."""
 PLAY = "switchback"
+"""The study of steady play."""
 NOT_DECIDED = "not decided at this scale"
 _NONE = "no latency tried"
 _NO_CLASS = "none is shown to be"
@@ -24,12 +25,12 @@ _NO_CLASS = "none is shown to be"
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the sizing table."""
+    """A row of the sizing table, which is about one metric."""
 
     server: str
     """The name of the game server."""
     study: str
-    """The experiment that decides it."""
+    """The experiment that measures the metric."""
     metric: str
     """The metric of ticks or of actions."""
     good_up_to: str
@@ -45,17 +46,17 @@ class Row:
     least: str
     """The effect of the smallest dose, with its interval."""
     good_up_to_ms: float | None
-    """The latency of `good_up_to` as a number; null where none is shown to be good, or nothing is decided."""
+    """The latency of `good_up_to` as a number. It is null if no latency is shown to be good, or if nothing is decided."""
     suffers_from_ms: float | None
-    """The latency of `suffers_from` as a number; null where none is shown to be worse, or nothing is decided."""
+    """The latency of `suffers_from` as a number. It is null if no latency is shown to be worse, or if nothing is decided."""
     is_decided: bool
-    """Whether this run could decide."""
+    """Whether this run could decide about the metric."""
 
 
 def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float]) -> list[Row]:
-    """Returns the sizing table of a server; `tiers` are the classes of disks and their latencies in ms.
+    """Returns the sizing table of a server. `tiers` has the nominal latency in ms of each class of disks.
 
-    A table without rows of an experiment says that it did not run.
+    An experiment that did not run has no rows in the table.
     """
     return [_row(evidence, server, name, title, tiers) for name, title in METRICS.items() if evidence.has(name.partition(".")[0])]
 
@@ -86,13 +87,17 @@ def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[
 
 
 def _dose(evidence: Evidence, effect: str) -> str:
-    """The nominal latency of the arm that a ratio is about."""
+    """Returns the nominal latency, as text, of the arm whose ratio the fact `effect` holds."""
     study, _, rest = effect.partition(".")
     return evidence.short(f"{study}.latency.{rest.partition('.')[2]}")
 
 
 def _nominal_ms(evidence: Evidence, study: str, good_ms: float) -> float:
-    """The nominal latency of the slowest arm whose realised latency is shown to be good: tiers go by theirs, too."""
+    """Returns the nominal latency of the slowest arm whose dose is shown to be good.
+
+    The bound `good_ms` is a dose, that is a realised latency. The latencies of the tiers are nominal, so they are compared with a
+    nominal latency.
+    """
     doses = [name.rpartition(".")[2] for name in evidence.facts if name.startswith(f"{study}.dose.")]
     nominal = [
         evidence.value(f"{study}.latency.{arm}") for arm in doses if (evidence.value(f"{study}.dose.{arm}") or 0) <= good_ms
@@ -101,7 +106,7 @@ def _nominal_ms(evidence: Evidence, study: str, good_ms: float) -> float:
 
 
 def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, float]) -> str:
-    """The slowest tier at or below the latency that is good."""
+    """Returns the slowest tier whose nominal latency is not above the latency that is shown to be good, in words."""
     if good_ms is None:
         return _NO_CLASS if hurts_ms is not None else "not known"
     enough = {name: latency for name, latency in tiers.items() if latency <= good_ms}
@@ -111,14 +116,20 @@ def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, flo
     return f"{slowest} ({number(enough[slowest])} ms)"
 
 
-def of_each_metric(rows: Sequence[Row], margin: float) -> str:
-    """Returns the rows of steady play in words, a sentence a metric; `margin` is the ratio less 1 that a metric may change by."""
+def sentences_of_metrics(rows: Sequence[Row], margin: float) -> str:
+    """Returns one sentence for each metric of steady play.
+
+    A metric is good while its ratio to the baseline is shown to be less than 1 + `margin`.
+    """
     play = [row for row in rows if row.study == PLAY]
     return _undecided(play) or " ".join(_said(row, percent(margin)) for row in play)
 
 
-def of_the_strictest(rows: Sequence[Row], margin: float) -> str:
-    """Returns in one or two sentences up to which latency all metrics of steady play are good, and from where one suffers."""
+def sentence_of_bounds(rows: Sequence[Row], margin: float) -> str:
+    """Returns one sentence with the bounds of the strictest metrics of steady play.
+
+    The sentence has the latency up to which all metrics are good, and the lowest latency from which one of them suffers.
+    """
     play = [row for row in rows if row.study == PLAY]
     undecided = _undecided(play)
     if undecided:
@@ -133,15 +144,18 @@ def of_the_strictest(rows: Sequence[Row], margin: float) -> str:
         else f"While players play, latencies of up to {good.good_up_to} are shown to keep {_metrics(play)} {within_all}"
     )
     second = (
-        "and no metric is shown to exceed that at any"
+        "and no metric is shown to exceed that at any latency"
         if hurt.suffers_from_ms is None
         else f"and from {hurt.suffers_from} on the {hurt.metric} is shown to exceed that"
     )
     return f"{first}, {second}."
 
 
-def of_the_burst(rows: Sequence[Row]) -> str:
-    """Returns one sentence about a burst of joins; empty where its experiment decides nothing."""
+def sentence_of_burst(rows: Sequence[Row]) -> str:
+    """Returns one sentence about a burst of joins, for the metric that suffers first.
+
+    The text is empty if no metric is shown to suffer.
+    """
     burst = [row for row in rows if row.study != PLAY]
     if not burst:
         return "A burst of joins was not measured in this run."
@@ -156,7 +170,7 @@ def of_the_burst(rows: Sequence[Row]) -> str:
 
 
 def _metrics(rows: Sequence[Row]) -> str:
-    return listed([f"the {row.metric}" for row in rows])
+    return joined_list([f"the {row.metric}" for row in rows])
 
 
 def _undecided(play: Sequence[Row]) -> str:
@@ -169,14 +183,14 @@ def _undecided(play: Sequence[Row]) -> str:
 
 def _said(row: Row, margin: str) -> str:
     if not row.is_decided:
-        return f"For the {row.metric} this is {NOT_DECIDED}."
+        return f"The effect of storage latency on the {row.metric} is {NOT_DECIDED}."
     good = (
         f"is not shown to stay within {margin} of its baseline at any latency tried"
         if row.good_up_to_ms is None
         else f"is shown to stay within {margin} of its baseline up to {row.good_up_to}"
     )
     hurts = (
-        "and is not shown to exceed that at any"
+        "and is not shown to exceed that at any latency"
         if row.suffers_from_ms is None
         else f"and exceeds that from {row.suffers_from} on"
     )

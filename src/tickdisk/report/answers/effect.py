@@ -1,4 +1,4 @@
-"""Sentences about effects: one whole English sentence for every verdict, for one server or several."""
+"""Says in whole English sentences what an experiment found about an effect, for every verdict and on one server or several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,27 +11,33 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Effect:
-    """An effect in words; `cause` and `quantity` are parts of a sentence."""
+    """An effect in words. `cause` and `quantity` are parts of a sentence."""
 
     cause: str
-    """Such as "6 ms of storage latency instead of 0.1 ms"."""
+    """Cause of the effect, such as "6 ms of storage latency instead of 0.1 ms"."""
     quantity: str
-    """Such as "the longest tick gap"."""
+    """Quantity that changes, such as "the longest tick gap"."""
     margin: float
-    """The margin of equivalence, as a ratio less 1."""
+    """Margin of equivalence, as a ratio less 1."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """A claim and the size of its effect, as one server has it; both None where the experiment did not run."""
+class ServerResult:
+    """The result of an experiment on one server."""
 
     server: str
+    """Name of the server in prose."""
     claim: Mapping[str, Any] | None
+    """Claim about the effect, as in claims.json. None if the experiment did not run."""
     fact: Mapping[str, Any] | None
+    """Fact with the size of the effect, as in facts.json. None if the experiment did not run."""
 
     @property
     def outcome(self) -> str:
-        """The verdict, with the direction of a difference, or "not run"."""
+        """The verdict of the claim, with "longer" or "shorter" instead of "different".
+
+        It is "not run" if the experiment did not run.
+        """
         if self.claim is None or self.fact is None:
             return NOT_RUN
         verdict = str(self.claim["verdict"])
@@ -50,10 +56,22 @@ _SENTENCES = {
 }
 
 
-def sentences(effect: Effect, told: Sequence[Told], *, names_servers: bool = True) -> str:
-    """Returns a sentence for each outcome, which names the servers that it holds for.
+def sentences(effect: Effect, told: Sequence[ServerResult], *, names_servers: bool = True) -> str:
+    """Says what was found about an effect, in one sentence for each outcome that occurred.
 
-    `names_servers` False leaves the names out, where the sentence before has named the only one.
+    Parameters
+    ----------
+    effect
+        The effect in words.
+    told
+        The result on each server.
+    names_servers
+        Whether each sentence names the servers that had its outcome. False suits a text that has named its only server before.
+
+    Returns
+    -------
+    str
+        The sentences.
     """
     said = []
     for outcome, sentence in _SENTENCES.items():
@@ -62,19 +80,22 @@ def sentences(effect: Effect, told: Sequence[Told], *, names_servers: bool = Tru
             words = "On {servers}, " + sentence if names_servers else sentence
             said.append(
                 words.format(
-                    servers=listed([each.server for each in own]),
+                    servers=joined_list([each.server for each in own]),
                     cause=effect.cause,
                     quantity=effect.quantity,
                     margin=percent(effect.margin),
-                    sizes=listed([str(each.fact["text"]) for each in own if each.fact is not None]),
-                    reason=listed(list(dict.fromkeys(reason(each.claim) for each in own if each.claim is not None))),
+                    sizes=joined_list([str(each.fact["text"]) for each in own if each.fact is not None]),
+                    reason=joined_list(list(dict.fromkeys(reason(each.claim) for each in own if each.claim is not None))),
                 )
             )
     return " ".join(each[0].upper() + each[1:] for each in said)
 
 
 def reason(claim: Mapping[str, Any]) -> str:
-    """Returns the clause that says why a claim was not decided."""
+    """Returns a clause that says why a claim was not decided.
+
+    The reason is recognised by words in the evidence of the claim, which `tickdisk.stats.decide` and the studies write.
+    """
     evidence = str(claim["evidence"])
     if "lives that a verdict needs" in evidence or "planned lives" in evidence:
         count = f"{claim['n']} {'life is' if claim['n'] == 1 else 'lives are'}"
@@ -86,13 +107,22 @@ def reason(claim: Mapping[str, Any]) -> str:
     return "the clients were short of processor time"
 
 
-def listed(words: Sequence[str]) -> str:
-    """Returns words as a list in a sentence.
+def joined_list(words: Sequence[str]) -> str:
+    """Joins words into a list for a sentence.
+
+    Parameters
+    ----------
+    words
+        The words, in the order of the list.
+
+    Returns
+    -------
+    str
+        The words with commas between them, and "and" before the last.
 
     Examples
     --------
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    >>> joined_list(["a"]), joined_list(["a", "b"]), joined_list(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
-
     """
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

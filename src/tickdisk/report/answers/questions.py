@@ -1,11 +1,11 @@
-"""The six questions of the paper, and the answer to each in whole English sentences, whatever came out."""
+"""The six questions of the paper, and a function for each that answers it in whole English sentences for every outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.numbers import number
-from tickdisk.report.answers.dose import Row, of_each_metric, of_the_burst, of_the_strictest, sizing
-from tickdisk.report.answers.effect import Effect, Told, sentences
+from tickdisk.report.answers.dose import Row, sentence_of_bounds, sentence_of_burst, sentences_of_metrics, sizing
+from tickdisk.report.answers.effect import Effect, ServerResult, sentences
 from tickdisk.report.evidence import Evidence
 
 
@@ -14,7 +14,7 @@ class Answer:
     """An answer to one of the paper's questions."""
 
     id: str
-    """The name of the question."""
+    """The name of the question, such as `latency`."""
     question: str
     """The question."""
     sentence: str
@@ -23,7 +23,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers of a run: in brief, as advice to an operator, to each question, and as a table."""
+    """The answers of a run. They come as a brief text, as advice to an operator, for each question, and as a table."""
 
     brief: str
     """The effects of storage latency and the advice, as the paper's abstract has them."""
@@ -32,32 +32,34 @@ class Answers:
     answers: Sequence[Answer]
     """The questions of the paper, each with its answer."""
     sizing: Sequence[Row]
-    """The rows of the table that says which disk is good enough; empty if its experiments did not run."""
+    """The rows of the table that says which disk is good enough. The list is empty if its experiments did not run."""
     missing: Mapping[str, str]
     """The studies that are missing, as in `missing.json`."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """The evidence that answers rest on, the server's name in prose, and the sizing table."""
+    """Everything that an answer is made from."""
 
     evidence: Evidence
     server: str
+    """Name of the server in prose."""
     sizing: Sequence[Row]
     margin: float
+    """Margin of equivalence, as a ratio less 1."""
 
     def verdict(self, claim: str) -> str:
-        """Returns the verdict of a claim; empty if it was not stated."""
+        """Returns the verdict of a claim, or an empty text if no study states the claim."""
         found = self.evidence.claims.get(claim)
         return "" if found is None else str(found["verdict"])
 
-    def told(self, claim: str) -> Told:
-        """Returns a claim and its effect, as they stand for this server."""
+    def told(self, claim: str) -> ServerResult:
+        """Returns the result of this server for a claim, given by its id."""
         found = self.evidence.claims.get(claim)
-        return Told(self.server, found, None if found is None else self.evidence.facts[found["effect"]])
+        return ServerResult(self.server, found, None if found is None else self.evidence.facts[found["effect"]])
 
     def latency(self, arm: str) -> str:
-        """Returns the nominal latency of a switchback's arm; empty if the switchback did not run."""
+        """Returns the nominal latency of an arm of the switchback as text, or an empty text if the switchback did not run."""
         name = f"switchback.latency.{arm}"
         return self.evidence.short(name) if name in self.evidence.facts else ""
 
@@ -82,7 +84,7 @@ def _device(context: Context) -> str:
 def _storage(context: Context) -> str:
     evidence = context.evidence
     if not evidence.has("accesses"):
-        return f"What {context.server} asks of its storage was not captured in this run."
+        return f"The accesses of {context.server} to its storage were not captured in this run."
     said = (
         f"{context.server} reads when players come to new ground, {evidence.text('accesses.teleports.per_region')} for each "
         f"region that a player teleports to, and writes in saves of {evidence.text('accesses.save_requests')}. "
@@ -97,7 +99,7 @@ def _storage(context: Context) -> str:
 
 
 def _effects(context: Context) -> str:
-    """Returns the two confirmatory effects in words."""
+    """Returns the two confirmatory effects of the switchback in words."""
     long = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
     return " ".join(
         sentences(Effect(cause, quantity, context.margin), [context.told(claim)], names_servers=is_first)
@@ -109,11 +111,11 @@ def _effects(context: Context) -> str:
 
 
 def _latency(context: Context) -> str:
-    return _joined(_effects(context), of_each_metric(context.sizing, context.margin), of_the_burst(context.sizing))
+    return _joined(_effects(context), sentences_of_metrics(context.sizing, context.margin), sentence_of_burst(context.sizing))
 
 
 def _advice(context: Context) -> str:
-    return _joined(of_the_strictest(context.sizing, context.margin), of_the_burst(context.sizing))
+    return _joined(sentence_of_bounds(context.sizing, context.margin), sentence_of_burst(context.sizing))
 
 
 def _joined(*sentences: str) -> str:
@@ -207,23 +209,27 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
     "replay": ("Do captured requests behave the same elsewhere?", _replay),
     "saving": ("How should a game save its state?", _saving),
 }
-"""The questions in the order of the paper's sections."""
+"""The questions by name, each with the function that answers it, in the order of the paper's sections."""
 
 
 def answer(evidence: Evidence, server: str, tiers: Mapping[str, float], margin: float) -> Answers:
-    """Returns the answers of a run.
+    """Answers the questions of the paper from the facts and claims of a run.
 
     Parameters
     ----------
     evidence
-        The facts and claims of all studies.
+        Facts and claims of all studies.
     server
-        The server's name in prose.
+        Name of the server in prose.
     tiers
-        The classes of disks, and their latencies in ms.
+        Nominal latency in ms of each class of disks, by its name in prose.
     margin
-        The margin of equivalence, as a ratio less 1.
+        Margin of equivalence, as a ratio less 1.
 
+    Returns
+    -------
+    Answers
+        The answers. If a study did not run, the answer to its question says so.
     """
     context = Context(evidence, server, sizing(evidence, server, tiers), margin)
     advice = _advice(context)

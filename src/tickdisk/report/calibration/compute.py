@@ -1,4 +1,4 @@
-"""Quantiles of raw latencies, verdicts on bounds, and points beside the model, computed once from the files of a calibration."""
+"""Computes the results of the calibration study from its files: quantiles of raw latencies, and the verdicts on bounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tickdisk.errors import TickdiskError
 QUANTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 BoundVerdict = Literal["kept", "missed", "not valid"]
 _BLOCK_BYTES = 4 << 10
-"""The size of the requests that floors are measured with."""
+"""Size of the requests that floors are measured with."""
 _MIB = 1 << 20
 
 
@@ -27,17 +27,18 @@ class Condition:
 
     name: str
     word: str
+    """The circumstance in a word or a few words."""
     note: str
 
 
 @dataclass(frozen=True)
 class DeviceJob:
-    """A job of fio on a device: what calibration.json says of it, and the quantiles of its raw latencies."""
+    """A job of fio on a device, with its entry in calibration.json and the quantiles of its raw latencies."""
 
     device: calibrate.DeviceResult
     result: calibrate.JobResult
     quantiles_us: Mapping[str, stats.Quantile | None]
-    """p50, p99 and p999 of the requests that completed after the ramp; None where there are too few of them."""
+    """The quantiles p50, p99 and p999 in us of the requests that completed after the ramp. None if the requests are too few."""
 
     @property
     def words(self) -> str:
@@ -51,14 +52,14 @@ class DeviceJob:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A bound that an emulated device must keep on any machine, and the job that it is held against."""
+    """A bound that an emulated device must keep on any machine, and the job whose result is compared with the bound."""
 
     job: DeviceJob
     line: calibrate.Line
 
     @property
     def verdict(self) -> BoundVerdict:
-        """The verdict; a figure that could not be measured is not valid."""
+        """The verdict. It is "not valid" if the value could not be measured."""
         if self.line["value"] is None:
             return "not valid"
         return "kept" if self.line["holds"] else "missed"
@@ -66,50 +67,56 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Judged:
-    """The points at which a percentile is held to the model's, counted by what became of them."""
+    """The outcome for one percentile at all points at which it must be near the model's percentile."""
 
     limit: str
-    """The largest distance from the model's percentile that the bound allows, in words."""
+    """Largest distance from the model's percentile that the bound allows, in words."""
     kept: int
+    """Number of points that keep the bound."""
     judged: int
+    """Number of points that were judged."""
     untold: int
-    """Points with too few requests beyond the percentile."""
+    """Number of points that were not judged because too few requests lie beyond the percentile."""
     loaded: int
-    """Points that were measured under too much load."""
+    """Number of points that were not judged because they were measured under too much load."""
     most_off_ns: float | None
-    """The largest distance from the model's percentile at a point that was judged; None without one."""
+    """Largest distance from the model's percentile at a judged point. None if no point was judged."""
     verdict: BoundVerdict
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the calibration."""
+    """The results of the calibration study."""
 
     measured: calibrate.Calibration
     fidelity: calibrate.Fidelity
     conditions: Sequence[Condition]
     jobs: Sequence[DeviceJob]
-    """The jobs of all tiers, in the order in which they ran."""
+    """Jobs of all tiers, in the order in which they ran."""
     capped: frozenset[str]
-    """The devices whose floor is as long as their nominal latency, which is the most that can be subtracted."""
+    """Names of the devices whose floor is capped at their nominal latency, which is the most that can be subtracted."""
     acceptance: Sequence[Acceptance]
+    """Bounds that the devices must keep on any machine."""
     judged: Mapping[str, Judged]
-    """The outcome of the points, for p50 and p99."""
+    """Outcome for each percentile, p50 and p99, over all points."""
 
     @property
     def pipes(self) -> list[calibrate.Pipe]:
-        """The bandwidths that are held to the model and were not measured under too much load."""
+        """The bandwidths of the emulated device that were not measured under too much load."""
         return [pipe for pipe in self.fidelity.own_pipes if not pipe.too_loaded]
 
     @property
     def bandwidth_verdict(self) -> BoundVerdict:
-        """The verdict on bandwidths."""
+        """The verdict on all bandwidths together. It is "not valid" if there is none."""
         if not self.pipes:
             return "not valid"
         return "kept" if all(pipe.holds for pipe in self.pipes) else "missed"
 
     def job(self, device: str, op: str, pattern: str, queue_depth: int | None = None) -> DeviceJob | None:
-        """Returns a job of a device; None if it has none. `queue_depth` None takes the job at any depth."""
+        """Returns the first job of a device with this operation, pattern and queue depth, or None if there is no such job.
+
+        If `queue_depth` is None, a job at any queue depth is returned.
+        """
         found = (
             job
             for job in self.jobs
@@ -119,17 +126,32 @@ class Results:
         return next(found, None)
 
     def reasons(self, device: calibrate.DeviceResult) -> list[str]:
-        """Returns why a device is floor-limited, its jobs in words; empty if it is not."""
+        """Returns the reasons for which a device is floor-limited, with its jobs in words. The list may be empty."""
         names = {job.result.job: job.words for job in self.jobs if job.device.name == device.name}
         parts = (reason.partition(": ") for reason in device.reasons)
         return [f"{names.get(name, name)}{colon}{rest}" for name, colon, rest in parts]
 
 
 def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
-    """Returns the verdict on points of which `holds` says for each that was judged whether it keeps its bound.
+    """Decides whether the points of a measurement keep a bound.
 
-    `told` points have enough requests to be judged. The verdict is not valid if fewer than `calibrate.LEAST_JUDGED_SHARE` of
-    these were judged, unless one of them misses the bound.
+    Parameters
+    ----------
+    holds
+        Whether each judged point keeps the bound.
+    told
+        Number of points that have enough requests to be judged, whether or not they were judged.
+
+    Returns
+    -------
+    BoundVerdict
+        "missed" if a judged point misses the bound, "not valid" if no point was judged or fewer than
+        `calibrate.LEAST_JUDGED_SHARE` of the `told` points were, and "kept" otherwise.
+
+    Examples
+    --------
+    >>> verdict_of_points([True, True], told=3), verdict_of_points([True], told=3), verdict_of_points([False], told=3)
+    ('kept', 'not valid', 'missed')
     """
     if not all(holds):
         return "missed"
@@ -137,9 +159,9 @@ def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
 
 
 def compute(calibration: str, fidelity: str) -> Results:
-    """Computes the results; see `study` for the parameters.
+    """Computes the results of the study. `calibration.study` describes the parameters.
 
-    TickdiskError if the raw latencies are missing, or are not those that calibration.json was made of.
+    Raises TickdiskError if the raw latencies are missing, or if their number is not the one in calibration.json.
     """
     measured = calibrate.load_calibration(Path(calibration))
     raw_us = _raw_latencies_us(Path(calibration).parent / measured.requests)
@@ -161,7 +183,7 @@ def _raw_latencies_us(path: Path) -> dict[tuple[str, str], npt.NDArray[np.float6
     try:
         raw = pq.read_table(path, columns=["device", "job", "latency_ns", "ramp"]).to_pandas()
     except (FileNotFoundError, pa.ArrowInvalid) as error:
-        raise TickdiskError(f"{path} is not there, or no Parquet file; run `tickdisk calibrate` again") from error
+        raise TickdiskError(f"{path} is missing or is not a Parquet file; run `tickdisk calibrate` again") from error
     by_job = raw[~raw["ramp"]].groupby(["device", "job"], observed=True)["latency_ns"]
     return {(device, job): latencies_ns.to_numpy(float) / 1000 for (device, job), latencies_ns in by_job}
 
@@ -174,19 +196,20 @@ def _device_job(
     latencies_us = raw_us.get((device.name, job.job), np.empty(0))
     if len(latencies_us) != job.n:
         raise TickdiskError(
-            f"{device.name}, {job.job}: the calibration counts {job.n} requests after the ramp, its table of raw latencies "
-            f"{len(latencies_us)}; run `tickdisk calibrate` again"
+            f"{device.name}, {job.job}: the calibration counts {job.n} requests after the ramp, but its table of raw latencies "
+            f"has {len(latencies_us)}; run `tickdisk calibrate` again"
         )
     return DeviceJob(device, job, {name: stats.quantile(latencies_us, q) for name, q in QUANTILES.items()})
 
 
 def _is_capped(device: calibrate.DeviceResult) -> bool:
+    """Returns whether a device's floor is at least as long as its nominal latency."""
     model = devices.DeviceModel(**device.model)
     return device.floor_ns >= calibrate.nominal_latency_ns(model, "read_write", _BLOCK_BYTES)
 
 
 def _lines(measured: calibrate.Calibration, job: DeviceJob) -> list[calibrate.Line]:
-    """Returns the lines of the acceptance that are about one job, of which there is one at most."""
+    """Returns the bounds on one job, which are one bound or none."""
     alone = job.device.model_copy(update={"jobs": [job.result]})
     return calibrate.acceptance(measured.model_copy(update={"devices": [alone]}))
 
@@ -194,7 +217,7 @@ def _lines(measured: calibrate.Calibration, job: DeviceJob) -> list[calibrate.Li
 def _conditions(measured: calibrate.Calibration) -> list[Condition]:
     backend, lack = devices.BACKENDS[measured.backend], measured.arrivals_lack
     if lack:
-        arrivals = Condition("arrivals", "as the emulator takes them", f"the kernel does not say when they come: {lack}")
+        arrivals = Condition("arrivals", "as the emulator takes them", f"the kernel does not tell when a request arrives: {lack}")
     else:
         arrivals = Condition("arrivals", "as the kernel stamps them", "a request arrives when the kernel issues it")
     return [
@@ -205,6 +228,7 @@ def _conditions(measured: calibrate.Calibration) -> list[Condition]:
 
 
 def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
+    """Judges p50 and p99 at the points that are held to the model."""
     held = [point for point in found.points if found.counts(point)]
     calm = [point for point in held if not point.too_loaded]
     loaded = len(held) - len(calm)
@@ -234,5 +258,5 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
 
 
 def _most_off(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """Returns the largest distance between a realised percentile and the model's."""
+    """Returns the largest distance between a realised percentile and the model's percentile, or None if no pair has both."""
     return max((abs(realised - said) for realised, said in pairs if realised is not None and said is not None), default=None)

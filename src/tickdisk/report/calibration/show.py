@@ -1,4 +1,4 @@
-"""Tables and figures of the calibration."""
+"""Makes the tables and figures of the calibration study."""
 
 from collections.abc import Callable, Mapping
 from math import nan
@@ -13,21 +13,21 @@ from tickdisk.report.calibration.state import CAPPED
 from tickdisk.report.tiers import tier_name
 
 _DEPTH = 32
-"""The queue depth at which the table of devices tells requests per second."""
+"""Queue depth of the requests per second in the table of devices."""
 _KEPT = {True: "kept", False: "missed", None: "not judged"}
 
 
 def conditions(results: Results) -> pd.DataFrame:
-    """Returns what the devices are made of here, when their requests arrive, and which other chains were measured beside them."""
+    """Returns the table of the backend, the file system and the source of arrival times, with the other measured chains."""
     rows = [(each.name.replace("_", " "), each.word, each.note) for each in results.conditions]
     rows += [("another chain", name, words) for name, words in results.fidelity.others.items()]
     return pd.DataFrame(rows, columns=["what", "here", "note"]).set_index("what")
 
 
 def summary(results: Results) -> pd.DataFrame:
-    """Returns one row a device: its nominal values, what it realises with intervals, its floor, and what it does not reach.
+    """Returns the table of devices: nominal and realised values with intervals, the floor, and the limits on this machine.
 
-    A device of which only the floor was measured has no percentiles, rates and bandwidths of its own.
+    A device of which only the floor was measured has no percentiles, rates and bandwidths.
     """
     return pd.DataFrame([_summary_row(results, device) for device in results.measured.devices]).set_index("device")
 
@@ -59,9 +59,9 @@ def _quantile(job: DeviceJob | None, name: str) -> str:
 
 
 def points(results: Results) -> pd.DataFrame:
-    """Returns every point: realised latencies and the model's, requests per second, load, and whether it keeps its bounds.
+    """Returns the table of points: realised and nominal latencies, requests per second, load, and whether the bounds are kept.
 
-    It has no more columns than pandas shows.
+    The table has at most as many columns as pandas shows.
     """
     return pd.DataFrame([_point_row(results.fidelity, point) for point in results.fidelity.points])
 
@@ -94,7 +94,7 @@ def _us(ns: int | None) -> str:
 
 
 def _jobs(results: Results) -> pd.DataFrame:
-    """Returns one row a job, as figures take them."""
+    """Returns one row per job, with the columns that the figures need."""
     return pd.DataFrame(
         [
             {
@@ -126,28 +126,31 @@ def _counted(n: "pd.Series[int]") -> str:
 
 
 def latency(results: Results) -> Any:
-    """Returns realised over nominal latency at queue depth 1; pwrite + fsync stands at the latency of a read."""
+    """Draws realised over nominal latency at queue depth 1.
+
+    The job pwrite + fsync has no nominal latency of its own, and is drawn at the nominal latency of a read.
+    """
     jobs = _jobs(results)
     rows = jobs[(jobs["pattern"] == "random") & (jobs["depth"] == 1) & (jobs["nominal_us"] > 0)]
     return plot.calibration_latency(rows, n=_counted(rows["n"]))
 
 
 def iops(results: Results) -> Any:
-    """Returns the requests per second of reads over queue depth, beside what the model allows."""
+    """Draws the requests per second of reads over queue depth, beside those of the model."""
     jobs = _jobs(results)
     rows = jobs[(jobs["pattern"] == "random") & (jobs["op"] == "read")].dropna(subset=["iops", "expected_iops"])
     return plot.iops_over_depth(rows, order=list(rows["device"].unique()), n=_counted(rows["n_counted"]))
 
 
 def bandwidth(results: Results) -> Any:
-    """Returns realised over nominal bandwidth."""
+    """Draws realised over nominal bandwidth."""
     jobs = _jobs(results)
     rows = jobs[jobs["pattern"] == "sequential"].dropna(subset=["nominal_bytes_per_s", "realised_bytes_per_s"])
     return plot.bandwidth(rows, n=_counted(rows["n_counted"]))
 
 
 def fidelity(results: Results) -> Any:
-    """Returns how far medians, p99 and p99.9 of reads are from the model's, over queue depth."""
+    """Draws the relative distance of the median, p99 and p99.9 of reads from the model's percentiles, over queue depth."""
     found = results.fidelity
     rows, counts = [], []
     for point in found.points:
@@ -175,7 +178,10 @@ def fidelity(results: Results) -> Any:
 
 
 def paper_fidelity(results: Results) -> Any:
-    """Returns how far medians and p99 of reads are from the model's for the paper, at points that are held to it."""
+    """Draws the relative distance of the median and p99 of reads from the model's percentiles for the paper.
+
+    The points are those that are held to the model and were not measured under too much load.
+    """
     found, rows = results.fidelity, []
     for point in found.points:
         if point.op == "read" and found.counts(point) and not point.too_loaded:

@@ -1,15 +1,15 @@
-"""States the realised figures of each device, the bounds that it must keep, and the figures of other chains."""
+"""States the facts and claims of the calibration study: realised values and bounds of each device, and values of other chains."""
 
 from math import isfinite
 
 from tickdisk import calibrate, stats
 from tickdisk.numbers import number, percent
 from tickdisk.report.calibration.compute import Acceptance, DeviceJob, Judged, Results
-from tickdisk.report.statement import OURS, Statement
+from tickdisk.report.statement import THIS_PROJECT, Statement
 
 CAPPED = "capped at the nominal latency"
 _FILE = "calibration.json"
-_FIDELITY = "fio's raw request logs against the device's log of what its model said"
+_FIDELITY = "fio's raw request logs, compared with the model's latencies in the device's log"
 
 
 def state(results: Results) -> Statement:
@@ -36,10 +36,10 @@ def _state_device(said: Statement, results: Results, device: calibrate.DeviceRes
     said.fact(f"{name}.nominal", device.latency_ns / 1000, "us", source="device model", note=note)
     if bandwidth is not None:
         said.fact(f"{name}.nominal_bandwidth", bandwidth / 1e6, "MB/s", source="device model")
-    note = "4 KiB requests, queue depth 1, mean of the medians of reads and writes: the dose of an arm with this device"
+    note = "mean of the medians of 4 KiB reads and writes at queue depth 1, which is the dose of an arm with this device"
     said.fact(f"{name}.realised", device.p50_ns / 1000, "us", source=_source(results), note=note)
-    subtracted = "what is added to the model's latency; it is subtracted from every deadline"
-    rest = f"{CAPPED}, which is the most that can be subtracted; whatever else is added stays in the realised latency"
+    subtracted = "time that this machine adds to the model's latency; it is subtracted from every deadline"
+    rest = f"the floor is {CAPPED}, which is the most that can be subtracted, so that the rest stays in the realised latency"
     said.fact(
         f"{name}.floor",
         device.floor_ns / 1000,
@@ -101,7 +101,7 @@ def _state_limits(said: Statement, results: Results) -> None:
     devices = results.measured.devices
     limited = [device.name for device in devices if device.floor_limited]
     for name, found, words in (
-        ("floor_limited_devices", limited, "their nominal latency or bandwidth is beyond this machine"),
+        ("floor_limited_devices", limited, "devices with a nominal latency or bandwidth that this machine does not reach"),
         ("capped_floors", [device.name for device in devices if device.name in results.capped], f"floors {CAPPED}"),
     ):
         note = f"{words}: {', '.join(found)}" if found else ""
@@ -115,10 +115,10 @@ def _state_acceptance(said: Statement, results: Results) -> None:
         loaded = "; the machine was under too much load" if result.too_loaded else ""
         said.bound(
             f"acceptance_{index}",
-            source=OURS,
+            source=THIS_PROJECT,
             statement=statement,
             verdict=each.verdict,
-            evidence=("it could not be measured" if each.line["value"] is None else evidence) + loaded,
+            evidence=("the value could not be measured" if each.line["value"] is None else evidence) + loaded,
             effect=f"{name}.{effect}",
             facts=[f"{name}.nominal"],
             n=result.n if result.compared == "p50_ns" else result.n_counted,
@@ -127,39 +127,43 @@ def _state_acceptance(said: Statement, results: Results) -> None:
 
 
 def _phrase(each: Acceptance) -> tuple[str, str, str]:
-    """Returns the bound, what was measured, and the end of the name of the fact that says how large that is."""
+    """Returns the bound in words, the measured value in words, and the end of the name of the fact that holds this value."""
     result, limit, value = each.job.result, each.line["limit"], each.line["value"]
     what = f"{each.job.device.name}, {each.job.words}"
     if result.compared == "p50_ns":
-        return f"{what}: p50 is at most {number(limit)} µs from nominal", f"p50 is {number(value)} µs from it", f"{result.op}_p50"
+        return (
+            f"{what}: p50 is at most {number(limit)} µs from nominal",
+            f"p50 is {number(value)} µs from nominal",
+            f"{result.op}_p50",
+        )
     if result.compared == "iops":
         return (
             f"{what}: requests per second are at least {percent(limit)} of nominal",
-            f"they are {percent(value)} of it",
+            f"requests per second are {percent(value)} of nominal",
             f"{result.op}_iops_depth_{result.queue_depth}",
         )
     return (
         f"{what}: the bandwidth is at most {percent(limit)} from nominal",
-        f"it is {percent(value)} from it",
+        f"the bandwidth is {percent(value)} from nominal",
         f"{result.op}_bandwidth",
     )
 
 
 def _state_fidelity(said: Statement, results: Results) -> None:
     found = results.fidelity
-    note = "4 KiB random requests on a device without delay, the most at any queue depth"
+    note = "largest rate of 4 KiB random requests on a device without delay, at any queue depth"
     said.fact("ceiling", found.ceiling_iops, "requests/s", source=_FIDELITY, note=note)
-    note = "least median of 4 KiB random reads on a device without delay"
+    note = "smallest median latency of 4 KiB random reads on a device without delay"
     said.fact("floor", found.least_latency_ns / 1000, "us", source=_FIDELITY, note=note)
     for name, judged in results.judged.items():
-        note = f"{name} is within {judged.limit} of the model's"
+        note = f"points at which {name} is within {judged.limit} of the model's"
         said.fact(f"faithful.{name}", judged.kept, "points", n=judged.judged, source=_FIDELITY, note=note)
         most_ms = None if judged.most_off_ns is None else judged.most_off_ns / 1e6
         note = f"largest distance of {name} from the model's at a point that was judged"
         said.fact(f"faithful.{name}_most_off", most_ms, "ms", n=judged.judged, source=_FIDELITY, note=note)
         said.bound(
             f"faithful_{name}",
-            source=OURS,
+            source=THIS_PROJECT,
             statement=f"{name} is within {judged.limit} of the model's, up to {percent(calibrate.SHARE_OF_CEILING)} of the "
             "requests per second that the machine can serve",
             verdict=judged.verdict,
@@ -173,11 +177,11 @@ def _state_fidelity(said: Statement, results: Results) -> None:
     realised = ", ".join(
         f"{pipe.op} {number(pipe.bytes_per_s / 1e6)} of {number(pipe.nominal_bytes_per_s / 1e6)} MB/s" for pipe in pipes
     )
-    note = f"within {share} of the model's"
+    note = f"bandwidths that are within {share} of the model's"
     said.fact("faithful.bandwidth", sum(pipe.holds for pipe in pipes), "bandwidths", n=len(pipes), source=_FIDELITY, note=note)
     said.bound(
         "faithful_bandwidth",
-        source=OURS,
+        source=THIS_PROJECT,
         statement=f"Bandwidths of up to {number(max(calibrate.PIPES_BYTES_PER_S) / 1e9)} GB/s are within {share} of the model's",
         verdict=results.bandwidth_verdict,
         evidence=realised or "no bandwidth was measured without too much load",
@@ -188,7 +192,7 @@ def _state_fidelity(said: Statement, results: Results) -> None:
 
 
 def _of_points(judged: Judged) -> str:
-    """Returns at how many points a bound was kept, and why others were not judged."""
+    """Returns a phrase with the number of points at which a bound was kept, and the reasons for which others were not judged."""
     if judged.judged == 0:
         found = "no point could be judged"
     elif judged.judged == 1:
@@ -196,7 +200,7 @@ def _of_points(judged: Judged) -> str:
     else:
         found = f"kept at {number(judged.kept) if judged.kept else 'none'} of {_points(judged.judged)}"
     others = (
-        (judged.untold, "had too few requests beyond it"),
+        (judged.untold, "had too few requests beyond the percentile"),
         (judged.loaded, "had too much load"),
     )
     return "; ".join([found, *(f"{_points(count)} {words}" for count, words in others if count)])
@@ -207,13 +211,13 @@ def _points(count: int) -> str:
 
 
 def _state_other_chains(said: Statement, found: calibrate.Fidelity) -> None:
-    """States what other chains do at the latency and depths at which they were measured, beside ours."""
+    """States the values of other chains beside those of the emulated device at the same latency, depths and bandwidth."""
     reads = [point for point in found.points if point.op == "read" and point.latency_ns == calibrate.CROSS_NS]
     depths = {point.queue_depth for point in reads if point.chain != calibrate.OURS}
-    latency = f"reads of {number(calibrate.CROSS_NS / 1e6)} ms"
+    latency = f"reads on a device of {number(calibrate.CROSS_NS / 1e6)} ms"
     for point in [point for point in reads if point.queue_depth in depths]:
         name = f"cross.depth_{point.queue_depth}.{_chain(point.chain)}"
-        note = f"{latency}: p50 less nominal"
+        note = f"{latency}: p50 less the nominal latency"
         said.fact(f"{name}.off", point.p50_off_ns / 1000, "us", n=point.n, source="fio", note=note)
         said.fact(f"{name}.iops", point.iops, "requests/s", n=point.n, source="fio", note=latency)
     beside = {pipe.nominal_bytes_per_s for pipe in found.pipes if pipe.chain != calibrate.OURS}

@@ -1,4 +1,4 @@
-"""Contrasts of the capture cost, and of the micro-workload, computed once."""
+"""Computes the results of the capture cost from its run folders and from the table of the micro-workload."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,11 @@ from tickdisk.report.runs import LifeTables, Runs
 from tickdisk.report.switchback import ALWAYS, METRICS
 
 BUSY = "busy_ms"
+"""Metric that is the CPU time in ms of the tick thread per tick."""
 NO_TOOL = "none"
+"""Name of the runs of the micro-workload without a tool."""
 _TICK_THREAD = "tick thread"
+"""Name of the server's tick thread in the table of loads."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +27,15 @@ class Results:
     contrasts: contrasts.Contrasts
     lives: Sequence[LifeTables]
     micro: pd.DataFrame
-    """One row a round and tool: time of a 4 KiB pread from memory, events seen and lost."""
+    """One row per round and tool, with the time of a 4 KiB pread from memory, and the events that were captured and lost."""
     micro_ns: Mapping[str, stats.Contrast]
-    """For each tool the geometric mean over rounds of the time of a pread in ns, as a contrast to 1 ns."""
+    """Geometric mean over rounds of the time of a pread in ns, by tool. It has the form of a contrast to 1 ns."""
     micro_ratio: Mapping[str, stats.Contrast]
-    """For each tool the ratio of that time to the one without a tool, paired within rounds."""
+    """Ratio of the time of a pread under a tool to the time without a tool, paired within rounds, by tool."""
 
 
 def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results; see `study` for the parameters."""
+    """Computes the results of the capture cost. `capture_cost.study` describes the parameters."""
     data = Runs(plan, runs, "capture_cost")
     lives = list(data.lives())
     tau_ns = round(data.scale.capture_cost.cut_s * 1e9)
@@ -63,7 +66,7 @@ def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int
 
 
 def _with_busy(rows: pd.DataFrame, life: LifeTables) -> pd.DataFrame:
-    """Adds the CPU time that the tick thread used in the steady part of each epoch, per tick that started in it."""
+    """Adds the column `BUSY`: the CPU time of the tick thread in the steady part of each epoch, per tick gap that began in it."""
     load = table.read("load", life.folder / "load.parquet")
     load = load[load["process"] == _TICK_THREAD]
     at, used = load["monotonic_ns"].to_numpy(float), load["cpu_ns"].to_numpy(float)

@@ -1,4 +1,4 @@
-"""Tables and figures of the capture cost."""
+"""Makes the tables and figures of the capture cost."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _TOOLS = (NO_TOOL, "bpftrace", "strace_positioned", "strace")
 
 
 def micro(results: Results) -> Any:
-    """Returns the time of a pread under each tool, a dot a round."""
+    """Draws the time of a pread under each tool, with one dot per round."""
     rows = results.micro.rename(columns={"tool": "arm", "round": "life"})
     rows["us_per_pread"] = rows["ns_per_pread"] / 1000
     title = "time of a 4 KiB pread from memory"
@@ -21,7 +21,7 @@ def micro(results: Results) -> Any:
 
 
 def busy(results: Results) -> Any:
-    """Returns the tick thread's CPU time per tick of every epoch, epochs of a life joined by a line."""
+    """Draws the CPU time of the tick thread per tick for every epoch. A line connects the epochs of a life."""
     found = results.contrasts
     order = [arm.arm for arm in found.data.arms]
     return plot.paired_dots(found.table, BUSY, title=found.metrics[BUSY], order=order, what="epochs", within="life")

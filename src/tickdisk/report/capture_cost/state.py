@@ -1,13 +1,13 @@
-"""States captures, the micro-workload, effects and controls."""
+"""States the facts and claims of the capture cost: captures, the micro-workload, effects and controls."""
 
 import pandas as pd
 
 from tickdisk.report import contrasts
 from tickdisk.report.capture_cost.compute import Results
-from tickdisk.report.statement import OURS, Statement
+from tickdisk.report.statement import THIS_PROJECT, Statement
 
 _LIMIT = 5.0
-"""A bpftrace capture must cost a 4 KiB pread from memory less than this, as a ratio to no capture."""
+"""Bound on the time of a 4 KiB pread from memory under a bpftrace capture, as a ratio to the time without a capture."""
 
 
 def state(results: Results) -> Statement:
@@ -17,7 +17,7 @@ def state(results: Results) -> Statement:
     _state_captures(said, results)
     _state_micro(said, results)
     contrasts.state_controls(said, found, contrasts.NO_CAPTURE_WORDS)
-    for metric, arm in contrasts.claimed(found):
+    for metric, arm in contrasts.treatment_claims(found):
         words = f"Effect of a capture by {arm.replace('_', ' ')} on the {found.metrics[metric]}"
         contrasts.state_claim(said, found, f"{arm}.{contrasts.fact_name(metric)}", (metric, arm), words)
     return said
@@ -42,7 +42,7 @@ def _state_micro(said: Statement, results: Results) -> None:
         said.fact(f"micro_ratio.{tool}", cost.ratio, "ratio", interval=interval, n=cost.n, source=source, note=note)
         own = results.micro[results.micro["tool"] == tool]
         lost, seen = int(own["lost_events"].sum()), int(own["events"].sum())
-        note = "beside n preads that were captured"
+        note = "n is the number of captured preads"
         said.fact(f"micro_lost.{tool}", lost, "events", n=seen, source="micro-workload", note=note)
     bpftrace, minimum = results.micro_ratio["bpftrace"], results.contrasts.plan.minimum
     few = bpftrace.n < minimum
@@ -50,7 +50,7 @@ def _state_micro(said: Statement, results: Results) -> None:
     evidence = f"ratio {said['micro_ratio.bpftrace'].text}, {said['micro_lost.bpftrace'].text} lost"
     said.bound(
         "micro_bpftrace",
-        source=OURS,
+        source=THIS_PROJECT,
         statement=f"A 4 KiB pread from memory takes less than {_LIMIT:g} times as long under a capture by bpftrace",
         verdict="not valid" if few else verdict,
         evidence=evidence + (f"; {minimum} rounds would decide" if few else ""),

@@ -1,4 +1,11 @@
-"""The study of checkpoint recovery in simulation: six algorithms under a published cost model, and the published numbers."""
+"""The study of checkpoint recovery in simulation, which repeats the paper of Vaz Salles et al. (2009).
+
+Six algorithms save a game's state under the paper's cost model. The paper leaves some choices open, which are called readings.
+`study` reads the tables that `tickdisk checkpoint sweep` writes and the file of published numbers. It states the time that each
+algorithm adds to a tick, the time of a checkpoint, and the recovery time. An anchor is a number that the paper prints, with the
+simulated value beside it and a bound on their distance. Each anchor becomes a claim. If the stated readings, which are those of
+the default, miss an anchor, the study names the other reading that comes nearest.
+"""
 
 from tickdisk.report.checkpoint.compute import Results, compute
 from tickdisk.report.checkpoint.show import FIGURES, TABLES
@@ -10,15 +17,26 @@ __all__ = ["Results", "study"]
 
 
 def study(sweep: str, *, published: str) -> Study[Results]:
-    """Returns overhead (ms per tick), time to checkpoint (s) and recovery time (s) of six algorithms, beside published numbers.
+    """Compares the simulated costs of six checkpoint algorithms with the published numbers.
+
+    The costs are the overhead in ms per tick, the time to checkpoint in s, and the recovery time in s.
 
     Parameters
     ----------
     sweep
-        The folder that `tickdisk checkpoint sweep` wrote.
+        Path of the folder that `tickdisk checkpoint sweep` wrote, as a text.
     published
-        The YAML file of published numbers.
+        Path of the YAML file of published numbers, as a text.
 
+    Returns
+    -------
+    Study
+        The study, which a notebook shows and saves.
+
+    Raises
+    ------
+    TickdiskError
+        If a parameter has a wrong type, or if a file is missing or cannot be read.
     """
     check_parameters(sweep=sweep, published=published)
     results = compute(sweep, published=published)

@@ -1,4 +1,7 @@
-"""The published numbers of checkpoint recovery, each held against a table of simulated runs."""
+"""Compares each published number about checkpoint recovery with a table of simulated runs.
+
+An anchor is a published number with its simulated value and the bound that the value must keep.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,28 +15,36 @@ from tickdisk.numbers import number, percent
 from tickdisk.report.algorithms import NAMES
 
 CONSTANT, CROSS_OVER = 0.05, 0.15
-"""A constant is reached within 5 % of the published number; a ratio to Naive-Snapshot's overhead is reached within 15 %."""
+"""Largest distance from the published number at which it counts as reached, as a share of it.
+
+The first is for constants, and the second for ratios to Naive-Snapshot's overhead.
+"""
 NAIVE = "naive_snapshot"
 GAME = "game.updates_per_tick"
+"""Name of the anchor about Knights and Archers."""
 _COLUMNS = {"overhead": "overhead_ms", "pause": "longest_ms", "checkpoint": "checkpoint_s", "recovery": "recovery_s"}
+"""Column of the runs that has the value, by name of the published constant."""
 _REASONS = {
     "crossover": (
-        "How much is copied depends on how far the writer is when an object is first touched, and the paper does not say that. "
-        "The writer passes the most updated objects first. If an update copies only what is not yet written, few of these "
-        "objects are copied; if every first touch copies, all of them are. No reading that was tried brings all copy-on-update "
-        "methods to Naive-Snapshot at one update rate."
+        "The amount that is copied depends on how far the writer is when an object is first updated, and the paper does not say "
+        "how far that is. The writer passes the most updated objects first. If an update copies only objects that are not yet "
+        "written, few of these objects are copied. If every first update copies, all of them are. No reading that was tried "
+        "brings all copy-on-update methods to Naive-Snapshot at one update rate."
     ),
     "copy_on_update.most_gain": (
-        "At the lowest update rate most objects are written before they are touched, or are not dirty, so that no copy is made. "
-        "Readings under which more first touches copy come nearer to the published gain, but miss the cross-overs."
+        "At the lowest update rate most objects are written before they are updated, or are not dirty, so that no copy is made. "
+        "Readings under which more first updates copy come nearer to the published gain, but miss the cross-overs."
     ),
     "copy_on_update.most_cost": (
-        "At the highest update rate every object is copied once in each checkpoint, so the number of ticks in a checkpoint "
-        "decides alone. It is smaller if the writer also works during the time that checkpoints add to ticks."
+        "At the highest update rate every object is copied once in each checkpoint, so that the ratio depends only on the number "
+        "of ticks in a checkpoint. This number is smaller if the writer also works during the time that checkpoints add to ticks."
     ),
-    "naive.pause": "The pause is the size of the state over the bandwidth of memory, so the unit of the bandwidth decides alone.",
-    "log": "The number C decides it, as one of every C checkpoints is full, and the paper does not print C.",
+    "naive.pause": (
+        "The pause is the size of the state over the bandwidth of memory, so that it depends only on the unit of the bandwidth."
+    ),
+    "log": "The value depends on the number C, because one of every C checkpoints is full, and the paper does not print C.",
 }
+"""Reasons for which the model may miss anchors whose names begin with the key."""
 
 
 @dataclass(frozen=True)
@@ -44,50 +55,60 @@ class Anchor:
     finding: str
     """The published finding as a sentence."""
     published: float
+    """The published number in `unit`."""
     value: float
+    """The simulated value in `unit`."""
     unit: str
+    """The unit, which is "ratio" for a plain number."""
     criterion: str
-    """When the number counts as reached; empty if the sentence says so itself."""
+    """The distance within which the number counts as reached, in words. It is empty if the finding itself is a limit."""
     words: str = "the simulated value is {}"
-    """The sentence that the value is put into."""
+    """Format of the sentence about the simulated value."""
     must: Literal["near", "above", "below"] = "near"
+    """Whether the value must be near the published number, above it or below it."""
     tolerance: float = 0.0
-    """The share of the published number by which a value that must come near may be off."""
+    """Largest distance of a value that must be near, as a share of the published number."""
     is_fitted: bool = False
-    """Whether a parameter that is not published was chosen so that this number is reached: reaching it is then no test."""
+    """Whether an unpublished parameter was chosen so that the number is reached. The comparison is no test then."""
 
     @property
     def statement(self) -> str:
-        """The claim: the published number and how near to it the simulation must come."""
+        """The statement of the claim: the finding, and how near to the published number the simulated value must be."""
         return self.finding + (f", {self.criterion}" if self.criterion else "")
 
     @property
     def is_reached(self) -> bool:
-        """Whether the value keeps the bound; a value that is not known does not."""
+        """Whether the value keeps the bound. A value that is NaN does not."""
         distance = self.distance(self.value)
         return distance <= self.tolerance if self.must == "near" else distance < 0
 
     @property
     def reason(self) -> str:
-        """The reason for which the model may not reach the number; empty if none is known."""
+        """The reason for which the model may miss the number. It is empty if no reason is known."""
         return next((words for start, words in _REASONS.items() if self.name.startswith(start)), "")
 
     def with_unit(self, value: float) -> str:
-        """Returns a value of this anchor as it is read; a ratio has no unit."""
+        """Returns a value of this anchor with its unit, as a text. A ratio has no unit."""
         return number(value) if self.unit == "ratio" else f"{number(value)} {self.unit}"
 
     def distance(self, value: float) -> float:
-        """Returns how far a value is from the published number, as a share of it; less is better, negative is beyond a limit."""
+        """Returns the distance of a value from the published number, as a share of this number.
+
+        A smaller distance is better. If the number is a limit, a negative distance is on the right side of the limit.
+        """
         signed = value / self.published - 1
         return {"near": abs(signed), "above": -signed, "below": signed}[self.must]
 
 
 Values = Mapping[tuple[str, int], Mapping[str, float]]
-"""Columns of a run by algorithm and update rate."""
+"""Columns of a simulated run, by algorithm and update rate."""
 
 
 def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> list[Anchor]:
-    """Returns all anchors about Zipf updates as found in `runs`: a row for each update rate and algorithm, of one reading."""
+    """Returns all anchors about Zipf updates, with their values in `runs`.
+
+    The runs are of one reading, and have one row per update rate and algorithm.
+    """
     found = {
         (str(row["algorithm"]), int(row["rate"])): {column: float(row[column]) for column in _COLUMNS.values()}
         for row in runs.to_dict("records")
@@ -103,7 +124,7 @@ def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> li
 
 
 def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Anchor:
-    """Returns the anchor about Knights and Archers as found in `runs` of the game."""
+    """Returns the anchor about Knights and Archers, with its value in the `runs` of the game."""
     printed = published.game.updates_per_tick
     return Anchor(
         GAME,
@@ -119,9 +140,9 @@ def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) 
 
 
 def crossings(runs: pd.DataFrame) -> dict[str, float]:
-    """Returns the update rate at which each algorithm's overhead first exceeds Naive-Snapshot's, interpolated on log axes.
+    """Returns the update rate at which the overhead of each algorithm first exceeds that of Naive-Snapshot, by algorithm.
 
-    NaN where it does not within the update rates of `runs`.
+    The rate is interpolated on logarithmic axes. It is NaN if there is no such rate within the update rates of `runs`.
     """
     overhead = runs.pivot_table(index="rate", columns="algorithm", values="overhead_ms")
     rates = np.log(overhead.index.to_numpy(float))
@@ -141,7 +162,7 @@ def crossings(runs: pd.DataFrame) -> dict[str, float]:
 
 
 def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
-    """Takes the value that is farthest from the published one, over all update rates, as the constant."""
+    """Yields the constants of Naive-Snapshot, each with the simulated value that is farthest off over all update rates."""
     for printed in published.constants:
         values = [row[_COLUMNS[printed.name]] for (name, _), row in found.items() if name == NAIVE]
         yield Anchor(
@@ -157,6 +178,7 @@ def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iter
 
 
 def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+    """Yields the time of a checkpoint of the algorithms that write a partial log, and its ratio to Naive-Snapshot's time."""
     log, criterion = published.log, f"within {percent(CONSTANT)}"
     at_rate = f"at {number(log.updates_per_tick)} updates per tick"
     for name in checkpoint.PARTIAL_LOG:
@@ -186,6 +208,7 @@ def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[A
 
 
 def _crossovers(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+    """Yields the ratios of overheads at the published update rates at which algorithms add as much as Naive-Snapshot."""
     for crossing in published.crossovers:
         rate = crossing.updates_per_tick
         for name in crossing.algorithms:
@@ -216,7 +239,7 @@ def _eager(found: Values, published: checkpoint.PublishedCheckpoint) -> Anchor:
 
 
 def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
-    """Gain and cost of the copy-on-update methods over all update rates, as ratios of overheads."""
+    """Yields the largest gain and cost of the copy-on-update methods over all update rates, as ratios to Naive-Snapshot."""
     ratios = [
         row["overhead_ms"] / found[NAIVE, rate]["overhead_ms"]
         for (name, rate), row in found.items()
@@ -240,6 +263,7 @@ def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Itera
 
 
 def _half_tick(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+    """Yields the limit of half a tick, which every eager method must exceed and every copy-on-update method must keep."""
     rate = published.half_tick.updates_per_tick
     limit_ms = 1e3 / checkpoint.Costs().tick_hz / 2
     longest_ms = {name: found[name, rate]["longest_ms"] for name in checkpoint.ALGORITHMS}

@@ -1,4 +1,4 @@
-"""The published numbers in simulation, and what each reading makes of them, computed once from the sweep's tables."""
+"""Computes the results of the checkpoint study from the tables of a sweep: each anchor under the stated and other readings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,38 +13,40 @@ from tickdisk.report.checkpoint.anchors import Anchor, crossings, measure, measu
 
 @dataclass(frozen=True)
 class Nearest:
-    """The reading other than the stated one under which a published number comes out best."""
+    """The reading, other than the stated reading, whose value is nearest to a published number."""
 
     reading: str
     value: float
+    """The value under this reading."""
     stated: float
     """The value under the stated reading over as many ticks."""
     is_nearer: bool
-    """Whether the value comes nearer than the stated one."""
+    """Whether `value` is nearer to the published number than `stated`."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The simulated runs, and the published numbers as found in them."""
+    """The results of the checkpoint study."""
 
     published: checkpoint.PublishedCheckpoint
     runs: pd.DataFrame
-    """A row for each input, reading and algorithm (see `checkpoint.Sweep`), and the algorithm's published `name`."""
+    """One row per input, reading and algorithm, as in `checkpoint.Sweep.runs`, and the published `name` of the algorithm."""
     tick_lengths: pd.DataFrame
-    """A row for each tick of the inputs under the stated readings: run, tick, overhead_ms, length_ms."""
+    """One row per tick of the inputs under the stated readings, with run, tick, overhead_ms and length_ms."""
     ticks: int
-    """The number of ticks of every input under the stated readings."""
+    """Number of ticks of every input under the stated readings."""
     tried_ticks: int
-    """The number of ticks over which the other readings, and the stated one beside them, were tried."""
+    """Number of ticks over which other readings were tried, and over which the stated reading was run again beside them."""
     anchors: tuple[Anchor, ...]
+    """All anchors, with their values under the stated readings."""
     tried: pd.DataFrame
-    """The value of every anchor (row) under every reading (column), the stated one first."""
+    """Value of every anchor (row) under every reading (column). The stated reading is the first column."""
     nearest: Mapping[str, Nearest]
-    """For each anchor that was tried under other readings, the best of these."""
+    """The nearest of the other readings, for each anchor that was tried under other readings."""
     crossings: Mapping[str, float]
-    """The updates per tick from which each algorithm adds more than Naive-Snapshot; NaN where there is no such rate."""
+    """Updates per tick from which an algorithm adds more time to a tick than Naive-Snapshot, or NaN if there is no such rate."""
     tried_crossings: pd.DataFrame
-    """The same under every reading (row) for each algorithm (column), interpolated between the rates of the anchors."""
+    """The same as `crossings` under every reading (row), by algorithm (column), interpolated between the rates of the anchors."""
 
     @property
     def is_long_enough(self) -> bool:
@@ -53,7 +55,7 @@ class Results:
 
     @property
     def stated(self) -> pd.DataFrame:
-        """The runs on Zipf updates of the default skew under the stated readings, each once."""
+        """The runs with Zipf updates of the default skew under the stated readings. Each run occurs once."""
         return _stated(self.runs)
 
     @property
@@ -67,7 +69,7 @@ class Results:
 
 
 def compute(sweep: str, *, published: str) -> Results:
-    """Computes the results; see `study` for the parameters."""
+    """Computes the results of the study. `checkpoint.study` describes the parameters."""
     found = checkpoint.read_sweep(Path(sweep))
     printed = checkpoint.load_published(Path(published))
     runs = found.runs.assign(name=found.runs["algorithm"].map(NAMES))
@@ -94,7 +96,7 @@ def _stated(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tried(runs: pd.DataFrame, printed: checkpoint.PublishedCheckpoint) -> pd.DataFrame:
-    """Measures the anchors under each reading; one thing is changed at a time."""
+    """Returns the value of each anchor (row) under each reading (column). Each reading changes one thing."""
     columns = {
         str(reading): {anchor.name: anchor.value for anchor in measure(rows, printed)}
         for reading, rows in runs.groupby("reading", sort=False)
@@ -104,6 +106,7 @@ def _tried(runs: pd.DataFrame, printed: checkpoint.PublishedCheckpoint) -> pd.Da
 
 
 def _nearest(anchor: Anchor, tried: pd.DataFrame) -> Nearest:
+    """Returns the reading, other than the stated reading, under which the value is nearest to the anchor's number."""
     others = [str(reading) for reading in tried.columns if reading != checkpoint.STATED]
     values = dict(zip(others, tried.loc[anchor.name, others].to_numpy(float).tolist(), strict=True))
     reading = min(values, key=lambda name: anchor.distance(values[name]))

@@ -1,4 +1,4 @@
-"""Tables and figures of the checkpoint study."""
+"""Makes the tables and figures of the checkpoint study."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,7 +23,7 @@ _ORDER = [NAMES[name] for name in checkpoint.ALGORITHMS]
 
 
 def setting(_: Results) -> pd.DataFrame:
-    """Returns the parameters of the cost model and the readings that the figures rest on: parameter, value, meaning."""
+    """Returns the table of the parameters of the cost model and of the stated readings, with their values and meanings."""
     rows = [
         (name, _value(getattr(model, name)), " ".join((field.description or "").split()))
         for model in (checkpoint.Costs(), checkpoint.Readings())
@@ -33,7 +33,7 @@ def setting(_: Results) -> pd.DataFrame:
 
 
 def anchors(results: Results) -> pd.DataFrame:
-    """Returns the published numbers beside the simulated ones."""
+    """Returns the table of the published numbers beside the simulated values."""
     rows = [
         {
             "published finding": anchor.finding,
@@ -49,7 +49,7 @@ def anchors(results: Results) -> pd.DataFrame:
 
 
 def crossings(results: Results) -> pd.DataFrame:
-    """Returns the updates per tick from which each algorithm adds more than Naive-Snapshot, published and here."""
+    """Returns the table of the update rates from which each algorithm adds more than Naive-Snapshot, published and simulated."""
     rates = results.stated["rate"]
     none = f"none from {number(int(rates.min()))} to {number(int(rates.max()))}"
     rows = [
@@ -62,7 +62,7 @@ def crossings(results: Results) -> pd.DataFrame:
 
 
 def sensitivity(results: Results) -> pd.DataFrame:
-    """Returns the update rates at which the eager methods cross Naive-Snapshot under each reading of C and O_mem."""
+    """Returns the table of the update rates from which eager methods add more than Naive-Snapshot, by reading of C and O_mem."""
     tried = results.tried_crossings
     shown = [name for name in tried.index if name == checkpoint.STATED or str(name).startswith(("C = ", "O_mem = "))]
     rows = tried.loc[shown, ["atomic_copy_dirty_objects", "partial_redo"]]
@@ -70,7 +70,10 @@ def sensitivity(results: Results) -> pd.DataFrame:
 
 
 def readings(results: Results) -> pd.DataFrame:
-    """Returns every anchor (row) under every reading (column), one thing changed at a time, over fewer ticks."""
+    """Returns the table of the values of every anchor (row) under every reading (column), over fewer ticks.
+
+    Each reading changes one thing.
+    """
     by_name = {anchor.name: anchor for anchor in results.anchors}
     tried = [by_name[str(name)] for name in results.tried.index]
     table = results.tried.map(number)
@@ -81,7 +84,7 @@ def readings(results: Results) -> pd.DataFrame:
 
 
 def unreached(results: Results) -> pd.DataFrame:
-    """Returns the published numbers that the stated readings do not reach: the best other reading, its value, and why."""
+    """Returns the table of the published numbers that the stated readings miss, with the nearest other reading and the reason."""
     columns = ["published finding", "published", "here", "nearest other reading", "its value", "stated reading beside it", "why"]
     rows = []
     for anchor in [anchor for anchor in results.anchors if not anchor.is_reached]:
@@ -93,7 +96,7 @@ def unreached(results: Results) -> pd.DataFrame:
 
 
 def over(results: Results, axis: str, quantity: str) -> Any:
-    """Returns `overhead_ms`, `checkpoint_s` or `recovery_s` over `rate` or `skew`."""
+    """Draws a quantity (`overhead_ms`, `checkpoint_s` or `recovery_s`) over an axis (`rate` or `skew`)."""
     rows = results.of(axis).assign(algorithm=lambda table: table["name"])
     is_rate = axis == "rate"
     fixed = f"skew {number(checkpoint.DEFAULT_SKEW)}" if is_rate else f"{number(checkpoint.DEFAULT_RATE)} updates per tick"
@@ -109,7 +112,7 @@ def over(results: Results, axis: str, quantity: str) -> Any:
 
 
 def game(results: Results) -> Any:
-    """Returns the three quantities for Knights and Archers."""
+    """Draws overhead, time to checkpoint and recovery time of each algorithm for Knights and Archers."""
     rows = results.game.melt(id_vars="name", value_vars=list(QUANTITIES), var_name="quantity")
     table = rows.assign(algorithm=rows["name"], quantity=rows["quantity"].map(_TITLES))
     found = float(results.game["updates_per_tick"].iloc[0])
@@ -118,7 +121,7 @@ def game(results: Results) -> Any:
 
 
 def timeline(results: Results) -> Any:
-    """Returns the lengths of the ticks whose lengths were published, with the limit of half a tick."""
+    """Draws the simulated lengths of those ticks whose lengths were published, with the limit of half a tick."""
     shown, stated = results.published.half_tick, results.stated
     chosen = stated[stated["rate"] == shown.updates_per_tick].set_index("run")["name"]
     ticks = results.tick_lengths
@@ -126,24 +129,25 @@ def timeline(results: Results) -> Any:
     tick_ms = 1e3 / checkpoint.Costs().tick_hz
     note = (
         f"{number(shown.updates_per_tick)} updates per tick; bars begin at a tick's own {number(tick_ms)} ms; "
-        "dashed: half a tick more"
+        "the dashed line is half a tick more"
     )
     table = ticks.assign(algorithm=ticks["run"].map(chosen))
     return plot.tick_lengths(table, limit_ms=1.5 * tick_ms, tick_ms=tick_ms, order=_ORDER, note=note)
 
 
 def _value(value: float | str | None) -> str:
-    """A parameter that is None is switched off."""
+    """Returns the value of a parameter as a text. A parameter that is None is switched off."""
     return "none" if value is None else value if isinstance(value, str) else number(value)
 
 
 def _published(anchor: Anchor) -> str:
+    """Returns the published number with its unit, and with the word "above" or "below" if it is a limit."""
     limit = "" if anchor.must == "near" else f"{anchor.must} "
     return f"{limit}{anchor.with_unit(anchor.published)}"
 
 
 def paper_costs(results: Results) -> Any:
-    """Returns the three quantities over the update rate for the paper."""
+    """Draws overhead, time to checkpoint and recovery time over the update rate for the paper."""
     table = results.of("rate").assign(algorithm=lambda rows: rows["name"]).sort_values("rate")
     return plot.paper.costs(table, quantities=_TITLES, order=_ORDER)
 

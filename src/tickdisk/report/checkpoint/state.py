@@ -1,4 +1,4 @@
-"""States the simulated setting, each published number as a bound, cross-overs, and the game's costs."""
+"""States the facts and claims of the checkpoint study: the setting, an anchor per claim, cross-overs, and the game's costs."""
 
 from tickdisk import checkpoint
 from tickdisk.numbers import number
@@ -8,7 +8,7 @@ from tickdisk.report.checkpoint.compute import Results
 from tickdisk.report.statement import Fact, Statement
 
 QUANTITIES = ("overhead_ms", "checkpoint_s", "recovery_s")
-_FITTED = "a parameter that is not published was chosen so that it is reached, which leaves the published number untested"
+_FITTED = "a parameter that is not published was chosen so that the number is reached, which leaves the number untested"
 
 
 def state(results: Results) -> Statement:
@@ -19,7 +19,7 @@ def state(results: Results) -> Statement:
     for anchor in results.anchors:
         _state_anchor(said, results, anchor, source)
     for name, rate in results.crossings.items():
-        note = "updates per tick from which it adds more than Naive-Snapshot, interpolated between simulated rates"
+        note = "updates per tick from which the algorithm adds more than Naive-Snapshot, interpolated between simulated rates"
         said.fact(f"crossing.{name}", rate, "updates", n=results.ticks, source=source, note=note)
     for row in results.game.to_dict("records"):
         for quantity in QUANTITIES:
@@ -29,22 +29,22 @@ def state(results: Results) -> Statement:
 
 
 def _state_setting(said: Statement, results: Results) -> None:
-    """States what is simulated, for prose."""
+    """States the setting of the simulation, which the text of the paper names."""
     state, costs, source = checkpoint.State(), checkpoint.Costs(), "setting of the simulation, as published"
     said.fact("state_cells", state.rows * state.columns, "cells", source=source)
     said.fact("object_bytes", state.object_bytes, "B", source=source)
     said.fact("disk_bandwidth", costs.disk_bytes_per_s / 1e6, "MB/s", source=source)
-    said.fact("ticks", results.ticks, "ticks", source=source, note="of every input under the stated readings")
+    said.fact("ticks", results.ticks, "ticks", source=source, note="ticks of every input under the stated readings")
     rate = results.published.half_tick.updates_per_tick
     said.fact("half_tick.updates_per_tick", rate, "updates", source=results.published.source)
 
 
 def _state_anchor(said: Statement, results: Results, anchor: Anchor, source: str) -> None:
-    """States the simulated and the published number, and whether the first reaches the second.
+    """States the simulated value and the published number of an anchor, and the claim that the value keeps its bound.
 
-    An input that is shorter than the published ones decides nothing.
+    If the simulated inputs are shorter than the published ones, the claim is not valid.
     """
-    printed = "limit: half a tick" if anchor.must != "near" else ""
+    printed = "the limit is half a tick" if anchor.must != "near" else ""
     published = said.fact(
         f"{anchor.name}.published", anchor.published, anchor.unit, source=results.published.source, note=printed
     )
@@ -66,9 +66,9 @@ def _state_anchor(said: Statement, results: Results, anchor: Anchor, source: str
 
 
 def _evidence(results: Results, anchor: Anchor, value: Fact) -> str:
-    """Returns the simulated value in words and, where it does not reach the number, what the best other reading gives.
+    """Returns the simulated value in words. If it misses the number, the value under the nearest other reading is added.
 
-    Other readings are tried over fewer ticks, so the stated one over as many ticks stands beside them.
+    Other readings are tried over fewer ticks, so that the value of the stated reading over as many ticks is added, too.
     """
     found, nearest = anchor.words.format(value.text), results.nearest.get(anchor.name)
     if anchor.is_reached and anchor.is_fitted:

@@ -1,21 +1,30 @@
-"""The part that switchback, join burst and capture cost share: contrasts over lives, their controls and verdicts."""
+"""The analysis that the studies `switchback`, `join_burst` and `capture_cost` share.
+
+In each of these experiments a server life has one epoch for every arm, or a block has one life for every arm. The contrast of
+an arm is the log ratio of a metric in the arm to its mean over both baselines of the same life or block. `compute` takes the
+run folders of an experiment and returns its `Contrasts`: the effect of every arm on every metric, tested over lives, with the
+verdicts of controls and claims. The null control (A/A) is the baseline under another name, the sham control costs the emulator
+as much processor time as the slowest arm, and the positive control is an arm that must be slower.
+
+The functions `state_*` state facts and claims about contrasts, and `runs`, `power`, `manipulation`, `effects_table` and
+`effects` make tables and a figure of them. `dose_bounds` and `state_doses` test up to which latency a metric is good.
+"""
 
 from tickdisk.report.contrasts.compute import Contrasts, compute, epoch_rows
 from tickdisk.report.contrasts.doses import dose_arms, dose_bounds, state_doses
 from tickdisk.report.contrasts.show import effects, effects_table, manipulation, power, runs
 from tickdisk.report.contrasts.state import (
     NO_CAPTURE_WORDS,
-    claimed,
     fact_name,
     state_claim,
     state_controls,
     state_found,
+    treatment_claims,
 )
 
 __all__ = [
     "NO_CAPTURE_WORDS",
     "Contrasts",
-    "claimed",
     "compute",
     "dose_arms",
     "dose_bounds",
@@ -30,4 +39,5 @@ __all__ = [
     "state_controls",
     "state_doses",
     "state_found",
+    "treatment_claims",
 ]

@@ -1,4 +1,4 @@
-"""Contrasts of server lives, the verdicts that follow from them, and what stands beside them; nothing is stated or shown here."""
+"""Computes the contrasts of an experiment, the verdicts that follow from them, and the power of its confirmatory tests."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,59 +13,72 @@ from tickdisk.report.runs import LifeTables, Runs
 
 @dataclass(frozen=True)
 class Outcome:
-    """The log ratios of lives by metric and arm, their contrasts, and what is decided on them."""
+    """The result of one set of lives."""
 
     logs: Mapping[stats.Key, "pd.Series[float]"]
+    """Log ratios by metric and arm, each indexed by life."""
     contrasts: Mapping[stats.Key, stats.Contrast]
+    """Effects by metric and arm, from these log ratios."""
     decision: stats.Decision
+    """Verdicts on the effects."""
 
 
 @dataclass(frozen=True)
 class Power:
-    """The simulated power of the confirmatory tests."""
+    """The simulated power of the confirmatory tests for one size of the effect."""
 
     question: str
+    """Event whose probability the power is, as a clause."""
     power: float
+    """Share of the claims for which the event happens in simulated experiments."""
     claims: int
+    """Number of confirmatory claims."""
 
 
 @dataclass(frozen=True)
 class Contrasts:
-    """An experiment's table of epochs and the contrasts in it.
+    """The contrasts of an experiment, with the table of epochs that they are computed from.
 
-    A server life (or a block, where every arm has a life of its own) gives one contrast for each arm, and every test is over
-    these. Verdicts rest on all lives; those without marked lives stand beside them.
+    A server life gives one contrast for each arm, and every test is over these contrasts. If every arm has a life of its own, a
+    block takes the place of the life. Verdicts rest on all lives. The verdicts without marked lives are kept for comparison.
+    A life is marked if something outside the system under test disturbed even its last replacement.
     """
 
     name: str
+    """Name of the experiment."""
     data: Runs
     table: pd.DataFrame
-    """One row an epoch."""
+    """One row per epoch with its metrics."""
     metrics: Mapping[str, str]
-    """The columns that are decided on, and their names in prose."""
+    """Columns of the table that are tested, with their names in prose."""
     actions: frozenset[str]
-    """The metrics of actions; all others are of ticks."""
+    """Metrics of actions. All other metrics are of ticks."""
     seed: int
     caveats: tuple[str, ...]
-    """Sentences that every claim's evidence ends with."""
+    """Sentences that the evidence of every claim about an effect includes."""
     plan: stats.Plan
     roles: stats.Roles
     baseline: str
+    """Name of the baseline arm."""
     arms: tuple[str, ...]
-    """All arms but the baseline."""
+    """Names of all arms but the baseline."""
     not_valid: Mapping[str, Sequence[str]]
-    """For an arm, the reasons for which nothing can be said of it."""
+    """Reasons for which nothing can be said about an arm, by arm."""
     outcome: Outcome
+    """Result of all lives."""
     unmarked: Outcome | None
-    """The outcome without marked lives; None if there are none, or no others."""
+    """Result without marked lives. None if no life is marked, or if every life is."""
     requests: pd.DataFrame
-    """One row an epoch: the requests that the device's log holds, and their median latency."""
+    """One row per epoch with the number of its requests in the device's log, their median latency, and how late replies were."""
     powers: Mapping[str, Power]
-    """For an effect of the margin's size (`difference`) and for none (`equivalence`); empty without confirmatory claims."""
+    """Power to find an effect as large as the margin (`difference`), and to find no effect equivalent (`equivalence`).
+
+    It is empty for an experiment without confirmatory claims.
+    """
 
     @property
     def margin(self) -> float:
-        """The margin of equivalence: 0.2 allows ratios from 1 / 1.2 to 1.2."""
+        """The margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2."""
         return self.plan.margin
 
     @property
@@ -74,17 +87,17 @@ class Contrasts:
         return self.outcome.decision.verdicts
 
     def random(self, purpose: str) -> np.random.Generator:
-        """Returns the generator of one purpose: its draws depend on the seed and on its name alone."""
+        """Returns a random generator whose draws depend only on the seed, the experiment and the purpose."""
         return stats.named_generator(self.seed, self.name, purpose)
 
     def kind(self, metric: str) -> str:
-        """Returns `actions` or `ticks`."""
+        """Returns the kind of a metric, which is `actions` or `ticks`."""
         return "actions" if metric in self.actions else "ticks"
 
-    def untried(self, arm: str) -> list[str]:
-        """Returns a sentence if the server made too few requests in the arm's epochs for its latency to have been tried.
+    def untested_latency(self, arm: str) -> list[str]:
+        """Returns one sentence if the server made too few requests in the arm's epochs to put the latency to the test.
 
-        An arm with the baseline's latency has nothing to try.
+        Otherwise, and for an arm with the latency of the baseline, the list is empty.
         """
         if self.data.latency_ms(arm) == self.data.latency_ms(self.baseline):
             return []
@@ -109,14 +122,37 @@ def compute(
     margin: float | None,
     seed: int | None,
 ) -> Contrasts:
-    """Makes the contrasts of an experiment and decides on them.
+    """Computes the contrasts of an experiment and decides on its claims.
 
-    `planned` lives are the scale's, which a verdict needs, `asked` those that `blocks` makes of them. `margin` and `seed` None
-    are the plan's.
+    Parameters
+    ----------
+    name
+        Name of the experiment.
+    data
+        Cells of the experiment that have run.
+    table
+        One row per epoch with its metrics, as `epoch_rows` makes it.
+    metrics
+        Columns of the table to test, with their names in prose.
+    actions
+        Metrics of actions. All other metrics are of ticks, which decides which arm is their positive control.
+    planned
+        Number of lives or blocks that the scale fixed before the runs. A verdict needs as many.
+    asked
+        Number of lives or blocks with the option `blocks`. If it is above `planned`, every claim says so.
+    margin
+        Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
+    seed
+        Seed of random draws. If None, the seed of the plan.
+
+    Returns
+    -------
+    Contrasts
+        The contrasts and their verdicts.
     """
     decision = data.decision
     margin = decision.margin if margin is None else margin
-    extended = f"{planned} lives were planned: confirmatory only if BLOCKS was set before the first run"
+    extended = f"{planned} lives were planned, so claims are confirmatory only if BLOCKS was set before the first run"
     plan = stats.Plan(planned, decision.minimum_lives, decision.control_minimum_lives, margin, decision.alpha)
     baseline, roles = data.role("baseline"), _roles(name, data, metrics, actions)
     arms = tuple(arm.arm for arm in data.arms if arm.role != "baseline")
@@ -128,7 +164,7 @@ def compute(
             found = qos.contrasts_by_life(rows, metric, baseline=baseline, null=roles.null)
             logs |= {(metric, arm): found.get(arm, pd.Series(dtype=float)) for arm in arms}
         contrasts = {key: stats.contrast(values.to_numpy(float), margin=margin, alpha=plan.alpha) for key, values in logs.items()}
-        return Outcome(logs, contrasts, stats.decide(contrasts, plan, roles, of_arms=not_valid, unreached=unreached))
+        return Outcome(logs, contrasts, stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached))
 
     clean = table[~table["marked"]]
     seed = data.config.seed if seed is None else seed
@@ -166,7 +202,7 @@ def _roles(name: str, data: Runs, metrics: Collection[str], actions: Collection[
 
 
 def _powers(name: str, plan: stats.Plan, claims: int, *, sd: float, seed: int) -> dict[str, Power]:
-    """Simulates the confirmatory family with the planned number of lives and standard deviation."""
+    """Simulates the power of the confirmatory tests with the planned number of lives and the planned standard deviation `sd`."""
     if claims == 0:
         return {}
     powers = {}
@@ -183,5 +219,18 @@ def _powers(name: str, plan: stats.Plan, claims: int, *, sd: float, seed: int) -
 
 
 def epoch_rows(lives: Sequence[LifeTables], tau_ns: int) -> pd.DataFrame:
-    """Returns one row an epoch of all lives; `tau_ns` is the worst latency that an action counts with."""
+    """Measures the epochs of all lives.
+
+    Parameters
+    ----------
+    lives
+        The lives.
+    tau_ns
+        Latency in ns that an action counts with if it failed, timed out or took longer.
+
+    Returns
+    -------
+    DataFrame
+        One row per epoch with the columns of `tickdisk.qos.epoch_table`, and with `marked` for a marked life.
+    """
     return pd.concat([life.epoch_rows(tau_ns) for life in lives], ignore_index=True)

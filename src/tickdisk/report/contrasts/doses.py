@@ -1,4 +1,4 @@
-"""Tests of doses: up to which latency a metric is shown to be good, and from which one it is shown to suffer."""
+"""Tests up to which dose a metric is shown to be good and from which dose it is shown to suffer, and states both."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,16 +6,42 @@ from tickdisk import stats
 from tickdisk.numbers import number
 from tickdisk.report.contrasts.compute import Contrasts
 from tickdisk.report.contrasts.state import fact_name
-from tickdisk.report.statement import OURS, Statement
+from tickdisk.report.statement import THIS_PROJECT, Statement
 
 
 def dose_arms(found: Contrasts, role: str) -> list[str]:
-    """Returns the arms of a role, which have a latency of their own, from the least realised latency to the largest."""
+    """Returns the arms of a role in the order of their doses.
+
+    Parameters
+    ----------
+    found
+        Contrasts of the experiment.
+    role
+        Role in the table of experiments whose arms have latencies of their own, such as "dose".
+
+    Returns
+    -------
+    list of str
+        Names of the arms, from the lowest realised latency to the highest.
+    """
     return sorted((arm.arm for arm in found.data.arms if arm.role == role), key=found.data.dose_ms)
 
 
 def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds]:
-    """Returns for each metric what the fixed-sequence tests of these arms show, in ms of realised latency."""
+    """Tests for each metric up to which dose it is good and from which dose it suffers, by fixed-sequence tests.
+
+    Parameters
+    ----------
+    found
+        Contrasts of the experiment.
+    arms
+        Arms to test, as `dose_arms` returns them. There must be at least one.
+
+    Returns
+    -------
+    dict of str to Bounds
+        Both bounds of each metric, in ms of realised latency.
+    """
     return {
         metric: stats.dose_bounds(
             [(found.data.dose_ms(arm), found.outcome.contrasts[metric, arm]) for arm in arms], margin=found.margin
@@ -33,13 +59,31 @@ def state_doses(
     *,
     facts: Sequence[str],
 ) -> None:
-    """States both bounds of a metric, and the claim about all doses; `facts` are further facts that the claim rests on."""
+    """States both bounds of a metric, the effect of the smallest dose, and one claim about all doses.
+
+    The bounds are stated as not estimable if there are too few lives, a control failed, or an arm is not valid.
+
+    Parameters
+    ----------
+    said
+        Statement to add to.
+    found
+        Contrasts of the experiment.
+    arms
+        Arms that were tested, from the lowest realised latency to the highest.
+    bounds
+        Bounds of each metric, as `dose_bounds` returns them.
+    metric
+        The metric.
+    facts
+        Names in the study of further facts that the claim rests on.
+    """
     name, title, plan, data, found_bounds = fact_name(metric), found.metrics[metric], found.plan, found.data, bounds[metric]
     good_up_to, hurts_from, lives = found_bounds.good_up_to, found_bounds.hurts_from, found_bounds.lives
     needed = max(plan.lives, plan.minimum)
     few = [] if lives >= needed else [f"{lives} lives of the {needed} that a verdict needs"]
-    of_arms = [reason for arm in arms for reason in found.not_valid.get(arm, ())]
-    obstacles = [*(few or found.outcome.decision.controls[metric].reasons), *of_arms]
+    obstacles_by_arm = [reason for arm in arms for reason in found.not_valid.get(arm, ())]
+    obstacles = [*(few or found.outcome.decision.controls[metric].reasons), *obstacles_by_arm]
     source = f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g}"
     for key, value, note in (
         ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {found.margin:.0%}"),
@@ -59,10 +103,10 @@ def state_doses(
     least, most = (data.latency_ms(arms[end]) for end in (0, -1))
     said.comparison(
         f"dose_{name}",
-        source=OURS,
+        source=THIS_PROJECT,
         statement=f"Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
         verdict="not valid" if obstacles else word,
-        evidence="; ".join([*(obstacles or [f"{good}, {hurts}, between them it is not known ({source})"]), *found.caveats]),
+        evidence="; ".join([*(obstacles or [f"{good}, {hurts}, between the two nothing is known ({source})"]), *found.caveats]),
         effect=f"{name}_ratio.{arms[-1]}",
         facts=[f"{name}_good_up_to", f"{name}_hurts_from", *facts],
         n=lives,

@@ -11,12 +11,34 @@ from tickdisk.report.contrasts.state import without_marked
 
 
 def runs(found: Contrasts) -> pd.DataFrame:
-    """Returns one row a cell: what ran, how loaded the machine was, what was counted."""
+    """Returns the table of the cells that ran.
+
+    Parameters
+    ----------
+    found
+        Contrasts of the experiment.
+
+    Returns
+    -------
+    DataFrame
+        One row per cell with the counts of its lives and their largest loads.
+    """
     return found.data.summary()
 
 
 def power(found: Contrasts) -> pd.DataFrame:
-    """Returns the simulated power of the confirmatory family with the planned number of lives."""
+    """Returns the table of the simulated power of the confirmatory tests.
+
+    Parameters
+    ----------
+    found
+        Contrasts of the experiment.
+
+    Returns
+    -------
+    DataFrame
+        One row per question with its claims, the planned lives and the power. A sentence instead without confirmatory claims.
+    """
     if not found.powers:
         return pd.DataFrame({"question": ["every claim here is one of a scan, so no power was planned"]}).set_index("question")
     rows = [
@@ -27,7 +49,18 @@ def power(found: Contrasts) -> pd.DataFrame:
 
 
 def manipulation(found: Contrasts) -> pd.DataFrame:
-    """Returns for each arm the requests that met it and their latency, beside what calibration realised."""
+    """Returns the table that shows whether the latency of each arm was put to the test.
+
+    Parameters
+    ----------
+    found
+        Contrasts of the experiment.
+
+    Returns
+    -------
+    DataFrame
+        One row per arm with its epochs, their requests and the median latency of these, and the latency from calibration.
+    """
     rows = [
         {
             "arm": arm,
@@ -36,7 +69,7 @@ def manipulation(found: Contrasts) -> pd.DataFrame:
             "requests, fewest": own["requests"].min(),
             "latency, median (ms)": number(float(own["latency_ms"].median())),
             "calibrated (ms)": number(found.data.dose_ms(str(arm))),
-            "tried": "; ".join(found.untried(str(arm))) or "yes",
+            "tried": "; ".join(found.untested_latency(str(arm))) or "yes",
         }
         for arm, own in found.requests.groupby("arm", sort=False)
     ]
@@ -44,7 +77,18 @@ def manipulation(found: Contrasts) -> pd.DataFrame:
 
 
 def effects_table(found: Contrasts) -> pd.DataFrame:
-    """Returns every contrast with interval, p, equivalence, sensitivity and verdict."""
+    """Returns the table of the effects of all arms on all metrics.
+
+    Parameters
+    ----------
+    found
+        Contrasts of the experiment.
+
+    Returns
+    -------
+    DataFrame
+        One row per metric and arm: the ratio to the baseline with interval, p values, sensitivity to single lives, and verdict.
+    """
     rows = []
     for (metric, arm), effect in found.outcome.contrasts.items():
         logs = found.outcome.logs[metric, arm].to_numpy(float)
@@ -70,7 +114,18 @@ def effects_table(found: Contrasts) -> pd.DataFrame:
 
 
 def effects(found: Contrasts) -> Any:
-    """Returns the forest plot of all contrasts."""
+    """Draws the effects of all arms on all metrics as a forest plot.
+
+    Parameters
+    ----------
+    found
+        Contrasts of the experiment.
+
+    Returns
+    -------
+    Chart
+        The plot. It shows ratios to the baseline with their intervals and verdicts.
+    """
     rows = pd.DataFrame(
         [
             {

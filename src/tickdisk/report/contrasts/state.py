@@ -1,4 +1,4 @@
-"""States effects, lives, requests, controls, and claims about treatments."""
+"""States the facts and claims about contrasts: effects, lives, requests, controls, and claims about treatments."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ import numpy as np
 from tickdisk import stats
 from tickdisk.numbers import with_interval
 from tickdisk.report.contrasts.compute import Contrasts
-from tickdisk.report.statement import OURS, Finding, Statement
+from tickdisk.report.statement import THIS_PROJECT, Finding, Statement
 
 _LATE = "99th percentile of the time from the moment at which the model answers a request to its reply"
-_SCAN = "one of a scan (Benjamini-Hochberg)"
+_SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
 CONTROL_WORDS = {
     "ticks": "Effect of a known delay of {delay} ms in the tick on the {metric} (positive control)",
     "actions": "Effect of {latency:g} ms of storage latency instead of {baseline:g} ms on the {metric}, from a cold cache "
@@ -18,28 +18,67 @@ CONTROL_WORDS = {
     "null": "Effect of the same device under another name on the {metric} (A/A control)",
     "sham": "Effect of the emulator's CPU time alone on the {metric} (sham control)",
 }
-NO_CAPTURE_WORDS = {**CONTROL_WORDS, "null": "Effect of no capture under another name on the {metric} (A/A control)"}
+"""Statements of the claims about controls. The positive control has one for metrics of ticks and one for metrics of actions."""
+NO_CAPTURE_WORDS = {**CONTROL_WORDS, "null": "Effect of a second arm without a capture on the {metric} (A/A control)"}
+"""Statements of the controls in the study of the capture cost, whose baseline is an arm without a capture."""
 
 
 def fact_name(metric: str) -> str:
-    """Returns the metric as it stands in names of facts: without its unit, because ratios have none."""
+    """Returns the part of a fact's name that stands for a metric.
+
+    Parameters
+    ----------
+    metric
+        Name of the metric's column, such as "gap_max_ms".
+
+    Returns
+    -------
+    str
+        The name without its unit, because ratios have none.
+
+    Examples
+    --------
+    >>> fact_name("gap_max_ms")
+    'gap_max'
+    """
     return metric.removesuffix("_ms")
 
 
-def claimed(found: Contrasts) -> list[stats.Key]:
-    """Returns metric and arm of every claim about a treatment."""
+def treatment_claims(found: Contrasts) -> list[stats.Key]:
+    """Returns the metric and the arm of every claim that is not about a control.
+
+    An arm that is the positive control of a metric has its claim about this metric among the controls.
+
+    Parameters
+    ----------
+    found
+        Contrasts of the experiment.
+
+    Returns
+    -------
+    list of Key
+        Pairs of metric and arm.
+    """
     return [key for key, verdict in found.verdicts.items() if verdict.family != "control"]
 
 
 def state_found(said: Statement, found: Contrasts) -> None:
-    """States the effects, the lives that they rest on, the requests that met each arm, and the planned power."""
+    """States the effects, the lives that they rest on, the requests in each arm, and the planned power.
+
+    Parameters
+    ----------
+    said
+        Statement to add to.
+    found
+        Contrasts of the experiment.
+    """
     _state_arms(said, found)
     _state_effects(said, found)
     _state_lives(said, found)
     _state_requests(said, found)
     for name, each in found.powers.items():
         sd = found.data.decision.planned_life_sd
-        note = f"that {each.question}: {each.claims} claims (Holm), SD of a life's contrast {sd} (log scale)"
+        note = f"chance that {each.question}, for {each.claims} claims (Holm) and an SD of a life's contrast of {sd} (log scale)"
         source = "simulation with the planned standard deviation"
         said.fact(f"power_{name}", 100 * each.power, "%", n=found.plan.lives, source=source, note=note)
 
@@ -84,12 +123,12 @@ def _state_lives(said: Statement, found: Contrasts) -> None:
     reasons = "; ".join(list(dict.fromkeys(reason for attempt in attempts for reason in attempt["reasons"]))[:3])
     said.fact("lives", len(lives), "lives", source=source)
     said.fact("replaced_lives", len(attempts), "lives", source=source, note=reasons)
-    marked = "disturbed from outside at the last replacement, too; they count"
+    marked = "these lives were disturbed from outside even in their last replacement; they count"
     said.fact("marked_lives", sum(life.marked for life in lives), "lives", source=source, note=marked)
     ended = sum(life.manifest["ended"] is not None for life in lives)
-    said.fact("ended_lives", ended, "lives", source=source, note="the server ended by itself; they count")
+    said.fact("ended_lives", ended, "lives", source=source, note="in these lives the server ended by itself; they count")
     said.fact("cells", len(data.manifests), "cells", source=source, note="; ".join(data.not_used))
-    note = "contrasts are within a life, so calibrations are strata"
+    note = "contrasts are within a life, so lives with different calibrations are tested together"
     said.fact("calibrations", data.calibrations, "calibrations", source=source, note=note)
     said.fact("planned_lives", found.plan.lives, "lives", source="plan", note=f"verdicts from {found.plan.minimum} on")
     most = max((effect.n for effect in found.outcome.contrasts.values()), default=0)
@@ -99,7 +138,7 @@ def _state_lives(said: Statement, found: Contrasts) -> None:
 
 def _state_requests(said: Statement, found: Contrasts) -> None:
     for arm, own in found.requests.groupby("arm", sort=False):
-        note, source = "median over lives of the device's log; the check that the arm was put to the test", f"{len(own)} epochs"
+        note, source = "median over lives, from the device's log; it shows if the arm was put to the test", f"{len(own)} epochs"
         said.fact(f"requests.{arm}", float(own["requests"].median()), "requests", n=len(own), source=source, note=note)
         said.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
         late_ms, words = float(own["late_p99_ms"].median()), f"{_LATE}, median over lives"
@@ -110,7 +149,17 @@ def _state_requests(said: Statement, found: Contrasts) -> None:
 
 
 def state_controls(said: Statement, found: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:
-    """States what the controls say, for each metric."""
+    """States one claim for each metric and each of its controls.
+
+    Parameters
+    ----------
+    said
+        Statement to add to.
+    found
+        Contrasts of the experiment.
+    words
+        Statements of the controls: "ticks" and "actions" for the positive control of each kind of metric, "null" and "sham".
+    """
     delays = {arm.arm: arm.tick_delay_ms for arm in found.data.arms}
     for metric, title in found.metrics.items():
         arms = {"positive": found.roles.positive[metric], "null": found.roles.null, "sham": found.roles.sham}
@@ -133,11 +182,31 @@ def state_claim(
     key: stats.Key,
     statement: str,
     *,
-    source: str = OURS,
+    source: str = THIS_PROJECT,
     finding: Finding | None = None,
     notes: Sequence[str] = (),
 ) -> None:
-    """States the claim about a metric and an arm; a control's own metric has its claim among the controls."""
+    """States the claim about the effect of an arm on a metric.
+
+    Parameters
+    ----------
+    said
+        Statement to add to.
+    found
+        Contrasts of the experiment.
+    name
+        Name of the claim in the study.
+    key
+        The metric and the arm. There must be a verdict on them.
+    statement
+        The question in neutral words.
+    source
+        Published study that the question comes from, or `THIS_PROJECT`.
+    finding
+        Finding of the published study. None if the claim is not about a published finding.
+    notes
+        Further remarks for the evidence.
+    """
     metric, arm = key
     verdict, effect = found.verdicts[key], found.outcome.contrasts[key]
     words = [verdict.reason]
@@ -153,7 +222,7 @@ def state_claim(
         source=source,
         statement=statement,
         verdict=verdict.word,
-        evidence="; ".join([*words, *notes, *found.caveats, *found.untried(arm)]),
+        evidence="; ".join([*words, *notes, *found.caveats, *found.untested_latency(arm)]),
         effect=f"{fact_name(metric)}_ratio.{arm}",
         facts=[f"requests.{arm}"],
         n=verdict.n,
@@ -163,7 +232,10 @@ def state_claim(
 
 
 def without_marked(found: Contrasts, key: stats.Key) -> str:
-    """Returns ratio, n and verdict without marked lives; empty if there are none, or no others."""
+    """Returns the ratio, n and verdict without marked lives in words.
+
+    The text is empty if no life is marked, or if every life is.
+    """
     if found.unmarked is None:
         return ""
     verdict, effect = found.unmarked.decision.verdicts.get(key), found.unmarked.contrasts[key]

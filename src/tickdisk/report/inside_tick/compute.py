@@ -1,4 +1,4 @@
-"""Blame of captured server lives: shares of late time, slow actions, and injected stalls, computed once from the run folders."""
+"""Computes the results of the study of the inside of ticks: blame of captured server lives, and its check by injected stalls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,10 @@ _COUNTED = {
         "cpu_stalls.felt": "tick",
     },
 }
-"""For each kind of stall what is counted, and the column of the checks that says so: true, or not null."""
+"""Counts of each kind of stall, by name, with the column of the checks that decides whether a stall counts.
+
+A stall counts if the column is true. For the column `tick` it counts if the column is not null.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,18 +31,20 @@ class Results:
 
     data: Runs
     blames: Sequence[blame.Blame]
-    """One a captured life."""
+    """The blame of each captured life."""
     obstacles: Sequence[str]
-    """Why nothing can be decided on these lives, such as an empty capture."""
+    """Reasons for which these lives cannot decide anything, such as an empty capture."""
     shares: pd.DataFrame
-    """One row a part of busy or late time, as `blame.shares` returns them, over ticks that no injected stall touched; files by
-    their names in the world."""
+    """One row per part of busy or late time, as `blame.shares` returns them, over ticks that no injected stall touched.
+
+    Files have their names in the world.
+    """
     checks: pd.DataFrame
-    """One row an injected stall, as `blame.check_injections` returns them, and life: its place in `blames`."""
+    """One row per injected stall, as `blame.check_injections` returns them, and life, which is the place in `blames`."""
     stalls: Mapping[str, blame.Count]
-    """The numbers of injected stalls that were named, blamed, outweighed or felt."""
+    """Numbers of injected stalls that were named, blamed, outweighed or felt, by name of the fact."""
     actions: pd.DataFrame
-    """One row an action, as `blame.blame_actions` returns them."""
+    """One row per action, as `blame.blame_actions` returns them."""
 
     @property
     def latency_ms(self) -> float:
@@ -48,7 +53,10 @@ class Results:
 
     @property
     def untouched(self) -> pd.DataFrame:
-        """The captured ticks that no injected stall touched, with life: their place in `blames`; the latest come first."""
+        """The captured ticks that no injected stall touched, in the order of their late time. The most late tick is first.
+
+        The column `life` is the place in `blames`.
+        """
         ticks = [
             one.ticks[~blame.overlapping(one.ticks, injections(one))].assign(life=life) for life, one in enumerate(self.blames)
         ]
@@ -56,7 +64,7 @@ class Results:
 
     @property
     def knows_files(self) -> bool:
-        """Whether every life's evidence says of which file a device's request is."""
+        """Whether the evidence of every life tells the file of a device's request."""
         return all(one.evidence.knows_files for one in self.blames)
 
     @property
@@ -66,9 +74,9 @@ class Results:
 
 
 def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | None) -> Results:
-    """Computes the results; see `study` for the parameters.
+    """Computes the results of the study. `inside_tick.study` describes the parameters.
 
-    TickdiskError if no wait of any life was captured.
+    Raises TickdiskError if no wait of any life was captured.
     """
     data = Runs(plan, runs, _NAME)
     evidences = [blame.load_life(life.folder, life.manifest) for life in data.lives()]
@@ -79,7 +87,9 @@ def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | 
         if not evidence.waits.empty
     ]
     if not blames:
-        raise TickdiskError(f"no wait was captured in {runs} ({'; '.join(obstacles) or 'the captures are empty'}); run again")
+        raise TickdiskError(
+            f"no wait was captured in {runs} ({'; '.join(obstacles) or 'the captures are empty'}); run the experiment again"
+        )
     shares = blame.shares(
         [_named(one) for one in blames],
         rng=stats.named_generator(data.config.seed if seed is None else seed, _NAME, "shares"),
@@ -100,15 +110,16 @@ def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | 
 
 
 def injections(one: blame.Blame) -> pd.DataFrame:
-    """Returns start_ns and end_ns of the injected stalls of a life; no row if there were none."""
+    """Returns start_ns and end_ns of the injected stalls of a life. The table is empty if there were none."""
     found = one.evidence.injections
     return pd.DataFrame({"start_ns": [], "end_ns": []}) if found is None else found
 
 
 def _named(one: blame.Blame) -> blame.Blame:
-    """Returns the blame with files by their names in the world: a life's device has a folder of its own, so paths differ.
+    """Returns the blame with the name of each file in the world instead of its path.
 
-    A file outside the world goes by its name alone.
+    The paths of one file differ between lives, because the device of each life has a folder of its own. A file outside the world
+    gets its last name.
     """
     requests = one.evidence.requests
     folders = requests.loc[requests["data"] == "terrain", "file"].dropna().map(lambda path: str(PurePosixPath(path).parent))
@@ -121,6 +132,7 @@ def _named(one: blame.Blame) -> blame.Blame:
 
 
 def _count(checks: pd.DataFrame) -> dict[str, blame.Count]:
+    """Counts the injected stalls as `_COUNTED` says."""
     found = {}
     for kind, columns in _COUNTED.items():
         own = checks[checks["kind"] == kind]

@@ -1,4 +1,4 @@
-"""Tables and figures of the study of the inside of ticks."""
+"""Makes the tables and figures of the study of the inside of ticks."""
 
 import textwrap
 from collections.abc import Callable, Mapping
@@ -14,14 +14,17 @@ from tickdisk.numbers import number, percent
 from tickdisk.report.inside_tick.compute import Results
 
 _AROUND_NS, _STRETCH_NS = 700_000_000, 12_000_000_000
+"""Time that is drawn before and after a tick, and the length of the stretch of a life that is drawn."""
 _LINE = 120
-"""Letters in a line of a figure's subtitle."""
+"""Largest number of letters in a line of a figure's subtitle."""
 _WORST = 10
+"""Number of ticks in the table of ticks with the most late time."""
 _BY = {"cause": "causes", "routine": "routines", "data": "data types", "file": "files"}
+"""Divisions of the late time, with their headings in the figure."""
 
 
 def worst_ticks(results: Results) -> pd.DataFrame:
-    """Returns the latest ticks, each explained in a sentence."""
+    """Returns the table of the ticks with the most late time, each with a sentence that explains it."""
     ticks = pd.concat([one.ticks.assign(life=life) for life, one in enumerate(results.blames)])
     worst = ticks.nlargest(_WORST, "late_ns")
     said = [blame.explain(results.blames[life], tick) for life, tick in worst[["life", "tick"]].itertuples(index=False)]
@@ -29,9 +32,9 @@ def worst_ticks(results: Results) -> pd.DataFrame:
 
 
 def slow_actions(results: Results) -> pd.DataFrame:
-    """Returns one row a kind of action: how many were slow, how long the server waited for storage meanwhile, and for what.
+    """Returns the table of the kinds of actions: how many were slow, and for how long the server waited for storage meanwhile.
 
-    The wait that is named is the longest in the slowest action of the kind.
+    The last column describes the longest wait in the slowest action of the kind.
     """
     rows = {}
     for action, own in results.actions.groupby("action"):
@@ -42,16 +45,17 @@ def slow_actions(results: Results) -> pd.DataFrame:
             "slow": len(slow),
             "median (ms)": number(own["latency_ns"].median() / 1e6),
             "slowest (ms)": number(own["latency_ns"].max() / 1e6),
-            "storage in slow ones": percent(slow["storage_ns"].sum() / slow["latency_ns"].sum()) if len(slow) else "",
-            "longest wait in the slowest": blame.explain_wait(slowest.to_dict()),
+            "storage in slow actions": percent(slow["storage_ns"].sum() / slow["latency_ns"].sum()) if len(slow) else "",
+            "longest wait in the slowest action": blame.explain_wait(slowest.to_dict()),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("action")
 
 
 def stalls_table(results: Results) -> pd.DataFrame:
-    """Returns one row an injected stall: what was stalled, and what blame says; cells are empty where no tick was slow.
+    """Returns the table of injected stalls: the stalled requests and files, and the blame of the slow tick during the stall.
 
-    `device request` is the one that the longest wait in a slow tick led to, in `file`, by `call`.
+    The columns call, file and device request describe the longest wait for storage in a slow tick. Cells are empty if no tick was
+    slow.
     """
     rows = [
         {
@@ -81,27 +85,30 @@ def _ms(ns: Any) -> str:
 
 
 def timeline(results: Results) -> Any:
-    """Returns a stretch of the first life, with what each thread and the disk did."""
+    """Draws a stretch of the first life, with the states of each thread and of the disk."""
     one = results.blames[0]
     middle_ns = int(one.ticks["start_ns"].iloc[len(one.ticks) // 2])
-    said = f"What the {one.thread_name} thread, those that it waits for and the disk did"
+    said = f"States of the {one.thread_name} thread, of the threads that it waits for, and of the disk"
     return _timeline(one, middle_ns, middle_ns + _STRETCH_NS, "A stretch of one server life", said)
 
 
 def worst_tick(results: Results) -> Any:
-    """Returns the time around the latest tick that no injected stall touched."""
+    """Draws the time around the tick with the most late time that no injected stall touched."""
     untouched = results.untouched
     if untouched.empty:
         raise TickdiskError("an injected stall touched every captured tick; run the experiment with fewer stalls")
-    return _around(results, untouched.iloc[0], "Around the latest tick")
+    return _around(results, untouched.iloc[0], "Around the tick with the most late time")
 
 
 def stalled_tick(results: Results) -> Any:
-    """Returns the time around the latest tick during an injected stall of the device; if no tick was slow then, the first."""
+    """Draws the time around the slow tick with the longest gap during an injected stall of the device.
+
+    If no tick was slow during a stall, the figure shows the tick in which the first stall began.
+    """
     stalls = results.checks[results.checks["kind"] == "device_stall"]
     felt = stalls[stalls["tick"].notna()]
     if stalls.empty:
-        raise TickdiskError("no stall was injected into the device while ticks were captured; run more lives (BLOCKS)")
+        raise TickdiskError("no stall was injected into the device while ticks were captured; run more lives (a larger BLOCKS)")
     if felt.empty:
         stall = stalls.iloc[0]
         ticks = results.blames[int(stall["life"])].ticks
@@ -113,14 +120,14 @@ def stalled_tick(results: Results) -> Any:
 
 
 def _around(results: Results, tick: "pd.Series[Any]", heading: str) -> Any:
-    """The chart around a tick, which has a life and a number."""
+    """Draws the time around a tick. The row `tick` has its life and its number."""
     one = results.blames[int(tick["life"])]
     row = int(one.ticks.index[one.ticks["tick"] == tick["tick"]][0])
     return around_tick(one, row, heading)
 
 
 def late_shares(results: Results) -> Any:
-    """Returns what explains late time: shares with intervals by cause, routine, data type and file."""
+    """Draws the shares of late time with intervals, by cause, routine, data type and file."""
     rows = _late(results, tuple(_BY))
     notes = [f"n = {number(int(rows['ticks'].iloc[0]))} ticks that no injected stall touched, of {results.counted_lives}"]
     notes += [note for note in rows["note"].iloc[:1] if note]
@@ -129,24 +136,24 @@ def late_shares(results: Results) -> Any:
 
 
 def paper_shares(results: Results) -> Any:
-    """Returns what explains late time for the paper, by cause and by what the server did meanwhile."""
+    """Draws the shares of late time for the paper, by cause and by the routine that the server ran."""
     rows = _late(results, ("cause", "routine"))
     return plot.paper.shares(rows.assign(group=rows["by"]))
 
 
 def _late(results: Results, by: tuple[str, ...]) -> pd.DataFrame:
-    """Returns the shares of late time with the names that readers know; TickdiskError where no tick was late."""
+    """Returns the shares of late time, with the causes in words. Raises TickdiskError if no tick was late."""
     late = results.shares[(results.shares["of"] == "late") & results.shares["by"].isin(by)]
     if not late["share"].notna().any():
-        raise TickdiskError("no tick was late that no injected stall touched, so that there is nothing to explain")
+        raise TickdiskError("no tick was late among those that no injected stall touched, so that there is nothing to explain")
     return late.assign(name=[blame.CAUSE_WORDS.get(name, name) for name in late["name"]])
 
 
 def stalls(results: Results) -> Any:
-    """Returns every injected stall: found or not, by what the slow tick's chain says."""
+    """Draws every injected stall, with the gap of the slow tick and whether the blame of this tick is right."""
     checks = results.checks
     if checks.empty:
-        raise TickdiskError("no stall was injected while ticks were captured; run more lives (BLOCKS)")
+        raise TickdiskError("no stall was injected while ticks were captured; run more lives (a larger BLOCKS)")
     first_ns = {life: int(one.ticks["start_ns"].iloc[0]) for life, one in enumerate(results.blames)}
     device = (checks["kind"] == "device_stall").to_numpy()
     rows = pd.DataFrame(
@@ -161,7 +168,22 @@ def stalls(results: Results) -> Any:
 
 
 def around_tick(one: blame.Blame, row: int, heading: str) -> Any:
-    """Returns the chart of the time around one tick, a row of `one.ticks`: gaps, threads, their files, the disk, saves."""
+    """Draws the time around one tick, with the gaps, the threads, their files, the disk and the saves.
+
+    Parameters
+    ----------
+    one
+        Blame of a server life.
+    row
+        Row of the tick: its label in the index of `one.ticks`.
+    heading
+        Heading of the figure.
+
+    Returns
+    -------
+    Any
+        The chart. Its subtitle explains the tick in a sentence.
+    """
     tick: Any = one.ticks.loc[row]
     start_ns, end_ns = int(tick["start_ns"]) - _AROUND_NS, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS
     said = blame.explain(one, int(tick["tick"]))
@@ -169,6 +191,7 @@ def around_tick(one: blame.Blame, row: int, heading: str) -> Any:
 
 
 def _timeline(one: blame.Blame, start_ns: int, end_ns: int, heading: str, said: str) -> Any:
+    """Draws a stretch of a life. `said` is the subtitle."""
     shown = blame.stretch(one, start_ns, end_ns)
     return plot.tick_timeline(
         {part: getattr(shown, part) for part in ("ticks", "states", "calls", "service", "stalls")},

@@ -1,4 +1,4 @@
-"""States counts, shares of late time, and the verdicts of blame on injected stalls."""
+"""States the facts and claims of the study of the inside of ticks: counts, shares of late time, and the check of blame."""
 
 import re
 from collections.abc import Sequence
@@ -11,22 +11,25 @@ import pandas as pd
 from tickdisk import blame
 from tickdisk.numbers import number, percent, with_interval
 from tickdisk.report.inside_tick.compute import Results
-from tickdisk.report.statement import OURS, Statement
+from tickdisk.report.statement import THIS_PROJECT, Statement
 
 STALLS = 20
-"""So many injected stalls of a kind decide whether blame can be trusted."""
+"""Number of injected stalls of a kind from which a claim about blame is decided."""
 _NAMED_SHARE = 0.95
+"""Least share of the device's stalls that blame must name."""
 _EXAMPLES = 3
-"""So many of the latest ticks are told in words."""
-_NO_FILES = "here nothing says of which file a device's request is: that takes ext4 or xfs on backend fuse"
+"""Number of ticks, those with the most late time, that are stated in words."""
+_NO_FILES = "the file of a device's request is not known here, and is known only on ext4 or xfs with the backend fuse"
 _OF = {"late": "the late time", "busy": "the time in which the tick thread was not asleep"}
+"""The times that shares are of, in words."""
 _STALL_NOTES = {
-    "device_stalls.named": "a slow tick whose chain names a request that was stalled",
-    "device_stalls.felt": "a tick was slow meanwhile",
-    "cpu_stalls.blamed": "the slow tick's cause is storage, which took less than the stall",
-    "cpu_stalls.outweighed": "storage took longer than the stall, in the same tick",
-    "cpu_stalls.felt": "a tick was slow meanwhile",
+    "device_stalls.named": "stalls for which the chain of a slow tick names a stalled request",
+    "device_stalls.felt": "stalls during which a tick was slow",
+    "cpu_stalls.blamed": "stalls with a slow tick whose cause is storage, although storage took less than the stall",
+    "cpu_stalls.outweighed": "stalls with a slow tick in which storage took longer than the stall",
+    "cpu_stalls.felt": "stalls during which a tick was slow",
 }
+"""Notes of the counts of stalls, by name of the fact."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,14 @@ class _Bound:
 
     name: str
     statement: str
+    """The statement of the claim."""
     count: str
     """Name of the count that decides."""
     is_kept: bool
     words: str
     """The counts in a sentence."""
     obstacles: Sequence[str]
+    """Reasons for which the bound cannot be decided."""
 
 
 def state(results: Results) -> Statement:
@@ -59,20 +64,20 @@ def state(results: Results) -> Statement:
 
 def _state_counts(said: Statement, results: Results) -> None:
     ticks, source = pd.concat([one.ticks for one in results.blames]), results.counted_lives
-    said.fact("lives", len(results.blames), "lives", source="manifests", note="captured")
+    said.fact("lives", len(results.blames), "lives", source="manifests", note="lives that were captured")
     said.fact("latency", results.latency_ms, "ms", source="device models", note="nominal read latency")
-    said.fact("ticks", len(ticks), "ticks", source=source, note="whose whole gap was captured")
+    said.fact("ticks", len(ticks), "ticks", source=source, note="ticks whose whole gap was captured")
     said.fact("uncaptured_ticks", sum(one.uncaptured for one in results.blames), "ticks", source=source)
     slow = int(ticks["slow"].sum())
-    said.fact("slow_ticks", slow, "ticks", n=len(ticks), source=source, note=f"gap over {number(blame.SLOW)} budgets")
+    said.fact("slow_ticks", slow, "ticks", n=len(ticks), source=source, note=f"ticks longer than {number(blame.SLOW)} budgets")
     untouched = results.untouched
-    note = "of those that no injected stall touched"
+    note = "slow ticks among those that no injected stall touched"
     said.fact("untouched_slow_ticks", int(untouched["slow"].sum()), "ticks", n=len(untouched), source=source, note=note)
     for place, tick in enumerate(untouched.head(_EXAMPLES).to_dict("records"), start=1):
         words = blame.explain(results.blames[int(tick["life"])], int(tick["tick"]))
-        said.word(f"latest.{place}", f"{words[:1].upper()}{words[1:]}.", source=source, note="the latest ticks, in words")
+        said.word(f"latest.{place}", f"{words[:1].upper()}{words[1:]}.", source=source, note="a tick with much late time")
     late_s = float(ticks["late_ns"].sum() / 1e9)
-    said.fact("late", late_s, "s", n=len(ticks), source=source, note="over the budget")
+    said.fact("late", late_s, "s", n=len(ticks), source=source, note="time of gaps over the budget")
     for name in ("requests", "waits"):
         count = sum(len(getattr(one.evidence, name)) for one in results.blames)
         said.fact(name, count, name, source=source)
@@ -80,7 +85,10 @@ def _state_counts(said: Statement, results: Results) -> None:
 
 
 def _state_waits(said: Statement, results: Results) -> None:
-    """States the waits for I/O in the chains of ticks, by the number of locks before them, and what is known of them."""
+    """States the time of waits for I/O in the chains of ticks, by the number of locks before them.
+
+    It also states the share of this time for which the system call, and the device's request, is known.
+    """
     io = pd.concat([one.links[one.links["kind"] == "io"] for one in results.blames])
     of_depth = {
         "own": (io["depth"] == 0, "the tick thread's own waits for I/O"),
@@ -91,11 +99,11 @@ def _state_waits(said: Statement, results: Results) -> None:
         waited_s = float(io.loc[chosen, "ns"].sum() / 1e9)
         said.fact(f"storage.{name}", waited_s, "s", n=int(chosen.sum()), source=results.counted_lives, note=note)
     for name, column, words in (
-        ("with_request", "request", "the system call was captured"),
-        ("with_device_request", "device", "the device's request was found"),
+        ("with_request", "request", "whose system call was captured"),
+        ("with_device_request", "device", "for which the device's request was found"),
     ):
         share = float(io.loc[io[column].notna(), "ns"].sum() / io["ns"].sum()) if len(io) else None
-        note = f"of the time of waits for I/O: {words}"
+        note = f"share of the time of waits for I/O that is in waits {words}"
         said.fact(f"storage.{name}", share, "share", n=len(io), source=results.counted_lives, note=note)
 
 
@@ -103,7 +111,7 @@ def _state_actions(said: Statement, results: Results) -> None:
     slow = results.actions[results.actions["slow"]]
     for action, own in slow.groupby("action"):
         share = float(own["storage_ns"].sum() / own["latency_ns"].sum())
-        note = "of the time that slow actions of this kind took: the server waited for storage"
+        note = "share of the time of slow actions of this kind in which the server waited for storage"
         said.fact(f"slow_actions.{action}", share, "share", n=len(own), source=results.counted_lives, note=note)
 
 
@@ -118,7 +126,7 @@ def _state_shares(said: Statement, results: Results) -> None:
             interval=(row.low, row.high),
             n=row.ticks,
             source=source,
-            note="; ".join([f"of {_OF[row.of]}", "block bootstrap", *([row.note] if row.note else [])]),
+            note="; ".join([f"share of {_OF[row.of]}", "block bootstrap", *([row.note] if row.note else [])]),
         )
 
 
@@ -134,7 +142,7 @@ def _state_explained(said: Statement, results: Results) -> None:
     word = "different" if low > 0 else "inconclusive"
     said.comparison(
         "explained",
-        source=OURS,
+        source=THIS_PROJECT,
         statement=f"Late time of ticks with and without their waits for storage, on a device of {number(results.latency_ms)} ms",
         verdict="not valid" if results.obstacles or few else word,
         evidence="; ".join([*results.obstacles, *few, part if is_late else "no tick was late", *results.data.marked()]),
@@ -161,7 +169,7 @@ def _device_stalls(results: Results) -> _Bound:
         f"Blame names request, file and tick of at least {percent(_NAMED_SHARE)} of the injected stalls of the device",
         "device_stalls.named",
         is_kept=named.n > 0 and named.k / named.n >= _NAMED_SHARE,
-        words=f"{named.k} of {named.n} named; {felt.n - felt.k} slowed no tick",
+        words=f"blame names {named.k} of {named.n} stalls, and {felt.n - felt.k} of the stalls slowed no tick",
         obstacles=[] if results.knows_files else [_NO_FILES],
     )
 
@@ -173,7 +181,8 @@ def _cpu_stalls(results: Results) -> _Bound:
         "Blame puts no injected stall of the processor down to storage",
         "cpu_stalls.blamed",
         is_kept=blamed.k == 0,
-        words=f"{blamed.k} of {blamed.n} put down to storage; {outweighed.k} in ticks in which storage took longer",
+        words=f"blame puts {blamed.k} of {blamed.n} stalls down to storage; "
+        f"{outweighed.k} of the stalls have a slow tick in which storage took longer than the stall",
         obstacles=[],
     )
 
@@ -181,13 +190,13 @@ def _cpu_stalls(results: Results) -> _Bound:
 def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
     found = results.stalls[bound.count]
     obstacles = [*results.obstacles, *bound.obstacles]
-    ends = f"95 % interval of the share {percent(found.exact[0])} to {percent(found.exact[1])}"
+    ends = f"the 95 % interval of the share is {percent(found.exact[0])} to {percent(found.exact[1])}"
     counted = [bound.words, ends] if found.n else ["no such stall was injected while ticks were captured"]
     few = [] if found.n >= STALLS else [f"{STALLS} stalls would decide"]
     prefix = f"{said.name}.{bound.name}."
     said.bound(
         bound.name,
-        source=OURS,
+        source=THIS_PROJECT,
         statement=bound.statement,
         verdict="not valid" if obstacles or few else "kept" if bound.is_kept else "missed",
         evidence="; ".join([*obstacles, *counted, *few, *results.data.marked()]),

@@ -1,4 +1,4 @@
-"""Contrasts of the join burst, computed once from the run folders."""
+"""Computes the results of the join burst from its run folders: the contrasts and the tests of its latencies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,36 +11,40 @@ from tickdisk.report.runs import LifeTables, Runs
 from tickdisk.report.switchback import ALWAYS, METRICS
 
 JOIN = "join_mean_ms"
+"""Metric that is the mean join time of a burst."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the join burst; a block takes the place of a life, as its arms are compared with each other."""
+    """The results of the join burst.
+
+    A block takes the place of a life in the contrasts, because the arms of a block are compared with each other.
+    """
 
     contrasts: contrasts.Contrasts
     lives: Sequence[LifeTables]
     bounds: Mapping[str, stats.Bounds]
-    """For each metric the latencies (ms) up to which it is good and from which it suffers."""
+    """The dose up to which a metric is good and the dose from which it suffers, in ms, by metric."""
 
     @property
     def doses(self) -> list[str]:
-        """Returns the arms with a latency of their own, from the least."""
+        """The names of the treatment arms, from the lowest realised latency to the highest."""
         return contrasts.dose_arms(self.contrasts, "treatment")
 
     @property
     def joins(self) -> pd.DataFrame:
-        """The joins of all lives, a row each."""
+        """The joins of all lives, one row each."""
         return pd.concat([life.actions[life.actions["action"] == "join"] for life in self.lives])
 
 
 def compute(plan: str, *, runs: str, tick_metric: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results; see `study` for the parameters."""
+    """Computes the results of the join burst. `join_burst.study` describes the parameters."""
     data = Runs(plan, runs, "join_burst")
     lives = list(data.lives())
     found = contrasts.compute(
         "join_burst",
         data,
-        # A join that takes longer than the stay would reach into the leaves.
+        # Tau is the time that players stay, because a join that takes longer would end when players already leave.
         contrasts.epoch_rows(lives, tau_ns=round(data.scale.join_burst.stay_s * 1e9)),
         {
             JOIN: "mean join time of a burst",

@@ -1,4 +1,4 @@
-"""Tables and figures of the join burst."""
+"""Makes the tables and figures of the join burst."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,14 +14,14 @@ from tickdisk.server import BUDGET_NS
 
 
 def joins(results: Results) -> Any:
-    """Returns the mean join time of every life, lives of a block joined by a line."""
+    """Draws the mean join time of every life by arm. A line connects the lives of a block."""
     found = results.contrasts
     order = [arm.arm for arm in found.data.arms]
     return plot.paired_dots(found.table, JOIN, title=found.metrics[JOIN], order=order)
 
 
 def gap_tail(results: Results) -> Any:
-    """Returns the share of gaps longer than x, by arm, over all lives; an arm without a gap is not drawn."""
+    """Draws the distribution of the tick gaps of each arm, over all of its lives. An arm without a gap is not drawn."""
     parts: dict[str, list[npt.NDArray[np.float64]]] = {arm.arm: [] for arm in results.contrasts.data.arms}
     for life in results.lives:
         for epoch in life.epochs.to_dict("records"):

@@ -1,13 +1,14 @@
-"""States joins, effects and controls."""
+"""States the facts and claims of the join burst: joins, effects, controls and doses."""
 
 from tickdisk.report import contrasts
 from tickdisk.report.join_burst.compute import JOIN, Results
-from tickdisk.report.statement import OURS, Finding, Statement
+from tickdisk.report.statement import THIS_PROJECT, Finding, Statement
 
 _SLOWEST_MS = 6.0
-"""The latency of the slowest device of the published study, which says nothing of slower ones."""
+"""Latency of the slowest device of the published study, which says nothing about slower devices."""
 _JOIN_FINDING: tuple[str, Finding | None] = ("PokeSto, MF2: no difference", "no difference")
 _TICK_FINDING: tuple[str, Finding | None] = ("PokeSto, MF1: longer, up to 3.5 times", "longer")
+"""Source and finding of the published study: `_JOIN_FINDING` for join times, `_TICK_FINDING` for tick gaps."""
 
 
 def state(results: Results) -> Statement:
@@ -20,10 +21,10 @@ def state(results: Results) -> Statement:
     said.fact("joins_completed", completed, "joins", n=len(joins), source="actions tables")
     contrasts.state_controls(said, found)
     baseline_ms = found.data.latency_ms(found.baseline)
-    for metric, arm in contrasts.claimed(found):
+    for metric, arm in contrasts.treatment_claims(found):
         source, finding = _JOIN_FINDING if metric == JOIN else _TICK_FINDING
         if found.data.latency_ms(arm) > _SLOWEST_MS:
-            source, finding = OURS, None
+            source, finding = THIS_PROJECT, None
         tier = " (the hard disk tier)" if arm == "hdd" else ""
         statement = (
             f"Effect of {found.data.latency_ms(arm):g} ms of storage latency{tier} instead of {baseline_ms:g} ms on the "

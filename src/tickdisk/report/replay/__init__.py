@@ -1,4 +1,11 @@
-"""The replay study: were captured requests made again when they were due, and what does a slow device cost."""
+"""The study of the replay, in which the requests of a captured server life are made again on other devices.
+
+Each captured thread is a stream, and each request is due at its captured time. `study` reads the results that the command
+`tickdisk replay-study` writes, with the tables of replayed requests. The lag of a request is the delay that the tool or its
+machine causes, and the time lost is the delay that earlier requests of its stream cause on the device. The study decides whether
+every request was made again, whether the lag of this project's issuer is small, whether requests at the end are as late as
+requests at the beginning (also for fio), and whether the slowest device delays requests in comparison with the fastest.
+"""
 
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.replay.compute import Results, compute
@@ -10,15 +17,24 @@ __all__ = ["Results", "study"]
 
 
 def study(replay: str, *, seed: int = 42) -> Study[Results]:
-    """Returns the lag of the issuer beside fio's, the time lost to each device, and service times.
+    """Analyses the lag of the issuer beside that of fio, the time lost to each device, and the service times.
 
     Parameters
     ----------
     replay
-        The file that `tickdisk replay-study` wrote; the tables of requests that it names are beside it.
+        Path of the file that `tickdisk replay-study` wrote, as a text. The tables of requests that it names are in its folder.
     seed
-        The seed of the bootstrap samples.
+        Seed of the bootstrap samples.
 
+    Returns
+    -------
+    Study
+        The study, which a notebook shows and saves.
+
+    Raises
+    ------
+    TickdiskError
+        If a parameter has a wrong type or range, if a file is missing, or if no replay was made by this project's issuer.
     """
     check_parameters(replay=replay, seed=seed)
     results = compute(replay, seed=seed)

@@ -1,4 +1,4 @@
-"""Lags, times lost and differences between replays, computed once from the tables of replayed requests."""
+"""Computes the results of the replay study from the tables of replayed requests: lags, times lost, and their differences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,32 +15,36 @@ from tickdisk.files import read_json
 
 Floats = npt.NDArray[np.float64]
 LIMIT_MS = 1.0
-"""The most that p99 of the issuer's lag may be."""
+"""Largest p99 of the issuer's lag that keeps the bound."""
 STREAMS = 4
-"""The least number of streams that the bound of the lag is for."""
+"""Least number of streams for which the bound on the lag is decided."""
 EQUAL_MS = 0.1
-"""Mean times of issue that differ by less are equivalent."""
+"""Largest difference between mean times of issue that count as equal."""
 _BATCHES, _SAMPLES = 200, 2000
+"""Number of batches whose means are resampled, and number of bootstrap samples."""
 _LEAST_TENTH = 30
-"""With fewer requests in the first and the last tenth a drift is not judged."""
+"""Least number of requests in a tenth of the requests for which a drift is judged."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A quantile in ms of a number of requests; None where these are too few."""
+    """A quantile of a time, in ms, over a number of requests."""
 
     quantile: stats.Quantile | None
+    """The quantile, or None if the requests are too few."""
     n: int
+    """Number of requests."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of means in ms with its 95 % interval, and the number of requests that it rests on."""
+    """A difference of means in ms, with its 95 % interval."""
 
     value: float
     low: float
     high: float
     n: int
+    """Number of requests that the difference rests on."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,18 @@ class Run:
     described: Mapping[str, Any]
     """The entry of the replay in replay.json."""
     timings: pd.DataFrame
-    """One row a request, in the order of due times, as in `tickdisk.replay.log`."""
+    """One row per request, in the order of due times, as in `tickdisk.replay.log`."""
     quantiles: Mapping[str, Found]
-    """By name in facts, such as "lag_p99" and "lag_first_tenth_p99"."""
+    """Quantiles by their names in facts, such as "lag_p99" and "lag_first_tenth_p99"."""
 
     @property
     def name(self) -> str:
-        """The tool and the device in one word, as tables and figures have it."""
+        """The name of the replay in tables and figures, which consists of the tool and the device."""
         return str(self.described["name"])
 
     @property
     def key(self) -> str:
-        """The name as it stands in names of facts."""
+        """The name of the replay in lower case, with which the names of its facts begin."""
         return self.name.lower()
 
     @property
@@ -71,68 +75,76 @@ class Run:
 
     @property
     def lag_ms(self) -> Floats:
-        """The delay of the issuer that the device did not cause, where that is known."""
+        """The lag of each request for which the lag is known."""
         return _known_ms(self.timings["lag_ns"])
 
     @property
     def lost_ms(self) -> Floats:
-        """The delay of the issuer that the device caused, where that is known."""
+        """The time lost to the device by each request for which this time is known."""
         return _known_ms(self.timings["lost_ns"])
 
     @property
     def late_ms(self) -> Floats:
-        """Time of issue less due time of every request."""
+        """The time of issue less the due time of every request."""
         return np.asarray(self.timings["issued_ns"] - self.timings["due_ns"], dtype=np.float64) / 1e6
 
     @property
     def differing(self) -> int:
-        """The number of requests whose result is not the captured one."""
+        """The number of requests with another result than in the capture."""
         return int(sum(self.described["differing"].values()))
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the replay."""
+    """The results of the replay study."""
 
     seconds: float
-    """The length of the part of the captured life that was replayed."""
+    """Length of the part of the captured life that was replayed."""
     captured: int
+    """Number of captured requests in this part."""
     replayed: int
-    """The requests of the plan: those that were captured and not refused."""
+    """Number of requests in the plan, which are the captured requests that were not refused."""
     refused: Mapping[str, int]
-    """The requests that the plan refuses, by reason."""
+    """Number of requests that the plan refuses, by reason."""
     streams: int
+    """Number of streams, which are captured threads."""
     runs: Mapping[str, Run]
     """All replays by name, in the order in which they were made."""
     fast: Run
-    """Our replay on the device with the least latency."""
+    """Replay by this project's issuer on the device with the smallest latency."""
     slow: Run
-    """Our replay on the device with the greatest latency; the same as `fast` where there is only one."""
+    """Replay by this project's issuer on the device with the largest latency. It is `fast` if there is only one device."""
     fio: Run | None
+    """Replay by fio, if there is one."""
     drifts: Mapping[str, Difference | None]
-    """For "ours" (by its lag) and "fio" (by issued less due) the mean of the last tenth of requests less that of the first."""
+    """Mean lateness of the last tenth of the requests less that of the first tenth.
+
+    The key "ours" has the drift of the lag in `fast`. The key "fio" has the drift of the time of issue less the due time. The
+    value is None if the requests are too few.
+    """
     delay: Difference | None
-    """The delay of requests on the slow device beside the fast one; None where there is only one device."""
+    """Mean time by which requests are issued later on the slow device than on the fast one. None if there is only one device."""
 
     @property
     def ours(self) -> Sequence[Run]:
-        """Our replays."""
-        return [run for run in self.runs.values() if run.described["tool"] == replay.OURS]
+        """The replays by this project's issuer."""
+        return [run for run in self.runs.values() if run.described["tool"] == replay.TICKDISK]
 
 
 def compute(path: str, *, seed: int) -> Results:
-    """Computes the results; see `study` for the parameters.
+    """Computes the results of the study. `replay.study` describes the parameters.
 
-    TickdiskError if a table is missing, or if nothing was replayed by this project's issuer.
+    Raises TickdiskError if a table is missing, or if nothing was replayed by this project's issuer.
     """
     result: dict[str, Any] = read_json(Path(path))
     runs = {described["name"]: _run(described, Path(path).parent) for described in result["runs"]}
-    ours = sorted((run for run in runs.values() if run.described["tool"] == replay.OURS), key=_latency_ns)
+    ours = sorted((run for run in runs.values() if run.described["tool"] == replay.TICKDISK), key=_latency_ns)
     if not ours:
-        raise TickdiskError(f"{path} holds no replay by {replay.OURS}; run `tickdisk replay-study` again")
+        raise TickdiskError(f"{path} holds no replay by {replay.TICKDISK}; run `tickdisk replay-study` again")
     fast, slow = ours[0], ours[-1]
     fio = next((run for run in runs.values() if run.described["tool"] == replay.FIO), None)
-    # A late request of fio's makes its own next one look delayed by the device, so that its lag alone would hide a drift.
+    # If fio issues a request late, the next request of the stream seems to be delayed by the device. The lag of fio would
+    # therefore hide a drift.
     drifts = {"ours": _drift("ours", fast.lag_ms, seed)}
     if fio is not None:
         drifts["fio"] = _drift("fio", fio.late_ms, seed)
@@ -152,14 +164,21 @@ def compute(path: str, *, seed: int) -> Results:
 
 
 def bound_verdict(low: float | None, high: float | None, limit: float) -> str:
-    """Returns whether an interval lies below a limit: kept, missed if it lies above, inconclusive otherwise or without one."""
+    """Decides whether a value keeps an upper limit, by its interval.
+
+    The verdict is "kept" if the interval lies below the limit, "missed" if it lies above, and "inconclusive" otherwise or if
+    there is no interval.
+    """
     if low is None or high is None or np.isnan(low) or np.isnan(high):
         return "inconclusive"
     return "kept" if high <= limit else "missed" if low > limit else "inconclusive"
 
 
 def drift_verdict(drift: Difference | None) -> str:
-    """Returns whether the last tenth of requests was issued as late as the first: a bound on the size of the difference."""
+    """Decides whether the last tenth of the requests is as late as the first tenth, within `EQUAL_MS`.
+
+    The verdict is "not valid" if there is no difference to judge.
+    """
     if drift is None:
         return "not valid"
     if max(-drift.low, drift.high) <= EQUAL_MS:
@@ -168,7 +187,10 @@ def drift_verdict(drift: Difference | None) -> str:
 
 
 def delay_verdict(delay: Difference | None) -> str:
-    """Returns whether requests are issued at other times on the slow device; equivalent within `EQUAL_MS`."""
+    """Decides whether requests are issued at other times on the slow device than on the fast one.
+
+    The times are equivalent if they differ by at most `EQUAL_MS`. The verdict is "not valid" if there is only one device.
+    """
     if delay is None:
         return "not valid"
     if max(-delay.low, delay.high) <= EQUAL_MS:
@@ -181,6 +203,7 @@ def _latency_ns(run: Run) -> int:
 
 
 def _run(described: Mapping[str, Any], folder: Path) -> Run:
+    """Reads the table of one replay from `folder` and computes its quantiles."""
     run = Run(described, replay.read_timings(folder / described["table"]), {})
     lag, late, lost = run.lag_ms, run.late_ms, run.lost_ms
     tenth = len(lag) // 10
@@ -196,6 +219,7 @@ def _run(described: Mapping[str, Any], folder: Path) -> Run:
 
 
 def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
+    """Returns the mean of the last tenth of the values less that of the first tenth, or None if a tenth has too few values."""
     tenth = len(late_ms) // 10
     if tenth < _LEAST_TENTH:
         return None
@@ -209,7 +233,10 @@ def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
 
 
 def _delay(fast: Run, slow: Run, seed: int) -> Difference | None:
-    """Returns how much later the same requests are issued on the slow device; None where there is only one device."""
+    """Returns the mean time by which the same requests are issued later on the slow device, or None if there is only one device.
+
+    The result is also None if the two replays have no request in common.
+    """
     fast_ms, slow_ms = (pd.Series(run.late_ms, index=run.timings["seq"]) for run in (fast, slow))
     later_ms = np.asarray((slow_ms.reindex(fast_ms.index) - fast_ms).dropna(), dtype=np.float64)
     if fast is slow or later_ms.size == 0:
@@ -220,7 +247,11 @@ def _delay(fast: Run, slow: Run, seed: int) -> Difference | None:
 
 
 def _means(values: Floats, rng: np.random.Generator) -> Floats:
-    """Returns means of stationary bootstrap samples of batch means in the order of time, as neighbours are late together."""
+    """Returns the means of bootstrap samples of the values.
+
+    The values are averaged in batches in the order of time, and the batch means are resampled by the stationary bootstrap,
+    because adjacent requests are late together.
+    """
     batches = np.array([batch.mean() for batch in np.array_split(values, min(_BATCHES, len(values)))])
     indices = stats.stationary_indices(len(batches), stats.block_length(batches), _SAMPLES, rng)
     return np.asarray(batches[indices].mean(axis=1))

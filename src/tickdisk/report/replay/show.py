@@ -1,4 +1,4 @@
-"""Tables and figures of the replay."""
+"""Makes the tables and figures of the replay study."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _SHOWN = ("lag_p99", "lag_first_tenth_p99", "lag_last_tenth_p99", "lost_p99")
 
 
 def summary(results: Results) -> pd.DataFrame:
-    """Returns one row a replay: requests, lag, time lost, results that differ, load."""
+    """Returns the table of replays, with requests, lag, time lost, number of differing results, and load."""
     return pd.DataFrame([_summary_row(run) for run in results.runs.values()]).set_index("replay")
 
 
@@ -36,7 +36,10 @@ def _summary_row(run: Run) -> dict[str, Any]:
 
 
 def refused(results: Results) -> pd.DataFrame:
-    """Returns what was not made again and why: by ours, which is what the plan refuses, and in addition by fio."""
+    """Returns the table of the requests that were not made again, by reason.
+
+    The plan refuses some requests for all replays, and a replay may leave out further requests.
+    """
     rows = [("plan", reason, count) for reason, count in results.refused.items()]
     for run in results.runs.values():
         rows += [(run.name, reason, count) for reason, count in run.described["left_out"].items()]
@@ -44,7 +47,7 @@ def refused(results: Results) -> pd.DataFrame:
 
 
 def lateness(results: Results) -> Any:
-    """Returns the CCDFs of lag and of issued less due, ours and fio's."""
+    """Draws the complementary distributions of lag and of time of issue less due time, of this project's issuer and of fio."""
     shown = _ours_and_fio(results)
     parts = {
         "Lag": {run.name: 1000 * run.lag_ms for run in shown},
@@ -54,15 +57,15 @@ def lateness(results: Results) -> Any:
 
 
 def lag_over_time(results: Results) -> Any:
-    """Returns issued less due over time, ours and fio's."""
+    """Draws the time of issue less the due time over time, of this project's issuer and of fio."""
     shown = {run.name: (run, 1000 * run.late_ms) for run in _ours_and_fio(results)}
     return _over_time(shown, "Issued less due", "Does the schedule hold to the end?")
 
 
 def time_lost(results: Results) -> Any:
-    """Returns the time lost to each device over time."""
+    """Draws the time lost to the fast and to the slow device over time."""
     shown = {run.name: (run, run.timings["lost_ns"].to_numpy(float, na_value=np.nan) / 1000) for run in _fast_and_slow(results)}
-    return _over_time(shown, "Time lost to the device", "What the device delays")
+    return _over_time(shown, "Time lost to the device", "Does the device delay requests?")
 
 
 def _over_time(shown: Mapping[str, tuple[Run, npt.NDArray[np.float64]]], quantity: str, heading: str) -> Any:
@@ -75,7 +78,7 @@ def _over_time(shown: Mapping[str, tuple[Run, npt.NDArray[np.float64]]], quantit
 
 
 def service(results: Results) -> Any:
-    """Returns service times by operation, captured and on each device."""
+    """Draws the service times by operation, as captured and on the fast and the slow device."""
     captured = results.fast.timings
     shown = {"captured": (captured["op"], captured["captured_ns"])}
     for run in _fast_and_slow(results):
@@ -96,7 +99,7 @@ def _fast_and_slow(results: Results) -> Sequence[Run]:
 
 
 def paper_lateness(results: Results) -> Any:
-    """Returns how late requests were issued for the paper, by our replay and by fio."""
+    """Draws the time of issue less the due time for the paper, of this project's issuer and of fio."""
     names = {results.fast.name: "our replay"} | ({} if results.fio is None else {results.fio.name: "fio"})
     parts = {names[run.name]: 1000 * run.late_ms for run in _ours_and_fio(results)}
     return plot.paper.lateness(parts)

@@ -1,4 +1,4 @@
-"""States counts, lags and times lost of each replay, and whether its bounds are kept."""
+"""States the facts and claims of the replay study: counts, lags and times lost of each replay, and the bounds on them."""
 
 from math import isfinite
 
@@ -15,14 +15,15 @@ from tickdisk.report.replay.compute import (
     delay_verdict,
     drift_verdict,
 )
-from tickdisk.report.statement import OURS, Statement
+from tickdisk.report.statement import THIS_PROJECT, Statement
 from tickdisk.report.tiers import tier_name
 
 _NOTES = {
-    "lag": "issued less the later of due and the previous completion in the stream",
-    "late": "issued less due: lag and time lost to the device",
-    "lost": "previous completion less due, where that is later",
+    "lag": "time of issue less the due time, or less the previous completion in the stream if that is later",
+    "late": "time of issue less due time, which is the lag plus the time lost to the device",
+    "lost": "previous completion in the stream less due time, or 0 if the request is due later",
 }
+"""Definitions of the quantities, for the notes of their facts."""
 
 
 def state(results: Results) -> Statement:
@@ -41,19 +42,19 @@ def state(results: Results) -> Statement:
 
 
 def _state_counts(said: Statement, results: Results, source: str) -> None:
-    said.fact("streams", results.streams, "streams", source=source, note="captured threads")
+    said.fact("streams", results.streams, "streams", source=source, note="a stream is a captured thread")
     said.fact("captured", results.captured, "requests", source="capture")
     said.fact("replayed", results.replayed, "requests", n=results.captured, source=source)
     for name in ("backend", "file_system"):
         here = dict.fromkeys(str(run.described[name] or "none") for run in results.runs.values())
-        said.word(name, ", ".join(here), source="replay.json", note="of the devices under test")
+        said.word(name, ", ".join(here), source="replay.json", note="used for the devices under test")
     reasons = "; ".join(f"{number(count)} {reason}" for reason, count in results.refused.items())
     said.fact("refused", sum(results.refused.values()), "requests", n=results.captured, source="plan", note=reasons)
 
 
 def _state_times(said: Statement, run: Run, source: str) -> None:
     for name, found in run.quantiles.items():
-        part = "of the first tenth of the requests" if "first" in name else "of the last tenth of the requests"
+        part = "lag of the first tenth of the requests" if "first" in name else "lag of the last tenth of the requests"
         note = part if name.endswith("tenth_p99") else _NOTES[name.partition("_")[0]]
         said.fact(
             f"{run.key}.{name}",
@@ -69,7 +70,7 @@ def _state_times(said: Statement, run: Run, source: str) -> None:
     note = "time in which a stream had a request that was due and could not be issued, summed over streams"
     behind_s = run.described["behind_ns"] / 1e9
     said.fact(f"{run.key}.behind", behind_s, "s", n=run.described["streams"], source=source, note=note)
-    said.fact(f"{run.key}.differing", run.differing, "requests", n=len(run.timings), source="results as captured")
+    said.fact(f"{run.key}.differing", run.differing, "requests", n=len(run.timings), source="results beside captured results")
 
 
 def _interval_note(found: Found) -> str:
@@ -82,17 +83,17 @@ def _state_nothing_lost(said: Statement, results: Results) -> None:
     refused, ours = sum(results.refused.values()), results.ours
     is_whole = all(len(run.timings) == results.replayed == results.captured - refused and run.differing == 0 for run in ours)
     verdict = "kept" if is_whole else "missed"
-    parts = [f"{number(results.captured)} captured"]
+    parts = [f"{number(results.captured)} requests were captured"]
     parts += [
-        f"{number(len(run.timings))} replayed on {run.device}, {number(run.differing) if run.differing else 'none'} of them with "
-        "another result"
+        f"{number(len(run.timings))} were replayed on {run.device}, {number(run.differing) if run.differing else 'none'} of them "
+        "with another result"
         for run in ours
     ]
     reasons = said["refused"].note.replace("; ", ", ")
-    parts.append(f"{number(refused)} refused ({reasons})" if refused else "none refused")
+    parts.append(f"the number of refused requests is {number(refused)} ({reasons})" if refused else "none was refused")
     said.bound(
         "nothing_lost",
-        source=OURS,
+        source=THIS_PROJECT,
         statement="Every captured request is made again and moves as many bytes, or is refused for a stated reason",
         verdict=verdict if results.captured else "not valid",
         evidence="; ".join(parts) if results.captured else "nothing was captured",
@@ -114,7 +115,7 @@ def _state_lag(said: Statement, results: Results) -> None:
         evidence += "; too few requests for an interval"
     said.bound(
         "lag",
-        source=OURS,
+        source=THIS_PROJECT,
         statement=f"p99 of the issuer's lag is at most {number(LIMIT_MS)} ms, with {STREAMS} or more streams",
         verdict="not valid" if too_few else bound_verdict(fact.low, fact.high, LIMIT_MS),
         evidence=evidence,
@@ -132,11 +133,11 @@ def _state_drift(said: Statement, whose: str, run: Run, drift: Difference | None
     _state_difference(said, f"{whose}.drift", drift, source, note)
     said.bound(
         f"no_drift_{whose}",
-        source=OURS,
+        source=THIS_PROJECT,
         statement=f"{replayer}: the mean {quantity} of the last tenth of the requests is within {number(EQUAL_MS)} ms of that of "
         "the first",
         verdict=drift_verdict(drift),
-        evidence="too few requests" if drift is None else f"it is {_written(drift)} longer",
+        evidence="there are too few requests" if drift is None else f"the mean of the last tenth is {_written(drift)} longer",
         effect=f"{whose}.drift",
         facts=[f"{run.key}.late_p99"],
         n=0 if drift is None else drift.n,
@@ -146,15 +147,15 @@ def _state_drift(said: Statement, whose: str, run: Run, drift: Difference | None
 
 def _state_delay(said: Statement, results: Results, source: str) -> None:
     fast, slow, delay = results.fast, results.slow, results.delay
-    note = f"mean of issued less due on {slow.name} less that on {fast.name}, request by request"
+    note = f"mean over requests of the time of issue on {slow.name} less the time of issue on {fast.name}, both less the due time"
     _state_difference(said, "device.delay", delay, source, note)
     said.comparison(
         "time_lost_to_the_device",
-        source=OURS,
+        source=THIS_PROJECT,
         statement=f"Effect of the {tier_name(slow.device)} tier instead of the {tier_name(fast.device)} tier on how late the "
         "same requests are issued",
         verdict=delay_verdict(delay),
-        evidence="there are no replays on two devices" if delay is None else f"on average {_written(delay)} later",
+        evidence="there are no replays on two devices" if delay is None else f"requests are {_written(delay)} later on average",
         effect="device.delay",
         facts=[f"{fast.key}.behind", f"{slow.key}.behind"],
         n=0 if delay is None else delay.n,

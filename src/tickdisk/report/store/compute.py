@@ -1,4 +1,4 @@
-"""Real lives of the store beside both cost models, and all algorithms on each game, computed once from the study's tables."""
+"""Computes the results of the store study from its tables: real lives beside both cost models, and the trials on each game."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -11,74 +11,87 @@ from tickdisk import checkpoint, store
 from tickdisk.report.algorithms import NAMES
 
 FEWEST_RATES, FEWEST_LIVES = 5, 5
-"""A correlation of ranks over fewer update rates says little, and fewer lives at a point have no 90 % interval."""
+"""Least number of update rates, and of lives at every point, for a verdict.
+
+A rank correlation over fewer update rates says little, and fewer lives at a point give no 90 % interval.
+"""
 VARIES = 2.0
-"""An overhead that changes by a smaller factor over the update rates has no order that a model could find."""
+"""Least factor by which an overhead must change over the update rates for its rank correlation to be judged.
+
+An overhead that changes by a smaller factor has no order that a model could find.
+"""
 
 
 @dataclass(frozen=True)
 class Game:
-    """All algorithms on one game."""
+    """The trials of all algorithms on one game."""
 
     name: str
     state_bytes: float
+    """Size of the game's state."""
     limit_ms: float
-    """Half a tick: the most that an algorithm may add to one."""
+    """Longest time that an algorithm may add to a tick, which is half a tick."""
     algorithms: pd.DataFrame
-    """A row an algorithm: means over lives of added_ms, checkpoint_s, recovery_s, bytes (per checkpoint) and memory_bytes, the
-    longest_ms of all lives, and how many lives there are."""
+    """One row per algorithm.
+
+    The columns are the means over lives of added_ms, checkpoint_s, recovery_s, bytes (per checkpoint) and memory_bytes, the
+    largest longest_ms of all lives, and lives (their number).
+    """
     advice: store.Advice
+    """The recommended algorithm."""
 
     @property
     def kept(self) -> int:
-        """The number of algorithms that made no tick longer by more than the limit."""
+        """The number of algorithms that lengthened no tick by more than the limit."""
         return int((self.algorithms["longest_ms"] <= self.limit_ms).sum())
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Whether real and calibrated overhead have the same order over update rates."""
+    """The rank correlations of real and calibrated overhead over update rates."""
 
     least: float | None
-    """The lowest rank correlation of the judged algorithms; None if none is judged, NaN if one has no correlation."""
+    """Lowest rank correlation of the judged algorithms. It is None if none is judged, and NaN if one has no correlation."""
     algorithm: str
-    """The algorithm that it belongs to; empty if none is judged."""
+    """Name of the algorithm with the lowest correlation. It is empty if none is judged."""
     judged: int
+    """Number of judged algorithms."""
     left_out: tuple[str, ...]
-    """The algorithms whose overhead is not known to change by a factor of VARIES over the update rates."""
+    """Names of the algorithms whose overhead is not known to change at least VARIES-fold over the update rates."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The real lives, both cost models, and the games."""
+    """The results of the store study."""
 
     published: checkpoint.PublishedCheckpoint
     comparison: store.Comparison
+    """Real lives, and the predictions of both cost models."""
     points: pd.DataFrame
-    """A row for each point: an algorithm that the cost model knows at an update rate (see `store.Comparison.points`)."""
+    """One row per point, as `store.Comparison.points` returns them. A point is an algorithm of the model at an update rate."""
     summary: pd.DataFrame
-    """A row for each of these algorithms (see `store.Comparison.summary`)."""
+    """One row per algorithm of the cost model, as `store.Comparison.summary` returns them."""
     ranks: Ranks
     games: tuple[Game, ...]
 
     @property
     def known(self) -> pd.DataFrame:
-        """The points whose real overhead is large enough to be told from none."""
+        """The points with a real overhead that is large enough to be told from no overhead."""
         return self.points.dropna(subset="calibrated")
 
     @property
     def lives(self) -> int:
-        """The number of lives that all points rest on."""
+        """The number of lives that all points together rest on."""
         return int(self.points["lives"].sum())
 
     @property
     def is_inside(self) -> "pd.Series[bool]":
-        """For each known point, whether the whole 90 % interval of calibrated over real keeps the bound."""
+        """A value for each known point: whether the whole 90 % interval of calibrated over real overhead keeps the bound."""
         return (self.known["low"] >= 1 - store.WITHIN) & (self.known["high"] <= 1 + store.WITHIN)
 
     @property
     def is_outside(self) -> "pd.Series[bool]":
-        """For each known point, whether the whole 90 % interval misses the bound."""
+        """A value for each known point: whether the whole 90 % interval misses the bound."""
         return (self.known["low"] > 1 + store.WITHIN) | (self.known["high"] < 1 - store.WITHIN)
 
     @property
@@ -87,19 +100,22 @@ class Results:
         return bool(self.points["rate"].nunique() < FEWEST_RATES or self.points["lives"].min() < FEWEST_LIVES)
 
     def real_over_model(self, algorithm: str) -> "pd.Series[float]":
-        """Returns the real overhead over the one that the paper's model says, at the update rates where both are known."""
+        """Returns the real overhead of an algorithm over that of the paper's model, at each update rate where both are known."""
         own = self.points[self.points["algorithm"] == algorithm]
         return 1 / own.loc[own["model"] > 0, "model"]
 
     def most_off(self, kind: str) -> float | None:
-        """Returns by which factor a model (`model` or `calibrated`) is off at its worst point; None if no point is known."""
+        """Returns the factor by which a model is off at its worst point, or None if no point is known.
+
+        `kind` is `model` for the paper's model and `calibrated` for the calibrated model.
+        """
         over = self.known[kind]
         worst = float(np.maximum(over, 1 / over).max())
         return worst if isfinite(worst) else None
 
 
 def compute(tables: str, *, published: str) -> Results:
-    """Computes the results; see `study` for the parameters."""
+    """Computes the results of the study. `store.study` describes the parameters."""
     found = store.read_study(Path(tables))
     points, summary = found.comparison.points(), found.comparison.summary()
     return Results(
@@ -113,6 +129,7 @@ def compute(tables: str, *, published: str) -> Results:
 
 
 def _ranks(summary: pd.DataFrame) -> Ranks:
+    """Finds the lowest rank correlation of the algorithms that can be judged."""
     is_judged = summary["varies"] >= VARIES
     judged = summary[is_judged].sort_values("ranks", na_position="first")
     left_out = tuple(NAMES[name] for name in summary.loc[~is_judged, "algorithm"])
@@ -122,6 +139,7 @@ def _ranks(summary: pd.DataFrame) -> Ranks:
 
 
 def _game(name: str, own: pd.DataFrame) -> Game:
+    """Sums up the trials of one game over lives, and chooses an algorithm."""
     columns = ["added_ms", "checkpoint_s", "recovery_s", "bytes", "memory_bytes"]
     grouped = own.groupby("algorithm", sort=False)
     means = grouped[columns].mean().assign(longest_ms=grouped["longest_ms"].max(), lives=grouped.size())

@@ -1,4 +1,4 @@
-"""Tables and figures of the store study."""
+"""Makes the tables and figures of the store study."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,31 +11,33 @@ from tickdisk.report.algorithms import NAMES
 from tickdisk.report.store.compute import Results
 
 _KINDS = {"own_ms": "real", "model_ms": "the paper's model", "calibrated_ms": "the calibrated model"}
+"""Columns of the points with an overhead, and their names in the figure."""
 _TERMS = {
     "begun": "beginning a checkpoint and handing it to the writer",
     "copied": "copying an object when a checkpoint begins",
     "groups": "beginning the copy of a contiguous group of objects",
     "tested": "testing at an update whether the old value must be saved",
-    "touched": "the first such update of an object in a tick",
+    "touched": "the first tested update of an object in a tick",
     "locked": "the first update of an object in a checkpoint, which takes a lock",
     "saved": "saving an old value",
     "changed_beside": "the first change of an object in a tick while a checkpoint is written",
     "handed": "handing an update to the store",
     "marked": "setting a dirty bit",
 }
+"""Terms of the calibrated model in words."""
 
 
 def models(results: Results) -> Any:
-    """Returns real and modelled overhead over the update rate, for each algorithm that the model knows."""
+    """Draws real and modelled overhead over the update rate, for each algorithm of the cost model."""
     rows = results.points.melt(["algorithm", "rate"], list(_KINDS), var_name="kind", value_name="ms").dropna()
     table = rows.assign(kind=rows["kind"].map(_KINDS), algorithm=rows["algorithm"].map(NAMES), added_ms=rows["ms"])
     lives = int(results.comparison.tested["life"].nunique())
-    note = f"real: {'one life' if lives == 1 else f'the median of {number(lives)} lives'}; below 0.001 ms: drawn there"
-    return plot.model_real(table, order=list(NAMES.values()), kinds=list(_KINDS.values()), note=note)
+    note = f"real: {'one life' if lives == 1 else f'the median of {number(lives)} lives'}; less than 0.001 ms is drawn there"
+    return plot.modelled_and_measured(table, order=list(NAMES.values()), kinds=list(_KINDS.values()), note=note)
 
 
 def models_table(results: Results) -> pd.DataFrame:
-    """Returns, for each algorithm, both models over the real overhead, from the least to the most over update rates."""
+    """Returns the table of both models over the real overhead for each algorithm, from the smallest to the largest ratio."""
     rows = [
         {
             "algorithm": NAMES[row["algorithm"]],
@@ -56,7 +58,10 @@ def _span(least: float, most: float) -> str:
 
 
 def terms(results: Results) -> pd.DataFrame:
-    """Returns what each thing that a tick does takes in a life, beside what the paper's micro-benchmarks say of it."""
+    """Returns the table of the times of one item of each kind of work, in a life and alone.
+
+    The time alone is what the micro-benchmarks of the paper's model measure on this machine.
+    """
     calibrated, object_bytes = results.comparison.calibrated, checkpoint.State().object_bytes
     # None of these costs depends on the tick rate.
     plain = calibrated.machine.costs(tick_hz=checkpoint.Costs().tick_hz, object_bytes=object_bytes)
@@ -80,15 +85,15 @@ def terms(results: Results) -> pd.DataFrame:
 
 
 def which(results: Results) -> Any:
-    """Returns all algorithms on each game: mean and most added to a tick."""
+    """Draws the mean and the longest time that each algorithm adds to a tick, for each game."""
     table = pd.concat([game.algorithms.assign(game=game.name, limit_ms=game.limit_ms) for game in results.games])
     table = table.assign(algorithm=table["algorithm"].map(NAMES))
-    note = "dot: mean over ticks; mark: the longest; dashed: half a tick"
-    return plot.algorithms_games(table, games=[game.name for game in results.games], note=note)
+    note = "dot: mean over ticks; mark: longest in a tick; dashed line: half a tick"
+    return plot.overhead_by_game(table, games=[game.name for game in results.games], note=note)
 
 
 def games(results: Results) -> pd.DataFrame:
-    """Returns every algorithm on every game: what it adds, checkpoints, recovery, bytes written, memory."""
+    """Returns the table of every algorithm on every game: added time, checkpoints, recovery, written bytes and memory."""
     rows = [
         {
             "game": game.name,
@@ -107,13 +112,13 @@ def games(results: Results) -> pd.DataFrame:
 
 
 def advice(results: Results) -> pd.DataFrame:
-    """Returns what to take for each game, and why."""
+    """Returns the table of the recommended algorithm for each game, with the reason."""
     rows = [(game.name, NAMES[game.advice.algorithm], game.advice.why) for game in results.games]
     return pd.DataFrame(rows, columns=["game", "take", "why"]).set_index("game")
 
 
 def paper_methods(results: Results) -> Any:
-    """Returns what each algorithm adds to the ticks of the first game, for the paper."""
+    """Draws the time that each algorithm adds to the ticks of the first game, for the paper."""
     game = results.games[0]
     return plot.paper.methods(game.algorithms.assign(algorithm=game.algorithms["algorithm"].map(NAMES)), limit_ms=game.limit_ms)
 

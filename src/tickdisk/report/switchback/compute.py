@@ -1,4 +1,4 @@
-"""Contrasts, doses, slopes and order effects of the switchback, computed once from the run folders."""
+"""Computes the results of the switchback from its run folders: contrasts, doses, slopes and effects of the order of epochs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,14 @@ METRICS = {
     "gap_mean_ms": "mean tick gap",
     "gap_max_ms": "longest tick gap of an epoch",
 }
+"""Tick metrics that a study can test, with their names in prose."""
 ALWAYS = "gap_mean_ms"
-"""Estimable in every epoch, however few ticks a stalled server makes: the controls of the smallest scale rest on it."""
+"""Tick metric that every study tests.
+
+It is estimable in every epoch, however few ticks a stalled server makes. The controls of the smallest scale rest on it.
+"""
 _CURVE_POINTS = 60
+"""Number of latencies at which the line of a dose-response is computed."""
 
 
 @dataclass(frozen=True)
@@ -28,33 +33,37 @@ class Results:
     contrasts: contrasts.Contrasts
     lives: Sequence[LifeTables]
     tick_metric: str
+    """Tick metric that is tested beside the mean gap."""
     action: str
+    """Kind of action that is tested."""
     tau_s: float
-    """The latency that an action counts with that failed, timed out, or took longer."""
+    """Latency that an action counts with if it failed, timed out or took longer."""
     bounds: Mapping[str, stats.Bounds]
-    """For each metric the doses (ms) up to which it is good and from which one it suffers."""
+    """The dose up to which a metric is good and the dose from which it suffers, in ms, by metric."""
     slopes: Mapping[str, stats.Slope | None]
+    """Rise of a metric per ms of latency, by metric. None if fewer than two lives have a slope."""
     orders: Mapping[str, stats.OrderEffect]
-    """For each metric the effects of the epoch before and of the place in the life."""
+    """Effects of the epoch before and of the place in the life on a metric, by metric."""
     reads_per_action: stats.Mean
-    """The device's reads for each action of the kind, over lives."""
+    """Number of reads that reach the device, per action of the tested kind, as the mean over lives."""
 
     @property
     def action_metric(self) -> str:
-        """The mean latency of the action."""
+        """The name of the metric that is the mean latency of the action."""
         return f"{self.action}_mean_ms"
 
     @property
     def doses(self) -> list[str]:
-        """The arms with a latency of their own, from the least."""
+        """The names of the dose arms, from the lowest realised latency to the highest."""
         return contrasts.dose_arms(self.contrasts, "dose")
 
 
 def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results; see `study` for the parameters."""
+    """Computes the results of the switchback. `switchback.study` describes the parameters."""
     data = Runs(plan, runs, "switchback")
     lives = list(data.lives())
-    # An action that takes longer than the cut after a switch would reach into the next epoch.
+    # Tau is the time that is cut after a switch, because an action that takes longer would reach into the steady part of the next
+    # epoch.
     tau_s, action_metric = data.scale.switchback.save_period_s, f"{action}_mean_ms"
     found = contrasts.compute(
         "switchback",
@@ -85,14 +94,17 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
 
 
 def dose_rows(found: contrasts.Contrasts, metric: str) -> pd.DataFrame:
-    """Returns the epochs of both baselines and of the doses, with the realised latency of each."""
+    """Returns the epochs of both baselines and of the dose arms, with their realised latencies, where the metric is estimable."""
     arms = [found.baseline, found.roles.null, *contrasts.dose_arms(found, "dose")]
     rows = found.table[found.table["arm"].isin(arms)].dropna(subset=[metric])
     return rows.assign(latency_ms=rows["arm"].map(found.data.dose_ms))
 
 
 def _reads_per_action(life: LifeTables, action: str) -> float:
-    """Returns the reads that reached the device in the steady parts of a life's epochs, over the actions due in them."""
+    """Returns the number of reads that reached the device in the steady parts of a life's epochs, per action due in them.
+
+    The result is NaN if no such action was due.
+    """
     starts, ends = life.epochs["steady_ns"].to_numpy(), life.epochs["end_ns"].to_numpy()
     requests, actions = life.device(), life.actions
     counts = []
@@ -103,7 +115,10 @@ def _reads_per_action(life: LifeTables, action: str) -> float:
 
 
 def _slope(found: contrasts.Contrasts, metric: str) -> stats.Slope | None:
-    """Fits the baselines and doses of each life without the arm that is slower by construction."""
+    """Fits a line to the baselines and doses of each life.
+
+    The arm that is the positive control of the metric is left out of the fit, because it is slower by construction.
+    """
     rows = dose_rows(found, metric)
     chosen = rows[rows["arm"] != found.roles.positive[metric]]
     at_ms = np.geomspace(rows["latency_ms"].min(), rows["latency_ms"].max(), _CURVE_POINTS)

@@ -1,4 +1,4 @@
-"""Tables and figures of the switchback."""
+"""Makes the tables and figures of the switchback."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _BUDGET_MS = BUDGET_NS / 1e6
 
 
 def timeline(results: Results) -> Any:
-    """Returns the first server life: device latency above, tick gaps below."""
+    """Draws the first server life, with the latency of the device above its tick gaps."""
     life, data = results.lives[0], results.contrasts.data
     epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
     order = [arm.arm for arm in data.arms]
@@ -25,7 +25,7 @@ def timeline(results: Results) -> Any:
 
 
 def gap_tail(results: Results) -> Any:
-    """Returns the share of gaps longer than x, by arm, over all steady epochs."""
+    """Draws the distribution of the tick gaps of each arm, over the steady parts of its epochs."""
     arms = [arm.arm for arm in results.contrasts.data.arms]
     parts = {arm: np.concatenate([_gaps_ms(life, arm) for life in results.lives]) for arm in arms}
     return plot.tails(parts, budget_ms=_BUDGET_MS)
@@ -38,7 +38,7 @@ def _gaps_ms(life: LifeTables, arm: str) -> npt.NDArray[np.float64]:
 
 
 def dose_response(results: Results, metric: str) -> Any:
-    """Returns a metric over the realised latency of the device."""
+    """Draws a metric over the realised latency of the device."""
     found = results.contrasts
     return plot.dose_response(
         dose_rows(found, metric),
@@ -51,7 +51,7 @@ def dose_response(results: Results, metric: str) -> Any:
 
 
 def carry_over(results: Results) -> pd.DataFrame:
-    """Returns what the epoch before and the place in the life do to each metric."""
+    """Returns the table of the effects of the epoch before and of the place in the life on each metric."""
     rows = [
         {
             "metric": results.contrasts.metrics[metric],
@@ -67,14 +67,14 @@ def carry_over(results: Results) -> pd.DataFrame:
 
 
 def paper_timeline(results: Results) -> Any:
-    """Returns the first server life for the paper."""
+    """Draws the first server life for the paper."""
     life, data = results.lives[0], results.contrasts.data
     epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
     return plot.paper.timeline(epochs, qos.gaps(life.ticks), budget_ms=_BUDGET_MS, words=_arm_words(results))
 
 
 def paper_effects(results: Results) -> Any:
-    """Returns the effects of all arms for the paper, the two tick metrics and the action side by side."""
+    """Draws the effects of all arms for the paper, with the two tick metrics and the action side by side."""
     found = results.contrasts
     rows = [
         {
@@ -91,7 +91,7 @@ def paper_effects(results: Results) -> Any:
 
 
 def paper_dose(results: Results) -> Any:
-    """Returns all metrics over the realised latency for the paper."""
+    """Draws all metrics over the realised latency for the paper."""
     found = results.contrasts
     metrics = [
         plot.paper.Metric(f"{title} (ms)", dose_rows(found, metric).rename(columns={metric: "value"}), results.slopes[metric])
@@ -101,7 +101,7 @@ def paper_dose(results: Results) -> Any:
 
 
 def _arm_words(results: Results) -> dict[str, str]:
-    """Returns for each arm what a reader of a figure calls it."""
+    """Returns the name of each arm in the figures of the paper."""
     data = results.contrasts.data
     words = {"baseline": "baseline", "null": "A/A", "sham": "sham", "delay": "tick delay"}
     return {arm.arm: words.get(arm.role) or f"{data.latency_ms(arm.arm):g} ms" for arm in data.arms}

@@ -1,15 +1,16 @@
-"""States counts, effects, controls, doses, and the effect of the epoch before."""
+"""States the facts and claims of the switchback: counts, effects, controls, doses, and the effect of the epoch before."""
 
 from math import exp
 
 from tickdisk.report import contrasts
-from tickdisk.report.statement import OURS, Statement
+from tickdisk.report.statement import THIS_PROJECT, Statement
 from tickdisk.report.switchback.compute import Results
 from tickdisk.server import BUDGET_NS
 
 _POKESTO = "PokeSto, MF2: no difference"
+"""Source of claims about the finding of the published study that storage makes no difference to ticks."""
 _SLOWEST_MS = 6.0
-"""The latency of the slowest device of the published study, which says nothing of slower ones."""
+"""Latency of the slowest device of the published study, which says nothing about slower devices."""
 
 
 def state(results: Results) -> Statement:
@@ -30,17 +31,17 @@ def _state_counts(said: Statement, results: Results) -> None:
     said.fact("ticks", int(sum(each["ticks"] for each in ticks)), "ticks", source="ticks tables")
     said.fact("missing_ticks", int(sum(each["missing"] for each in ticks)), "ticks", source="ticks tables")
     source = "actions tables"
-    said.fact("step", BUDGET_NS / 1e6, "ms", source="server", note="a tick that starts on time starts so long after the last one")
+    said.fact("step", BUDGET_NS / 1e6, "ms", source="server", note="time between the starts of two ticks on time")
     said.fact("actions", sum(len(life.actions) for life in results.lives), "actions", source=source)
     for outcome in ("timed_out", "failed"):
         count = int(sum((life.actions["outcome"] == outcome).sum() for life in results.lives))
         said.fact(f"actions_{outcome}", count, "actions", source=source)
     for arm, own in results.contrasts.table.groupby("arm", sort=False):
         name = f"{results.action}_at_tau.{arm}"
-        note = f"failed, timed out, or later than {results.tau_s:g} s: they count as that"
+        note = f"actions that failed, timed out or took longer than {results.tau_s:g} s, and count as that latency"
         offered, late = (int(own[f"{results.action}_{part}"].sum()) for part in ("offered", "at_tau"))
         said.fact(name, late, "actions", n=offered, source=source, note=note)
-    reads, note = results.reads_per_action, "reads that reached the device, over the actions; walking players read as well"
+    reads, note = results.reads_per_action, "reads that reached the device, per action; players who walk cause reads, too"
     name = f"reads_per_{results.action}"
     said.fact(
         name, reads.value, "reads", interval=(reads.low, reads.high), n=reads.n, source="device and actions tables", note=note
@@ -52,13 +53,13 @@ def _state_counts(said: Statement, results: Results) -> None:
 def _state_effects(said: Statement, results: Results) -> None:
     found = results.contrasts
     baseline_ms = found.data.latency_ms(found.baseline)
-    for metric, arm in contrasts.claimed(found):
+    for metric, arm in contrasts.treatment_claims(found):
         is_published = metric != results.action_metric and found.data.latency_ms(arm) <= _SLOWEST_MS
         bounds, notes = results.bounds[metric], []
         is_good = bounds.good_up_to is not None and found.data.dose_ms(arm) <= bounds.good_up_to
         if is_good and found.verdicts[metric, arm].word == "inconclusive":
-            # The dose test asks less: only whether the metric is longer by more than the margin, at a level of its own.
-            notes.append(f"that it is not more than {found.margin:.0%} longer is shown by the test of doses")
+            # The dose test may decide here. It asks only if the metric is longer by more than the margin, and has its own level.
+            notes.append(f"the test of doses shows that it is not more than {found.margin:.0%} longer")
         contrasts.state_claim(
             said,
             found,
@@ -66,14 +67,14 @@ def _state_effects(said: Statement, results: Results) -> None:
             (metric, arm),
             f"Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
             f"{found.metrics[metric]}",
-            source=_POKESTO if is_published else OURS,
+            source=_POKESTO if is_published else THIS_PROJECT,
             finding="no difference" if is_published else None,
             notes=notes,
         )
 
 
 def _state_dose(said: Statement, results: Results, metric: str) -> None:
-    """States the slope of a metric, and the tests of its doses."""
+    """States the slope of a metric over the latency, and the tests of its doses."""
     found, slope, name = results.contrasts, results.slopes[metric], contrasts.fact_name(metric)
     said.fact(
         f"{name}_slope",
@@ -95,6 +96,6 @@ def _state_order(said: Statement, results: Results, metric: str) -> None:
         "ratio",
         interval=(exp(effect.carry_over_low), exp(effect.carry_over_high)),
         n=effect.n,
-        source="switchback epochs but the first",
-        note=f"{results.contrasts.metrics[metric]}: factor by which it changes for a tenfold latency in the epoch before",
+        source="switchback epochs but the first of each life",
+        note=f"{results.contrasts.metrics[metric]}: factor by which it changes if the epoch before has a tenfold latency",
     )

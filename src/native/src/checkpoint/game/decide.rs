@@ -1,12 +1,12 @@
-//! What an active unit does in a tick: the decision trees, and what each decision changes.
+//! The decisions of active units in a tick, and the changes that each decision makes in the table.
 
 use super::grid::square_of_distance;
 use super::units::{Attribute, HEALTHY, Kind, Unit};
 use super::{Game, SQUAD};
 
-/// A unit keeps within so many fields of its squad's middle, and an archer shoots only from there.
+/// Distance from its squad's middle, in fields, within which a unit counts as being with its squad. An archer shoots only there.
 const TOGETHER: i32 = 6;
-/// Edge of the square around a base in which each unit has its bed.
+/// Edge, in fields, of the square around a base in which each unit has a place where it begins again.
 const CAMP: u32 = 32;
 
 fn is_within(place: (i32, i32), other: (i32, i32), fields: i32) -> bool {
@@ -14,7 +14,7 @@ fn is_within(place: (i32, i32), other: (i32, i32), fields: i32) -> bool {
 }
 
 impl Game {
-    /// Lets an active unit do what its kind does, unless it rests from the last time.
+    /// Lets an active unit do what its kind does, unless it still rests after its last strike or healing.
     pub(super) fn decide(&mut self, unit: Unit) {
         if self.tick < self.table.get(unit, Attribute::ReadyAt) {
             return;
@@ -51,12 +51,12 @@ impl Game {
         }
     }
 
-    /// The nearest enemy in sight.
+    /// Returns the nearest enemy in sight, and its place.
     fn enemy(&self, unit: Unit) -> Option<(Unit, (i32, i32))> {
         self.grids[1 - self.table.team(unit)].nearest(self.table.place(unit))
     }
 
-    /// The weakest of its squad who needs healing, the first of the table among equals.
+    /// Returns the weakest other unit of the same squad that needs healing. Among equals, it is the first in the table.
     fn weakest(&self, unit: Unit) -> Option<Unit> {
         if self.squads[(unit / SQUAD) as usize].wounded == 0 {
             return None;
@@ -70,7 +70,7 @@ impl Game {
         is_within(self.table.place(unit), place, self.table.get(unit, Attribute::Reach))
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "a mean of 32-bit numbers is one")]
+    #[allow(clippy::cast_possible_truncation, reason = "the mean of 32-bit numbers has 32 bits")]
     fn middle(&self, unit: Unit) -> (i32, i32) {
         let gathering = self.squads[(unit / SQUAD) as usize];
         ((gathering.x / i64::from(SQUAD)) as i32, (gathering.y / i64::from(SQUAD)) as i32)
@@ -80,7 +80,8 @@ impl Game {
         is_within(self.table.place(unit), self.middle(unit), TOGETHER)
     }
 
-    /// Nobody is near: it goes with its squad against the other base, waits for it when it is ahead, or goes to it.
+    /// Moves a unit that has no target, or an archer that has left its squad. With its squad, a unit goes against the other base.
+    /// Otherwise, it waits if it is ahead of its squad, and else goes to its squad.
     fn follow(&mut self, unit: Unit) {
         let (place, middle) = (self.table.place(unit), self.middle(unit));
         let base = self.bases[1 - self.table.team(unit)];
@@ -136,7 +137,7 @@ impl Game {
         self.put(unit, (around(base_x, bed.0, self.ground.0), around(base_y, bed.1, self.ground.1)));
     }
 
-    /// One field towards `goal` on either axis.
+    /// Moves a unit by one field towards `goal` on either axis.
     fn go(&mut self, unit: Unit, goal: (i32, i32)) {
         let (x, y) = self.table.place(unit);
         self.put(unit, (x + (goal.0 - x).signum(), y + (goal.1 - y).signum()));

@@ -1,18 +1,19 @@
-//! Where the units of a team are: squares of the ground with the units in each, to find the nearest.
+//! The places of a team's units, as a grid of squares with the units in each. It finds the nearest unit quickly.
 
 use super::units::Unit;
 
-/// How far a unit sees, in fields; squares are as large, so that nine hold all that is in sight.
+/// Distance that a unit sees, in fields. It is also the edge of a square, so that nine squares hold all units in sight.
 pub const SIGHT: i32 = 12;
 
 #[derive(Debug)]
 pub struct Grid {
     columns: i32,
     rows: i32,
+    /// Number and place of the units in each square.
     squares: Vec<Vec<(Unit, i32, i32)>>,
-    /// Units in each square: most looks find nobody, and need not go farther than here.
+    /// Number of units in each square. Most searches find no unit, and they need to read only these numbers.
     counts: Vec<u32>,
-    /// Where each unit is in the list of its square.
+    /// Position of each unit in the list of its square.
     slots: Vec<u32>,
 }
 
@@ -21,7 +22,7 @@ pub fn square_of_distance((x, y): (i32, i32), (other_x, other_y): (i32, i32)) ->
 }
 
 impl Grid {
-    /// An empty grid for units 0..count.
+    /// Makes an empty grid for the units 0..count, on a field of `width` times `height`.
     pub fn new(width: u32, height: u32, count: u32) -> Self {
         let (columns, rows) = (width.cast_signed() / SIGHT + 1, height.cast_signed() / SIGHT + 1);
         let squares = (columns * rows).cast_unsigned() as usize;
@@ -56,7 +57,7 @@ impl Grid {
         }
     }
 
-    /// The unit in sight that is nearest to `place`, the first of the table among equals, and its place.
+    /// Returns the unit in sight that is nearest to `place`, and its place. Among equals, it is the first in the table.
     pub fn nearest(&self, place: (i32, i32)) -> Option<(Unit, (i32, i32))> {
         let mut best = (SIGHT * SIGHT, Unit::MAX, place);
         let (column, row) = (place.0 / SIGHT, place.1 / SIGHT);

@@ -1,4 +1,4 @@
-//! The table of units: a row a unit, a column an attribute, and a record of every cell that changes.
+//! The table of units, with a row for each unit and a column for each attribute. It records every cell that changes.
 
 pub type Unit = u32;
 
@@ -9,14 +9,14 @@ pub enum Kind {
     Healer,
 }
 
-/// What a kind can do: the attributes that a game does not change.
+/// The attributes of a kind of unit that the game never changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Talent {
-    /// Health taken by a strike, or given by a healing.
+    /// Health that a strike takes, or that a healing gives.
     pub strength: i32,
-    /// Fields from which it strikes or heals.
+    /// Largest distance at which the unit strikes or heals, in fields.
     pub reach: i32,
-    /// Ticks of rest after it.
+    /// Ticks from a strike or a healing until the unit can act again.
     pub rest: i32,
 }
 
@@ -41,9 +41,9 @@ pub enum Attribute {
     X,
     Y,
     Health,
-    /// The tick from which on it acts again.
+    /// The first tick in which the unit can act again.
     ReadyAt,
-    /// Whom it pursues, strikes or heals; -1: nobody yet.
+    /// The unit that this unit last pursued, struck or healed, or -1 if there was none yet.
     Target,
     Strength,
     Reach,
@@ -76,11 +76,12 @@ impl Table {
         &self.values
     }
 
-    /// Takes the place of what was recorded; changes are appended to it.
+    /// Begins a new record of changed cells, which are appended to `cells`.
     pub fn record(&mut self, cells: Vec<u32>) {
         self.changed = cells;
     }
 
+    /// Takes the record of changed cells, and leaves an empty one.
     pub fn recorded(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.changed)
     }
@@ -89,7 +90,7 @@ impl Table {
         self.values[(unit * ATTRIBUTES + attribute as u32) as usize]
     }
 
-    /// Writes a cell; a value that it has already is no update.
+    /// Writes a cell. A write of the value that the cell already has is no update.
     pub fn set(&mut self, unit: Unit, attribute: Attribute, value: i32) {
         let cell = unit * ATTRIBUTES + attribute as u32;
         let old = &mut self.values[cell as usize];

@@ -1,7 +1,9 @@
-//! The log of actions: what the players did in each tick, from which the ticks since a checkpoint are played again.
+//! The log of actions, which has the updates that the players' actions made in each tick. A recovery plays the ticks since a
+//! checkpoint again from this log.
 //!
-//! A record is a tick; a thread of its own appends what has come since it last looked and makes it durable together (group commit). A
-//! tick is committed when that has happened. `actions-T.log` begins with tick T.
+//! Each tick is one record. A thread of its own, the committer, appends the records that have come since it last looked, and
+//! makes them durable together (group commit). A tick is committed once its record is durable. The file `actions-T.log` begins
+//! with tick T.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -15,15 +17,17 @@ use super::board::{Board, Phase, Role};
 use super::folder::{replace, sync_folder};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"tick");
+/// Size of a record without its cells.
 pub const RECORD_BYTES: usize = 32;
-/// Of a record that says that the server stopped with the tick before, and is not a tick.
+/// Kind of a record that stands for no tick. It says that the server stopped after the tick before it.
 const STOPPED: u32 = 1;
 
+/// Returns the path of the file that begins with `first_tick`.
 pub fn actions_path(folder: &Path, first_tick: u64) -> PathBuf {
     folder.join(format!("actions-{first_tick:012}.log"))
 }
 
-/// The logs in a folder by their first tick, in order.
+/// Returns the files of the log in a folder, each with its first tick, in order.
 pub fn list(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -38,7 +42,7 @@ pub fn list(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-/// Appends a record; its checksum and what was committed before it are still missing.
+/// Appends a record to `bytes`. Its checksum, and the last tick that was committed before it, are filled in by `seal`.
 fn append(bytes: &mut Vec<u8>, kind: u32, tick: u64, cells: &[u32]) {
     let count = u32::try_from(cells.len()).expect("a tick has fewer updates");
     bytes.extend(MAGIC.to_le_bytes());
@@ -50,7 +54,7 @@ fn append(bytes: &mut Vec<u8>, kind: u32, tick: u64, cells: &[u32]) {
     bytes.extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
 }
 
-/// Fills in what had been committed before these records, and their checksums.
+/// Fills in the last tick that was committed before these records, and the checksum of each record.
 fn seal(mut bytes: &mut [u8], committed: u64) {
     while let Some(length) = length(bytes) {
         let (record, rest) = bytes.split_at_mut(length);
@@ -65,7 +69,8 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
 }
 
-/// Of the record that these bytes begin with, if they could.
+/// Returns the length of the record with which these bytes begin, or `None` if they do not begin with the whole length of a
+/// record.
 fn length(bytes: &[u8]) -> Option<usize> {
     let cells = (bytes.len() >= RECORD_BYTES && word(bytes, 0) == MAGIC).then(|| word(bytes, 20) as usize)?;
     let length = RECORD_BYTES + 4 * cells;
@@ -88,7 +93,7 @@ impl Record<'_> {
     }
 }
 
-/// Takes the first record off `bytes`; `None` when there is none, or none that is whole.
+/// Takes the first record off `bytes`. Returns `None` if there is no record, or if it is not whole.
 pub fn take<'a>(bytes: &mut &'a [u8]) -> Option<Record<'a>> {
     let (record, rest) = bytes.split_at(length(bytes)?);
     if crc32fast::hash(&record[8..]) != word(record, 4) {
@@ -100,23 +105,25 @@ pub fn take<'a>(bytes: &mut &'a [u8]) -> Option<Record<'a>> {
     Some(Record { tick: long(8), has_stopped, committed: long(24), cells: &record[RECORD_BYTES..] })
 }
 
-/// The last tick that some whole record in `bytes` knows to have been committed: what a crash left unwritten says nothing of it.
+/// Returns the last tick that was committed, as far as any whole record in `bytes` says it. Bytes that a crash left unwritten say
+/// nothing of commits.
 pub fn committed_after(bytes: &[u8]) -> Option<u64> {
     let starts = bytes.windows(4).enumerate().filter(|(_, start)| *start == MAGIC.to_le_bytes()).map(|(at, _)| at);
     starts.filter_map(|at| take(&mut &bytes[at..])).map(|record| record.committed).max()
 }
 
+/// The records that wait for the committer, and the state of the log.
 #[derive(Debug, Default)]
 struct Pending {
     bytes: Vec<u8>,
-    /// Where in `bytes` a new file begins, and its first tick.
+    /// Places in `bytes` at which a new file begins, each with the first tick of that file.
     files: VecDeque<(usize, u64)>,
     last_tick: u64,
     committed: u64,
-    /// Whether nothing is committed any more.
+    /// Whether the committer has ended, so that no later tick is committed.
     has_ended: bool,
     is_closing: bool,
-    /// Whether the end is a stop, which the log says.
+    /// Whether the log ends because the server stops. The log then says so.
     is_stopping: bool,
     failed: Option<String>,
 }
@@ -128,18 +135,19 @@ struct Shared {
     said: Condvar,
 }
 
-/// Tells what is committed.
+/// Says which ticks are committed.
 #[derive(Clone, Debug)]
 pub struct Commits(Arc<Shared>);
 
 impl Commits {
-    /// Waits until a tick is. A checkpoint must not count before: the ticks up to an older one would be missing for good.
+    /// Waits until a tick is committed. A checkpoint must not count before its tick is committed. Otherwise, ticks between an
+    /// older checkpoint and this one could be missing from the log for good.
     pub fn wait(&self, tick: u64) -> io::Result<()> {
         let mut pending = self.0.pending.lock().unwrap_or_else(PoisonError::into_inner);
         while pending.committed < tick {
             if pending.has_ended {
                 let why = pending.failed.clone().unwrap_or_else(|| format!("it ended before tick {tick} was committed"));
-                return Err(io::Error::other(format!("the log of actions: {why}")));
+                return Err(io::Error::other(format!("the log of actions failed: {why}")));
             }
             pending = self.0.said.wait(pending).unwrap_or_else(PoisonError::into_inner);
         }
@@ -147,7 +155,7 @@ impl Commits {
     }
 }
 
-/// The log in the hands of the game's thread.
+/// The log of actions, as the game's thread uses it.
 #[derive(Debug)]
 pub struct ActionLog {
     shared: Arc<Shared>,
@@ -155,7 +163,7 @@ pub struct ActionLog {
 }
 
 impl ActionLog {
-    /// A log whose first record will be `first_tick`.
+    /// Starts the log in `folder` and the committer's thread. The first record must be that of `first_tick`.
     pub fn start(folder: &Path, first_tick: u64, board: Arc<Board>) -> Self {
         let shared = Arc::new(Shared::default());
         let (folder, own) = (folder.to_owned(), Arc::clone(&shared));
@@ -172,11 +180,12 @@ impl ActionLog {
         Self { shared, committer: Some(committer) }
     }
 
-    /// Hands over what happened in a tick. An error is of an earlier tick: nothing is committed any more.
+    /// Hands over the updates of a tick. Returns an error if an earlier tick could not be committed. No tick is committed any
+    /// more then.
     pub fn push(&self, tick: u64, cells: &[u32]) -> io::Result<()> {
         let mut pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = &pending.failed {
-            return Err(io::Error::other(format!("the log of actions: {error}")));
+            return Err(io::Error::other(format!("the log of actions failed: {error}")));
         }
         append(&mut pending.bytes, 0, tick, cells);
         pending.last_tick = tick;
@@ -188,21 +197,21 @@ impl ActionLog {
         Commits(Arc::clone(&self.shared))
     }
 
-    /// What comes next goes to a file of its own, which begins with `first_tick`.
+    /// Begins a new file for the records that come next, the first of which must be that of `first_tick`.
     pub fn begin_file(&self, first_tick: u64) {
         let mut pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let at = pending.bytes.len();
         pending.files.push_back((at, first_tick));
     }
 
-    /// Commits all, says that the server stopped, and ends the thread.
+    /// Commits all records, writes that the server stopped, and ends the thread.
     pub fn close(mut self) -> io::Result<()> {
         let mut pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.is_stopping = true;
         drop(pending);
         self.join();
         match self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner).failed.take() {
-            Some(error) => Err(io::Error::other(format!("the log of actions: {error}"))),
+            Some(error) => Err(io::Error::other(format!("the log of actions failed: {error}"))),
             None => Ok(()),
         }
     }
@@ -222,7 +231,7 @@ impl Drop for ActionLog {
     }
 }
 
-/// The committer: returns when the log is closed and all is durable.
+/// Runs the committer. Returns when the log is closed and all records are durable.
 fn commit(folder: &Path, shared: &Shared, board: &Board) -> io::Result<()> {
     let (mut file, mut group, mut committed): (Option<File>, Vec<u8>, u64) = (None, Vec::new(), 0);
     loop {
@@ -268,7 +277,8 @@ fn commit(folder: &Path, shared: &Shared, board: &Board) -> io::Result<()> {
     }
 }
 
-/// Readies the logs for tick `last` + 1: removes files that have no tick yet, and what a crash left after the last whole record.
+/// Prepares the log for tick `last` + 1. Removes files that begin after `last`, and the incomplete end that a crash left after
+/// the last whole record.
 pub fn trim(folder: &Path, last: u64) -> io::Result<()> {
     let (empty, mut kept): (Vec<_>, Vec<_>) = list(folder)?.into_iter().partition(|(first, _)| *first > last);
     for (_, path) in empty {
@@ -279,12 +289,13 @@ pub fn trim(folder: &Path, last: u64) -> io::Result<()> {
     let bytes = fs::read(&path)?;
     let mut left = bytes.as_slice();
     while take(&mut left).is_some() {}
-    // Written anew, as nobody knows whether what was read is on the disk or only in memory, and what will be added relies on it.
+    // The file is written anew, because it is not known whether the data that was read is on the disk or only in memory, and
+    // later records rely on that data.
     replace(&path, &bytes[..bytes.len() - left.len()])?;
     sync_folder(folder)
 }
 
-/// Removes the logs of which no tick after `tick` is in; the last file stays.
+/// Removes the files in which no tick is later than `tick`. The last file stays.
 pub fn forget(folder: &Path, tick: u64) -> io::Result<()> {
     for pair in list(folder)?.windows(2) {
         if pair[1].0 <= tick + 1 {

@@ -1,4 +1,5 @@
-//! Where the threads are, for one who looks from outside: also when this process was killed.
+//! The phases in which the threads of a life are, for other processes to read. They can be read even after this process was
+//! killed.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -19,14 +20,15 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Idle,
-    /// Updates of a tick.
+    /// The game plays updates of a tick.
     Update,
-    /// Copy-To-Memory, or what else the game waits for when a checkpoint begins.
+    /// The game waits while a checkpoint begins, for Copy-To-Memory or other work.
     Copy,
     Write,
     Sync,
+    /// The writer makes a checkpoint count, with a new head or a rename.
     Switch,
-    /// Actions become durable.
+    /// The committer makes records of the log of actions durable, or the writer waits for this.
     Commit,
 }
 
@@ -34,17 +36,18 @@ const WORDS: usize = 8;
 const TICK: usize = 3;
 const COMMITTED: usize = 4;
 
-/// Three phases, the tick that runs, the last tick that is committed: 64-bit words in a file that other processes may map.
+/// The board of a life: the phases of its three threads, the tick that runs, and the last tick that is committed. These are
+/// 64-bit words in a file that other processes may map.
 #[derive(Debug)]
 pub struct Board(NonNull<[AtomicU64; WORDS]>);
 
-// SAFETY: it points to atomics that live as long as it does.
+// SAFETY: The pointer points to atomics that live as long as this value.
 unsafe impl Send for Board {}
-// SAFETY: as above.
+// SAFETY: The pointer points to atomics that live as long as this value.
 unsafe impl Sync for Board {}
 
 impl Board {
-    /// In the file at `path`, or in memory of this process.
+    /// Makes a board in the file at `path`, or in memory of this process if `path` is `None`.
     pub fn new(path: Option<&Path>) -> io::Result<Self> {
         let file = match path {
             Some(path) => Some(OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?),
@@ -55,7 +58,7 @@ impl Board {
         }
         let (flags, fd) =
             file.as_ref().map_or((libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1), |file| (libc::MAP_SHARED, file.as_raw_fd()));
-        // SAFETY: a map at an address of the kernel's choice touches nothing that exists.
+        // SAFETY: A map at an address of the kernel's choice touches nothing that exists.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -64,7 +67,7 @@ impl Board {
     }
 
     fn set(&self, word: usize, value: u64) {
-        // SAFETY: mapped until this is dropped; any bytes are atomics.
+        // SAFETY: The memory is mapped until this value is dropped, and any bytes are valid atomics.
         let words = unsafe { self.0.as_ref() };
         words[word].store(value, Release);
     }
@@ -84,12 +87,12 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        // SAFETY: mapped with this length.
+        // SAFETY: The memory was mapped with this length.
         unsafe { libc::munmap(self.0.as_ptr().cast(), 4096) };
     }
 }
 
-/// Tells laps.
+/// Measures the times of steps that follow each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(u64);
 
@@ -98,7 +101,7 @@ impl Stopwatch {
         Self(now_ns())
     }
 
-    /// Returns the ns since the start or the last lap.
+    /// Returns the ns since the start or the last lap, and begins the next lap.
     pub fn lap(&mut self) -> u64 {
         let now = now_ns();
         now - std::mem::replace(&mut self.0, now)

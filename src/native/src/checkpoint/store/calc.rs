@@ -1,9 +1,10 @@
-//! CALC (K. Ren et al., "Low-Overhead Asynchronous Checkpointing in Main-Memory Database Systems", SIGMOD 2016): a live version of
-//! every object, and a stable one of those that are updated before the writer comes to them, in memory that is taken and given
-//! back as needed.
+//! CALC (K. Ren et al., "Low-Overhead Asynchronous Checkpointing in Main-Memory Database Systems", SIGMOD 2016). It keeps a live
+//! version of every object, and a stable version of each object that is updated before the writer comes to it. The memory for
+//! stable versions is taken and given back as needed.
 //!
-//! Its phases that wait for running transactions are empty here, as the end of a tick has none; what remains is when a stable version
-//! is made, by whom it is let go, and that beginning costs nothing.
+//! CALC's phases that wait for running transactions are empty here, because no transaction runs at the end of a tick. The rest of
+//! CALC is here: the rule that says when a stable version is made, the writer that releases it, and a beginning of a checkpoint
+//! that costs nothing.
 
 use std::io;
 use std::sync::atomic::{
@@ -16,14 +17,15 @@ use super::arena::{Arena, OBJECT_BYTES, Object, objects_of};
 use super::keeper::{Begin, Job, Keeper, Sink};
 use super::marks::{Found, Marks};
 
-/// As in `framework`: an object and its stable version are touched by who has its mark.
+/// The data that the game's thread and the writer share. As in `framework`, a thread touches an object and its stable version
+/// only while it has the object's mark.
 #[derive(Debug)]
 struct Shared {
     live: Arena,
     stable: Arena,
-    /// Of each object: where its stable version is.
+    /// For each object, the place of its stable version.
     places: Vec<AtomicU32>,
-    /// Places that the writer let go.
+    /// Places that the writer has released.
     free: Mutex<Vec<u32>>,
     marks: Marks,
     captured: AtomicU64,
@@ -34,7 +36,7 @@ pub struct Calc {
     shared: Arc<Shared>,
     running: u64,
     free: Vec<u32>,
-    /// Places from here on were never used.
+    /// The first place that was never used. All later places were not used either.
     unused: u32,
     copied: u64,
 }
@@ -58,6 +60,7 @@ impl Calc {
         Ok(Self { shared: Arc::new(shared), running: 0, free: Vec::new(), unused: 0, copied: 0 })
     }
 
+    /// Takes a place for a stable version.
     fn place(&mut self) -> u32 {
         if self.free.is_empty() {
             std::mem::swap(&mut self.free, &mut self.shared.free.lock().unwrap_or_else(PoisonError::into_inner));
@@ -68,7 +71,7 @@ impl Calc {
         })
     }
 
-    /// Makes a stable version, unless there is one, or the writer has been there.
+    /// Makes a stable version of an object, unless there is one or the writer has read the object already.
     #[inline]
     fn save(&mut self, object: usize) {
         let number = self.running;
@@ -130,7 +133,7 @@ impl Job for CalcJob {
                     shared.stable.read(place as usize, &mut data);
                     shared.free.lock().unwrap_or_else(PoisonError::into_inner).push(place);
                 }
-                Found::Done => unreachable!("only the writer is done with an object, and once"),
+                Found::Done => unreachable!("only the writer marks an object as done, and only once"),
             }
             sink.put(object, &data)?;
         }

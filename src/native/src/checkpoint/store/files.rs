@@ -1,10 +1,11 @@
-//! A store's folder: the images of checkpoints, and what is needed of them.
+//! The files of checkpoints in a store's folder, and the data that the writer needs about them.
 //!
-//! Double backup: `image-0.data` and `image-1.data` take the checkpoints in turn, a slot for each object in its place; `image-N.head` says
-//! which one it holds, and is replaced when all of it is on the disk. Log: each checkpoint is a file of its own, `checkpoint-N.log`, which
-//! has that name when it is whole.
+//! In the layout of a double backup, `image-0.data` and `image-1.data` take the checkpoints in turn. An image has a slot for each
+//! object, in the object's place. The file `image-N.head` says which checkpoint the image holds, and is replaced when the whole
+//! image is on the disk. In the layout of a log, each checkpoint is a file of its own, `checkpoint-N.log`, which gets this name
+//! when it is whole.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -19,10 +20,10 @@ use super::keeper::{Begin, Job, Sink, Wrote};
 use super::recover::Recovered;
 use super::swapped::overlay;
 
-/// Slots that are written, or read, with one call.
+/// Number of slots that are written or read with one call.
 const STAGED: usize = 1024;
 
-/// A checkpoint as a file of its own.
+/// A checkpoint in a file of its own.
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
@@ -34,7 +35,7 @@ pub struct LogFile {
 }
 
 impl LogFile {
-    /// Opens the file under a name that says that it is not whole; what lies there of another process is kept.
+    /// Opens the file under a name that says that it is not whole. Data that another process has written there is kept.
     pub fn create(folder: &Path, number: u64) -> io::Result<Self> {
         let path = log_path(folder, number);
         let file = open(&unfinished(&path))?;
@@ -42,6 +43,7 @@ impl LogFile {
         Ok(Self { path, file, number, staged, at: HEAD_BYTES as u64, wrote: Wrote::default() })
     }
 
+    /// Writes the slots that are staged. Returns what has been written in total.
     pub fn flush(&mut self) -> io::Result<Wrote> {
         self.file.write_all_at(&self.staged, self.at)?;
         self.at += self.staged.len() as u64;
@@ -74,16 +76,19 @@ impl Sink for LogFile {
     }
 }
 
-/// What one image of a double backup holds, as far as this process knows.
+/// The content of one image of a double backup, as far as this process knows it.
 #[derive(Debug, Default)]
 struct Image {
+    /// Checksum of each slot, if this process has written the slot.
     crcs: Vec<Option<u32>>,
+    /// Number of known checksums.
     known: usize,
+    /// Sum of the shares of the slots with a known checksum.
     sum: u64,
     tick: Option<u64>,
 }
 
-/// The image of the checkpoint before: what its slots must be, and some that were read.
+/// The image of the previous checkpoint, with the checksums that its slots must have, and the slots that were read last.
 #[derive(Debug)]
 struct Other<'a> {
     file: File,
@@ -92,7 +97,7 @@ struct Other<'a> {
     read: Vec<u8>,
 }
 
-/// A checkpoint on its way into an image.
+/// A checkpoint that is being written into an image.
 #[derive(Debug)]
 struct ImageFile<'a> {
     file: File,
@@ -112,6 +117,7 @@ impl ImageFile<'_> {
         Ok(())
     }
 
+    /// Reads an object of the previous checkpoint from the other image.
     fn before(&mut self, object: usize, into: &mut Object) -> io::Result<()> {
         let other = self.other.as_mut().ok_or_else(|| io::Error::other("there is no checkpoint to merge with"))?;
         if !(other.first..other.first + other.read.len() / SLOT_BYTES).contains(&object) {
@@ -121,7 +127,8 @@ impl ImageFile<'_> {
             other.file.read_exact_at(&mut other.read, (object * SLOT_BYTES) as u64)?;
         }
         let slot = read_slot(&other.read[(object - other.first) * SLOT_BYTES..][..SLOT_BYTES]);
-        // An older slot is whole, too: it must be the one that was written.
+        // A slot that is older than that checkpoint can be whole, too. The slot must therefore have the checksum with which it
+        // was written.
         let slot = slot.filter(|slot| slot.object as usize == object && Some(slot.crc) == other.crcs[object]);
         let slot = slot.ok_or_else(|| io::Error::other(format!("object {object} of the last checkpoint is damaged")))?;
         *into = *slot.data;
@@ -161,43 +168,44 @@ impl Sink for ImageFile<'_> {
     }
 
     fn adopt(&mut self, _: Wrote) -> io::Result<()> {
-        Err(io::Error::other("another process writes logs only"))
+        Err(io::Error::other("a checkpoint that another process wrote must be a log"))
     }
 }
 
-/// What a checkpoint took.
+/// The size of a checkpoint that was written, and the times that this took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written {
     pub objects: u64,
     pub write_ns: u64,
     pub sync_ns: u64,
     pub switch_ns: u64,
-    /// Ticks after this one are needed of the log of actions.
+    /// Recoveries need no ticks up to this one from the log of actions, but all later ticks.
     pub kept_tick: u64,
 }
 
-/// The folder in the hands of the writer.
+/// The files in a store's folder, as the writer uses them.
 #[derive(Debug)]
 pub struct Files {
     folder: PathBuf,
     layout: Layout,
     objects: usize,
     images: [Image; 2],
-    /// Of a log, the checkpoints that are kept: number, tick, whether it is full.
+    /// The checkpoints that are kept in the layout of a log, each as its number, its tick, and whether it is full.
     logs: Vec<(u64, u64, bool)>,
-    /// Of the checkpoint that the life began with; it is there until the second one of the life.
+    /// Tick of the checkpoint that the life began with, which the second checkpoint of the life overwrites.
     restored_tick: u64,
 }
 
 impl Files {
-    /// The folder, and what was found in it.
+    /// Takes over a folder in which a recovery found checkpoints.
     pub fn new(folder: &Path, layout: Layout, objects: usize, found: &Recovered) -> Self {
         let image = || Image { crcs: vec![None; objects], ..Image::default() };
         let (logs, restored_tick) = (found.logs.clone(), found.image_tick);
         Self { folder: folder.to_owned(), layout, objects, images: [image(), image()], logs, restored_tick }
     }
 
-    /// Writes a checkpoint; it counts, and what it replaces is gone, when this returns. It counts only when its tick is committed.
+    /// Writes a checkpoint. After this function has returned, the checkpoint counts, and the checkpoints that it replaces are
+    /// gone. A checkpoint counts only after its tick is committed.
     pub fn write<J: Job>(&mut self, begin: Begin, job: &mut J, board: &Board, commits: &Commits) -> io::Result<Written> {
         match self.layout {
             Layout::DoubleBackup => self.write_image(begin, job, board, commits),
@@ -240,7 +248,8 @@ impl Files {
         replace(&head_path(&self.folder, begin.number), &head.to_bytes())?;
         sync_folder(&self.folder)?;
         image.tick = Some(begin.tick);
-        // The older of the two is good until the next checkpoint overwrites it, and then none is older.
+        // The other image is older and stays usable until the next checkpoint overwrites it. From then on, this image is the
+        // oldest.
         written.kept_tick = before.tick.unwrap_or(self.restored_tick);
         written.switch_ns = clock.lap();
         Ok(written)
@@ -276,7 +285,8 @@ impl Files {
         Ok(written)
     }
 
-    /// Removes what lies before the last but one full checkpoint; returns the tick of the first that is kept.
+    /// Removes the checkpoints before the last but one full checkpoint. Returns the tick of the first checkpoint that is kept, or
+    /// 0 if there are fewer than two full ones.
     fn forget(&mut self) -> io::Result<u64> {
         let full: Vec<_> = self.logs.iter().filter(|(_, _, is_full)| *is_full).collect();
         let [.., (first, tick, _), _] = full.as_slice() else { return Ok(0) };

@@ -5,27 +5,27 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The file that takes checkpoint `number` in the layout of a double backup.
+/// Returns the path of the file that takes checkpoint `number` in the layout of a double backup.
 pub fn image_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("image-{}.data", number % 2))
 }
 
-/// The file that says which checkpoint the image beside it holds.
+/// Returns the path of the file that says which checkpoint the image beside it holds.
 pub fn head_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("image-{}.head", number % 2))
 }
 
-/// The file of checkpoint `number` in the layout of a log.
+/// Returns the path of the file of checkpoint `number` in the layout of a log.
 pub fn log_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("checkpoint-{number:012}.log"))
 }
 
-/// The name under which a file is written until it is whole.
+/// Returns the path under which a file is written until it is whole.
 pub fn unfinished(path: &Path) -> PathBuf {
     path.with_extension("tmp")
 }
 
-/// Opens a file to read and write, and creates it if it does not exist.
+/// Opens a file to read and write it. Creates the file if it does not exist.
 pub fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }

@@ -1,4 +1,5 @@
-//! fork(2): the kernel copies the pages that the game writes while a child process, which has the state as it was, writes it out.
+//! The algorithm that uses fork(2). A child process has the state as it was at the fork and writes it out, while the kernel
+//! copies the pages that the game writes.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,30 +10,32 @@ use super::arena::{Arena, OBJECT_BYTES, Object};
 use super::files::LogFile;
 use super::keeper::{Begin, Job, Keeper, Sink, Wrote};
 
+/// The state in memory under the algorithm that uses fork(2).
 #[derive(Debug)]
 pub struct Forked {
     state: Arena,
     folder: PathBuf,
 }
 
+/// A checkpoint that a child process writes.
 #[derive(Debug)]
 pub struct ForkedJob {
-    /// 0 when it has been waited for.
+    /// Number of the child process, or 0 after it has been waited for.
     child: libc::pid_t,
     said: Said,
 }
 
-/// What the child says: memory that both processes have.
+/// The child's result, in memory that both processes share.
 #[derive(Debug)]
 struct Said(NonNull<[AtomicU64; 3]>);
 
-// SAFETY: it points to atomics that live as long as it does.
+// SAFETY: The pointer points to atomics that live as long as this value.
 unsafe impl Send for Said {}
 
 impl Said {
     fn new() -> io::Result<Self> {
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        // SAFETY: an anonymous map at an address of the kernel's choice touches nothing that exists.
+        // SAFETY: An anonymous map at an address of the kernel's choice touches nothing that exists.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -40,16 +43,16 @@ impl Said {
         Ok(Self(NonNull::new(start.cast()).expect("a map is not at address 0")))
     }
 
-    /// Slots, their sum, the error's number.
+    /// Returns three words: the number of slots, the sum of their shares, and the number of the error or 0.
     fn words(&self) -> &[AtomicU64; 3] {
-        // SAFETY: mapped until this is dropped; zeroes are atomics.
+        // SAFETY: The memory is mapped until this value is dropped, and zeroes are valid atomics.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl Drop for Said {
     fn drop(&mut self) {
-        // SAFETY: mapped with this length.
+        // SAFETY: The memory was mapped with this length.
         unsafe { libc::munmap(self.0.as_ptr().cast(), 4096) };
     }
 }
@@ -59,7 +62,7 @@ impl Forked {
         Ok(Self { state: Arena::new(objects)?, folder })
     }
 
-    /// In the child: writes the slots of the checkpoint.
+    /// Writes the slots of the checkpoint. This runs in the child.
     fn write(&self, number: u64) -> io::Result<Wrote> {
         let mut file = LogFile::create(&self.folder, number)?;
         let mut data = [0; OBJECT_BYTES];
@@ -89,15 +92,15 @@ impl Keeper for Forked {
     fn begin(&mut self, begin: Begin, _: Option<ForkedJob>) -> io::Result<ForkedJob> {
         let said = Said::new()?;
         let parent = std::process::id();
-        // SAFETY: the child touches the state, one file and `said`, and ends without returning. It allocates, which the C library allows
-        // after its own fork, and takes no lock that another thread of ours could have had.
+        // SAFETY: The child touches only the state, one file and `said`, and ends without returning. It allocates memory, which
+        // the C library allows after its own fork, and takes no lock that another thread of this process could have held.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: calls of the system that touch this process alone. Who dies takes the child along, or a later life would find two
-            // writers on one file.
+            // SAFETY: The call concerns this process alone. If the parent dies, the child dies too. Otherwise, a later life would
+            // find two writers on one file.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             let mut code = 1;
-            // SAFETY: as above.
+            // SAFETY: The call only returns the parent's number.
             if unsafe { libc::getppid() }.cast_unsigned() == parent {
                 code = 0;
                 let [slots, sum, error] = said.words();
@@ -109,7 +112,7 @@ impl Keeper for Forked {
                     Err(found) => error.store(found.raw_os_error().unwrap_or(libc::EIO).unsigned_abs().into(), SeqCst),
                 }
             }
-            // SAFETY: ends this process, without what the parent registered for its own end.
+            // SAFETY: The call ends this process, without what the parent registered for its own end.
             unsafe { libc::_exit(code) };
         }
         if child < 0 {
@@ -126,7 +129,7 @@ impl Keeper for Forked {
 impl Drop for ForkedJob {
     fn drop(&mut self) {
         if self.child != 0 {
-            // SAFETY: ends a child of ours that nobody has waited for.
+            // SAFETY: The calls end a child of this process that nobody has waited for.
             unsafe {
                 libc::kill(self.child, libc::SIGKILL);
                 libc::waitpid(self.child, std::ptr::null_mut(), 0);
@@ -139,7 +142,7 @@ impl Job for ForkedJob {
     fn write(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut status = 0;
         let child = std::mem::take(&mut self.child);
-        // SAFETY: waits for a child of ours, once.
+        // SAFETY: The call waits for a child of this process, once.
         while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
@@ -151,7 +154,7 @@ impl Job for ForkedJob {
             return Err(io::Error::from_raw_os_error(i32::try_from(error).unwrap_or(libc::EIO)));
         }
         if status != 0 {
-            return Err(io::Error::other("the process that wrote the checkpoint did not end well"));
+            return Err(io::Error::other("the child process that wrote the checkpoint failed"));
         }
         sink.adopt(Wrote { slots, sum })
     }

@@ -1,7 +1,9 @@
-//! How checkpoints lie in files: slots of one object each, and heads that say what the slots of a file belong to.
+//! The format of checkpoints in files. A file has slots of one object each, and its head says to which checkpoint the slots
+//! belong.
 //!
-//! A slot's checksum covers its number and its place, a head's sum covers the checksums of all slots: a slot that is torn, flipped,
-//! elsewhere, left over from another checkpoint or missing makes the file refused.
+//! The checksum of a slot covers its content, its object's number and the number of its checkpoint. The sum in a head covers the
+//! checksums of all slots. A file is therefore refused if a slot is torn, changed, in the wrong place, left over from another
+//! checkpoint, or missing.
 
 use super::arena::{OBJECT_BYTES, Object};
 
@@ -10,7 +12,7 @@ pub const HEAD_BYTES: usize = 64;
 const MAGIC: u64 = u64::from_le_bytes(*b"tickdisk");
 const VERSION: u32 = 1;
 
-/// Fills `slot`; returns its checksum.
+/// Fills `slot` with an object. Returns the slot's checksum.
 pub fn fill_slot(slot: &mut [u8], object: u32, number: u64, data: &Object) -> u32 {
     slot[..4].copy_from_slice(&object.to_le_bytes());
     slot[8..16].copy_from_slice(&number.to_le_bytes());
@@ -36,7 +38,7 @@ pub struct Slot<'a> {
     pub data: &'a Object,
 }
 
-/// `None` when the checksum is not that of the content.
+/// Reads a slot. Returns `None` if the checksum does not match the content.
 pub fn read_slot(slot: &[u8]) -> Option<Slot<'_>> {
     let word = |at: usize| u32::from_le_bytes(slot[at..at + 4].try_into().expect("4 bytes"));
     let crc = word(4);
@@ -48,7 +50,7 @@ pub fn read_slot(slot: &[u8]) -> Option<Slot<'_>> {
     })
 }
 
-/// What a slot adds to the sum of its file.
+/// Returns the share of a slot, which is the number that it adds to the sum of its file.
 pub fn share(object: u32, crc: u32) -> u64 {
     let mut mixed = (u64::from(object) << 32 | u64::from(crc)).wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -56,18 +58,18 @@ pub fn share(object: u32, crc: u32) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Says which checkpoint a file holds.
+/// The head of a file, which says which checkpoint the file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub number: u64,
-    /// The state is that of the end of this tick.
+    /// The tick at whose end the state was as the checkpoint has it.
     pub tick: u64,
-    /// Of the state.
+    /// Number of objects of the state.
     pub objects: u64,
-    /// In the file.
+    /// Number of slots in the file.
     pub slots: u64,
     pub is_full: bool,
-    /// Of the shares of all slots.
+    /// Sum of the shares of all slots.
     pub sum: u64,
 }
 
@@ -84,7 +86,7 @@ impl Head {
         bytes
     }
 
-    /// `None` when these are not the bytes of a head.
+    /// Returns the head in these bytes, or `None` if they are not a whole head.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEAD_BYTES] = bytes.try_into().ok()?;
         let word = |index: usize| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().expect("8 bytes"));

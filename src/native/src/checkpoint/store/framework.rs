@@ -1,4 +1,5 @@
-//! The six algorithms of the paper on real memory: its framework of four subroutines, told apart by the simulator's own table.
+//! The six algorithms of the paper on real memory. They share the paper's framework of four subroutines, and the simulator's
+//! table of algorithms says what each algorithm does in it.
 
 use std::io;
 use std::sync::Arc;
@@ -13,36 +14,41 @@ use super::arena::{Arena, OBJECT_BYTES, Object, objects_of};
 use super::keeper::{Begin, Job, Keeper, Sink};
 use super::marks::{Found, Marks};
 
-/// What the game's thread and the writer have in common. While a checkpoint saves on update, an object of the state that it writes is
-/// read by the writer only when that has its mark, and written by the game only when its mark is settled, as those of all objects of
-/// some updates are before the first of these is played; the object's saved value belongs to the game until the mark says that it
-/// is saved.
+/// The data that the game's thread and the writer share.
+///
+/// The following holds while a checkpoint saves old values on update. The writer reads an object of `state` only while it has the
+/// object's mark. The game writes an object only after its mark is settled, and it settles the marks of all objects of some
+/// updates before it plays the first of these updates. An object's saved value belongs to the game until the mark says that it is
+/// saved.
 #[derive(Debug)]
 struct Shared {
     state: Arena,
     saved: Arena,
     marks: Marks,
-    /// The last checkpoint whose objects have all been read: nothing needs to be saved for it any more.
+    /// Number of the last checkpoint whose objects have all been read. No value needs to be saved for it any more.
     captured: AtomicU64,
 }
 
+/// The state in memory under one of the six algorithms.
 #[derive(Debug)]
 pub struct Framework {
     algorithm: &'static Algorithm,
     shared: Arc<Shared>,
-    /// For each image, and a log is one: what changed since it was last written there.
+    /// For each image, the objects that changed since they were last written to that image. A log counts as one image.
     dirty: Vec<Bits>,
-    /// The running checkpoint, if updates save old values for it, and what it writes.
+    /// Number and objects of the running checkpoint, if updates save old values for it.
     saving: Option<(u64, Arc<Bits>)>,
     copied: u64,
 }
 
+/// A checkpoint of one of the six algorithms.
 #[derive(Debug)]
 pub struct FrameworkJob {
     number: u64,
     written: Arc<Bits>,
-    /// What was copied at once; empty pages where nothing was.
+    /// Memory for the objects that are copied at once. A job that copies nothing can still have it, and keeps it for a later job.
     copies: Option<Arena>,
+    /// Whether the objects of this job are in `copies`.
     is_copied: bool,
     shared: Arc<Shared>,
 }
@@ -65,7 +71,7 @@ impl Framework {
         Ok(Self { algorithm, shared: Arc::new(shared), dirty, saving: None, copied: 0 })
     }
 
-    /// Handle-Update: the first update of an object that the running checkpoint writes saves its old value.
+    /// Handle-Update: saves the old value of each object that the running checkpoint writes, at the object's first update.
     fn save(&mut self, cells: &[u32]) {
         let shared = &*self.shared;
         let Some((number, written)) = &self.saving else { return };
@@ -155,7 +161,7 @@ impl Job for FrameworkJob {
 }
 
 impl FrameworkJob {
-    /// Write-Objects-To-Stable-Storage: the saved value, if an update came first.
+    /// Write-Objects-To-Stable-Storage: reads an object, or its saved value if an update came first.
     fn read(&self, object: usize, into: &mut Object) {
         match self.shared.marks.take(object, self.number) {
             Found::Mine => {
@@ -163,7 +169,7 @@ impl FrameworkJob {
                 self.shared.marks.done(object, self.number);
             }
             Found::Saved => self.shared.saved.read(object, into),
-            Found::Done => unreachable!("only the writer is done with an object that it writes, and once"),
+            Found::Done => unreachable!("only the writer marks an object that it writes as done, and only once"),
         }
     }
 }

@@ -1,58 +1,65 @@
-//! What an algorithm is to the game and to the writer.
+//! The interface through which the game and the writer use an algorithm.
 
 use std::io;
 
 use super::arena::{Arena, Object};
 
-/// Takes the objects of a checkpoint, in ascending order.
+/// The place to which a job writes the objects of a checkpoint, in ascending order.
 pub trait Sink {
+    /// Writes an object.
     fn put(&mut self, object: usize, data: &Object) -> io::Result<()>;
 
-    /// Puts an object as the checkpoint before has it, but for the cells whose bits are set in `mask`, which are `values`'.
+    /// Writes an object with the values that it has in the previous checkpoint, except for the cells whose bits are set in
+    /// `mask`. These cells come from `values`.
     fn merge(&mut self, object: usize, mask: [u64; 2], values: &Arena) -> io::Result<()>;
 
-    /// For a checkpoint that another process wrote: `take` says, in that process, what it holds.
+    /// Takes over a checkpoint that another process has written into the file of this one. `wrote` says what that process wrote.
     fn adopt(&mut self, wrote: Wrote) -> io::Result<()>;
 }
 
-/// What a process wrote into the file of a checkpoint.
+/// The content that a process wrote into the file of a checkpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wrote {
+    /// Number of slots.
     pub slots: u64,
+    /// Sum of the shares of all slots.
     pub sum: u64,
 }
 
-/// A checkpoint that has begun: what the writer does of it.
+/// A checkpoint that has begun, with the work that the writer does for it.
 pub trait Job: Send {
+    /// Writes the checkpoint into `sink`.
     fn write(&mut self, sink: &mut dyn Sink) -> io::Result<()>;
 }
 
-/// Which checkpoint begins.
+/// The identity of a checkpoint that begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Begin {
-    /// From 1 on.
+    /// Number of the checkpoint, from 1 on.
     pub number: u64,
+    /// The tick at whose end the checkpoint begins.
     pub tick: u64,
-    /// Of a partial log this one is a full one.
+    /// Whether the checkpoint must be full. An algorithm with a partial log makes only some full checkpoints.
     pub is_full: bool,
 }
 
-/// The state in memory under one algorithm, in the hands of the game's thread.
+/// The state in memory under one algorithm, as the game's thread uses it.
 pub trait Keeper: Send {
     type Job: Job;
 
-    /// Sets an object of the state, before the first tick.
+    /// Sets an object of the state. This is done before the first tick.
     fn load(&mut self, object: usize, data: &Object);
 
+    /// Returns the value of a cell.
     fn value(&self, cell: u32) -> u32;
 
-    /// Plays updates of a tick, all or some, in their order.
+    /// Plays all or some updates of a tick, in their order.
     fn update(&mut self, cells: &[u32], tick: u64);
 
-    /// At the end of a tick, when the last checkpoint is written; `spare` is that one's job, whose memory is used again. The game
-    /// waits for this.
+    /// Begins a checkpoint at the end of a tick, when the last checkpoint is written. The game waits for this. `spare` is the job
+    /// of the last checkpoint, whose memory can be used again.
     fn begin(&mut self, begin: Begin, spare: Option<Self::Job>) -> io::Result<Self::Job>;
 
-    /// Objects copied in memory since the beginning of the running checkpoint, and for it.
+    /// Returns the number of objects that were copied in memory for the running checkpoint, since it began.
     fn copied(&self) -> u64;
 }

@@ -1,4 +1,5 @@
-//! A life of the game: ticks at their rate, checkpoints as fast as they come, until it stops or is killed.
+//! A life of the game in a store. It plays ticks at their rate and makes one checkpoint after another, until it stops or is
+//! killed.
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::{self, black_box};
@@ -21,32 +22,36 @@ use super::keeper::{Begin, Job, Keeper};
 use super::recover::{Recovered, log_numbers, new_world, read_head};
 use crate::clock::now_ns;
 
-/// For so long the last life may take to be gone.
+/// Longest wait for the folder's lock, in ns. The process of the last life may take this long to end.
 const LOCK_NS: u64 = 5_000_000_000;
 
-/// How a life goes.
+/// The parameters of a life.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub folder: PathBuf,
     pub layout: Layout,
     pub ticks: u64,
-    /// From the beginning of a tick to that of the next; 0: as fast as they go.
+    /// Time from the beginning of a tick to that of the next, in ns. If 0, each tick begins as soon as the tick before it has
+    /// ended.
     pub tick_ns: u64,
-    /// Whether the game's thread spins until the next tick, instead of sleeping.
+    /// Whether the game's thread spins until the next tick instead of sleeping.
     pub spins: bool,
-    /// So many updates are handed to the store at once: 1, as the paper's framework has it; 0: all of a tick.
+    /// Number of updates that are handed to the store at once. In the paper's framework it is 1. If it is 0, all updates of a
+    /// tick are handed over at once.
     pub at_once: usize,
-    /// Cells that the game only looks at in each tick.
+    /// Number of cells that the game only reads in each tick.
     pub queries: u32,
-    /// Of a partial log every so many checkpoints is a full one; 1: all are.
+    /// Number of checkpoints per full one, for the algorithms with a partial log. If 1, all checkpoints are full.
     pub full_every: u64,
     /// Whether checkpoints are made at all.
     pub has_checkpoints: bool,
-    /// Checkpoints begin in so many ticks, and then in so many none, in turn, such a cycle beginning with this tick; 0 and 0: in all.
+    /// A tick, counted from 0 on, with which a cycle of saving and rest begins. Checkpoints begin in the first `save_ticks` ticks
+    /// of a cycle, and in none of the `rest_ticks` ticks that follow. If `rest_ticks` is 0, checkpoints begin in all ticks.
     pub save_from: u64,
     pub save_ticks: u64,
     pub rest_ticks: u64,
-    /// Whether every tick is also played on a state that no algorithm keeps: what the updates take by themselves, at the same moment.
+    /// Whether every tick is also played on a shadow, which is a state that no algorithm keeps. The shadow shows how long the
+    /// updates themselves take at that moment.
     pub has_shadow: bool,
 }
 
@@ -54,12 +59,13 @@ pub struct Setting {
 pub struct TickRecord {
     pub tick: u64,
     pub begin_ns: u64,
+    /// Time of the updates, with the work that the algorithm adds to them.
     pub update_ns: u64,
-    /// Handing the actions over to the log.
+    /// Time to hand the updates over to the log of actions.
     pub log_ns: u64,
-    /// Beginning a checkpoint.
+    /// Time to begin a checkpoint.
     pub pause_ns: u64,
-    /// The same updates on the shadow.
+    /// Time of the same updates on the shadow.
     pub shadow_ns: u64,
 }
 
@@ -85,7 +91,8 @@ pub struct Report {
 type Order<J> = (Begin, J);
 type Done<J> = (io::Result<Written>, u64, J);
 
-/// Plays on from `found`, which was found under `lock`: `keeper` holds its state already.
+/// Plays a life. It goes on from the state `found`, which was recovered while `lock` was held, and which `keeper` has already.
+/// Returns the records of its ticks and checkpoints.
 pub fn live<K: Keeper>(
     keeper: &mut K,
     source: &mut dyn Source,
@@ -107,11 +114,11 @@ where
     let lock = Arc::clone(lock);
     let writer = thread::spawn(move || {
         write(&mut files, &folder, &taken, &say, &own, &commits);
-        drop(lock); // whatever becomes of the game, nobody else plays while this writes
+        drop(lock); // The lock is held until here, so that no other process plays while this thread still writes.
     });
     let shadow = if setting.has_shadow { Some(new_world(objects)?) } else { None };
     if let Some(shadow) = &shadow {
-        shadow.keep_from_children()?; // or what fork(2) costs the state it would cost the shadow, too
+        shadow.keep_from_children()?; // Otherwise, fork(2) would make the shadow as slow as the state.
     }
     let number = found.number;
     let mut game = Game { keeper, setting, log: &log, orders, done, board, shadow, running: None, spare: None, number, made: 0 };
@@ -123,15 +130,16 @@ where
     Ok(report)
 }
 
-/// Lets nobody else play in the folder, or find a world in it to play on, until the file is closed: as it is when this process and a
-/// child that writes for it have died.
+/// Locks a folder, so that no other process can play in it or recover a state to play on. Waits for the lock for up to 5 s.
+///
+/// The lock lasts until the file is closed, which is at the latest when this process and a child that writes for it have ended.
 pub fn lock(folder: &Path) -> io::Result<Arc<File>> {
     if let Some(parent) = folder.canonicalize()?.parent() {
         sync_folder(parent)?;
     }
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join("lock"))?;
     let deadline_ns = now_ns() + LOCK_NS;
-    // SAFETY: asks for a lock on a file that is open.
+    // SAFETY: The call asks for a lock on an open file.
     while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::WouldBlock {
@@ -145,7 +153,8 @@ pub fn lock(folder: &Path) -> io::Result<Arc<File>> {
     Ok(Arc::new(file))
 }
 
-/// Removes what an earlier life left unfinished, and what cannot be played on from: checkpoints after the one that was restored.
+/// Removes files that an earlier life left unfinished, and checkpoints after the one that was restored, because a life cannot
+/// play on from them.
 fn tidy(folder: &Path, restored: u64, last: u64) -> io::Result<()> {
     for number in log_numbers(folder)?.into_iter().filter(|number| *number > restored) {
         fs::remove_file(log_path(folder, number))?;
@@ -164,7 +173,7 @@ fn tidy(folder: &Path, restored: u64, last: u64) -> io::Result<()> {
     actions::trim(folder, last)
 }
 
-/// The writer: a checkpoint after the other, until there are no more.
+/// Runs the writer, which writes one checkpoint after another until no more come.
 fn write<J: Job>(
     files: &mut Files,
     folder: &Path,
@@ -185,6 +194,7 @@ fn write<J: Job>(
     }
 }
 
+/// The game's thread in a life.
 struct Game<'a, K: Keeper> {
     keeper: &'a mut K,
     setting: &'a Setting,
@@ -195,7 +205,9 @@ struct Game<'a, K: Keeper> {
     shadow: Option<Arena>,
     running: Option<CheckpointRecord>,
     spare: Option<K::Job>,
+    /// Number of the last checkpoint that began.
     number: u64,
+    /// Number of checkpoints that this life began.
     made: u64,
 }
 
@@ -219,7 +231,8 @@ impl<K: Keeper> Game<'_, K> {
                 query = query.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 black_box(self.keeper.value(query % source.cells()));
             }
-            // In turn before and after the real one, so that neither always finds the cells in the cache.
+            // The shadow is played before the state in every second tick and after it in the others, so that neither always finds
+            // the cells in the cache.
             if index % 2 == 1 {
                 record.shadow_ns = self.play_shadow(&cells, tick);
             }
@@ -256,12 +269,14 @@ impl<K: Keeper> Game<'_, K> {
         Ok(report)
     }
 
+    /// Returns whether a checkpoint may begin in a tick, which is counted from 0.
     fn is_saving(&self, index: u64) -> bool {
         let (from, save, rest) = (self.setting.save_from, self.setting.save_ticks, self.setting.rest_ticks);
         let cycle = save + rest;
         self.setting.has_checkpoints && (rest == 0 || (index + cycle - from % cycle) % cycle < save)
     }
 
+    /// Plays a tick on the shadow, if there is one. Returns the time in ns.
     fn play_shadow(&self, cells: &[u32], tick: u64) -> u64 {
         let Some(shadow) = &self.shadow else { return 0 };
         let mut clock = Stopwatch::start();
@@ -279,7 +294,7 @@ impl<K: Keeper> Game<'_, K> {
         }
     }
 
-    /// Ends the running checkpoint, if it is written.
+    /// Ends the running checkpoint if it is written. Returns its record in that case.
     fn look(&mut self) -> io::Result<Option<CheckpointRecord>> {
         if self.running.is_none() {
             return Ok(None);
@@ -295,9 +310,11 @@ impl<K: Keeper> Game<'_, K> {
         Ok(self.running.take().map(|running| CheckpointRecord { copied, written, end_ns, ..running }))
     }
 
+    /// Begins a checkpoint at the end of a tick, and gives its job to the writer.
     fn begin(&mut self, tick: u64) -> io::Result<()> {
         self.number += 1;
-        // The first of a life has everything: what is on the disk is not known well enough to add to.
+        // The first checkpoint of a life is full, because too little is known about the files on the disk to add only changes to
+        // them.
         let is_full = self.made.is_multiple_of(self.setting.full_every);
         self.made += 1;
         let begin = Begin { number: self.number, tick, is_full };

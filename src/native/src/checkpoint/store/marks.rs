@@ -1,7 +1,9 @@
-//! Who has an object in the running checkpoint: one word an object, which also locks it.
+//! Marks of the objects in the running checkpoint, one word for each object. A mark says whether the game or the writer has dealt
+//! with the object, and also locks the object.
 //!
-//! A mark carries the number of its checkpoint, so that beginning one costs nothing: marks of an earlier one mean that nobody has
-//! had the object yet. Their meaning is turned around, as the paper has it, not cleared.
+//! A mark carries the number of its checkpoint, so that beginning a checkpoint costs nothing. A mark of an earlier checkpoint
+//! means that no thread has dealt with the object yet. Marks are thus not cleared. Instead their meaning changes, as in the
+//! paper.
 
 use std::hint;
 use std::sync::atomic::{
@@ -16,18 +18,18 @@ const DONE: u32 = 3;
 #[derive(Debug)]
 pub struct Marks(Vec<AtomicU32>);
 
-/// What the one who asks finds.
+/// The answer to a thread that asks for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It is his now: the object is locked, until he says what he did.
+    /// The object is now locked for this thread, until the thread says what it did.
     Mine,
-    /// The old value was saved by the game.
+    /// The game has saved the old value.
     Saved,
-    /// The writer has it, or nobody needs it.
+    /// The writer has read the object, or no thread needs it.
     Done,
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "that two checkpoints are alike that are 2^30 apart harms nobody")]
+#[allow(clippy::cast_possible_truncation, reason = "two checkpoints that are 2^30 apart may have the same marks")]
 fn mark(number: u64, what: u32) -> u32 {
     (number as u32) << 2 | what
 }
@@ -37,14 +39,15 @@ impl Marks {
         Self((0..objects).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Whether nothing is to be done for the object any more in this checkpoint.
+    /// Returns whether nothing has to be done for the object any more in this checkpoint.
     #[inline]
     pub fn is_settled(&self, object: usize, number: u64) -> bool {
         let seen = self.0[object].load(Acquire);
         seen == mark(number, SAVED) || seen == mark(number, DONE)
     }
 
-    /// Takes the object, or says who has had it; waits while somebody has it locked, which is for one copy.
+    /// Locks the object for this thread, or says who has dealt with it. Waits while another thread has locked the object, which
+    /// is for the time of one copy.
     #[inline]
     pub fn take(&self, object: usize, number: u64) -> Found {
         let own = &self.0[object];
@@ -64,13 +67,13 @@ impl Marks {
         }
     }
 
-    /// Gives the object back: its old value is saved.
+    /// Unlocks the object, and says that its old value is saved.
     #[inline]
     pub fn saved(&self, object: usize, number: u64) {
         self.0[object].store(mark(number, SAVED), Release);
     }
 
-    /// Gives the object back, or says that nobody needs it.
+    /// Unlocks the object if it was locked, and says that no thread needs it any more.
     #[inline]
     pub fn done(&self, object: usize, number: u64) {
         self.0[object].store(mark(number, DONE), Release);

@@ -1,4 +1,4 @@
-//! The paper's micro-benchmarks of this machine: what its cost model takes.
+//! The paper's micro-benchmarks, which measure the parameters of the cost model on this machine.
 
 use std::hint::black_box;
 use std::io;
@@ -10,17 +10,17 @@ use super::arena::Arena;
 use super::board::Stopwatch;
 use super::recover::new_world;
 
-/// What was measured, each the median over rounds.
+/// The measured times, each the median over rounds.
 #[allow(clippy::struct_field_names, reason = "the unit is in the name")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Micro {
-    /// Of one copy of the whole state.
+    /// Time of one copy of the whole state.
     pub copy_all_ns: f64,
-    /// Of an object anywhere in the state.
+    /// Time to copy an object at a random place of the state.
     pub copy_random_ns: f64,
-    /// Of taking and releasing one lock, over and over.
+    /// Time to take and release one lock, over and over.
     pub lock_ns: f64,
-    /// Of counting dirty bits, a bit.
+    /// Time to count dirty bits, per bit.
     pub bit_ns: f64,
 }
 
@@ -30,7 +30,7 @@ fn median(mut rounds: Vec<u64>, of: usize) -> f64 {
     rounds[rounds.len() / 2] as f64 / of as f64
 }
 
-/// Measures on a state of `objects` objects, `rounds` times each.
+/// Measures each time `rounds` times on a state of `objects` objects. The `seed` decides the random places.
 pub fn measure(objects: usize, rounds: usize, seed: u64) -> io::Result<Micro> {
     let (state, copy) = (new_world(objects)?, Arena::new(objects)?);
     copy.copy(0, &state, 0, objects);

@@ -1,7 +1,8 @@
-//! A game's state that is kept for real: the algorithms on memory, files and threads, and the way back after a crash.
+//! A store that keeps a game's state on a real disk under one of twelve algorithms, and recovers the state after a crash.
 //!
-//! The thread of the game updates a [`keeper::Keeper`]; at the end of a tick, when the last checkpoint is written, it begins the next one and
-//! gives its [`keeper::Job`] to the writer's thread, which fills [`files`]. Meanwhile [`actions`] logs what happened. [`recover`] makes a world of
+//! The game's thread updates a [`keeper::Keeper`], which has the state in memory under one algorithm. At the end of a tick, if
+//! the last checkpoint is written, the keeper begins the next checkpoint and gives its [`keeper::Job`] to the writer's thread,
+//! which writes [`files`]. Meanwhile, [`actions`] logs the updates of every tick. After a crash, [`recover`] makes a state from
 //! the folder again.
 
 mod actions;

@@ -1,6 +1,7 @@
-//! The store for Python: a life, a recovery, a check of a folder, and the world as it should be.
+//! The Python bindings of the store: lives, recoveries, checks of a folder, and a state to compare with. Tables are passed to
+//! Python as packed little-endian records.
 
-#![allow(clippy::needless_pass_by_value, reason = "Python's values arrive converted, and owned")]
+#![allow(clippy::needless_pass_by_value, reason = "pyo3 converts Python's values and passes them by value")]
 
 use std::fs::File;
 use std::io;
@@ -36,11 +37,29 @@ fn objects_of(cells: u32) -> usize {
     (cells as usize).div_ceil(OBJECT_CELLS)
 }
 
-/// Plays `updates` on from the world in `folder`; returns the tick that it was found at, the last one, and the packed ticks and
-/// checkpoints. Algorithms are numbered as Python names them: six of the simulator, then those that came later.
+/// Plays a life in `folder` under an algorithm, and returns its records.
+///
+/// The life goes on from the state in the folder, or begins with a new state if there is none. An `algorithm` is a number from 0
+/// to 11 in the order in which Python names them: the six of the simulator, then the six later ones. `updates` gives the updates
+/// of each tick. The life ends after `ticks` ticks, or earlier if `updates` ends.
+///
+/// A tick begins `tick_ns` ns after the tick before it, or as soon as that has ended if this is 0. If `spins`, the game's thread
+/// spins in between instead of sleeping. `at_once` is the number of updates that are handed to the store at once, or 0 for all
+/// updates of a tick. `queries` is the number of cells that the game only reads in each tick. `full_every` is the number of
+/// checkpoints per full one, for algorithms with a partial log. `has_checkpoints` says whether checkpoints are made at all. In
+/// cycles, one of which begins with tick `save_from` (counted from 0), checkpoints begin in `save_ticks` ticks and then in none
+/// of `rest_ticks` ticks. If `rest_ticks` is 0, they begin in all ticks. If `has_shadow`, every tick is also played on a state
+/// that no algorithm keeps. `board` is a file for the phases and ticks of the life, which other processes may read, or None.
+///
+/// Returns the last tick of the state with which the life began (0 for a new state), the last tick that was played, and the
+/// packed ticks and checkpoints. Each of their records has u64 numbers. A tick has `tick`, `begin_ns`, `update_ns`, `log_ns`,
+/// `pause_ns` and `shadow_ns`. A checkpoint has `number`, `tick`, `begin_ns`, `pause_ns`, `copied`, `is_full`, `objects`,
+/// `write_ns`, `sync_ns`, `switch_ns` and `end_ns`. `begin_ns` and `end_ns` are times of `CLOCK_MONOTONIC`, the other times are
+/// durations. Raises `ValueError` if the algorithm is unknown or the folder has no state that can be trusted, and `OSError` if
+/// the folder is in use or a file cannot be read or written.
 #[pyfunction]
 #[pyo3(signature = (folder, algorithm, updates, *, ticks, tick_ns, spins, at_once, queries, full_every, has_checkpoints, save_from, save_ticks, rest_ticks, has_shadow, board))]
-#[allow(clippy::too_many_arguments, reason = "Python gives them by name")]
+#[allow(clippy::too_many_arguments, reason = "Python names the arguments")]
 pub fn store_live<'py>(
     py: Python<'py>,
     folder: PathBuf,
@@ -60,7 +79,7 @@ pub fn store_live<'py>(
     board: Option<PathBuf>,
 ) -> PyResult<(u64, u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
     let objects = objects_of(updates.source.cells());
-    let layout = layout_of(algorithm).ok_or_else(|| PyValueError::new_err("algorithms are 0 to 11"))?;
+    let layout = layout_of(algorithm).ok_or_else(|| PyValueError::new_err("the algorithm must be 0 to 11"))?;
     let is_partial_log = algorithm::ALL.get(algorithm).is_some_and(|row| row.is_partial_log());
     let full_every = if is_partial_log { full_every.max(1) } else { 1 };
     let setting = Setting {
@@ -92,7 +111,7 @@ pub fn store_live<'py>(
     Ok((from, last_tick, PyBytes::new(py, &pack_ticks(&ticks)), PyBytes::new(py, &pack_checkpoints(&checkpoints))))
 }
 
-/// The folder's lock, and where the threads are.
+/// The folder's lock, and the board of the life.
 type Shared = (Arc<File>, Arc<Board>);
 
 fn layout_of(which: usize) -> Option<Layout> {
@@ -139,15 +158,19 @@ where
         found.state.read(object, &mut data);
         keeper.load(object, &data);
     }
-    // What was recovered lives in the algorithm's memory now.
+    // The recovered state is in the algorithm's memory now, so its own memory is released.
     found.state = Arena::new(0)?;
     live(&mut keeper, source, setting, &found, objects, &shared.0, &shared.1)
 }
 
-/// The world in `folder`: last tick, checkpoint's number, its tick, whether the server was stopped, what is not as it should be, ns to
-/// restore, ns to replay, digest of the state. `ValueError` says why there is none.
+/// Recovers the state of `cells` cells from `folder`, at the last committed tick.
+///
+/// Returns the last tick in the state, the number of the checkpoint that the recovery began from and its tick (0 for both if
+/// there was none), whether the server stopped instead of crashing, sentences about damaged or incomplete data, the ns to read
+/// the checkpoint, the ns to play later ticks again, and a digest of the state. Raises `ValueError` if there is no state that can
+/// be trusted, and says why. Raises `OSError` if the folder cannot be read.
 #[pyfunction]
-#[allow(clippy::type_complexity, reason = "a tuple is what Python unpacks")]
+#[allow(clippy::type_complexity, reason = "Python unpacks a tuple")]
 pub fn store_recover(py: Python<'_>, folder: PathBuf, cells: u32) -> PyResult<(u64, u64, u64, bool, Vec<String>, u64, u64, u64)> {
     let (found, digest) = py
         .detach(|| {
@@ -160,7 +183,9 @@ pub fn store_recover(py: Python<'_>, folder: PathBuf, cells: u32) -> PyResult<(u
     Ok((tick, number, image_tick, was_stopped, findings, restore_ns, replay_ns, digest))
 }
 
-/// Whether `folder` has files of a store, and how many cells its state has by the newest head that is whole.
+/// Looks at the files in `folder`. Returns whether it has files of a store, and the number of cells of the state according to the
+/// newest whole head, or None if there is no whole head. The number is a multiple of the cells of an object. Raises `OSError` if
+/// the folder cannot be read.
 #[pyfunction]
 pub fn store_look(folder: PathBuf) -> PyResult<(bool, Option<u64>)> {
     match recover::look(&folder).map_err(failed)? {
@@ -170,13 +195,17 @@ pub fn store_look(folder: PathBuf) -> PyResult<(bool, Option<u64>)> {
     }
 }
 
-/// Reads all that is in `folder`; returns what is damaged.
+/// Reads every file of the store in `folder`, whose state has `cells` cells. Returns sentences about damaged or incomplete data.
+/// Raises `OSError` if the folder cannot be read.
 #[pyfunction]
 pub fn store_verify(py: Python<'_>, folder: PathBuf, cells: u32) -> PyResult<Vec<String>> {
     py.detach(|| recover::verify(Path::new(&folder), objects_of(cells))).map_err(failed)
 }
 
-/// What the cost model takes, measured on a state of so many cells: in ns, by the names of `micro.rs`.
+/// Measures times of the cost model on a state of `cells` cells, each in `rounds` rounds. The `seed` decides the random places
+/// that are copied. Returns pairs of a name and the median time in ns: `copy_all_ns` (one copy of the whole state),
+/// `copy_random_ns` (a copy of an object at a random place), `lock_ns` (taking and releasing one lock) and `bit_ns` (counting one
+/// dirty bit).
 #[pyfunction]
 pub fn store_micro(py: Python<'_>, cells: u32, rounds: usize, seed: u64) -> PyResult<Vec<(&'static str, f64)>> {
     let found = py.detach(|| micro::measure(objects_of(cells), rounds, seed)).map_err(failed)?;
@@ -188,7 +217,8 @@ pub fn store_micro(py: Python<'_>, cells: u32, rounds: usize, seed: u64) -> PyRe
     ])
 }
 
-/// A world without any algorithm, files or threads: what a store must come back to.
+/// A state that is updated without any algorithm, files or threads. A store must come back to this state. It begins as a new
+/// state of `cells` cells.
 #[pyclass]
 pub struct World {
     state: Arena,
@@ -202,7 +232,7 @@ impl World {
         Ok(Self { state: recover::new_world(objects_of(cells)).map_err(failed)?, tick: 0 })
     }
 
-    /// Plays the next ticks of `updates`.
+    /// Plays the next `ticks` ticks of `updates`, or fewer if these end.
     fn play(&mut self, py: Python<'_>, updates: &mut Updates, ticks: u64) {
         let source = &mut updates.source;
         py.detach(|| {
@@ -219,16 +249,18 @@ impl World {
         });
     }
 
+    /// Number of ticks that were played, which is also the number of the last tick.
     #[getter]
     fn tick(&self) -> u64 {
         self.tick
     }
 
+    /// Returns a digest of the state, 64 bits.
     fn digest(&self, py: Python<'_>) -> u64 {
         py.detach(|| recover::digest(&self.state))
     }
 
-    /// The value of a cell.
+    /// Returns the value of the cell with the number `cell`.
     fn value(&self, cell: u32) -> u32 {
         self.state.cell(cell)
     }

@@ -1,7 +1,8 @@
-//! From a folder to a world: the newest checkpoint that is whole, and the actions since, to the last committed tick.
+//! The recovery of a state from a store's folder. It takes the newest whole checkpoint, and plays the ticks since then again from
+//! the log of actions, up to the last committed tick.
 //!
-//! What is damaged is told and not used. A tail of the log that breaks off is what a crash leaves; a record that is missing before others
-//! is not, and then the folder is refused: better no world than a wrong one.
+//! Damaged data is reported and not used. A crash can leave an incomplete end of the log, which is only reported. If a record is
+//! missing before other records, the folder is refused, because no state is better than a wrong state.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -15,36 +16,38 @@ use super::board::Stopwatch;
 use super::folder::{head_path, image_path, log_path};
 use super::format::{HEAD_BYTES, Head, SLOT_BYTES, read_slot, share};
 
-/// Slots that are read with one call.
+/// Number of slots that are read with one call.
 const READ: usize = 1024;
 
-/// A world that was found.
+/// The result of a recovery.
 #[derive(Debug)]
 pub struct Recovered {
     pub state: Arena,
-    /// The last tick that is in the state; 0: a new world.
+    /// The last tick in the state, or 0 for a new state.
     pub tick: u64,
-    /// The checkpoint that it rests on, and its tick; 0: none.
+    /// Number of the checkpoint that the recovery began from, or 0 if there was none.
     pub number: u64,
+    /// Tick of that checkpoint, or 0 if there was none.
     pub image_tick: u64,
-    /// Of a log, the checkpoints that are there and whole by their heads: number, tick, whether it is full.
+    /// The checkpoints in the layout of a log that exist and have a whole head, each as its number, its tick, and whether it is
+    /// full.
     pub logs: Vec<(u64, u64, bool)>,
-    /// Whether the server was stopped, and did not crash.
+    /// Whether the server stopped, and did not crash.
     pub was_stopped: bool,
-    /// What is not as it should be, in words.
+    /// Sentences about damaged or incomplete data.
     pub findings: Vec<String>,
     pub restore_ns: u64,
     pub replay_ns: u64,
 }
 
-/// A folder, as its names and heads tell it.
+/// The result of a look at a folder's names and heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// It has no file of a store.
+    /// The folder has no file of a store.
     NoStore,
-    /// It has one, and no head that is whole says how large the state is.
+    /// The folder has files of a store, but no whole head says how large the state is.
     SizeUnknown,
-    /// So many objects, by the head of its newest checkpoint.
+    /// The state has this number of objects, as the head of its newest checkpoint says.
     Objects(u64),
 }
 
@@ -68,6 +71,7 @@ pub fn look(folder: &Path) -> io::Result<Look> {
     Ok(if is_store { Look::SizeUnknown } else { Look::NoStore })
 }
 
+/// Returns a digest of a state.
 pub fn digest(state: &Arena) -> u64 {
     let (mut digest, mut data) = (Digest::default(), [0; OBJECT_BYTES]);
     for object in 0..state.objects() {
@@ -77,7 +81,7 @@ pub fn digest(state: &Arena) -> u64 {
     digest.0
 }
 
-/// A state as it is before the first tick.
+/// Returns a state as it is before the first tick.
 pub fn new_world(objects: usize) -> io::Result<Arena> {
     let state = Arena::new(objects)?;
     #[allow(clippy::cast_possible_truncation, reason = "cells are numbered by 32 bits")]
@@ -85,7 +89,7 @@ pub fn new_world(objects: usize) -> io::Result<Arena> {
     Ok(state)
 }
 
-/// A checkpoint that could be restored, and the files that hold it, the full one first.
+/// A checkpoint that may be restored, and the files that hold it, of which the first is full.
 #[derive(Debug)]
 struct Candidate {
     head: Head,
@@ -93,7 +97,7 @@ struct Candidate {
     layout: Layout,
 }
 
-/// Finds the world of `objects` objects in `folder`. An error of kind `InvalidData` is a refusal, and says why.
+/// Recovers the state of `objects` objects from `folder`. An error of kind `InvalidData` is a refusal, and its text says why.
 pub fn recover(folder: &Path, objects: usize) -> io::Result<Recovered> {
     let (mut clock, mut findings) = (Stopwatch::start(), Vec::new());
     let (candidates, mut logs) = candidates(folder, objects, &mut findings)?;
@@ -117,7 +121,7 @@ pub fn recover(folder: &Path, objects: usize) -> io::Result<Recovered> {
     let restore_ns = clock.lap();
     let (tick, was_stopped) = replay(folder, &state, image_tick, &mut findings)?;
     if tick == 0 && [0, 1].iter().any(|number| head_path(folder, *number).exists()) {
-        return Err(refused(format!("{}: there was a checkpoint, and nothing is left to make a world of", folder.display())));
+        return Err(refused(format!("{}: the checkpoint is gone, and no state can be made from the rest", folder.display())));
     }
     let replay_ns = clock.lap();
     logs.retain(|(own, ..)| *own <= number);
@@ -128,6 +132,8 @@ fn refused(words: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, words)
 }
 
+/// Reads the head of a file. Returns `None` if the file does not exist. An error of kind `InvalidData` says that the head is
+/// damaged.
 pub fn read_head(path: &Path) -> io::Result<Option<Head>> {
     let mut bytes = [0; HEAD_BYTES];
     let file = match File::open(path) {
@@ -141,9 +147,10 @@ pub fn read_head(path: &Path) -> io::Result<Option<Head>> {
     Head::from_bytes(&bytes).map(Some).ok_or_else(|| refused(format!("{}: its head is damaged", path.display())))
 }
 
+/// The checkpoints in the layout of a log, each as its number, its tick, and whether it is full.
 type Logs = Vec<(u64, u64, bool)>;
 
-/// Returns what could be restored, the newest first, and the checkpoints of a log.
+/// Returns the checkpoints that may be restored, the newest first, and the checkpoints in the layout of a log.
 fn candidates(folder: &Path, objects: usize, findings: &mut Vec<String>) -> io::Result<(Vec<Candidate>, Logs)> {
     let (mut found, mut heads) = (Vec::new(), Vec::new());
     for number in [0, 1] {
@@ -163,7 +170,7 @@ fn candidates(folder: &Path, objects: usize, findings: &mut Vec<String>) -> io::
         let Some(number) = number.and_then(|number| number.parse::<u64>().ok()) else { continue };
         match read_head(&path) {
             Ok(Some(head)) if head.number == number => heads.push((path, head)),
-            Ok(_) => findings.push(format!("{} is of another checkpoint", path.display())),
+            Ok(_) => findings.push(format!("{} does not hold the checkpoint that its name says", path.display())),
             Err(error) if error.kind() == ErrorKind::InvalidData => findings.push(error.to_string()),
             Err(error) => return Err(error),
         }
@@ -195,6 +202,7 @@ fn restore(candidate: &Candidate, state: &Arena) -> io::Result<()> {
     Ok(())
 }
 
+/// Reads the slots of a file into `state`. An error of kind `InvalidData` says that the file does not match its head.
 fn read_slots(path: &Path, head: &Head, layout: Layout, state: &Arena) -> io::Result<()> {
     let damaged = |words: &str| refused(format!("{}, checkpoint {}: {words}", path.display(), head.number));
     let skipped = if layout == Layout::Log { HEAD_BYTES as u64 } else { 0 };
@@ -203,10 +211,10 @@ fn read_slots(path: &Path, head: &Head, layout: Layout, state: &Arena) -> io::Re
         other => other?,
     };
     if head.is_full && head.slots != state.objects() as u64 {
-        return Err(damaged("a full checkpoint without some objects"));
+        return Err(damaged("it should be full, but objects are missing"));
     }
     if file.metadata()?.len() != skipped + head.slots * SLOT_BYTES as u64 {
-        return Err(damaged("its length is not that of its slots"));
+        return Err(damaged("the length of the file does not match its number of slots"));
     }
     let (mut sum, mut at, mut left, mut next) = (0_u64, skipped, head.slots, 0);
     let mut bytes = vec![0; READ * SLOT_BYTES];
@@ -217,7 +225,7 @@ fn read_slots(path: &Path, head: &Head, layout: Layout, state: &Arena) -> io::Re
         for slot in bytes.chunks_exact(SLOT_BYTES) {
             let slot = read_slot(slot).ok_or_else(|| damaged("a slot is damaged"))?;
             if slot.object as usize >= state.objects() || slot.number > head.number {
-                return Err(damaged("a slot is of another checkpoint"));
+                return Err(damaged("a slot belongs to another checkpoint"));
             }
             if slot.object < next || (layout == Layout::DoubleBackup && slot.object > next) {
                 return Err(damaged("a slot is not in its place"));
@@ -230,12 +238,12 @@ fn read_slots(path: &Path, head: &Head, layout: Layout, state: &Arena) -> io::Re
         left -= some as u64;
     }
     if sum != head.sum {
-        return Err(damaged("its slots are not the ones it was written with"));
+        return Err(damaged("the slots do not match the sum in the head"));
     }
     Ok(())
 }
 
-/// Plays the ticks after `tick` again; returns the last one, and whether the server was stopped after it.
+/// Plays the ticks after `tick` again. Returns the last tick, and whether the server was stopped after it.
 fn replay(folder: &Path, state: &Arena, tick: u64, findings: &mut Vec<String>) -> io::Result<(u64, bool)> {
     let logs = actions::list(folder)?;
     let (mut last, mut was_stopped) = (tick, false);
@@ -244,10 +252,11 @@ fn replay(folder: &Path, state: &Arena, tick: u64, findings: &mut Vec<String>) -
         if next.is_some_and(|next| next <= tick + 1) {
             continue;
         }
-        // A file is begun when all before it is durable.
+        // A file is begun only after all files before it are durable. If a file is missing before others, this is damage and not
+        // the work of a crash.
         if *first > tick + 1 && *first != last + 1 {
-            let words = format!("{} begins with tick {first}, and the last before it is {last}", path.display());
-            return Err(refused(format!("{words}; the world cannot be played on from checkpoint tick {tick}")));
+            let words = format!("{} begins with tick {first}, but the last tick before it is {last}", path.display());
+            return Err(refused(format!("{words}; the state cannot be recovered from the checkpoint of tick {tick}")));
         }
         let bytes = fs::read(path)?;
         let mut left = bytes.as_slice();
@@ -257,13 +266,13 @@ fn replay(folder: &Path, state: &Arena, tick: u64, findings: &mut Vec<String>) -
                 continue;
             }
             if record.tick != last + 1 {
-                let words = format!("{}: ticks {} to {} are missing before it", path.display(), last + 1, record.tick - 1);
-                return Err(refused(format!("{words}; the world cannot be played on from checkpoint tick {tick}")));
+                let words = format!("{}: ticks {} to {} are missing", path.display(), last + 1, record.tick - 1);
+                return Err(refused(format!("{words}; the state cannot be recovered from the checkpoint of tick {tick}")));
             }
             last = record.tick;
             for cell in record.cells() {
                 if cell as usize >= state.objects() * OBJECT_CELLS {
-                    return Err(refused(format!("{}, tick {last}: a cell outside of the state", path.display())));
+                    return Err(refused(format!("{}, tick {last}: a cell lies outside of the state", path.display())));
                 }
                 state.set(cell, updated(state.cell(cell), cell, last));
             }
@@ -271,10 +280,10 @@ fn replay(folder: &Path, state: &Arena, tick: u64, findings: &mut Vec<String>) -
         if !left.is_empty() {
             let at = bytes.len() - left.len();
             if let Some(committed) = actions::committed_after(left).filter(|committed| *committed > last) {
-                let words = format!("{}, byte {at}: tick {} is damaged, and {committed} was committed", path.display(), last + 1);
-                return Err(refused(format!("{words}; the world cannot be played on from tick {last}")));
+                let words = format!("{}, byte {at}: tick {} is damaged, but {committed} was committed", path.display(), last + 1);
+                return Err(refused(format!("{words}; the state cannot be recovered beyond tick {last}")));
             }
-            let (own, words) = (path.display(), "the rest is not whole: a crash left it, or it was damaged");
+            let (own, words) = (path.display(), "the rest is incomplete, because of a crash or of damage");
             findings.push(format!("{own}, from byte {at} of {} (after tick {last}): {words}", bytes.len()));
             was_stopped = false;
         }
@@ -282,7 +291,8 @@ fn replay(folder: &Path, state: &Arena, tick: u64, findings: &mut Vec<String>) -
     Ok((last, was_stopped))
 }
 
-/// Reads everything that there is, also what a recovery would not need; returns what is damaged. Of a server that was stopped nothing is.
+/// Reads every file, including files that a recovery would not need. Returns sentences about damaged or incomplete data. After a
+/// server was stopped, there should be none.
 pub fn verify(folder: &Path, objects: usize) -> io::Result<Vec<String>> {
     let mut findings = Vec::new();
     let scratch = Arena::new(objects)?;
@@ -324,6 +334,7 @@ pub fn verify(folder: &Path, objects: usize) -> io::Result<Vec<String>> {
     Ok(findings)
 }
 
+/// Returns the numbers of the checkpoints in the layout of a log, in order.
 pub fn log_numbers(folder: &Path) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -335,7 +346,8 @@ pub fn log_numbers(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Damage in logs of actions, needed or not: a file must be whole records of consecutive ticks, up to where the next one begins.
+/// Returns sentences about damage in the files of the log of actions, whether a recovery needs them or not. A file must have
+/// whole records of consecutive ticks, up to the tick with which the next file begins.
 fn older_actions(folder: &Path) -> io::Result<Vec<String>> {
     let (logs, mut findings) = (actions::list(folder)?, Vec::new());
     for (index, (first, path)) in logs.iter().enumerate() {
@@ -343,14 +355,14 @@ fn older_actions(folder: &Path) -> io::Result<Vec<String>> {
         let (mut left, mut expected) = (bytes.as_slice(), *first);
         while let Some(record) = actions::take(&mut left) {
             if !record.has_stopped && record.tick != expected {
-                findings.push(format!("{}: tick {} stands where {expected} should", path.display(), record.tick));
+                findings.push(format!("{}: tick {} stands in the place of tick {expected}", path.display(), record.tick));
             }
             expected = record.tick + 1;
         }
         let next = logs.get(index + 1).map_or(expected, |(next, _)| *next);
         if !left.is_empty() || next != expected {
             findings.push(format!(
-                "{}: its records end with tick {}, {} bytes before its end",
+                "{}: the records end with tick {}, {} bytes before the end of the file",
                 path.display(),
                 expected - 1,
                 left.len()

@@ -1,10 +1,11 @@
-//! The algorithms that keep every cell twice or three times and swap roles, so that the game never writes what the writer reads:
-//! Zigzag and Ping-Pong (T. Cao et al., "Fast Checkpoint Recovery Algorithms for Frequently Consistent Applications", SIGMOD 2011),
-//! Hourglass and Piggyback (L. Li et al., "A Comparative Study of Consistent Snapshot Algorithms for Main-Memory Database
-//! Systems", arXiv 1810.04915: Zigzag's and Ping-Pong's bits with swapped pointers).
+//! Algorithms that keep two or three copies of every cell and swap their roles, so that the game never writes what the writer
+//! reads. Zigzag and Ping-Pong are by T. Cao et al., "Fast Checkpoint Recovery Algorithms for Frequently Consistent
+//! Applications", SIGMOD 2011. Hourglass and Piggyback are by L. Li et al., "A Comparative Study of Consistent Snapshot
+//! Algorithms for Main-Memory Database Systems", arXiv 1810.04915. They combine the bits of Zigzag and Ping-Pong with swapped
+//! pointers.
 //!
-//! Cells are told apart one by one, as there, but in Piggyback, where the writer brings the other copy up to date and so must lock: there,
-//! objects are.
+//! All of them distinguish single cells, as the papers do, except Piggyback. In Piggyback the writer brings the game's copy up to
+//! date and must lock the objects that it changes, so Piggyback distinguishes objects.
 
 use std::io;
 use std::sync::Arc;
@@ -25,8 +26,9 @@ fn bit(words: u64, cell: u32) -> usize {
     (words >> (cell % 64) & 1) as usize
 }
 
-/// Two copies; of each cell one bit says which copy is read, another which is written. When a checkpoint begins every cell is from then on
-/// written to the copy that is not read, and the writer reads the other.
+/// Zigzag. There are two copies of the state. For each cell, one bit says which copy is read, and another bit says which copy is
+/// written. From the beginning of a checkpoint on, every cell is written to the copy that is not read at that moment, and the
+/// writer reads the other copy.
 #[derive(Debug)]
 pub struct Zigzag {
     copies: Pair,
@@ -88,7 +90,8 @@ impl Job for ZigzagJob {
         let (mut data, mut other) = ([0; OBJECT_BYTES], [0; OBJECT_BYTES]);
         for object in 0..self.copies[0].objects() {
             let words = [0, 1].map(|half| self.written[2 * object + half].load(Relaxed));
-            // The copy that is not written holds the checkpoint. Cells that are being written are read, too, and not used.
+            // The copy that the game does not write has the cell as the checkpoint needs it. The writer copies whole objects, so
+            // it also reads cells that the game is writing, but it does not use them.
             self.copies[1].read(object, &mut data);
             if words != [0, 0] {
                 self.copies[0].read(object, &mut other);
@@ -100,7 +103,7 @@ impl Job for ZigzagJob {
     }
 }
 
-/// Takes the cells whose bits are set from `other`.
+/// Replaces the cells of `data` whose bits are set in `mask` by those of `other`.
 pub fn overlay(data: &mut Object, mask: [u64; 2], other: &Object) {
     for (half, mut left) in mask.into_iter().enumerate() {
         if left == u64::MAX {
@@ -115,14 +118,16 @@ pub fn overlay(data: &mut Object, mask: [u64; 2], other: &Object) {
     }
 }
 
-/// The cells that were updated between two checkpoints, in the copy that took those updates. The writer lays them over the checkpoint
-/// before, which is on the disk.
+/// A checkpoint of Ping-Pong or Hourglass. It has the cells that were updated since the previous checkpoint, in the copy that
+/// took these updates. The writer merges them with the previous checkpoint, which is on the disk.
 #[derive(Debug)]
 pub struct DeltaJob {
     copies: Pair,
+    /// Index of the copy that took the updates.
     which: usize,
     cells: Bits,
-    /// Objects that the last checkpoint changed: this one's image has them as they were before.
+    /// Objects that the previous checkpoint changed. The image that is now overwritten is older than that checkpoint, so it lacks
+    /// these changes.
     before: Bits,
     changed: Bits,
 }
@@ -134,7 +139,8 @@ impl DeltaJob {
             Some(spare) => (spare.cells, spare.changed, spare.before),
             None => (Bits::new(objects * OBJECT_CELLS, false), Bits::new(objects, true), Bits::new(objects, false)),
         };
-        // The writer has cleared the cells' bits; those of objects are few.
+        // The writer has cleared the bits of the cells already. The bits of the objects are few, so they can be cleared here,
+        // while the game waits.
         changed.clear();
         std::mem::swap(cells, &mut empty);
         Self { copies: Arc::clone(copies), which, cells: empty, before, changed }
@@ -157,7 +163,8 @@ impl Job for DeltaJob {
     }
 }
 
-/// The state, and two copies that take the updates in turn: the game writes every update twice, and never copies.
+/// Ping-Pong. There is the state, and there are two copies that take the updates in turn. The game writes every update twice, and
+/// never copies an object.
 #[derive(Debug)]
 pub struct PingPong {
     state: Arena,
@@ -206,8 +213,8 @@ impl Keeper for PingPong {
     }
 }
 
-/// Two copies: updates go to the one whose turn it is, of each cell a bit says which holds its value. The turn changes with each
-/// checkpoint, so that the writer reads what took the updates before.
+/// Hourglass. There are two copies of the state. Updates go to one of them, and for each cell a bit says which copy has its
+/// value. The two copies swap their roles with each checkpoint, so that the writer reads the copy that took the updates before.
 #[derive(Debug)]
 pub struct Hourglass {
     copies: Pair,
@@ -257,9 +264,9 @@ impl Keeper for Hourglass {
     }
 }
 
-/// Two whole copies: the game has one, the writer the other. What was updated before the swap is stale in the game's; whoever comes to
-/// such an object first, the game to update it or the writer on its way, brings it up to date. An object of the game's copy that is
-/// stale is touched by who has its mark.
+/// Piggyback. There are two whole copies of the state, one for the game and one for the writer. After a swap, the game's copy is
+/// stale in the objects that were updated before the swap. Either the game brings such an object up to date before it updates it,
+/// or the writer does so on its way. A thread touches a stale object of the game's copy only while it has the object's mark.
 #[derive(Debug)]
 pub struct Piggyback {
     copies: Pair,
@@ -294,7 +301,7 @@ impl Piggyback {
     }
 }
 
-/// Brings an object of copy `up` up to date, unless that was done; returns whether it was not.
+/// Brings an object of copy `up` up to date, unless this was done already. Returns whether this call did it.
 #[inline]
 fn refresh(copies: &[Arena; 2], up: usize, marks: &Marks, object: usize, number: u64) -> bool {
     let is_mine = marks.take(object, number) == Found::Mine;
