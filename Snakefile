@@ -1,4 +1,4 @@
-# From a machine to a paper: configuration, includes, targets.
+# The workflow that leads from a machine to a paper. It has the configuration, the includes and the targets.
 import json
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from tickdisk.errors import exit_with_message
 configfile: "workflow/config/config.yaml"
 
 
-# Made from envs/Containerfile; read only with `--software-deployment-method apptainer`.
+# The image is built from envs/Containerfile. Snakemake uses it only with `--software-deployment-method apptainer`.
 container: "build/tickdisk.sif"
 
 
@@ -32,7 +32,7 @@ onstart:
     for kept in project.kept(PROJECT.as_plan(), Path("results/runs")):
         print(kept.sentence(Path("results/runs")))
     if not Path("results/store/calibrated.json").exists():
-        # Said now, not after the hours in which the other experiments run; imported here, because that takes a dry run a second.
+        # The message comes now and not after hours of other experiments. The import is here because it takes a second.
         from tickdisk.store import check_room
 
         store = PROJECT.config.chosen.store
@@ -47,7 +47,7 @@ include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
 
 
-# A step failed: the paper and the page still come, from what is whole, and say what is missing.
+# If a step failed, the paper and the page are made from what is whole, and both say what is missing.
 onerror:
     if Path("results/plan.json").exists():
         folders, failed = notebooks_of_this_run()

@@ -354,7 +354,7 @@ def test_a_running_process_is_captured_and_left_alone(tool: str, fast: Path, tmp
             before = tracers()
             with cli("-o", tmp_path / "out", "--tool", tool, "--pid", str(process.pid)) as runs:
                 assert runs.stdout is not None
-                assert runs.stdout.readline() == f"capturing process {process.pid} until it ends or Ctrl-C\n"
+                assert runs.stdout.readline() == f"process {process.pid} is captured until it ends or you press Ctrl-C\n"
                 time.sleep(1)
                 runs.send_signal(signal.SIGINT)
                 runs.communicate(timeout=LIMIT_S)

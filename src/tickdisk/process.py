@@ -167,7 +167,7 @@ def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | Non
     timeout_s
         Time in s after which the command is killed.
     what
-        Description of the command for messages, which begin with it. If None, messages quote the command.
+        Description of the command, with which messages of a failure or a time-out begin. If None, they begin with the command.
 
     Returns
     -------
@@ -177,7 +177,8 @@ def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | Non
     Raises
     ------
     TickdiskError
-        If the program is not installed, does not end in time, or fails. The message of a failure has its last line of output.
+        If the program is not installed, does not end in time, or fails. The message of a failure has
+        the last line of its standard error, or of its standard output if there was no error text.
     """
     words = [str(word) for word in command]
     try:

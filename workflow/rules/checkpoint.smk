@@ -1,4 +1,4 @@
-# Checkpoint recovery: simulated, on all cores; and for real, on devices of its own with the machine to itself.
+# Checkpoint recovery is simulated on all cores. The store for real runs alone on the machine, on devices of its own.
 
 
 rule checkpoint_sweep:

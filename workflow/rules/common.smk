@@ -1,4 +1,4 @@
-# Functions that rules call.
+# These functions are called by rules.
 
 
 def hashes_of(experiment):

@@ -1,10 +1,10 @@
-# Live cells: a real server on an emulated device under real clients. Each has the machine to itself.
+# A live cell is a real server on an emulated device under real clients. Each runs alone on the machine.
 #
-# Only live cells call a made input `ancient`: their hash says all that they depend on, so what is there never runs again. Snakemake
-# does not look for other reasons to run what is downstream of a job that runs, `ancient` or not; so a rule that has `params` must
-# run again with whatever it depends on.
+# Only live cells may mark a generated input as `ancient`. Their hash covers all that they depend on, so an existing cell never runs
+# again. Snakemake looks for no further reason to run a job that lies downstream of one that runs, even past `ancient`, so every other
+# rule has to run again with its inputs.
 
-# Experiments run in the order of the plan, and so do the cells of each (`previous`), whatever the scheduler prefers.
+# Experiments run in the order of the plan, and so do the cells of each experiment. The input `previous` makes sure of that.
 for rank, experiment in enumerate(
     ["capture_cost", "accesses", "inside_tick", "join_burst", "switchback"]
 ):
@@ -47,7 +47,7 @@ rule micro:
         "tickdisk micro --plan {input.plan} --output {output} 2>&1 | tee {log}"
 
 
-# The requests of the first captured life again, on other devices.
+# The requests of the first captured life are made again on other devices.
 rule replay:
     input:
         plan=ancient("results/plan.json"),

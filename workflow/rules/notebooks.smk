@@ -1,4 +1,4 @@
-# One notebook an experiment, rendered by papermill; its facts, claims and figures are outputs beside it.
+# Each study has one notebook, which papermill renders. Its facts, claims and figures are written beside it.
 
 
 EVIDENCE = {
@@ -38,7 +38,7 @@ SOURCES = {
     "store": "-p tables results/store",
 }
 
-# All that a notebook leaves to be read: what is deleted of it comes back.
+# These are all files of a notebook that people read. If one is deleted, it is made again.
 NOTEBOOK_PRODUCTS = [
     *expand(
         "results/notebooks/{notebook}.{kind}", notebook=EVIDENCE, kind=["ipynb", "html"]
@@ -70,8 +70,8 @@ rule notebook:
     wildcard_constraints:
         notebook="|".join(EVIDENCE),
     params:
-        # Rendered again when what it is made from changes. Of the wildcards alone: snakemake does not look at parameters that are
-        # made from inputs.
+        # A notebook is rendered again when one of these values changes. They depend on wildcards alone, because Snakemake ignores
+        # parameters that are computed from inputs.
         rendering=lambda wildcards: PROJECT.rendering(wildcards.notebook),
         asked=lambda wildcards: PROJECT.asked_digest(wildcards.notebook),
         source=lambda wildcards: SOURCES[wildcards.notebook],
@@ -81,7 +81,7 @@ rule notebook:
             " --HTMLExporter.jupyter_widgets_base_url= --HTMLExporter.mermaid_js_url="
         ),
     shell:
-        # papermill leaves a partial notebook when it fails: it writes elsewhere, and what is whole is moved.
+        # papermill leaves a partial notebook when it fails, so it writes elsewhere, and the notebook is moved when it is whole.
         "(papermill {input.notebook} {params.folder}/rendered.ipynb --no-progress-bar --kernel python3"
         " {params.source} -p output {params.folder}"
         " && jupyter nbconvert --log-level WARN --to html {params.html_without_other_hosts}"

@@ -1,4 +1,4 @@
-# What a reader opens: facts and claims of all notebooks, the paper, the page; and a check that they are whole.
+# These rules make the files that a reader opens: facts and claims of all notebooks, the paper and the page. `check` verifies them.
 
 
 EVIDENCE_FILES = [
@@ -33,7 +33,7 @@ rule collect:
         "tickdisk collect {params.folders} {params.left_out} --output results > {log} 2>&1"
 
 
-# The run beside the reference of its scale, if the project keeps one.
+# The run is compared with the reference of its scale, if the project keeps one.
 rule compare:
     input:
         evidence=EVIDENCE_FILES,

@@ -1,4 +1,4 @@
-# What every experiment needs: the world, and the calibration of every device on this machine.
+# Every experiment needs the world, and the calibration of every device on this machine.
 
 
 rule world:

@@ -137,7 +137,7 @@ impl<A: Answer> Engine<A> {
     /// Takes a read or a flush, or any request of a tree, whose bytes are not in the engine's memory. `power` is the number that
     /// `open` returned. The calling thread or the timer's thread sends `answer` when the request is completed.
     pub fn submit(&self, power: u64, op: Op, offset: u64, length: u64, answer: A) {
-        self.arrive(power, op, offset, length, answer, |_, undo| undo.map(Undo::close));
+        self.arrive(power, op, offset, length, answer, |_, undo| if op == Op::Flush { undo.map(Undo::close) } else { None });
     }
 
     /// Takes a write, which must lie within the disk. The bytes change at once, and `answer` is sent when the request is

@@ -20,7 +20,7 @@ class _Level:
     parent: Integers
     """Row of the link that this row explains."""
     paths: Integers
-    """Lanes from the first thread to the thread of the row, shape (rows, depth + 1)."""
+    """Indices of threads from the first thread to the thread of the row, shape (rows, depth + 1)."""
     start_ns: Integers
     end_ns: Integers
 

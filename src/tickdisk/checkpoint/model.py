@@ -44,7 +44,10 @@ class _Strict(BaseModel):
 
 
 class State(_Strict):
-    """The state that is saved: a table of cells, which is cut into objects in the order of its rows."""
+    """The state that is saved: a table of cells, which is cut into objects of neighbouring cells.
+
+    The cells of a row are neighbours, unless a trace says that the cells of a column are.
+    """
 
     rows: Annotated[int, Field(ge=1)] = 1_000_000
     columns: Annotated[int, Field(ge=1)] = 10

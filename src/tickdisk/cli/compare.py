@@ -19,7 +19,10 @@ def compare(
         typer.Option("--strict", help="Exit with code 1 if a claim has another verdict, or if two intervals do not overlap."),
     ] = False,
 ) -> None:
-    """Compares two runs: the verdicts of every claim, and whether the intervals of every effect overlap."""
+    """Compares two runs claim by claim: the verdicts, and whether the intervals of the effects overlap.
+
+    Claims of a study are compared only if its plan is the same in both runs. A claim that is open in one run does not disagree.
+    """
     from tickdisk import compare as room
 
     found = room.compare(room.load(first), room.load(second))

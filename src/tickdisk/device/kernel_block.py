@@ -15,7 +15,6 @@ from tickdisk.errors import TickdiskError
 _ZRAM = Path("/sys/class/zram-control")
 _NULL_BLK = Path("/sys/kernel/config/nullb")
 _BYTES_PER_MIB = 1 << 20
-_MEGABYTE = 1 << 20
 """Unit in bytes of null_blk's setting `mbps`."""
 _AFTER_A_TIMER = 2
 """Value of null_blk's setting `irqmode` with which `completion_nsec` is honoured."""
@@ -101,7 +100,7 @@ class _NullBlk:
         bandwidth = model.bandwidth_bytes_per_s
         return {
             "completion_nsec": model.latency_ns[0],
-            "mbps": 0 if bandwidth is None else max(1, round(bandwidth / _MEGABYTE)),
+            "mbps": 0 if bandwidth is None else max(1, round(bandwidth / _BYTES_PER_MIB)),
         }
 
 

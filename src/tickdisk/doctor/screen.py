@@ -10,14 +10,15 @@ _NARROWEST = 60
 
 
 def render(checks: Sequence[Check], columns: int | None = None) -> str:
-    """Writes checks as text: a row for each, the packages to install, and whether `make paper` can run.
+    """Writes checks as text: a row for each, a row of packages to install if any is missing, and whether `make paper` can run.
 
     Parameters
     ----------
     checks
         The checks to show.
     columns
-        Width of the terminal, at which rows are wrapped. If None, each row is one line, as in a file.
+        Width of the terminal, at which all rows but the last are wrapped. A width below 60 counts as 60. If None, each row is
+        one line, as in a file.
 
     Returns
     -------

@@ -57,7 +57,7 @@ def cumulative_accesses(table: pd.DataFrame, *, saves_s: Sequence[float], life: 
         lines = (
             alt.Chart(points[points["op"] == op])
             .mark_line(interpolate="step-after", strokeWidth=1.8)
-            .encode(x, alt.Y("mb:Q", title=f"{word} so far (MB)"), color=colour(names, "data"))
+            .encode(x, alt.Y("mb:Q", title=f"{word} so far (MB)"), color=colour(names, "data", known=DATA))
         )
         triangles = alt.Chart(marks).mark_point(shape="triangle-up", size=26, color=INK, filled=True)
         panels.append(alt.layer(lines, triangles.encode(x, y=alt.value(146))).properties(width=WIDTH + 120, height=150))
@@ -91,7 +91,7 @@ def access_sizes(table: pd.DataFrame) -> Any:
                 alt.Y("size:N", sort=order, scale=alt.Scale(domain=order), title=None),
                 alt.X("share:Q", title=f"Share of {word.lower()}", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
                 yOffset=alt.YOffset("data:N", sort=names, scale=alt.Scale(domain=names)),
-                color=colour(names, "data"),
+                color=colour(names, "data", known=DATA),
             )
             .properties(
                 width=250, height={"step": 11}, title=alt.TitleParams(f"{word} (n = {own['requests'].sum():,})", fontSize=12)

@@ -83,9 +83,17 @@ def checked(table: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.Data
     return table.loc[:, list(columns)].reset_index(drop=True)
 
 
-def colour(order: Sequence[str], name: str = "arm", heading: str | None = None, *, legend: bool = True) -> alt.Color:
-    """Returns the colour channel of a column. Each name has one colour, which is the same in every figure with the same order."""
-    scale = alt.Scale(domain=list(order), range=[PALETTE[index % len(PALETTE)] for index in range(len(order))])
+def colour(
+    order: Sequence[str],
+    name: str = "arm",
+    heading: str | None = None,
+    *,
+    known: Sequence[str] | None = None,
+    legend: bool = True,
+) -> alt.Color:
+    """Returns the colour channel of a column. A name has the colour of its place in `known`, which is `order` if None."""
+    places = [list(order if known is None else known).index(each) for each in order]
+    scale = alt.Scale(domain=list(order), range=[PALETTE[place % len(PALETTE)] for place in places])
     return alt.Color(
         f"{name}:N", scale=scale, sort=list(order), title=heading, legend=alt.Legend(symbolOpacity=1) if legend else None
     )

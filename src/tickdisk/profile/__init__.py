@@ -12,10 +12,10 @@ emulated on any machine. Its steps can also be called one by one:
 - `nearest_device` finds the known device that is most like the disk.
 """
 
-from tickdisk.profile.alike import NearestDevice, nearest_device
 from tickdisk.profile.evidence import again, evidence, screen, verdict
 from tickdisk.profile.fit import fit, simulated_ns
 from tickdisk.profile.measure import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, Sample, measure
+from tickdisk.profile.nearest import NearestDevice, nearest_device
 from tickdisk.profile.profile import Profile, profile, text
 from tickdisk.profile.target import Source, source
 

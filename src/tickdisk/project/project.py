@@ -30,9 +30,10 @@ DEVICES_PATH = Path("data/devices.yaml")
 
 @dataclass(frozen=True)
 class Project:
-    """The configuration, arms, devices and code of the project, and what follows from them.
+    """The inputs of a plan: the configuration, arms, device models, and digests of the code and the game server.
 
-    Paths are relative to the project's folder.
+    The cells of the plan follow from them, and so do the digests by which results that are out of date are recognised. Paths are
+    relative to the current folder, which has to be the project's.
     """
 
     config: Config

@@ -18,7 +18,7 @@ def costs(timings: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     timings
-        Table of a replay, as in `Replayed.timings`.
+        Table of a replay, as in `ReplayResult.timings`.
 
     Returns
     -------

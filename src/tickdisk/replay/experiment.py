@@ -30,7 +30,7 @@ class Bench:
     floor_ns: int
     """Latency of the emulator itself, from calibration."""
     tools: tuple[str, ...] = (TICKDISK,)
-    """Tools that replay, from OURS and FIO. A simulated replay has only OURS."""
+    """Tools that replay, from TICKDISK and FIO. A simulated replay has only TICKDISK."""
     backend: str | None = None
     """Name of the backend, by default `device.default_backend`. If it cannot mount a device, the replay is simulated."""
     file_system: str = device.DEFAULT_FILE_SYSTEM
@@ -136,10 +136,11 @@ def _replay(
 def _mounted(
     planned: Plan, world: Path | None, bench: Bench, sizes: Mapping[str, int] | None, size_bytes: int, logs: Path
 ) -> Iterator[device.MountedDevice]:
-    """Yields the device with the files that the replay begins with.
+    """Mounts the device of `bench` and yields it with the files that the replay begins with.
 
-    The files are copied without the device's delays. Then the file system is mounted again, so that caches are cold, and the
-    device model comes into force.
+    Files are copied from the folder `world` and filled up with random bytes to their sizes. Without `world`, all bytes are
+    random. The sizes are those of the plan unless `sizes` is given. All of this happens without the device's delays. Then the
+    file system is mounted again, so that caches are cold, and the device model comes into force.
     """
     with device.up(
         bench.model.unlimited(),

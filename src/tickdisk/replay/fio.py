@@ -77,7 +77,7 @@ def replay_by_fio(
 
     Returns
     -------
-    Replayed
+    ReplayResult
         The times of reads and writes, and the number of requests that were left out, by reason.
 
     Raises

@@ -69,7 +69,7 @@ def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> Re
 
     Returns
     -------
-    Replayed
+    ReplayResult
         The times of all requests, in CLOCK_MONOTONIC.
 
     Raises
@@ -80,8 +80,8 @@ def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> Re
     packed, files = _packed(plan, target)
     longest = int(plan.requests["length"].where(plan.requests["op"] == "write", 0).max())
     before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, before if cores is None else cores)
     try:
-        os.sched_setaffinity(0, before if cores is None else cores)
         start_ns, is_locked, is_real_time, log = _native.replay(packed.tobytes(), files, noise(longest), _LEAD_NS)
     except OSError as error:
         raise TickdiskError(f"the replay in {target} cannot begin ({error}); prepare the folder first") from error

@@ -53,7 +53,7 @@ def write_timings(path: Path, timings: pd.DataFrame) -> None:
     path
         File to write.
     timings
-        Table of a replay, as in `Replayed.timings`.
+        Table of a replay, as in `ReplayResult.timings`.
     """
     with whole(path) as partial:
         pq.write_table(
@@ -72,7 +72,7 @@ def read_timings(path: Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per request, with the columns of `Replayed.timings`.
+        One row per request, with the columns of `ReplayResult.timings`.
 
     Raises
     ------

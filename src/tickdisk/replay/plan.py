@@ -73,6 +73,8 @@ def load_capture(path: Path) -> pd.DataFrame:
     """
     iologs = [path] if path.suffix == SUFFIX else sorted(path.glob(f"*{SUFFIX}"))
     if iologs:
+        if not path.exists():
+            raise TickdiskError(f"{path} does not exist; give a trace of fio, or a folder of such traces")
         return requests_table({file.stem: read_iolog(file) for file in iologs})
     if path.is_dir():
         found = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]

@@ -155,7 +155,7 @@ def issue_simulated(plan: Plan, model: device.DeviceModel) -> ReplayResult:
 
     Returns
     -------
-    Replayed
+    ReplayResult
         The times of all requests, from 0 on.
 
     Raises

@@ -98,7 +98,7 @@ def summarise(timings: pd.DataFrame) -> dict[str, Any]:
     Parameters
     ----------
     timings
-        Table of a replay, as in `Replayed.timings`.
+        Table of a replay, as in `ReplayResult.timings`.
 
     Returns
     -------

@@ -17,6 +17,8 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
 
 THIS_PROJECT = "this project"
+WOULD_DECIDE = "would decide"
+"""Words of the evidence of a claim that too few measurements left open. `answers` recognises the reason by them."""
 """Source of a claim that no published study makes."""
 Kind = Literal["comparison", "bound"]
 VERDICTS: dict[Kind, tuple[str, ...]] = {

@@ -132,7 +132,7 @@ def _read(name: str, text: str, *, is_package: bool) -> _Module:
 
 
 def _executed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yields the nodes at and below `tree` that run. Imports for type checkers do not run."""
+    """Yields `tree` and all nodes below it, except those in the body of an `if TYPE_CHECKING`, which never runs."""
     yield tree
     for child in ast.iter_child_nodes(tree):
         if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING") and child in tree.body:

@@ -13,6 +13,8 @@ functions compute quantiles, means over lives, adjusted p values and resamples o
 
 from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, sensitivity
 from tickdisk.stats.decide import (
+    PLANNED_LIVES,
+    TOO_FEW_LIVES,
     Controls,
     Decision,
     Key,
@@ -34,6 +36,8 @@ from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interva
 from tickdisk.stats.resample import block_length, stationary_indices
 
 __all__ = [
+    "PLANNED_LIVES",
+    "TOO_FEW_LIVES",
     "Bounds",
     "Contrast",
     "Controls",

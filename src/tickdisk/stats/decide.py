@@ -21,6 +21,9 @@ MINIMUM_FOR_EQUIVALENCE = 6
 """Smallest number of lives from which a verdict can be "equivalent". The interval assumes normal contrasts, and fewer values
 cannot show that they are normal.
 """
+TOO_FEW_LIVES = "lives that a verdict needs"
+PLANNED_LIVES = "planned lives"
+"""Words in the reason of a verdict that is not valid because lives are missing. Texts that explain verdicts recognise them."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +154,9 @@ def verdict(
 
     found = list(obstacles)
     if effect.n < minimum:
-        found.append(f"n = {effect.n}, fewer than the {minimum} lives that a verdict needs")
+        found.append(f"n = {effect.n}, fewer than the {minimum} {TOO_FEW_LIVES}")
     elif effect.n + unreached < plan.lives:
-        found.append(f"{effect.n} of {plan.lives} planned lives")
+        found.append(f"{effect.n} of {plan.lives} {PLANNED_LIVES}")
     elif not isfinite(p):
         found.append(f"n = {effect.n}, which gives no interval")
     if found:

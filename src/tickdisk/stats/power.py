@@ -9,7 +9,8 @@ from statsmodels.stats.power import TTestPower
 
 from tickdisk.stats.families import holm
 
-_MOST_LIVES = 100_000
+_MOST_LIVES = 1 << 16
+"""Numbers of lives above this are not looked for."""
 _POWER = 0.8
 _ONE_SIDED_POWER = 0.9
 """Power of each of TOST's two tests that gives both of them together at least `_POWER`."""

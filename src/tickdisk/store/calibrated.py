@@ -207,7 +207,7 @@ def whole(outcome: Outcome) -> slice:
 
 
 def checkpoint_s(outcome: Outcome) -> float:
-    """Returns the mean time in s of the checkpoints after the first ones, or NaN if there are none."""
+    """Returns the mean simulated time in s of the checkpoints after the first `SETTLING`, or NaN if there are none."""
     settled = outcome.checkpoints.iloc[SETTLING:]
     return float((settled["end_s"] - settled["begin_s"]).mean())
 

@@ -227,10 +227,10 @@ def read_comparison(folder: Path) -> Comparison:
     Raises
     ------
     TickdiskError
-        If `calibrated.json` is missing.
+        If a file is missing.
     """
-    path = folder / "calibrated.json"
-    if not path.exists():
-        raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint compare --output {folder}`")
-    fitted, tested = (pd.read_parquet(folder / f"{name}.parquet") for name in ("fitted", "tested"))
-    return Comparison(Calibrated.model_validate(read_json(path)), fitted, tested)
+    paths = [folder / name for name in ("calibrated.json", "fitted.parquet", "tested.parquet")]
+    for path in paths:
+        if not path.exists():
+            raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint compare --output {folder}`")
+    return Comparison(Calibrated.model_validate(read_json(paths[0])), *map(pd.read_parquet, paths[1:]))

@@ -191,7 +191,7 @@ def cutter(model: DeviceModel = CUT_DEVICE, *, size_bytes: int = 1 << 30) -> Ite
 
     Yields
     ------
-    Cutter
+    PowerCut
         The means to cut the power, for `campaign`.
 
     Raises

@@ -202,7 +202,7 @@ def live(setting: Setting) -> Life:
 
     Raises
     ------
-    Refused
+    StoreRefused
         If the folder holds a state that is damaged or has another size.
     TickdiskError
         If there is no such algorithm, or the folder cannot be written.
@@ -226,7 +226,7 @@ def live(setting: Setting) -> Life:
 
 
 def failure(setting: Setting, errors: bytes) -> TickdiskError:
-    """Returns the error to raise for a life that ended by itself, which is Refused if the folder was refused."""
+    """Returns the error to raise for a life that ended by itself, which is StoreRefused if the folder was refused."""
     last = "".join(errors.decode(errors="replace").strip().splitlines()[-1:]) or "the life was killed"
     kind, _, words = last.partition(": ")
     if kind == "ValueError":

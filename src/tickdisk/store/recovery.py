@@ -53,7 +53,7 @@ def cells_in(folder: Path, cells: int | None = None) -> int:
 
     Raises
     ------
-    Refused
+    StoreRefused
         If there is no store, if neither a checkpoint nor `cells` says the size, or if the two disagree.
     TickdiskError
         If the folder cannot be read.
@@ -96,7 +96,7 @@ def recover(folder: Path, cells: int) -> Recovered:
 
     Raises
     ------
-    Refused
+    StoreRefused
         If the data is damaged in such a way that no state can be trusted, or has another number of cells.
     TickdiskError
         If the folder cannot be read.

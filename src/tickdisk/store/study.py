@@ -173,7 +173,7 @@ def read_study(folder: Path) -> Findings:
     Raises
     ------
     TickdiskError
-        If `games.parquet` or `calibrated.json` is missing.
+        If a file is missing.
     """
     path = folder / "games.parquet"
     if not path.exists():

@@ -46,7 +46,7 @@ class Launched:
                 [*map(str, tracer), *_STOPS, *words],
                 stdout=output,
                 cwd=command.cwd,
-                preexec_fn=process.die_with_parent,
+                preexec_fn=process.die_with_parent,  # noqa: PLW1509 - the kernel must know before the program runs
             )
         finally:
             if output is not None:

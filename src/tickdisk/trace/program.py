@@ -97,7 +97,7 @@ def _exits(position: str) -> str:
 
 
 def _pointers() -> str:
-    """Returns the code that keeps the addresses of paths, which are known when a call begins."""
+    """Returns bpftrace code for the beginning of a call, which keeps the addresses of its paths until its end."""
     lines = []
     for name in ("path", "to"):
         for index in sorted({getattr(call, name) for call in CALLS.values()} - {None}):

@@ -44,7 +44,10 @@ NAMING_CALLS = ("prctl", "execve", "execveat", *sorted(_FORKS))
 
 
 def read_strace(raw: bytes, processes: Sequence[dict[str, Any]]) -> Reading:
-    """Returns the calls and events of strace's output. `processes` are snapshots of the processes that ran at the start."""
+    """Reads strace's output into calls and events. Events are names of threads, new threads or processes, and new programs.
+
+    `processes` are snapshots of the processes that ran when the capture began. They tell which process a thread belongs to.
+    """
     return _Reader(processes).read(raw)
 
 

@@ -30,7 +30,10 @@ Target = int | Cgroup | Command
 
 @dataclass(frozen=True)
 class RawCapture:
-    """The file with a tool's output, and with the facts that are needed to read it in the last line."""
+    """The finished file of a capture.
+
+    It has the output of the tool, and in its last line, as JSON, the facts that are needed to read the output.
+    """
 
     path: Path
     """The file, which is compressed if its name ends with .zst."""

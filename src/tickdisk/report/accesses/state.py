@@ -8,7 +8,7 @@ from typing import Any
 from tickdisk import accesses, stats
 from tickdisk.numbers import interval, number, p_value, percent, with_interval
 from tickdisk.report.accesses.compute import LINEAR, Results, Tested
-from tickdisk.report.statement import THIS_PROJECT, Finding, Statement
+from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Finding, Statement
 
 _SCAN = "one of a scan (Benjamini-Hochberg)"
 _CAPTURES = "captures"
@@ -146,7 +146,7 @@ def _state_question(said: Statement, results: Results, name: str, question: _Que
     words = [verdict.reason]
     if verdict.word == "inconclusive":
         needed = stats.lives_to_decide(ratio, verdict, results.plan)
-        words.append("no feasible number of lives would decide" if needed is None else f"{needed} lives would decide")
+        words.append(f"{needed or 'no feasible number of'} lives {WOULD_DECIDE}")
     published = question.published
     said.comparison(
         name,
@@ -215,9 +215,9 @@ def _obstacles(results: Results, row: Mapping[Hashable, Any]) -> list[str]:
     """Returns the reasons for which an interaction can have no verdict. In some lives it may have no window of its own."""
     plan, lives = results.plan, int(row["lives"])
     if lives < plan.minimum:
-        return [f"n = {lives}, fewer than the {plan.minimum} lives that a verdict needs"]
+        return [f"n = {lives}, fewer than the {plan.minimum} {stats.TOO_FEW_LIVES}"]
     if len(results.lives) < plan.lives:
-        return [f"{len(results.lives)} of {plan.lives} planned lives"]
+        return [f"{len(results.lives)} of {plan.lives} {stats.PLANNED_LIVES}"]
     return [] if isfinite(row["p_adjusted"]) else [f"n = {lives}, which gives no interval"]
 
 

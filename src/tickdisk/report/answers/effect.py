@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tickdisk.numbers import percent
+from tickdisk.report.statement import WOULD_DECIDE
+from tickdisk.stats import PLANNED_LIVES, TOO_FEW_LIVES
 
 NOT_RUN = "not run"
 
@@ -97,12 +99,12 @@ def reason(claim: Mapping[str, Any]) -> str:
     The reason is recognised by words in the evidence of the claim, which `tickdisk.stats.decide` and the studies write.
     """
     evidence = str(claim["evidence"])
-    if "lives that a verdict needs" in evidence or "planned lives" in evidence:
+    if TOO_FEW_LIVES in evidence or PLANNED_LIVES in evidence:
         count = f"{claim['n']} {'life is' if claim['n'] == 1 else 'lives are'}"
         return f"{count} fewer than a verdict needs"
     if "control" in evidence:
         return "a control of the experiment did not come out as it must"
-    if "would decide" in evidence:
+    if WOULD_DECIDE in evidence:
         return f"{claim['n']} {claim['counted']} are too few to decide"
     return "the clients were short of processor time"
 

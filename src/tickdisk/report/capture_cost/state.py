@@ -4,7 +4,7 @@ import pandas as pd
 
 from tickdisk.report import contrasts
 from tickdisk.report.capture_cost.compute import Results
-from tickdisk.report.statement import THIS_PROJECT, Statement
+from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Statement
 
 _LIMIT = 5.0
 """Bound on the time of a 4 KiB pread from memory under a bpftrace capture, as a ratio to the time without a capture."""
@@ -53,7 +53,7 @@ def _state_micro(said: Statement, results: Results) -> None:
         source=THIS_PROJECT,
         statement=f"A 4 KiB pread from memory takes less than {_LIMIT:g} times as long under a capture by bpftrace",
         verdict="not valid" if few else verdict,
-        evidence=evidence + (f"; {minimum} rounds would decide" if few else ""),
+        evidence=evidence + (f"; {minimum} rounds {WOULD_DECIDE}" if few else ""),
         effect="micro_ratio.bpftrace",
         facts=["micro_ratio.strace", "micro_ratio.strace_positioned", "micro_lost.bpftrace"],
         n=bpftrace.n,

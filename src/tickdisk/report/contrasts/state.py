@@ -7,7 +7,7 @@ import numpy as np
 from tickdisk import stats
 from tickdisk.numbers import with_interval
 from tickdisk.report.contrasts.compute import Contrasts
-from tickdisk.report.statement import THIS_PROJECT, Finding, Statement
+from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Finding, Statement
 
 _LATE = "99th percentile of the time from the moment at which the model answers a request to its reply"
 _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
@@ -212,7 +212,7 @@ def state_claim(
     words = [verdict.reason]
     if verdict.word == "inconclusive":
         needed = stats.lives_to_decide(effect, verdict, found.plan)
-        words.append("no feasible number of lives would decide" if needed is None else f"{needed} lives would decide")
+        words.append(f"{needed or 'no feasible number of'} lives {WOULD_DECIDE}")
     if verdict.family == "scan":
         words.append(_SCAN)
     beside = without_marked(found, key)

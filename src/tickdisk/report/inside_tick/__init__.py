@@ -19,7 +19,9 @@ __all__ = ["Results", "around_tick", "study"]
 
 
 def study(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | None) -> Study[Results]:
-    """Explains the late time of captured server lives, and checks whether blame finds the injected stalls.
+    """Explains the late time of captured server lives, and checks the explanations by injected stalls.
+
+    Blame has to name the injected stalls of the device, and must not attribute stalls of the processor to storage.
 
     Parameters
     ----------
@@ -40,7 +42,8 @@ def study(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | No
     Raises
     ------
     TickdiskError
-        If a parameter has a wrong type or range, if no cell of the experiment has run, or if no wait of any life was captured.
+        If a parameter has a wrong type or range, if no cell of the experiment has run, if the cells ran on different kinds of
+        machine, or if a life has no captured waits.
     """
     check_parameters(plan=plan, runs=runs, bootstrap_samples=bootstrap_samples, seed=seed)
     results = compute(plan, runs=runs, bootstrap_samples=bootstrap_samples, seed=seed)

@@ -11,7 +11,7 @@ import pandas as pd
 from tickdisk import blame
 from tickdisk.numbers import number, percent, with_interval
 from tickdisk.report.inside_tick.compute import Results
-from tickdisk.report.statement import THIS_PROJECT, Statement
+from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Statement
 
 STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
@@ -192,7 +192,7 @@ def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
     obstacles = [*results.obstacles, *bound.obstacles]
     ends = f"the 95 % interval of the share is {percent(found.exact[0])} to {percent(found.exact[1])}"
     counted = [bound.words, ends] if found.n else ["no such stall was injected while ticks were captured"]
-    few = [] if found.n >= STALLS else [f"{STALLS} stalls would decide"]
+    few = [] if found.n >= STALLS else [f"{STALLS} stalls {WOULD_DECIDE}"]
     prefix = f"{said.name}.{bound.name}."
     said.bound(
         bound.name,

@@ -60,7 +60,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of the replay in tables and figures, which consists of the tool and the device."""
+        """The name of the replay in tables and figures: the tool that replayed and the device, such as "fio_hdd"."""
         return str(self.described["name"])
 
     @property
@@ -123,7 +123,10 @@ class Results:
     value is None if the requests are too few.
     """
     delay: Difference | None
-    """Mean time by which requests are issued later on the slow device than on the fast one. None if there is only one device."""
+    """Mean time by which requests are issued later on the slow device than on the fast one.
+
+    None if there is only one device, or if no request was replayed on both.
+    """
 
     @property
     def ours(self) -> Sequence[Run]:

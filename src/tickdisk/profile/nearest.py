@@ -11,7 +11,9 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class NearestDevice:
-    """The median latencies of a measured disk with one request at a time, and the known device that comes nearest to them."""
+    """The medians of a measured disk with one request at a time, for a read and for a write with its flush, and the known device
+    that comes nearest to both.
+    """
 
     read_ms: float
     """Median of a read of 4 KiB."""
@@ -42,7 +44,7 @@ def nearest_device(model: DeviceModel, catalogue: Mapping[str, DeviceModel]) -> 
 
     Returns
     -------
-    Alike
+    NearestDevice
         The medians of the profiled device at the least queue depth, and the nearest known device.
     """
     read_ns = min((line for line in model.fit if line.op == "read"), key=lambda line: line.queue_depth).p50_ns
