@@ -33,10 +33,10 @@ onstart:
         print(kept.sentence(Path("results/runs")))
     if not Path("results/store/calibrated.json").exists():
         # The message comes now and not after hours of other experiments. The import is here because it takes a second.
-        from tickdisk.store import check_room
+        from tickdisk.store import check_device_memory
 
         store = PROJECT.config.chosen.store
-        check_room([store.rows, *(game.rows for game in store.games)])
+        check_device_memory([store.rows, *(game.rows for game in store.games)])
 
 
 include: "workflow/rules/common.smk"

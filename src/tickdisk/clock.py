@@ -1,7 +1,9 @@
-"""Samples of the kernel's clocks, with which the time stamps of all programs become nanoseconds of CLOCK_MONOTONIC.
+"""Converts the time stamps of all programs to nanoseconds of CLOCK_MONOTONIC.
 
-Luanti takes its time stamps from CLOCK_MONOTONIC_RAW and strace takes them from CLOCK_REALTIME. CLOCK_MONOTONIC is slewed and
-CLOCK_MONOTONIC_RAW is not, so their difference drifts by more than a server step within hours. CLOCK_REALTIME jumps.
+`Sampler` reads three clocks of the kernel together at the start and the end of a run and every 10 s in between. `to_monotonic`
+takes times of one clock and the table of these samples, and interpolates the difference between the clocks. Luanti has times of
+CLOCK_MONOTONIC_RAW, and strace has times of CLOCK_REALTIME. The kernel adjusts the rate of CLOCK_MONOTONIC but not that of
+CLOCK_MONOTONIC_RAW, so the two differ by more and more as time goes on. CLOCK_REALTIME can be set, and then jumps.
 """
 
 import threading

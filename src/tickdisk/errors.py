@@ -1,4 +1,8 @@
-"""The exception whose message a user is meant to read, and a way to end a program with that message and nothing else."""
+"""`TickdiskError`, the exception for failures that a user can repair, and `exit_with_message`, which the Snakefile uses.
+
+The message of the exception says what is wrong, where, and what to do. In a block of `exit_with_message` this exception ends the
+process and prints only its message, without a traceback.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,6 +1,7 @@
-"""Functions that write a file so that it appears under its final name only when it is whole, and that read and write JSON.
+"""Writes files that are never seen half-written, and reads and writes JSON.
 
-If a process is killed while it writes, the final name still has the old file or none.
+`whole` gives a temporary path to write to, and renames the file to its final name when it is complete and flushed to storage. If
+the process is killed before, the final name still has the old file or none. `write_text` and `write_json` use it.
 """
 
 import json

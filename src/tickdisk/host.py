@@ -1,7 +1,10 @@
-"""A description of the machine, a meter of its load, and the division of its cores during a live run.
+"""Describes this machine, measures its load, and divides its cores between the game server and all other programs.
 
-The load is recorded with every run, so that a run on a machine that was busy with something else can be recognised. It consists
-of time that the hypervisor stole, pressure (time in which tasks waited), and the processor time of processes and other programs.
+`facts` returns processor, cores, memory and versions. A `LoadMeter` measures from its creation to `read` and returns a `Load`:
+the shares of time that the cores were busy or were taken by the hypervisor (steal), that some task had to wait for a core,
+storage or memory (pressure), and, if asked for, that programs outside of Tickdisk used. Results are stored with their load, so
+that a busy machine shows. `cpu_ns` reads the processor time of one process. `split_cores` gives the server the first half of the
+cores.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Questions about what a machine has: devices, tools, kernel modules and the permission to use them.
+"""Answers what a machine has: devices, programs and their versions, kernel modules, and whether this user may use them.
 
-`doctor` and the backends of emulated devices ask them. All paths lie below one root folder, so that a test can describe a machine
-in a folder.
+`doctor` and the backends of emulated devices ask a `Machine`. It looks up /dev, /proc and /sys below its root folder and programs
+in its list of folders. A test can therefore give a folder that plays the part of a machine.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Folders in memory (tmpfs) for files that must never touch a disk.
+"""Makes temporary folders in memory (tmpfs) for files that must never reach a disk.
 
-If a process is killed and leaves its folder behind, the next process that makes such a folder removes it.
+`folder` makes one for the length of a `with` block. It first removes the folders that killed processes have left behind.
 """
 
 import fcntl

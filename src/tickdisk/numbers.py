@@ -1,6 +1,6 @@
-"""Functions that write numbers for people: a value, an interval, a share and a p value.
+"""Turns numbers into text for people: values, intervals, values with their interval, shares and p values.
 
-All documents, figures and messages use them, so that a number is written in the same way everywhere.
+Facts, claims, and the tables of studies use these functions, so that they write the same number in the same way.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal

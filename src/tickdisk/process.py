@@ -1,6 +1,8 @@
-"""Child processes that die with their parent and leave their command, output and exit code as files.
+"""Starts other programs, and makes sure that none of them outlives the work that it was started for.
 
-`follow_owner` in turn ends a process when the workflow that started it dies.
+A `Child` runs beside this process. It is killed when the thread that started it ends. Its command, times and exit code are in the
+file NAME.json, and its output is in NAME.log. `run` runs a short command, waits for its end and returns its output.
+`follow_owner` ends this process itself when the workflow (snakemake) that started it has died.
 """
 
 import ctypes

@@ -1,4 +1,8 @@
-"""The entry point of the command `tickdisk`, which arranges for signals and closed pipes before it imports the command line."""
+"""The entry point of the command `tickdisk`, which prepares for signals and closed pipes and then imports the command line.
+
+SIGINT, SIGTERM and SIGHUP become an exception, so that every `with` block cleans up. If the reader of the output goes away, such
+as `head`, the rest of the output is dropped and the command still does its work to the end.
+"""
 
 import os
 import signal

@@ -1,6 +1,7 @@
-"""The Parquet tables that one step writes and another reads, with the functions that write and read them.
+"""Writes and reads the Parquet tables of server lives, such as ticks, actions, epochs, requests and waits.
 
-Each table has a name and a schema. A file is checked against its schema when it is written and when it is read.
+`SCHEMAS` has the columns and types of each table by its name. `write` takes a name and rows, and refuses rows that do not fit the
+schema. `read` returns a DataFrame. It refuses a file that has another table or another version of the schemas.
 """
 
 from pathlib import Path

@@ -1,6 +1,7 @@
-"""Access to the kernel's list of tracepoints in tracefs, also on machines where nobody has mounted it.
+"""Reads how the kernel describes a tracepoint, which is a named place in the kernel that can report events. It needs root.
 
-The file system is then mounted only for the command that reads the list.
+`tracepoint` takes a name and returns the number and the fields of the tracepoint. `with_tracefs` makes a command that runs a
+shell script while the file system tracefs is mounted. If tracefs was not mounted before, only this command sees the mount.
 """
 
 import re

@@ -1,6 +1,8 @@
-"""Functions that read and write YAML as YAML 1.2 defines it.
+"""Reads YAML files and makes YAML text, as YAML 1.2 defines it.
 
-In this version `0100000` is a hundred thousand, `1:30` and `no` are words, and a mapping that has a key twice is an error.
+`read_yaml` takes a path and advice for the case that the file does not exist. `yaml_text` returns text and writes no file. In
+YAML 1.2, unlike in YAML 1.1, `0100000` is a hundred thousand, and `1:30` and `no` are words. A key that occurs twice in a mapping
+is an error.
 """
 
 from io import StringIO

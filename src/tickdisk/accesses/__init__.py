@@ -1,16 +1,13 @@
-"""Analyses the storage accesses of captured server lives: what causes them, what they look like, and a model that predicts them.
+"""Finds the disk accesses of captured lives of the Luanti server, says what causes them, and predicts them by a model.
 
-An access is a successful read, write or sync of a file of the world. `select` finds the accesses in the table of requests of a
-capture, and `life_of` joins them with the actions of the players to a `Life`.
-
-- A save is a step of the server in which it writes all changed data. `saves`, `flushes`, `delayed` and `cumulative` tell when
-  data are written. A window is the time between the ends of two saves. `counts` has the accesses of each window.
-- An interaction is a deed of a player in the words of the published study, such as "server join". `effects` estimates the
-  accesses that an interaction causes, and `compare` places them beside the published findings (`load_published`).
-- `form`, `sizes` and `sequential` describe the requests. `line` fits the accesses over the number of regions, which are the
-  places that players come to (`region_points`).
-- The generative model has a cost for each event of a routine, such as "region load" (`ROUTINES`). `fit` estimates the costs from
-  some lives as `Coefficients`, and `errors` and `predict` test them on other lives.
+`select` takes the table of requests of a capture and keeps the accesses: successful reads, writes and syncs of the world's files.
+`life_of` joins them with the actions of players, the starts of server steps and the phases of the life, and returns a `Life`. In
+a save the server writes all changed data. A window lasts from the end of one save to the end of the next (`counts`). An
+interaction is what a player does, under the name that the PokeSto study has for it, such as "server join". `effects` estimates
+how many requests one interaction causes, and `compare` sets this beside the findings of PokeSto (`load_published`). The model
+says how many requests or bytes each routine of the server makes per event, such as each load of a region (`ROUTINES`). `fit` fits
+it to some lives, and `errors` tests it on others. `form`, `sizes` and `sequential` describe the requests. A region is the terrain
+around the place where a player arrives, and `line` fits the number of requests over the number of regions.
 """
 
 from tickdisk.accesses.effects import compare, effects

@@ -1,15 +1,13 @@
-"""Explains where the time of slow ticks and slow actions went: computing, waiting for storage, for threads or for a core.
+"""Says how each tick of a captured program spent its time: computing, or waiting for storage, for a lock or for a core.
 
-`load_evidence` and `load_life` load the tables of captured server lives, or of a capture of any process, as `Evidence`.
-`attribute` explains every tick of the thread that ticks, and returns a `Blame`. `explain`, `explain_wait` and `screen` put it
-into sentences, `blame_actions` explains the actions of players, `shares` computes the share of late time that storage explains,
-and `stretch` prepares the tables of a figure. `check_injections` compares the explanations with injected stalls.
-
-A tick's gap is the time from its start to the start of the next tick. Its late time is the part of the gap beyond the budget. A
-gap is split into links. Each link is a wait of the thread, or the time that it ran. If the thread waited for a lock, further
-links say what the holder of the lock did meanwhile. The links of a tick are its chain. Links that wait for storage name the
-system call, the file and the device's request. The cause of a tick is the kind of time without which most of its late time
-would be gone.
+`load_evidence` reads the folder of a cell, a server life or a capture. Only captures by bpftrace have the waits that it needs.
+`attribute` takes this `Evidence` and a budget, and returns a `Blame`. If the program has no ticks, each second counts as one. The
+gap of a tick lasts until the next tick starts, and its late time is what exceeds the budget. A gap is a chain of links, one for
+each wait and one for the running time. A wait for a lock has further links that say what the lock's holder did meanwhile. A link
+that waits for storage names the system call, the file and the request to the device. To find the cause of a late tick, the late
+time is computed again without each kind of time. The kind whose absence leaves least is the cause. `explain` writes it as a
+sentence, `blame_actions` explains slow actions of players, `shares` divides the late time among the causes, with intervals, and
+`check_injections` tests the explanations on stalls that were made on purpose. `stretch` has the tables for a figure of threads.
 """
 
 from tickdisk.blame.actions import blame_actions

@@ -91,7 +91,10 @@ def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
 
 @dataclass(frozen=True)
 class _TimeWindow:
-    """A stretch of time, with methods that cut tables to it and into columns."""
+    """A stretch of time in ns.
+
+    Its methods select rows that overlap it, clip rows to it, and make columns of a figure in seconds since `zero_ns`.
+    """
 
     zero_ns: int
     start_ns: int

@@ -1,14 +1,12 @@
-"""Measurements of what emulated devices really do on this machine, compared with what their models say.
+"""Measures by fio how fast emulated devices really are on this machine, and compares that with what their models say.
 
-A job is one measurement by fio: requests of one kind, pattern and size at one queue depth on a mounted device. Its percentiles,
-requests per second and bandwidth are realised, and the same figures of the model are nominal.
-
-- `calibrate` takes device models and returns a `Calibration`, which `load_calibration` reads again. A calibration has the floor
-  of every device, which is the time that this machine adds to the model's latency and that is subtracted from it (`settle`). It
-  also has the emulator's CPU time per request, and for the tiers the figures of every job. `acceptance` lists the bounds on them.
-- `measure_fidelity` returns a `Fidelity`, which compares the latencies of requests with the model's latencies of the same
-  requests over queue depths. It also measures other chains, which are other ways to have a slow block device.
-- `Bench` and `run_job` run single jobs, also for other rooms. A job on a machine that was too loaded is repeated.
+A measured figure is called realised, and the same figure of the model nominal. A job is one run of fio with one kind, pattern and
+size of request and one queue depth. On a machine that was too loaded it is repeated twice at most, and then marked. `calibrate`
+takes models and writes calibration.json (`Calibration`). It finds the floor of each model, which is the time that the machine
+adds to each request. The emulator then answers earlier by this time. Only the tiers, which are the devices that stand for a class
+of disks, get all jobs. `acceptance` says for each bound on the results whether it is kept. `measure_fidelity` writes
+fidelity.json (`Fidelity`), which has latencies and bandwidths over queue depths, also of two other ways to make a slow block
+device (nbdkit and null_blk). `Bench` is a mounted device for jobs, and `run_job` runs a job anywhere.
 """
 
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, repeat_while_too_loaded

@@ -220,7 +220,9 @@ def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | 
 
 
 def _parameters_of_floor(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the parameters of a model that its floor depends on.
+    """Returns the name of a model and the parameters that its floor depends on.
+
+    A calibrated device must have the same values if its floor is to be used for a model.
 
     The CPU time that is burnt after replies is not among them. The seed is not among them either, because it does not change the
     distribution of the latencies that are drawn.

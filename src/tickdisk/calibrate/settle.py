@@ -45,7 +45,10 @@ def ramp_s(seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Settled:
-    """A floor that was found and is in force."""
+    """A floor that was found. It is in force on the steady form of the model, which answers always as the median does.
+
+    The model itself has to be set before other jobs are measured.
+    """
 
     floor_ns: int
     looks: int

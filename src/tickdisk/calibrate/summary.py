@@ -75,7 +75,12 @@ def iops_share(latency_ns: int) -> float:
 
 
 def within(expected: Nominal, realised: float | None, latency_ns: int) -> tuple[float | None, bool | None]:
-    """Returns the realised figure divided by the nominal one, and whether it is within the tolerance for this kind of figure."""
+    """Returns the realised figure divided by the nominal one, and whether it keeps the bound for this kind of figure.
+
+    A median and a bandwidth have to be near the nominal figure. Requests per second have to be at least the share
+    `iops_share(latency_ns)` of it, where `latency_ns` is the nominal latency of a read. The ratio is None if one of the figures
+    is missing or the nominal one is 0. The answer is then None as well, except for a median whose nominal figure is 0.
+    """
     target = None if expected.compared is None else getattr(expected, expected.compared)
     if not target or realised is None:
         return None, None if expected.compared != "p50_ns" or realised is None else realised <= latency_tolerance_ns(0)

@@ -1,14 +1,12 @@
-"""A simulator of six algorithms that save a game's state to disk, after Vaz Salles et al. (VLDB 2009).
+"""Simulates six algorithms that save a game's state to disk, under the cost model of Vaz Salles et al. (VLDB 2009).
 
-The room answers how much time each algorithm adds to a tick, how long a checkpoint takes, and how long a recovery takes after a
-crash. The state is a table of cells, which is cut into objects of 512 bytes (`State`). An update changes one cell.
-
-- An input gives the cells that each tick updates: a `ZipfTrace` is random, a `GameTrace` comes from the game Knights and Archers
-  (`KnightsAndArchers`), and a `RecordedTrace` from a file (`load_trace`) or from a captured server life (`trace_of_life`).
-- `simulate` feeds an input to algorithms under the paper's cost model. `Costs` has the model's parameters, and `Readings` has the
-  choices that the paper leaves open. An `Outcome` has tables of ticks and checkpoints.
-- `cases`, `sweep`, `write_sweep` and `read_sweep` make the tables behind the study's figures, over update rates, skews and
-  readings. `load_published` returns the paper's numbers, which the study compares with them.
+The result is the time that each algorithm adds to a tick, the time of a checkpoint, and the time of a recovery after a crash. The
+state is a table, and each of its fields is called a cell. Saving works on objects, which are 512 bytes of cells (`State`). An
+input says which cells change in each tick. They are drawn at random, some cells more often than others, as the skew says
+(`ZipfTrace`), or they come from the game Knights and Archers (`GameTrace`), a file (`load_trace`), or the file writes of a
+captured server life (`trace_of_life`). `simulate` takes an input and a `Run` for each algorithm, and returns an `Outcome` for
+each, with tables of ticks and checkpoints. `Costs` has the parameters of the model. `Readings` has the choices that the paper
+leaves open. `cases` and `sweep` simulate many inputs and readings for the figures of `tickdisk.report.checkpoint`.
 """
 
 from tickdisk.checkpoint.game import ATTRIBUTES, UNITS, KnightsAndArchers

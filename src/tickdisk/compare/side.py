@@ -26,8 +26,10 @@ class Side:
     claims: Mapping[str, Mapping[str, Any]]
 
     def design(self, study: str) -> dict[str, Any]:
-        """Returns the facts of the plan on which the numbers of a study depend: its arms and their meaning, its times, its
-        players, the margin and the level.
+        """Returns the facts that must be equal in two runs if the numbers of a study are to mean the same.
+
+        These are the values of all facts of the set-up about the study and its arms, except numbers of lives, blocks and rounds,
+        and the notes of the arms, the margin and the level.
         """
         own = {
             name: (fact["value"], fact.get("word"), fact["note"] if name.startswith(_ARM) else None)

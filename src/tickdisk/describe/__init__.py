@@ -1,8 +1,8 @@
-"""The description of every table and JSON file that Tickdisk writes.
+"""Makes the page docs/data.md, which describes every table and every JSON file that Tickdisk writes.
 
-`document` returns the page docs/data.md. It lists every column of a table and every key of a JSON file with its type, its unit
-and a sentence. Types come from the schemas and classes of the code. Sentences come from the docstrings of their fields, or from
-this room. A column without a sentence is an error, and so is a sentence without a column.
+`document` returns its text: for each column of a table and each key of a file the type, the unit and a sentence. The types come
+from the schemas and classes in the code. The sentences come from the docstrings of fields, or are written in this room.
+TickdiskError is raised for a column or key without a sentence, and for a sentence without a column or key.
 """
 
 from tickdisk.describe.entry import Block, Entry, Row, Section

@@ -1,16 +1,12 @@
-"""Emulated storage devices: their description, emulation and simulation, and the removal of what is left of them.
+"""Emulates storage devices whose speed a model gives, so that programs can keep files on a slow disk that does not exist.
 
-The room answers when a storage device with given properties completes each request, and it lets programs run on such a device.
-A `DeviceModel` describes a device by the latency of each operation, a bandwidth, a number of channels and further parts, such
-as a `Cache`. `load_devices` reads models from a YAML file.
-
-- `up` turns a model into a `MountedDevice`, on which programs keep files. A backend is a way to do so (`BACKENDS`). In `fuse`,
-  the first choice, a process called the emulator serves one file in memory through FUSE (`src/native`), and answers each request
-  at the time that the model says. A loop device makes a block device of that file, and a file system lies on the loop device.
-- The floor is the time that the machine adds to the model's latency (`measure_floor`). A setting is a model that is in force from
-  one time on (`Setting`). `read_log` returns a row for each request, with its arrival, nominal completion and reply.
-- `simulate` computes the completions of given requests without a mounted device.
-- `recover` removes what processes that died have left mounted.
+A `DeviceModel` has a latency for each operation, a bandwidth, a number of channels, and parts such as a write `Cache`.
+`load_devices` reads models from a YAML file. `up` mounts a device with an empty file system and returns a `MountedDevice`, whose
+model can be changed (`set`), which can be stalled (`stall`) and whose power can be cut (`cut`). There are several techniques,
+called backends. In the usual one, `fuse`, a process called the emulator holds the disk in memory and answers each request when
+the model says. It answers earlier by the floor, which is the time that the machine itself adds (`measure_floor`). `read_log`
+returns a row for each request, with its arrival, the completion that the model computed, and the real reply. `simulate` computes
+completions without a mount. `recover` unmounts and removes the devices of processes that have died.
 """
 
 from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend

@@ -103,8 +103,9 @@ def within(limit_s: float, call: Callable[[], None]) -> bool:
 def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
     """Unmounts the file system at `mount_point`, and returns whether nothing is mounted there any more.
 
-    While the file system is busy, it is tried again for `limit_s`. If it is still busy then and `lazily` is set, the file system
-    is taken out of the tree of mounts, and goes when its last user has closed it.
+    While the file system is busy, it is tried again for `limit_s`. If it is still busy then, or the call hangs, and `lazily` is
+    set, the file system is taken out of the tree of mounts, and goes when its last user has closed it. With a `limit_s` of 0,
+    only the lazy way is tried.
     """
     path, deadline, code = os.fsencode(mount_point), time.monotonic() + limit_s, [errno.EBUSY]
 

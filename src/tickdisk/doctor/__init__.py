@@ -1,8 +1,9 @@
-"""Checks of what this machine can do, for the command `tickdisk doctor`.
+"""Checks whether this machine can run the whole project, for the command `tickdisk doctor`.
 
-Each check examines one part of the machine: its hardware, the kernel's features, installed programs, the backends of emulated
-devices, its load, and the tiers that its calibration reached. A check is "ok", "limited" (`make paper` runs, with the loss that
-the check names) or "missing" (`make paper` cannot run). `render` turns checks into a text that ends with the packages to install.
+Each check is about one part: hardware, kernel, programs, backends of emulated devices, load of the machine, or the tiers (the
+emulated devices that stand for a class of disks), of which the calibration says how fast they really are here. The state of a
+check is "ok", "limited" (`make paper`, which makes all results, runs without what the check names) or "missing" (`make paper`
+cannot run). `render` writes the checks, the Debian packages to install, and at the end whether `make paper` can run.
 """
 
 from tickdisk.doctor.backends import backend_check

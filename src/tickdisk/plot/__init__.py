@@ -1,12 +1,10 @@
-"""Figures of the studies, as Altair charts in one theme.
+"""Draws the figures of the studies as Altair charts, which all have the same style.
 
-Each function takes prepared tables, arrays or results, and returns a chart. Its docstring lists the columns that a table must
-have. A table that lacks a column, is empty, or has more rows than can be drawn raises TickdiskError. Tables of any length are
-thinned where the docstring says so. Title and subtitle are part of the chart, and the subtitle says how to read it and on how
-many observations it rests.
-
-`to_svg`, `save_svg` and `save_png` render a chart. `plot.paper` has the same kinds of figures for the paper: narrower, and
-without a title.
+A drawing function takes a table or another result and returns a chart. Its docstring lists the columns that it needs.
+TickdiskError is raised if a column is missing, or if the table is empty or too long. Some functions take a table of any length
+and draw only a part of its points, which their docstrings say. A chart has a title, and a subtitle that says how to read the
+chart and on how many observations it rests. `to_svg`, `save_svg` and `save_png` turn a chart into an image. `plot.paper` draws
+narrower charts without a title for the paper.
 """
 
 from tickdisk.plot import paper

@@ -1,14 +1,11 @@
-"""Profiles of real disks: a disk is measured by fio and written down as a device model that behaves like it.
+"""Measures a real disk by fio, and describes it as a device model that can be emulated on any machine.
 
-`profile` does the whole work. It takes a folder, a file or a block device, and writes a YAML file with one device, which can be
-emulated on any machine. Its steps can also be called one by one:
-
-- `source` prepares the part of the disk that is measured, and refuses whatever would be damaged.
-- `measure` lets fio make requests at several queue depths, in several rounds, and returns `Measurements` with a `Sample` of
-  latencies for each kind of request and queue depth.
-- `fit` makes a `DeviceModel` of the samples at `FIT_DEPTHS`. The samples at `HELD_OUT_DEPTHS` are held out, which means that the
-  fit does not see them, so that they can test the model.
-- `evidence` states how far the model is from each sample. `screen`, `verdict` and `again` put that into words.
+`profile` does all steps. It takes a folder, a file or a block device, and writes a YAML file with one device.
+- `source` chooses the part of the disk to measure. It refuses a file or block device whose data the measurement would overwrite.
+- `measure` runs fio at several queue depths, and returns a `Sample` of latencies for each kind of request and each depth.
+- `fit` makes a `DeviceModel` from the depths in `FIT_DEPTHS` only. The depths in `HELD_OUT_DEPTHS` remain to test it.
+- `evidence` states how far the model is from each sample. `screen` prints that, and `verdict` says it in one sentence.
+- `again` says how often each place was read or written, because a cache may then have answered instead of the disk.
 - `nearest_device` finds the known device that is most like the disk.
 """
 

@@ -1,13 +1,12 @@
-"""Metrics of the quality of service that a server's players had: how regular its ticks were, and how long actions took.
+"""Measures how well a server served its players: how regular its ticks were, and how long the actions of players took.
 
-Tables of one server life go in: ticks, actions, epochs, and the requests that the device's log holds. `tick_metrics` and
-`action_metrics` return the metrics of a window of time. `epoch_table` returns one row for each epoch with the metrics of its
-steady part, and `requests_table` returns the requests in each epoch. `contrasts_by_life` turns such rows into log ratios of each
-arm to the baseline within each life, which `tickdisk.stats` tests.
-
-A tick gap is the time from the start of a tick to the start of the next. The budget is the length of the server's step. The
-latency of an action runs from the time at which it was due to its completion. It counts as tau at most, and an action that
-failed or timed out counts as tau. Times in the tables are ns of CLOCK_MONOTONIC, and metrics are in ms.
+The input is tables of one server life: ticks, actions, epochs, and the device's log. An epoch is a part of the life under one
+arm, such as one disk latency. Its beginning is left out, and the rest is its steady part. `epoch_table` has the metrics of each
+steady part, and `requests_table` counts the device's requests. `contrasts_by_life` takes such rows and returns, for each life and
+arm, the logarithm of the metric over its mean in the two baseline epochs of that life, for `tickdisk.stats`. A tick gap is the
+time between the starts of two ticks. The budget is the intended length of a tick. The latency of an action runs from the time at
+which it was due to its completion. The caller gives an upper limit, tau. An action that took longer, failed or timed out counts
+as tau. Times in tables are in ns of CLOCK_MONOTONIC, and metrics are in ms.
 """
 
 from tickdisk.qos.actions import ActionMetrics, action_metrics, latencies_ms

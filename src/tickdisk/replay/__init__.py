@@ -1,13 +1,12 @@
-"""The replay: the requests of a capture are made again on another device, at the same times.
+"""Makes the file requests of a capture again on another device, and tells how long they take there.
 
-The room answers how long captured requests take on another device and file system. `load_capture` reads a capture. `plan`
-chooses the requests that can be made again (`Plan`), and `prepare` makes the files that must exist before the first of them
-(`InitialFiles`). Then `issue` makes the requests: each captured thread is a stream with a thread of its own, and each request is
-issued when it is due, or as soon as the request before it in its stream is completed. `issue_simulated` computes the times by a
-device model instead, and `replay_by_fio` lets fio make the requests. The result has a row of times per request (`ReplayResult`).
-The lag of a request is the delay that the tool or its machine caused, and the time lost is the delay that earlier requests of
-its stream caused (`lateness`). `costs` compares the times with those of the capture. `experiment` does all of this for several
-devices. `write_iolog`, `write_for_fio` and `read_iolog` exchange streams with fio.
+`load_capture` reads the requests, `plan` chooses those that can be made again, and `prepare` makes the files that must exist.
+`issue` then makes them. Each captured thread becomes a stream with a thread of its own. A request waits until its captured time
+has come and the request before it in its stream is completed, whichever is later. `issue_simulated` computes the times with a
+device model instead, and `replay_by_fio` lets fio make the requests. All return a `ReplayResult` with a row for each request. If
+a request is issued after its captured time, the part of the delay that earlier requests of its stream caused is its time lost,
+and the rest, which the tool or the machine caused, is its lag (`lateness`). `costs` compares times of calls with the capture's.
+`experiment` replays one capture on several emulated devices. `write_iolog` and `read_iolog` write and read fio's format.
 """
 
 from tickdisk.replay.beginning import InitialFiles

@@ -1,13 +1,11 @@
-"""The studies that the notebooks call, and the paper and the page that are made from their results.
+"""Analyses the results of a run, and makes the paper and the page from them.
 
-A study is the analysis of one experiment. Its function (`switchback`, `join_burst`, `inside_tick`, `accesses`, `replay`,
-`calibration`, `checkpoint`, `store`, `capture_cost`) reads the results of a run and returns a `Study`, which holds the results,
-a `Statement` of facts and claims, and the figures and tables by name. A `Fact` is a number with its unit, interval, n and
-source. A `Claim` is a question with a verdict, and with the facts that the verdict rests on.
-
-`Study.save` writes facts.json and claims.json into the folder of the notebook. `collect` merges these files and answers the
-questions of the paper, `set_paper` and `write_page` make the paper and the page from the merged files, and `check_results`
-checks that a run is complete.
+Each study is the analysis of one part of the results, and a notebook shows it. Its function, such as `switchback` or `replay`,
+takes the paths of the results and returns a `Study` with figures, tables and a `Statement` of facts and claims. A `Fact` is a
+number with its unit, interval, number of observations and source. A `Claim` is a question with its answer, the verdict, and the
+names of the facts behind it. `Study.save` writes facts.json, claims.json and the figures. `collect` merges the files of all
+studies and writes answers to the questions of the paper. `set_paper` then makes the PDF and `write_page` the page.
+`check_results` checks that nothing is missing.
 """
 
 from tickdisk.report.accesses import study as accesses

@@ -1,12 +1,10 @@
-"""Digests of the project's sources, which tell whether a result was made by the code that is there now.
+"""Computes digests of the source code, by which a result shows whether the code that made it has changed since.
 
-A `Checkout` is a folder with the project's sources in Python, Rust, Go and Lua. Its methods return a digest for each thing that
-a result can depend on. A change of comments, docstrings, unit tests or formatting does not change a digest. A `Closure` is the
-Python code that a computation uses: the modules that it starts with, and all modules that these import, directly or through
-others. The native module `tickdisk._native` has parts, and each part has a digest of its own.
-
-The set-up writes down from which sources and with which compilers it built the programs (`Toolchains`). `check_built` refuses to
-work while the sources are others.
+A `Checkout` is the project's folder. Its methods return a digest of each part that a result can depend on, in Python, Rust, Go
+and Lua. Comments, docstrings, formatting and unit tests do not count. `Checkout.python` returns a `Closure`: the modules with
+which a computation starts and all modules that they import, directly or through others, except those that the caller leaves out.
+`make setup` records the compilers and the digests of what it built (`Toolchains`). `check_built` raises TickdiskError if the
+sources have changed since then, because the programs would not be the ones that the digests name.
 """
 
 from tickdisk.sources.built import TOOLCHAINS, Toolchains, check_built, load_toolchains

@@ -1,14 +1,12 @@
-"""Statistical methods for experiments whose unit of analysis is the server life.
+"""Tests whether one condition of an experiment (an arm) differs from another (the baseline), with one value per server life.
 
-The room answers whether an arm of an experiment differs from its baseline, and by how much. Arrays go in, and small dataclasses
-come out. No function reads a file. A function that draws at random takes its generator or its seed as an argument.
-
-A contrast is the log ratio of a metric between an arm and the baseline within one life. `contrast` tests the contrasts of all
-lives, both for a difference and for equivalence within a margin that was fixed before the runs. `decide` turns the contrasts of
-an experiment into verdicts (different, equivalent, inconclusive or not valid), for which the controls must behave as they
-should. `dose_bounds` and `slope` relate a metric to the dose, which is the realised latency. `order_effect` looks for effects of
-the order of arms. `family_power`, `needed_lives` and `detectable_ratio` relate the number of lives to the power. The other
-functions compute quantiles, means over lives, adjusted p values and resamples of a series.
+The contrast of a life is the log ratio of a metric in the arm to the baseline. `contrast` takes the contrasts of all lives. It
+tests whether there is a difference, and whether the ratio is within a margin that was fixed before the runs (equivalence).
+`decide` gives each claim a verdict: different, equivalent, inconclusive or not valid. Controls are arms whose outcome is known in
+advance. If a control of a metric has another outcome, no claim about the metric is valid. The dose of an arm is the latency that
+its disk really had. `dose_bounds` finds up to which dose a metric is good, and `slope` how it rises with the dose. `order_effect`
+tests the order of arms. `family_power`, `needed_lives` and `detectable_ratio` say how many lives a test needs. No function reads
+a file. Functions that draw at random take a generator, or a seed and words (`named_generator`).
 """
 
 from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, sensitivity

@@ -95,7 +95,10 @@ class Controls:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdicts of an experiment, on every control and on every claim about a treatment."""
+    """The verdicts of an experiment, on every control and on every claim about a treatment.
+
+    A claim about a metric is not valid if a control of the metric failed.
+    """
 
     verdicts: Mapping[Key, Verdict]
     controls: Mapping[str, Controls]

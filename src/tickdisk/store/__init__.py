@@ -1,13 +1,12 @@
-"""Experiments with a store that really saves a game's state, instead of simulating it.
+"""Saves a game's state to disk by real checkpoint algorithms, measures what that costs, and tests the recovery after crashes.
 
-The room answers which checkpoint algorithm suits a game, a machine and a disk, and whether a store recovers after a crash. A
-store is a folder with checkpoints of the state and a log of actions, which holds the updates of every tick. A life is a process
-that plays ticks at their rate under one algorithm (`Setting`, `live`, `Life`). `ALGORITHMS` has the six that
-`tickdisk.checkpoint` simulates, and six later ones. `trials` plays the lives of a `Design` and returns the time that each
-algorithm adds to a tick, from which `advise` chooses an algorithm. `compare` fits a cost model to lives (`Calibrated`) and
-compares its predictions with lives at other update rates. `study` adds games on several devices. `recover` finds the state at
-the last committed tick, and `verify` looks for damage. `campaign` ends lives by a kill (`ProcessKill`) or a power cut
-(`PowerCut`) and checks each recovery.
+A store is a folder with checkpoints and a log of the updates of each tick. A life here is one process that plays a game's ticks
+and saves under one algorithm (`live`). There are twelve algorithms: the six of `tickdisk.checkpoint` and six later ones. `trials`
+plays the lives of a `Design` and measures time per tick, recovery time and memory, from which `advise` chooses an algorithm.
+`compare` fits a cost model to lives at some update rates and predicts those at others. `study` does this on an emulated device,
+and also tries all algorithms on several games, each on its own emulated device. `recover` rebuilds the state at the last
+committed tick, and `verify` lists what is damaged. `campaign` ends lives by killing the process (`ProcessKill`) or by cutting the
+power of an emulated device (`PowerCut`), and compares each recovered state with the right one.
 """
 
 from tickdisk.store.advice import Advice, advise

@@ -134,7 +134,7 @@ class ProcessKill:
         return self._folder
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
-        """Kills the process and waits for its end. `number` makes no difference."""
+        """Kills the process, waits for its end, and returns `name` and the words of the board. `number` makes no difference."""
         del number
         child.kill()
         child.wait()
@@ -157,7 +157,10 @@ class PowerCut:
         return self._disk.mount_point / "store"
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
-        """Cuts the power, then kills the process that still runs. Ticks that it commits after the cut do not count."""
+        """Cuts the power, kills the process that still runs, and returns the name of the crash and the words of the board.
+
+        Ticks that the process commits after the cut do not count. The name is "kill" for every fourth crash, which cuts no power.
+        """
         before = board.words()
         is_cut = number % 4 != 1
         if is_cut:

@@ -1,13 +1,12 @@
-"""Captures of the requests that processes make to files, and of the waits of their threads.
+"""Captures which requests processes make to files, and what their threads wait for.
 
-`start` attaches a tool to a running process, to the members of a cgroup, or to a command that it starts, and returns a
-`Recording`. `Recording.stop` returns a `RawCapture`, which is the text that the tool wrote. `parse` turns this text into the
-tables `requests` and `waits`, with times in nanoseconds of CLOCK_MONOTONIC, and a summary that counts what was lost.
-
-A request is a system call on a file, or a page fault in a mapped file. A wait is an interval in which a thread did not run.
-The tool `bpftrace` captures both, but it needs root and a recent kernel (`unavailable` says what is missing). It sees the members
-of a `Cgroup`. The tool `strace` captures requests only, and stops the process for each of them. `strace_positioned` is strace for
-pread64 and pwrite64 only. `micro_cost` measures how much each tool slows a process down.
+`start` attaches a tool to a process, to a command that it starts, or to a `Cgroup`, and returns a `Recording`. `Recording.stop`
+returns a `RawCapture`, a file with the tool's output. `parse` takes it and samples of the clocks (`tickdisk.clock`), and returns
+the tables `requests` and `waits` and a summary, which also counts what was lost. A request is a system call on a file, or a page
+fault in a mapped file. A wait is a time in which a thread did not run. bpftrace captures both, but needs root and kernel features
+(`unavailable` says what is missing). strace captures requests only, and pauses the process at each one. `strace_positioned` is
+strace limited to pread64 and pwrite64, so that fewer calls are paused. `micro_cost` measures how much each tool slows down a
+read.
 """
 
 from tickdisk.trace.bpftrace import unavailable

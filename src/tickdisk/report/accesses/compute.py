@@ -101,7 +101,7 @@ def compute(
     bootstrap_samples: int | None,
     seed: int | None,
 ) -> Results:
-    """Computes the results of the study. `accesses.study` describes the parameters."""
+    """Computes the results of the study. `tickdisk.report.accesses.study` describes the parameters."""
     data = Runs(plan, runs, _NAME)
     decision, tables = data.decision, list(data.lives())
     rules = stats.Plan(

@@ -13,7 +13,7 @@ from tickdisk.report.checkpoint.anchors import Anchor, crossings, measure, measu
 
 @dataclass(frozen=True)
 class Nearest:
-    """The reading, other than the stated reading, whose value is nearest to a published number."""
+    """The reading, other than the stated one, whose value fits a published number best."""
 
     reading: str
     value: float
@@ -21,7 +21,7 @@ class Nearest:
     stated: float
     """The value under the stated reading over as many ticks."""
     is_nearer: bool
-    """Whether `value` is nearer to the published number than `stated`."""
+    """Whether `value` fits the published number better than `stated`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Results:
     tried: pd.DataFrame
     """Value of every anchor (row) under every reading (column). The stated reading is the first column."""
     nearest: Mapping[str, Nearest]
-    """The nearest of the other readings, for each anchor that was tried under other readings."""
+    """The best of the other readings, for each anchor that was tried under other readings."""
     crossings: Mapping[str, float]
     """Updates per tick from which an algorithm adds more time to a tick than Naive-Snapshot, or NaN if there is no such rate."""
     tried_crossings: pd.DataFrame
@@ -69,7 +69,7 @@ class Results:
 
 
 def compute(sweep: str, *, published: str) -> Results:
-    """Computes the results of the study. `checkpoint.study` describes the parameters."""
+    """Computes the results of the study. `tickdisk.report.checkpoint.study` describes the parameters."""
     found = checkpoint.read_sweep(Path(sweep))
     printed = checkpoint.load_published(Path(published))
     runs = found.runs.assign(name=found.runs["algorithm"].map(NAMES))
@@ -106,7 +106,10 @@ def _tried(runs: pd.DataFrame, printed: checkpoint.PublishedCheckpoint) -> pd.Da
 
 
 def _nearest(anchor: Anchor, tried: pd.DataFrame) -> Nearest:
-    """Returns the reading, other than the stated reading, under which the value is nearest to the anchor's number."""
+    """Returns the reading, other than the stated one, that fits the anchor best.
+
+    It is the nearest to the number of the anchor or, if the number is a limit, the farthest on the right side of it.
+    """
     others = [str(reading) for reading in tried.columns if reading != checkpoint.STATED]
     values = dict(zip(others, tried.loc[anchor.name, others].to_numpy(float).tolist(), strict=True))
     reading = min(values, key=lambda name: anchor.distance(values[name]))

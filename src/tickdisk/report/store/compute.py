@@ -91,7 +91,7 @@ class Results:
 
     @property
     def is_outside(self) -> "pd.Series[bool]":
-        """A value for each known point: whether the whole 90 % interval misses the bound."""
+        """A value for each known point: whether the whole 90 % interval of modelled over real overhead lies outside the bound."""
         return (self.known["low"] > 1 + store.WITHIN) | (self.known["high"] < 1 - store.WITHIN)
 
     @property
@@ -115,7 +115,7 @@ class Results:
 
 
 def compute(tables: str, *, published: str) -> Results:
-    """Computes the results of the study. `store.study` describes the parameters."""
+    """Computes the results of the study. `tickdisk.report.store.study` describes the parameters."""
     found = store.read_study(Path(tables))
     points, summary = found.comparison.points(), found.comparison.summary()
     return Results(
