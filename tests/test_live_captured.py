@@ -40,7 +40,10 @@ def test_blame_names_injected_stalls_of_the_device_and_none_of_the_processor(ins
     said = subprocess.run([BIN / "tickdisk", "blame", inside_tick], check=True, capture_output=True, text=True).stdout
     stalls, named, burns, blamed = map(
         int,
-        re.findall(r"of (\d+) injected device stalls (\d+) are named .* of (\d+) of the processor (\d+) are blamed", said)[0],
+        re.findall(
+            r"of (\d+) injected device stalls, (\d+) are named .* of (\d+) injected stalls of the processor, (\d+) are blamed",
+            said,
+        )[0],
     )
     assert (stalls, burns) == (2, 2)
     assert blamed == 0
