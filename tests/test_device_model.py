@@ -233,6 +233,20 @@ def test_what_is_no_text_is_no_description(tmp_path: Path) -> None:
         device.load_devices(tmp_path / "latin.yaml")
 
 
+@pytest.mark.parametrize("name", ["My-Disk", "disk-2", "2disk", "nvme+"])
+def test_the_name_of_a_tier_can_be_part_of_a_fact_s_name(name: str) -> None:
+    values = {"read_latency_ns": 1, "write_latency_ns": 1, "flush_latency_ns": 1}
+    assert DeviceModel(name=name, **values).name == name
+    with pytest.raises(ValueError, match="the name of a tier has small letters"):
+        DeviceModel(name=name, tier=True, **values)
+
+
+def test_latencies_that_differ_have_names_that_differ() -> None:
+    device = DeviceModel(name="disk", read_latency_ns=1, write_latency_ns=1, flush_latency_ns=1)
+    names = [device.with_latency(ns).name for ns in (1_000_000, 1_500, 1_234_567_000, 1_234_567_001, 3_600_000_000_000)]
+    assert names == ["disk_1000us", "disk_1.5us", "disk_1234567us", "disk_1234567.001us", "disk_3600000000us"]
+
+
 def test_variants_of_a_device() -> None:
     model = DeviceModel(name="a", read_latency_ns=1, write_latency_ns=2, flush_latency_ns=3, bandwidth_bytes_per_s=10**9)
     assert model.service_ns(4096) == 4096

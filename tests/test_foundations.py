@@ -46,6 +46,12 @@ def test_a_full_disk_is_one_line_and_a_mistake_of_the_program_is_not() -> None:
     assert "Traceback" in said("EBADF").stderr
 
 
+def test_another_file_that_is_missing_is_not_said_to_be_the_one_that_is_written(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"source\.txt"), whole(tmp_path / "out.txt") as partial:
+        partial.write_text((tmp_path / "source.txt").read_text())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_disk_full_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     full = Path("/dev/full")
     with (

@@ -10,6 +10,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.process import Child
 from tickdisk.run.actors import Actors, ServerEndedError, instruments
 from tickdisk.run.judge import SpoiltLifeError
+from tickdisk.run.lookout import Lookout
 
 
 class Disk:
@@ -92,3 +93,35 @@ def test_an_instrument_that_fails_spoils_the_life_and_the_emulator_is_named_wher
     for disk, said in ((None, "the log is damaged"), (Disk(True), "the log is damaged"), (Disk(False), "emulator ended")):
         with pytest.raises(SpoiltLifeError, match=said):
             fail(disk)
+
+
+def test_players_that_end_before_the_life_does_spoil_it_even_with_exit_code_0(tmp_path: Path) -> None:
+    who = actors(tmp_path, players="exit 0")
+    with pytest.raises(SpoiltLifeError, match="the players ended before the life did"):
+        who.wait_until(time.monotonic_ns() + 60 * 10**9)
+
+
+def test_a_child_ends_with_its_block(tmp_path: Path) -> None:
+    def fail() -> None:
+        with Child("players", ["sleep", "60"], tmp_path) as child:
+            pids.append(child.pid)
+            raise TickdiskError("the cell failed")
+
+    pids: list[int] = []
+    with pytest.raises(TickdiskError, match="the cell failed"):
+        fail()
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_a_capture_that_cannot_be_finished_leaves_nothing(tmp_path: Path) -> None:
+    class Failing:
+        def stop(self) -> None:
+            raise TickdiskError("the tool is gone")
+
+    closed: list[str] = []
+    lookout = Lookout({"only": "bpftrace"}, tmp_path, tmp_path, [0], cast("Any", None))
+    lookout._stack.callback(closed.append, "closed")
+    lookout._running = cast("Any", Failing())
+    with pytest.raises(TickdiskError, match="the tool is gone"):
+        lookout.__exit__()
+    assert closed == ["closed"]

@@ -35,6 +35,8 @@ def whole(path: Path) -> Iterator[Path]:
     ------
     TickdiskError
         If the operating system refuses to write, for example because storage is full.
+    OSError
+        If the block cannot use another file, which the error names.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -44,6 +46,8 @@ def whole(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
+        if error.filename is not None and Path(os.fsdecode(error.filename)) not in (partial, path, path.parent):
+            raise  # The block failed at another file.
         raise TickdiskError(f"cannot write {path}: {error.strerror or error}; free space or choose another folder") from error
     finally:
         partial.unlink(missing_ok=True)

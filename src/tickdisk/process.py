@@ -15,12 +15,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+_EXIT_S = 5.0
 OWNER_VARIABLE = "TICKDISK_OWNER_PID"
 """Name of the environment variable that holds the pid of the workflow, which owns all processes that it starts."""
 
@@ -34,7 +36,8 @@ class Child:
     """A child process.
 
     The file `logs/NAME.json` records its command, pid, times and exit code, and `logs/NAME.log` has its output. The kernel kills
-    the child when the thread that started it ends (PR_SET_PDEATHSIG), so children have to be started from the main thread.
+    the child when the thread that started it ends (PR_SET_PDEATHSIG), so children have to be started from the main thread. As a
+    context manager, a child is ended at the end of the block.
     """
 
     def __init__(
@@ -100,6 +103,14 @@ class Child:
                 raise TickdiskError(f"{self.command[0]} is not installed; `tickdisk doctor` says what to install") from error
         self.pid = self._process.pid
         self._record(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the child if it still runs."""
+        if self.poll() is None:
+            self.stop(_EXIT_S)
 
     def poll(self) -> int | None:
         """Returns the exit code, or None if the child is still running."""

@@ -3,6 +3,7 @@
 A model has a latency for each operation, a bandwidth, a number of channels, and optional parts from `tickdisk.device.parts`.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -30,6 +31,7 @@ from tickdisk.yaml_file import read_yaml
 FILE = ".yaml"
 """Ending by which the name of a device is recognised as the path of a file with one device."""
 _PARTS: Mapping[str, type[Part]] = {"credits": Bucket, "seek": Seek, "stalls": Stalls, "cache": Cache, "fit": FitLine, **KINDS}
+_TIER_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _ABOUT = {"description", "source", "tier", "fit"}
 
 
@@ -75,6 +77,10 @@ class DeviceModel(Part):
             raise ValueError("load has to begin with [1, 1], its requests in flight have to rise, and its factors must not fall")
         if self.seek is not None and (self.channels != 1 or self.bandwidth_bytes_per_s is None):
             raise ValueError("a device with seek needs channels: 1 and a bandwidth, because bytes pass under its one arm")
+        if self.tier and not _TIER_NAME.fullmatch(self.name):
+            raise ValueError(
+                f"the name of a tier has small letters, digits and _ only, because facts are named after it: {self.name}"
+            )
         return self
 
     @property
@@ -128,7 +134,7 @@ class DeviceModel(Part):
         cache = None if self.cache is None else self.cache.model_copy(update={"latency_ns": latency_ns})
         return self.model_copy(
             update={
-                "name": f"{self.name}_{latency_ns / 1000:g}us",
+                "name": f"{self.name}_{latency_ns / 1000:.3f}".rstrip("0").rstrip(".") + "us",
                 "read_latency_ns": latency_ns,
                 "write_latency_ns": latency_ns,
                 "flush_latency_ns": latency_ns,

@@ -27,18 +27,23 @@ class Actors:
     running: server.RunningServer
     players: process.Child
 
-    def check(self) -> None:
-        """Raises SpoiltLifeError when emulator or players have ended as they should not, ServerEndedError when the server has."""
+    def check(self, *, may_have_ended: bool = True) -> None:
+        """Checks that all three are alive. Players that have recorded every action may have ended, if `may_have_ended`.
+
+        Raises SpoiltLifeError if the emulator or the players have ended otherwise, and ServerEndedError if the server has ended.
+        """
         check_device(self.disk)
         if not self.running.alive():
             raise ServerEndedError(f"the server ended in the middle of the run; its last words: {self.running.last_words()}")
         self._check_players()
+        if not may_have_ended and self.players.poll() == 0:
+            raise SpoiltLifeError("the players ended before the life did, with exit code 0; run the same command again")
 
     def wait_until(self, at_ns: int) -> None:
-        """Sleeps until `at_ns` (CLOCK_MONOTONIC), or until somebody ends."""
+        """Sleeps until `at_ns` (CLOCK_MONOTONIC). An actor that ends meanwhile is an error, as in `check`."""
         while (left_ns := at_ns - time.monotonic_ns()) > 0:
             time.sleep(min(left_ns / 1e9, _LOOK_S))
-            self.check()
+            self.check(may_have_ended=False)
 
     def finish(self, until_ns: int) -> None:
         """Waits for the players to end; those that are still busy at `until_ns` are interrupted, and account for every action."""

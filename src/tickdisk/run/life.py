@@ -126,9 +126,11 @@ def run_life(stage: Stage) -> dict[str, Any]:
             started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
             address, lag_ms = f"127.0.0.1:{stage.project.config.port}", stage.project.config.limits.client_lag_ms
             with instruments(disk):
-                players = player.start_players(address, trace, started_ns, fast, logs, cores.others, max_lag_ms=lag_ms)
-                cpu.follow("players", players.pid)
                 with ExitStack() as during:
+                    players = during.enter_context(
+                        player.start_players(address, trace, started_ns, fast, logs, cores.others, max_lag_ms=lag_ms)
+                    )
+                    cpu.follow("players", players.pid)
                     recorded = stage.captured and disk.tells_extents
                     extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
                     played = _play(stage, Actors(disk, running, players), lookout, started_ns)

@@ -37,8 +37,10 @@ class Lookout:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.rest()
-        self._stack.close()
+        try:
+            self.rest()
+        finally:
+            self._stack.close()
 
     @contextmanager
     def around_start(self, arm: str) -> Iterator[None]:
