@@ -107,8 +107,8 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/server/luanti.py": LIVE | {"world"} | EXPERIMENTS,
     "src/tickdisk/server/ticks.py": LIVE | EXPERIMENTS,
     "src/tickdisk/sources/text.py": set(),  # what it does shows in the digests
-    "src/tickdisk/stats/contrast.py": NOTEBOOKS,
-    "src/tickdisk/stats/quantile.py": NOTEBOOKS | {"replay", "store"},
+    "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES,  # the words by which a verdict says that lives are missing
+    "src/tickdisk/stats/quantile.py": NOTEBOOKS | PAGES | {"replay", "store"},
     "src/tickdisk/store/child.py": {"store", "store.ipynb"},  # a program of its own
     "src/tickdisk/store/study.py": {"store", "store.ipynb"},
     "src/tickdisk/store/crash.py": {"store.ipynb"},
