@@ -6,6 +6,7 @@ from pathlib import Path
 from tickdisk import device, host, project
 from tickdisk.config import file_digest
 from tickdisk.errors import exit_with_message
+from tickdisk.experiment import EXPERIMENTS, STUDIES
 
 
 configfile: "workflow/config/config.yaml"
@@ -17,7 +18,7 @@ container: "build/tickdisk.sif"
 
 with exit_with_message():
     PROJECT = project.Project.of(config)
-    CELLS = PROJECT.cells
+    CELLS, SCALE, LEFT_OUT = PROJECT.cells, PROJECT.config.chosen, PROJECT.left_out
     if workflow.is_main_process:
         os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
         if not project.PLAN_PATH.exists():
@@ -35,7 +36,7 @@ onstart:
         # The message comes now and not after hours of other experiments. The import is here because it takes a second.
         from tickdisk.store import check_device_memory
 
-        store = PROJECT.config.chosen.store
+        store = SCALE.store
         check_device_memory([store.rows, *(game.rows for game in store.games)])
 
 
@@ -53,7 +54,7 @@ onerror:
         folders, failed = notebooks_of_this_run()
         words = [
             *folders,
-            *(f"--left-out {name}" for name in PROJECT.config.leave_out),
+            *(f"--left-out {name}" for name in LEFT_OUT),
             *(f"--failed {name}" for name in failed),
         ]
         shell(f"tickdisk publish {' '.join(words)} || true")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +14,7 @@ from tickdisk import device
 from tickdisk.config import (
     CONFIG_PATH,
     SCHEMA_PATH,
-    Arm,
     Cell,
-    ExperimentName,
     check_confirmatory,
     load_arms,
     load_config,
@@ -24,11 +22,12 @@ from tickdisk.config import (
     plan,
     schema,
 )
-from tickdisk.config.balance import balanced_order, williams_square
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import EXPERIMENTS, INSIDE_TICK, SWITCHBACK, Arm
+from tickdisk.experiment.balance import balanced_order, williams_square
 from tickdisk.project import project
 
-CODE = {experiment: {"python": "a", "server": "b"} for experiment in get_args(ExperimentName)}
+CODE = {experiment: {"python": "a", "server": "b"} for experiment in EXPERIMENTS}
 
 
 def models_of(arms: Sequence[Arm]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -144,7 +143,7 @@ def test_every_arm_has_one_epoch_in_a_life_and_two_save_periods_are_analysed(val
         assert sorted(epoch.arm for epoch in epochs) == own
         for epoch, after in pairwise(epochs):
             assert epoch.end_s == pytest.approx(after.start_s)
-            assert epoch.end_s - epoch.steady_s >= 2 * config.chosen.switchback.save_period_s - 1e-9
+            assert epoch.end_s - epoch.steady_s >= 2 * config.chosen.design(SWITCHBACK).save_period_s - 1e-9
 
 
 @pytest.mark.parametrize("arms", range(2, 10))
@@ -200,7 +199,7 @@ def test_a_confirmatory_claim_about_an_arm_that_is_not_there_is_named(values: di
 
 def test_every_injected_stall_has_its_slot_and_both_kinds_are_as_many(values: dict[str, Any]) -> None:
     config = parse_config(values)
-    design = config.chosen.inside_tick
+    design = config.chosen.design(INSIDE_TICK)
     for cell in (cell for cell in planned(values) if cell.experiment == "inside_tick"):
         life = cell.lives[0]
         kinds = [injection.kind for injection in life.injections]

@@ -30,6 +30,7 @@ from tickdisk.describe.entry import Block, unit_of, written
 from tickdisk.describe.keys import Key, column_kind, keys_of_class, keys_of_table, kind_of
 from tickdisk.device import daemon, mounted
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import Life
 from tickdisk.files import read_json
 from tickdisk.process import Child
 from tickdisk.project.identity import Identity
@@ -276,7 +277,7 @@ def test_a_manifest_is_described_key_by_key() -> None:
     assert dict_with(ticks.read_ticks, "missing") == set(keys(MANIFEST, "`ticks`"))
     assert go_keys("Status") == set(keys(MANIFEST, "`client`"))
     assert host.machine().keys() == set(keys(MANIFEST, "`machine`"))
-    assert keys(MANIFEST, "Each object of `plan`") == list(asdict(config.Life("", "", 0, 0, ())))
+    assert keys(MANIFEST, "Each object of `plan`") == list(asdict(Life("", "", 0, 0, ())))
 
 
 def test_lists_in_sentences_of_a_manifest_are_whole() -> None:

@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 
 from tickdisk import table
-from tickdisk.config import Cell, Config, Life, load_arms, load_config, parse_config, plan
+from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
 from tickdisk.device import load_devices
+from tickdisk.experiment import SWITCHBACK, Life
 from tickdisk.report import capture_cost, join_burst, switchback
 from tickdisk.report.join_burst import Results as JoinBurst
 from tickdisk.report.study import Study
@@ -236,7 +237,7 @@ def test_replaced_marked_and_ended_lives_are_counted_and_all_count(tmp_path: Pat
 
 
 def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(tmp_path: Path) -> None:
-    tau_ms = 1000 * load_config().scales["paper"].switchback.save_period_s
+    tau_ms = 1000 * load_config().scales["paper"].design(SWITCHBACK).save_period_s
 
     def failing(block: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         epochs, actions = made["epochs"], made["actions"]

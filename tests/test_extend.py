@@ -2,13 +2,12 @@
 
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import yaml
 
-from tickdisk import checkpoint, config, device, store
-from tickdisk.config.model import StudyName
+from tickdisk import checkpoint, device, store
+from tickdisk.experiment import EXPERIMENTS, STUDIES
 
 ROOT = Path(__file__).resolve().parent.parent
 SECTIONS = dict(
@@ -22,8 +21,8 @@ MEMBERS: dict[str, list[str]] = {
     "device": sorted(DEVICES),
     "part of the device model": ["bandwidth", "cache", "channels", "credits", "load", "seek", "stalls"],
     "backend of devices": [name for name, backend in device.BACKENDS.items() if backend.abilities.mounts],
-    "experiment": list(get_args(config.ExperimentName)),
-    "study with its notebook": list(get_args(StudyName)),
+    "experiment": list(EXPERIMENTS),
+    "study with its notebook": list(STUDIES),
     "checkpoint algorithm to the simulator": list(checkpoint.ALGORITHMS),
     "checkpoint algorithm that saves for real": list(store.LATER_ALGORITHMS),
 }

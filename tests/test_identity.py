@@ -4,13 +4,14 @@ import ast
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from tickdisk import _native, device, sources
-from tickdisk.config import ExperimentName, load_arms, load_config
+from tickdisk.config import load_arms, load_config
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import EXPERIMENTS
 from tickdisk.project import project
 from tickdisk.project.identity import _CELL, _PLANNED, _UNCAPTURED, _WORLD, PRODUCTS, Identity, Product
 from tickdisk.sources.closure import closure
@@ -18,7 +19,7 @@ from tickdisk.sources.native import PARTS, REGISTERED, all_code, part_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
-LIVE = set(get_args(ExperimentName))
+LIVE = set(EXPERIMENTS)
 CAPTURED = {"inside_tick", "accesses", "capture_cost"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
 # All but this one look at a device.
@@ -49,6 +50,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/clock.py": LIVE | {"micro"},
     "src/tickdisk/config/plan.py": EXPERIMENTS,  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
+    "src/tickdisk/experiment/entry.py": EXPERIMENTS | PAGES,  # for live cells: its outcome is in the cell
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/soak.py": set(),

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tickdisk.config import Injection
+from tickdisk.experiment import Injection
 from tickdisk.run.inject import injections_table
 
 S = 1_000_000_000

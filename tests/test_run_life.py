@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from tickdisk import device, table
-from tickdisk.config import Life
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import Life
 from tickdisk.run.life import device_seed, ticks_of
 
 DEVICES = device.load_devices(Path(__file__).parent.parent / "data/devices.yaml")

@@ -165,6 +165,17 @@ def test_a_run_that_is_ended_in_the_middle_of_a_step_goes_on_with_the_same_comma
     assert planned(folder)["checkpoint_sweep"] == 1
 
 
+def test_an_experiment_whose_arms_are_removed_is_left_out_and_the_paper_still_comes(project_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(project_folder, tmp_path / "project", symlinks=True)
+    table = tmp_path / "project/workflow/config/experiments.tsv"
+    rows = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(row for row in rows if not row.startswith("accesses\t")))
+    jobs = planned(tmp_path / "project")
+    assert jobs["notebook"] == NOTEBOOKS - 2  # without the replay, which needs the captures
+    assert jobs["live_accesses"] == jobs["replay"] == 0
+    assert jobs["paper"] == jobs["page"] == 1
+
+
 def test_from_another_folder_it_says_that_there_is_no_workflow(folder: Path) -> None:
     done = subprocess.run([BIN / "snakemake", "-n"], cwd=folder / "results", text=True, capture_output=True, check=False)
     assert done.returncode == 1

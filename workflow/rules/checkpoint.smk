@@ -13,7 +13,7 @@ rule checkpoint_sweep:
         "results/logs/checkpoint/sweep.log",
     threads: workflow.cores
     params:
-        design=PROJECT.config.chosen.checkpoint.model_dump_json(),
+        design=SCALE.checkpoint.model_dump_json(),
         seed=PROJECT.config.seed,
         published=file_digest(Path("data/published.yaml")),
         computing=PROJECT.computing("sweep"),
@@ -34,7 +34,7 @@ rule store:
         "results/logs/checkpoint/store.log",
     threads: workflow.cores
     params:
-        design=PROJECT.config.chosen.store.model_dump_json(),
+        design=SCALE.store.model_dump_json(),
         seed=PROJECT.config.seed,
         models=models_of(store_devices()),
         machine=host.machine(),

@@ -30,7 +30,7 @@ def load_limits():
 
 def store_devices():
     """Returns the models of the devices that the study of the store uses."""
-    store = PROJECT.config.chosen.store
+    store = SCALE.store
     names = [store.device, *(game.device for game in store.games)]
     return [device.named(name, project.DEVICES_PATH) for name in names]
 

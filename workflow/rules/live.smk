@@ -5,9 +5,7 @@
 # rule has to run again with its inputs.
 
 # Experiments run in the order of the plan, and so do the cells of each experiment. The input `previous` makes sure of that.
-for rank, experiment in enumerate(
-    ["capture_cost", "accesses", "inside_tick", "join_burst", "switchback"]
-):
+for rank, experiment in enumerate(filter(hashes_of, reversed(EXPERIMENTS))):
 
     rule:
         name:
@@ -39,7 +37,7 @@ rule micro:
     priority: 0
     threads: workflow.cores
     params:
-        rounds=PROJECT.config.chosen.capture_cost.micro_rounds,
+        rounds=SCALE.capture_cost.micro_rounds,
         seed=PROJECT.config.seed,
         machine=host.machine(),
         computing=PROJECT.computing("micro"),
@@ -53,7 +51,7 @@ rule replay:
         plan=ancient("results/plan.json"),
         world=f"{PROJECT.world}/world.json",
         calibration="results/calibration.json",
-        captured=manifests_of("accesses")[0],
+        captured=manifests_of("accesses")[:1],
     output:
         "results/replay/replay.json",
     log:
@@ -61,7 +59,7 @@ rule replay:
     priority: 0
     threads: workflow.cores
     params:
-        seconds=PROJECT.config.chosen.replay.seconds,
+        seconds=SCALE.replay.seconds,
         computing=PROJECT.computing("replay"),
     shell:
         "tickdisk replay-study --plan {input.plan} --calibration {input.calibration}"

@@ -1,42 +1,13 @@
 # Each study has one notebook, which papermill renders. Its facts, claims and figures are written beside it.
 
 
+# A study that the configuration leaves out has no notebook here, and neither has an experiment without arms.
 EVIDENCE = {
-    "switchback": manifests_of("switchback"),
-    "join_burst": manifests_of("join_burst"),
-    "inside_tick": manifests_of("inside_tick"),
-    "accesses": manifests_of("accesses"),
-    "replay": ["results/replay/replay.json"],
-    "capture_cost": [*manifests_of("capture_cost"), "results/capture_micro.parquet"],
-    "calibration": ["results/calibration.json", "results/fidelity.json"],
-    "checkpoint": [
-        "results/checkpoint/runs.parquet",
-        "results/checkpoint/ticks.parquet",
-        "results/checkpoint/checkpoints.parquet",
-    ],
-    "store": [
-        "results/store/games.parquet",
-        "results/store/fitted.parquet",
-        "results/store/tested.parquet",
-        "results/store/calibrated.json",
-    ],
+    name: [*manifests_of(name), *study.evidence]
+    for name, study in STUDIES.items()
+    if name not in LEFT_OUT
 }
-EVIDENCE = {
-    name: files
-    for name, files in EVIDENCE.items()
-    if name not in PROJECT.config.leave_out
-}
-SOURCES = {
-    "calibration": "-p calibration results/calibration.json -p fidelity results/fidelity.json",
-    "switchback": "-p plan results/plan.json",
-    "join_burst": "-p plan results/plan.json",
-    "inside_tick": "-p plan results/plan.json",
-    "accesses": "-p plan results/plan.json",
-    "replay": "-p replay results/replay/replay.json",
-    "capture_cost": "-p plan results/plan.json",
-    "checkpoint": "-p sweep results/checkpoint",
-    "store": "-p tables results/store",
-}
+
 
 # These are all files of a notebook that people read. If one is deleted, it is made again.
 NOTEBOOK_PRODUCTS = [
@@ -74,7 +45,10 @@ rule notebook:
         # parameters that are computed from inputs.
         rendering=lambda wildcards: PROJECT.rendering(wildcards.notebook),
         asked=lambda wildcards: PROJECT.asked_digest(wildcards.notebook),
-        source=lambda wildcards: SOURCES[wildcards.notebook],
+        source=lambda wildcards: [
+            f"-p {name} {value}"
+            for name, value in STUDIES[wildcards.notebook].parameters.items()
+        ],
         folder="results/notebooks/{notebook}",
         html_without_other_hosts=(
             "--HTMLExporter.mathjax_url= --HTMLExporter.require_js_url="

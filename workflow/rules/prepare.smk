@@ -23,7 +23,7 @@ rule calibrate:
         "results/logs/calibrate.log",
     threads: workflow.cores
     params:
-        seconds=PROJECT.config.chosen.calibration.seconds_per_job,
+        seconds=SCALE.calibration.seconds_per_job,
         file_system=PROJECT.config.file_system,
         limits=load_limits(),
         models=models_of(PROJECT.models()),
@@ -43,7 +43,7 @@ rule fidelity:
         "results/logs/fidelity.log",
     threads: workflow.cores
     params:
-        calibration=PROJECT.config.chosen.calibration.model_dump(),
+        calibration=SCALE.calibration.model_dump(),
         limits=load_limits(),
         machine=host.machine(),
         computing=PROJECT.computing("fidelity"),

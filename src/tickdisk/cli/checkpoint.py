@@ -12,6 +12,7 @@ import typer
 from tickdisk import process
 from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import CHECKPOINT, STORE
 from tickdisk.project import PLAN_PATH
 
 _Rows = Annotated[int, typer.Option(help="Size of the state in rows of ten cells of 4 bytes.", min=1)]
@@ -54,7 +55,7 @@ def sweep(
 
     process.follow_owner()
     config = parse_config(read_json(plan)["config"])
-    design, published = config.chosen.checkpoint, checkpoint.load_published()
+    design, published = config.chosen.design(CHECKPOINT), checkpoint.load_published()
     made = checkpoint.cases(
         rates=design.updates_per_tick,
         skews=design.skews,
@@ -259,7 +260,7 @@ def study(
 
     process.follow_owner()
     config = parse_config(read_json(plan)["config"])
-    own = config.chosen.store
+    own = config.chosen.design(STORE)
     design = store.Design(
         folder=output,
         state=checkpoint.State(rows=own.rows),

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tickdisk import process
+from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY
 from tickdisk.files import write_text
 from tickdisk.project import PLAN_PATH, Project
 
@@ -65,7 +66,7 @@ def calibrate(
     room.calibrate(
         project.models(),
         tiers=[name for name, model in project.devices.items() if model.tier],
-        seconds_per_job=project.config.chosen.calibration.seconds_per_job,
+        seconds_per_job=project.config.chosen.design(CALIBRATION).seconds_per_job,
         out_path=output,
         say=_say,
         limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
@@ -87,7 +88,7 @@ def fidelity(
 
     process.follow_owner()
     project = Project.load(plan)
-    limits, chosen = project.config.limits, project.config.chosen.calibration
+    limits, chosen = project.config.limits, project.config.chosen.design(CALIBRATION)
     found = room.measure_fidelity(
         [model for model in project.devices.values() if model.tier and model.latency_ns[0] > 0],
         seconds=chosen.fidelity_seconds,
@@ -109,7 +110,7 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
 
     process.follow_owner()
     project = Project.load(plan)
-    rounds = project.config.chosen.capture_cost.micro_rounds
+    rounds = project.config.chosen.design(CAPTURE_COST).micro_rounds
     _say(f"micro-workload: {rounds} rounds of {_PREADS} preads, fewer under strace")
     logs = output.parent / "logs" / "micro"
     table.write("micro", output, trace.micro_cost(rounds=rounds, preads=_PREADS, seed=project.config.seed, logs=logs))
@@ -148,7 +149,7 @@ def replay_study(
     project = Project.load(plan)
     known = measured.load_calibration(calibration)
     fast, slow = (project.devices[name] for name in _REPLAYED_ON)
-    cell = next(cell for cell in project.cells if cell.experiment == "accesses")
+    cell = next(cell for cell in project.cells if cell.experiment == ACCESSES.name)
     file_system = project.config.file_system
     room.experiment(
         runs / cell.hash,
@@ -163,7 +164,7 @@ def replay_study(
             )
             for each, tools in ((fast, (room.TICKDISK, room.FIO)), (slow, (room.TICKDISK,)))
         ],
-        seconds=project.config.chosen.replay.seconds,
+        seconds=project.config.chosen.design(REPLAY).seconds,
         size_bytes=project.config.device_size_mib << 20,
         output=output.parent,
         say=_say,

@@ -1,6 +1,10 @@
-"""Typed configuration, the table of experiments, and the plan of cells that follows from them."""
+"""Reads the configuration and the table of arms, and plans the cells of a run.
 
-from tickdisk.config.design import Epoch, Injection, Life
+`load_config` and `parse_config` return the typed `Config`, in which an unknown key is an error. `load_arms` reads the arms of the
+experiments and checks that each experiment has its controls. `plan` returns the `Cell`s of the chosen scale in the order in
+which they run. A cell is one block of an experiment, and its hash names its folder in the results.
+"""
+
 from tickdisk.config.load import (
     CONFIG_PATH,
     EXPERIMENTS_PATH,
@@ -11,26 +15,18 @@ from tickdisk.config.load import (
     parse_config,
     schema,
 )
-from tickdisk.config.model import Arm, Config, Decision, ExperimentName, JoinBurst, Limits, Scale, Switchback, Tool, World
+from tickdisk.config.model import Config, Decision, Limits, Scale, World
 from tickdisk.config.plan import Cell, digest, file_digest, plan, world_hash
 
 __all__ = [
     "CONFIG_PATH",
     "EXPERIMENTS_PATH",
     "SCHEMA_PATH",
-    "Arm",
     "Cell",
     "Config",
     "Decision",
-    "Epoch",
-    "ExperimentName",
-    "Injection",
-    "JoinBurst",
-    "Life",
     "Limits",
     "Scale",
-    "Switchback",
-    "Tool",
     "World",
     "check_confirmatory",
     "digest",

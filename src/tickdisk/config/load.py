@@ -8,22 +8,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tickdisk.config.model import Arm, Config
+from tickdisk.config.model import Config
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import EXPERIMENTS, Arm
 from tickdisk.yaml_file import read_yaml
 
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
 _OPTIONAL = ("latency_us", "tick_delay_ms", "positive_for", "capture")
-_CONTROLS = {
-    # The stalls of the processor are the control of those of the device; what is only described has nothing to control.
-    "inside_tick": ("baseline",),
-    "accesses": ("baseline",),
-    # No arm costs the emulator more than another.
-    "capture_cost": ("baseline", "null"),
-}
-_POSITIVE = {"inside_tick": (), "accesses": (), "capture_cost": ("ticks",)}
 
 
 def _sentence(error: ValidationError, where: str) -> TickdiskError:
@@ -56,7 +49,7 @@ def load_config(path: Path = CONFIG_PATH) -> Config:
 
 
 def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
-    """Returns the arms of all experiments; each experiment must have its controls, and names must not repeat."""
+    """Returns the arms of all experiments. Each experiment must have its controls, and names must not repeat."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # a spreadsheet puts a mark before the first column
             rows = list(csv.DictReader(file, delimiter="\t"))
@@ -69,26 +62,30 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
         except ValidationError as error:
             raise _sentence(error, f"{path}, line {line}") from error
     for experiment in sorted({arm.experiment for arm in arms}):
-        own = [arm for arm in arms if arm.experiment == experiment]
-        names = [arm.arm for arm in own]
-        if len(set(names)) != len(names):
-            raise TickdiskError(f"{path}: experiment {experiment} names an arm twice; give every arm its own name")
-        for role in _CONTROLS.get(experiment, ("baseline", "null", "sham")):
-            if sum(arm.role == role for arm in own) != 1:
-                raise TickdiskError(f"{path}: experiment {experiment} needs exactly one arm with role {role}; add it")
-        for metrics in _POSITIVE.get(experiment, ("ticks", "actions")):
-            if sum(arm.positive_for == metrics for arm in own) != 1:
-                raise TickdiskError(
-                    f"{path}: experiment {experiment} needs exactly one arm that is positive_for {metrics}; mark it"
-                )
+        _check_controls(experiment, [arm for arm in arms if arm.experiment == experiment], path)
     return arms
 
 
+def _check_controls(experiment: str, arms: Sequence[Arm], path: Path) -> None:
+    """Raises TickdiskError if the arms of an experiment repeat a name or lack a control, or if there is no such experiment."""
+    if experiment not in EXPERIMENTS:
+        raise TickdiskError(f"{path}: there is no experiment {experiment}; take one of {', '.join(EXPERIMENTS)}")
+    entry, names = EXPERIMENTS[experiment], [arm.arm for arm in arms]
+    if len(set(names)) != len(names):
+        raise TickdiskError(f"{path}: experiment {experiment} names an arm twice; give every arm its own name")
+    for role in entry.controls:
+        if sum(arm.role == role for arm in arms) != 1:
+            raise TickdiskError(f"{path}: experiment {experiment} needs exactly one arm with role {role}; add it")
+    for metrics in entry.positive:
+        if sum(arm.positive_for == metrics for arm in arms) != 1:
+            raise TickdiskError(f"{path}: experiment {experiment} needs exactly one arm that is positive_for {metrics}; mark it")
+
+
 def check_confirmatory(config: Config, arms: Sequence[Arm]) -> None:
-    """Raises TickdiskError if the confirmatory claims are about an arm that their experiment does not have."""
+    """Raises TickdiskError if the confirmatory claims are about an arm that their experiment lacks, unless it has no arms."""
     fixed = config.decision.confirmatory
     own = [arm.arm for arm in arms if arm.experiment == fixed.experiment and arm.role in ("dose", "treatment")]
-    if fixed.arm not in own:
+    if own and fixed.arm not in own:
         raise TickdiskError(
             f"{CONFIG_PATH}: decision.confirmatory.arm = {fixed.arm}: experiment {fixed.experiment} has no such arm to make a "
             f"claim about, only {', '.join(own)}; name one of them"

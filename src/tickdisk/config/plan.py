@@ -1,28 +1,35 @@
-"""The plan: which cells there are, what each consists of, and in which order they run. A pure function of the configuration."""
+"""The plan, which says which cells there are, what each consists of, and in which order they run.
+
+It is a pure function of the configuration, the arms, the device models and the digests of all programs.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from tickdisk.config.design import Life, lives_of
-from tickdisk.config.model import Arm, Config, ExperimentName, JoinBurst, World
+import numpy as np
+
+from tickdisk.config.model import Config, World
+from tickdisk.experiment import EXPERIMENTS, Arm, Block, Life
 
 _SERVER_START_S = 6.0
-"""Device, copy of the world, server start and stop, roughly; only the time left on the screen depends on it."""
+"""Rough time for the device, the copy of the world, and the start and stop of the server. Only the shown time left depends on
+it.
+"""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an experiment: the lives that run one after another and are repeated together."""
+    """A block of an experiment: the server lives that run one after another and are planned together."""
 
-    experiment: ExperimentName
+    experiment: str
     block: int
     lives: tuple[Life, ...]
     resolved: Mapping[str, Any]
-    """Everything that determines the outcome: configuration, arms with their devices, world, and under `code` all programs."""
+    """Everything that decides the outcome: configuration, arms with their devices, the world, and under `code` all programs."""
 
     @property
     def hash(self) -> str:
@@ -33,7 +40,7 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """Roughly how long the cell takes."""
+        """Rough time that the cell takes."""
         return sum(life.seconds + _SERVER_START_S for life in self.lives)
 
     @property
@@ -64,35 +71,50 @@ def plan(
     models: Mapping[tuple[str, str], Mapping[str, Any]],
     code: Mapping[str, Mapping[str, str]],
 ) -> list[Cell]:
-    """Returns the cells of the chosen scale in the order in which they run.
+    """Returns the cells of the chosen scale in the order in which they run. An experiment without arms has no cells.
 
-    `models` are the resolved device models by experiment and arm, `code` digests of all programs that an experiment's cells are
-    made by, by experiment and part.
+    `models` are the resolved device models by experiment and arm. `code` has the digests of all programs that make an
+    experiment's cells, by experiment and part.
     """
     scale = config.chosen
     cells = []
-    for experiment in get_args(ExperimentName):
-        design = getattr(scale, experiment)
-        own = [arm for arm in arms if arm.experiment == experiment]
+    for name, entry in EXPERIMENTS.items():
+        own, design = [arm for arm in arms if arm.experiment == name], scale.design(entry)
+        if not own:
+            continue
         # The number of blocks is not part of a cell: more blocks add cells and leave the finished ones as they are.
         resolved = {
             "design": design.model_dump(exclude={"lives", "blocks"}),
-            "arms": [_resolved(arm, models[experiment, arm.arm]) for arm in own],
+            "behaviour": entry.behaviour,
+            "arms": [_resolved(arm, models[name, arm.arm]) for arm in own],
             "limits": config.limits.model_dump(),
             "replacements": scale.replacements,
             "world": scale.world.model_dump(),
             "device_size_mib": config.device_size_mib,
             "file_system": config.file_system,
             "seed": config.seed,
-            "code": dict(code[experiment]),
+            "code": dict(code[name]),
         }
-        blocks = design.blocks if isinstance(design, JoinBurst) else design.lives
-        cells += [Cell(experiment, block, lives_of(config, experiment, own, block), resolved) for block in range(blocks)]
+        for number in range(getattr(design, entry.repeats)):
+            block = Block(design, own, number, generators(config.seed, name))
+            cells.append(Cell(name, number, entry.lives(block), resolved))
     return cells
 
 
+def generators(seed: int, experiment: str) -> Callable[[str, int], np.random.Generator]:
+    """Returns a function that makes the generator of an experiment for a purpose and a number, from their whole names."""
+
+    def generator(purpose: str, number: int) -> np.random.Generator:
+        words = hashlib.sha256(f"{experiment}\0{purpose}".encode()).digest()
+        return np.random.default_rng(np.random.SeedSequence([seed, number, *np.frombuffer(words, np.uint32).tolist()]))
+
+    return generator
+
+
 def _resolved(arm: Arm, model: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what of an arm decides the outcome: of its role that is whether it is the sham, whose device burns CPU time."""
+    """Returns the parts of an arm that decide the outcome. Its role decides only as the sham, whose device burns processor
+    time.
+    """
     return {
         "arm": arm.arm,
         "device": dict(model),

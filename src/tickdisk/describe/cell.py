@@ -1,8 +1,9 @@
 """The plan, and the manifest of a cell."""
 
-from tickdisk.config import SCHEMA_PATH, Arm, Epoch, Injection, Life
+from tickdisk.config import SCHEMA_PATH
 from tickdisk.describe.entry import Block, Entry, Section, written
 from tickdisk.describe.keys import keys_of_class
+from tickdisk.experiment import Arm, Epoch, Injection, Life
 
 CAPTURE_SUMMARY = {
     "tool": ("text", "The tool that captured: bpftrace, strace or strace_positioned."),
@@ -72,6 +73,7 @@ _MANIFEST = written(
 _RESOLVED = written(
     "`resolved` has these keys:",
     {
+        "behaviour": ("text", "The behaviour of the players."),
         "design": ("object", "The settings of the experiment in the scale that ran, without the number of its lives or blocks."),
         "arms": ("list of objects", "The parts of each arm that decide the outcome."),
         "limits": ("object", "The limits above which a server life is replaced."),

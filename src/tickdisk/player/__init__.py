@@ -1,13 +1,21 @@
-"""Players: behaviours become traces, and network clients act them out on a server."""
+"""Makes player traces from behaviours, and drives network clients that act them out on a server.
 
+A trace is a file with one action of one player per line, each with its due time (`Event`, `write_trace`, `read_trace`).
+`BEHAVIOURS` has the behaviours that experiments name, such as `roam`. `start_players` starts the clients, and `read_actions`
+reads what became of each action.
+"""
+
+from tickdisk.player.behaviour import BEHAVIOURS, Acts
 from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, read_status, start_players
 from tickdisk.player.explore import explore
 from tickdisk.player.trace import Event, join_burst, player_name, read_trace, roam, write_trace
 
 __all__ = [
     "ACTIONS",
+    "BEHAVIOURS",
     "STATUS",
     "TIMEOUT_S",
+    "Acts",
     "Event",
     "binary",
     "explore",

@@ -21,7 +21,7 @@ def _rooms(*names: str) -> tuple[str, ...]:
     return tuple(stop for name in names for stop in (f"tickdisk.{name}", f"tickdisk.{name}.*"))
 
 
-_PLANNED = _rooms("config", "errors", "files", "project")
+_PLANNED = _rooms("config", "errors", "experiment", "files", "project")
 """Rooms that are left out of every product. Their outcome is in the plan, or they only raise errors and write whole files."""
 
 

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from tickdisk import device, player
 from tickdisk.config import (
-    Arm,
     Cell,
     Config,
-    ExperimentName,
     check_confirmatory,
     digest,
     load_arms,
@@ -20,6 +18,7 @@ from tickdisk.config import (
     world_hash,
 )
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
 from tickdisk.files import read_json, write_json
 from tickdisk.project.identity import Identity
 
@@ -97,9 +96,19 @@ class Project:
             (arm.experiment, arm.arm): self.model(arm.experiment, arm.arm).as_dict() for arm in self.arms
         }
         captured = {arm.experiment for arm in self.arms if arm.capture != "none"}
-        experiments: tuple[str, ...] = get_args(ExperimentName)
-        code = {experiment: self.identity.cell(captured=experiment in captured) for experiment in experiments}
+        code = {name: self.identity.cell(captured=name in captured) for name in EXPERIMENTS}
         return plan(self.config, self.arms, models, code)
+
+    @property
+    def left_out(self) -> list[str]:
+        """The studies that do not run.
+
+        These are the studies that the configuration leaves out, experiments without arms, and studies that need them.
+        """
+        have = {arm.experiment for arm in self.arms}
+        without = [name for name in EXPERIMENTS if name not in have]
+        lacking = [name for name, study in STUDIES.items() if set(study.needs) & set(without)]
+        return list(dict.fromkeys([*self.config.leave_out, *without, *lacking]))
 
     @property
     def world(self) -> Path:

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
+from tickdisk.experiment import STUDIES
 from tickdisk.files import read_json, write_text
 from tickdisk.report.answers import joined_list
 from tickdisk.report.evidence import Evidence
@@ -15,72 +15,6 @@ from tickdisk.report.evidence import Evidence
 _STYLE = "vendor/pico.classless.min.css"
 
 
-@dataclass(frozen=True)
-class _Card:
-    """The introduction of a study on the page: a title, a few words, and the study's main figure with a description."""
-
-    title: str
-    words: str
-    figure: str
-    alt: str
-
-
-_CARDS = {
-    "switchback": _Card(
-        "The device changes inside one server life",
-        "Every arm has one epoch in each life; a life is compared with itself.",
-        "paper_effects",
-        "Effects of every arm on ticks and actions, as ratios with intervals over lives",
-    ),
-    "join_burst": _Card(
-        "Everybody joins at once, from a cold cache",
-        "Each arm of a block has a server of its own that has just started.",
-        "joins",
-        "Mean join time of every life, by arm",
-    ),
-    "inside_tick": _Card(
-        "The requests that made ticks late",
-        "Stalls are injected into captured lives. Late time is followed through locks and threads to requests.",
-        "paper_shares",
-        "Shares of the late time by cause, data and file",
-    ),
-    "accesses": _Card(
-        "The accesses of the server to its storage",
-        "In captured lives, players do one kind of thing at a time.",
-        "paper_accesses",
-        "Bytes over time, reads over the number of regions, and predicted against observed requests",
-    ),
-    "replay": _Card(
-        "The same requests on another disk",
-        "Captured requests are made again at their times, by our replay and by fio.",
-        "paper_lateness",
-        "How late requests were issued, by our replay and by fio",
-    ),
-    "calibration": _Card(
-        "The latency that the emulated devices realise",
-        "fio measures every tier, and the device's own log says which latency its model chose for each request.",
-        "paper_fidelity",
-        "Deviation of realised latency from the model, over queue depth",
-    ),
-    "checkpoint": _Card(
-        "Saving a game's state, in simulation",
-        "Six methods under the cost model of a published study.",
-        "paper_costs",
-        "Time added to a tick, time to a checkpoint and to recover, over the update rate, by method",
-    ),
-    "store": _Card(
-        "Saving a game's state, for real",
-        "Twelve methods keep a state on an emulated disk.",
-        "paper_methods",
-        "What each method adds to the ticks of a game",
-    ),
-    "capture_cost": _Card(
-        "The cost of a capture",
-        "Every life has epochs with and without a capture. Single reads from memory show the cost of one system call.",
-        "micro",
-        "Time of a read from memory under each tool",
-    ),
-}
 _SETUP_LABELS = {
     "processor": "Processor",
     "cores": "Cores",
@@ -130,7 +64,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         style=(template.parent / _STYLE).read_text(encoding="utf-8"),
         scale=scale,
         is_smoke=scale == "smoke",
-        cards=[_card(study, evidence) for study in _CARDS if evidence.has(study)],
+        cards=[_card(study, evidence) for study in STUDIES if evidence.has(study)],
         claims=claims,
         baseline=evidence.facts.get("switchback.latency.ssd_100us", {"short": "the baseline"})["short"],
         verdicts=list(dict.fromkeys(claim["verdict"] for claim in claims)),
@@ -173,7 +107,7 @@ def _sources(claims: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _card(study: str, evidence: Evidence) -> dict[str, Any]:
-    card, figures = _CARDS[study], evidence.figures[study]
+    card, figures = STUDIES[study].card, evidence.figures[study]
     is_drawn = card.figure in figures and figures[card.figure] is None
     return {
         "study": study,

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import device, qos, server, table
-from tickdisk.config import Arm, Config, Decision, Scale, parse_config
+from tickdisk.config import Config, Decision, Scale, parse_config
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import Arm
 from tickdisk.files import read_json
 from tickdisk.project import OTHER_CODE, kept
 

@@ -4,20 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tickdisk.experiment import STUDIES
 from tickdisk.files import read_json
 from tickdisk.report.statement import Statement
 
-_COUNTS = {
-    "switchback": {"lives": "lives", "players": "players", "warm_up_s": "s", "save_period_s": "s", "teleport_period_s": "s"},
-    "join_burst": {"blocks": "blocks", "players": "players", "burst_s": "s", "stay_s": "s"},
-    "inside_tick": {"lives": "lives", "stalls": "stalls", "stall_ms": "ms", "players": "players"},
-    "accesses": {"lives": "lives", "players": "players", "seconds": "s", "save_period_s": "s"},
-    "replay": {"seconds": "s"},
-    "capture_cost": {"lives": "lives", "micro_rounds": "rounds", "epoch_s": "s"},
-    "checkpoint": {"ticks": "ticks"},
-    "store": {"rows": "rows", "tick_hz": "Hz", "lives": "lives"},
-}
-"""The values of each part of a scale that the paper names, with their units."""
 _PLAN = "plan.json"
 
 
@@ -42,9 +32,9 @@ def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
     config, scale = plan["config"], plan["chosen"]
     said.word("scale", config["scale"], source=_PLAN, note=scale["description"])
     said.fact("seed", config["seed"], "", source=_PLAN)
-    for part, values in _COUNTS.items():
-        for name, unit in values.items():
-            said.fact(f"{part}.{name}", scale[part][name], unit, source=_PLAN)
+    for study, entry in STUDIES.items():
+        for name, unit in entry.stated.items():
+            said.fact(f"{study}.{name}", scale[study][name], unit, source=_PLAN)
     said.fact("world.edge_blocks", scale["world"]["edge_blocks"], "map blocks", source=_PLAN)
     said.fact("world.seed", scale["world"]["seed"], "", source=_PLAN)
     switchback = scale["switchback"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tickdisk.config import Injection
+from tickdisk.experiment import Injection
 
 
 def injections_table(

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import calibrate, clock, device, host, memory, player, server, table
-from tickdisk.config import Cell, Epoch, Life, Tool
+from tickdisk.config import Cell
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import Epoch, Life, Tool
 from tickdisk.files import read_json
 from tickdisk.project import Project
 from tickdisk.run.actors import Actors, ServerEndedError, instruments

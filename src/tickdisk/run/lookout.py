@@ -9,7 +9,7 @@ from typing import Any, Self
 import pandas as pd
 
 from tickdisk import server, table, trace
-from tickdisk.config import Tool
+from tickdisk.experiment import Tool
 from tickdisk.run.record import CpuRecorder, compress
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk import accesses, stats, table
+from tickdisk.experiment import ACCESSES
 from tickdisk.report.runs import LifeTables, Runs
 
 LINEAR = {kind: f"linear.{kind}" for kind in accesses.ARRIVALS}
@@ -105,7 +106,7 @@ def compute(
     data = Runs(plan, runs, _NAME)
     decision, tables = data.decision, list(data.lives())
     rules = stats.Plan(
-        data.scale.accesses.lives,
+        data.scale.design(ACCESSES).lives,
         decision.minimum_lives,
         decision.control_minimum_lives,
         decision.margin if margin is None else margin,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tickdisk import stats
+from tickdisk.experiment import JOIN_BURST
 from tickdisk.report import contrasts
 from tickdisk.report.runs import LifeTables, Runs
 from tickdisk.report.switchback import ALWAYS, METRICS
@@ -45,15 +46,15 @@ def compute(plan: str, *, runs: str, tick_metric: str, margin: float | None, see
         "join_burst",
         data,
         # Tau is the time that players stay, because a join that takes longer would end when players already leave.
-        contrasts.epoch_rows(lives, tau_ns=round(data.scale.join_burst.stay_s * 1e9)),
+        contrasts.epoch_rows(lives, tau_ns=round(data.scale.design(JOIN_BURST).stay_s * 1e9)),
         {
             JOIN: "mean join time of a burst",
             ALWAYS: f"{METRICS[ALWAYS]} of a join burst",
             tick_metric: f"{METRICS.get(tick_metric, tick_metric).removesuffix(' of an epoch')} of a join burst",
         },
         actions={JOIN},
-        planned=data.scale.join_burst.blocks,
-        asked=data.asked.join_burst.blocks,
+        planned=data.scale.design(JOIN_BURST).blocks,
+        asked=data.asked.design(JOIN_BURST).blocks,
         margin=margin,
         seed=seed,
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import stats
+from tickdisk.experiment import SWITCHBACK
 from tickdisk.report import contrasts
 from tickdisk.report.runs import LifeTables, Runs
 
@@ -64,7 +65,7 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
     lives = list(data.lives())
     # Tau is the time that is cut after a switch, because an action that takes longer would reach into the steady part of the next
     # epoch.
-    tau_s, action_metric = data.scale.switchback.save_period_s, f"{action}_mean_ms"
+    tau_s, action_metric = data.scale.design(SWITCHBACK).save_period_s, f"{action}_mean_ms"
     found = contrasts.compute(
         "switchback",
         data,
@@ -75,8 +76,8 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             action_metric: f"mean {action} latency",
         },
         actions={action_metric},
-        planned=data.scale.switchback.lives,
-        asked=data.asked.switchback.lives,
+        planned=data.scale.design(SWITCHBACK).lives,
+        asked=data.asked.design(SWITCHBACK).lives,
         margin=margin,
         seed=seed,
     )

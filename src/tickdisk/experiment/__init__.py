@@ -1,0 +1,68 @@
+"""The registry of experiments and of other studies, in which each has one entry.
+
+An `Experiment` has the sizes of its design, a function that plans the server lives of a block, the behaviour of its players, and
+the controls that its arms must have. A `Study` is a part of the results that one notebook analyses, and an experiment is a study
+with server lives. An entry also names the files that its notebook reads, and has the card that introduces it on the page. The
+configuration, the plan, the rules of the workflow, the page and the facts of the set-up go through the entries in the order of
+`EXPERIMENTS` and `STUDIES`, so nothing else lists the experiments. `Arm` is a row of the table of arms, and `Life`, `Epoch` and
+`Injection` are a planned server life with its parts.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tickdisk.experiment.accesses import ACCESSES, Accesses
+from tickdisk.experiment.arm import Arm, PositiveFor, Role, Tool
+from tickdisk.experiment.capture_cost import CAPTURE_COST, CaptureCost
+from tickdisk.experiment.entry import Block, Card, Design, Experiment, Study
+from tickdisk.experiment.inside_tick import INSIDE_TICK, InsideTick
+from tickdisk.experiment.join_burst import JOIN_BURST, JoinBurst
+from tickdisk.experiment.life import Epoch, Injection, Life
+from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, REPLAY, STORE, Calibration, Checkpoint, Replay, Store, StoreGame
+from tickdisk.experiment.switchback import SWITCHBACK, Switchback
+
+EXPERIMENTS: Mapping[str, Experiment[Any]] = {
+    entry.name: entry for entry in (SWITCHBACK, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
+}
+"""The experiments by name, in the order in which their cells run."""
+STUDIES: Mapping[str, Study[Any]] = {
+    entry.name: entry
+    for entry in (SWITCHBACK, JOIN_BURST, INSIDE_TICK, ACCESSES, REPLAY, CALIBRATION, CHECKPOINT, STORE, CAPTURE_COST)
+}
+"""All studies by name, in the order in which the page shows them."""
+
+__all__ = [
+    "ACCESSES",
+    "CALIBRATION",
+    "CAPTURE_COST",
+    "CHECKPOINT",
+    "EXPERIMENTS",
+    "INSIDE_TICK",
+    "JOIN_BURST",
+    "REPLAY",
+    "STORE",
+    "STUDIES",
+    "SWITCHBACK",
+    "Accesses",
+    "Arm",
+    "Block",
+    "Calibration",
+    "CaptureCost",
+    "Card",
+    "Checkpoint",
+    "Design",
+    "Epoch",
+    "Experiment",
+    "Injection",
+    "InsideTick",
+    "JoinBurst",
+    "Life",
+    "PositiveFor",
+    "Replay",
+    "Role",
+    "Store",
+    "StoreGame",
+    "Study",
+    "Switchback",
+    "Tool",
+]

@@ -1,0 +1,47 @@
+"""The study of storage accesses: captured server lives whose players do one kind of thing after another."""
+
+from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
+from tickdisk.experiment.life import Epoch, Life
+
+
+class Accesses(Design):
+    """Captured server lives whose players do one kind of thing after another."""
+
+    lives: Count
+    """Number of server lives. Each is a block of its own, and the last third is held out. `blocks` on the command line replaces
+    it."""
+    players: Count
+    """Number of connected players. Each has its own ground."""
+    seconds: Seconds
+    """Length of a life, from the first join to the last leave."""
+    first_seconds: Seconds
+    """Length of the first life, which is the one that is replayed."""
+    save_period_s: Seconds
+    """Time between two saves of the server's map. Luanti's own setting is 5.3 s."""
+    emerge_threads: Count
+    """Number of Luanti's threads that read the map (`num_emerge_threads`)."""
+
+
+def _lives(block: Block[Accesses]) -> tuple[Life, ...]:
+    end_s = block.design.seconds if block.number else block.design.first_seconds
+    return (Life("life", block.baseline, block.trace_seed, end_s, (Epoch(block.baseline, 0.0, 0.0, end_s),)),)
+
+
+ACCESSES = Experiment(
+    "accesses",
+    Accesses,
+    evidence=(),
+    parameters={"plan": "results/plan.json"},
+    card=Card(
+        "The accesses of the server to its storage",
+        "In captured lives, players do one kind of thing at a time.",
+        "paper_accesses",
+        "Bytes over time, reads over the number of regions, and predicted against observed requests",
+    ),
+    stated={"lives": "lives", "players": "players", "seconds": "s", "save_period_s": "s"},
+    lives=_lives,
+    behaviour="explore",
+    # The experiment only describes, so it has nothing to control.
+    controls=("baseline",),
+    positive=(),
+)

@@ -1,0 +1,35 @@
+"""The arms of the experiments, which are the rows of `workflow/config/experiments.tsv`."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Role = Literal["baseline", "null", "sham", "dose", "treatment", "delay"]
+PositiveFor = Literal["ticks", "actions"]
+Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
+
+
+class Arm(BaseModel):
+    """One row of `workflow/config/experiments.tsv`: an arm of an experiment."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    experiment: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Experiment that the arm belongs to."""
+    arm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Name of the arm in tables and figures."""
+    role: Role
+    """Role of the arm: baseline; null (the baseline again); sham (the processor time of the slowest arm at the latency of the
+    baseline); dose; treatment; delay (the probe keeps the tick thread busy for a known time)."""
+    device: str
+    """A device of data/devices.yaml, or a file with one device, such as mydisk.yaml."""
+    latency_us: Annotated[float, Field(ge=0)] | None = None
+    """Latency of every operation instead of the device's own. Empty for the device's own latency."""
+    tick_delay_ms: Annotated[int, Field(ge=1)] | None = None
+    """Time for which the probe keeps the tick thread busy, again and again while the arm is in force. Empty for never."""
+    positive_for: PositiveFor | None = None
+    """Kind of metrics, ticks or actions, that the arm must make slower by construction, so that it is their positive control."""
+    capture: Tool = "none"
+    """The tool that captures: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
+    description: str
+    """The purpose of the arm."""

@@ -1,0 +1,45 @@
+"""The join burst: all players join a cold server at once."""
+
+from tickdisk.experiment.balance import balanced_order
+from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
+from tickdisk.experiment.life import Life, delays_of, epochs_of
+
+
+class JoinBurst(Design):
+    """All players join a cold server at once, with one server life for each arm of a block."""
+
+    blocks: Count
+    """Number of blocks. Every arm has one life in a block, in an order that is balanced over blocks. `blocks` on the command line
+    replaces it."""
+    players: Count
+    """Number of players that join."""
+    burst_s: Seconds
+    """Time over which their joins are spread evenly."""
+    stay_s: Seconds
+    """Time from the end of the burst to the first leave."""
+
+
+def _lives(block: Block[JoinBurst]) -> tuple[Life, ...]:
+    design, arms, lives = block.design, block.arms, []
+    for arm in balanced_order([arm.arm for arm in arms], block.number, lambda square: block.rng("order", square)):
+        epochs = epochs_of([arm], 0.0, length_s=design.burst_s + design.stay_s, cut_s=0.0)
+        lives.append(Life(arm, arm, block.trace_seed, epochs[-1].end_s, epochs, delays_of(arms, epochs)))
+    return tuple(lives)
+
+
+JOIN_BURST = Experiment(
+    "join_burst",
+    JoinBurst,
+    evidence=(),
+    parameters={"plan": "results/plan.json"},
+    card=Card(
+        "Everybody joins at once, from a cold cache",
+        "Each arm of a block has a server of its own that has just started.",
+        "joins",
+        "Mean join time of every life, by arm",
+    ),
+    stated={"blocks": "blocks", "players": "players", "burst_s": "s", "stay_s": "s"},
+    lives=_lives,
+    behaviour="join_burst",
+    repeats="blocks",
+)

@@ -1,0 +1,155 @@
+"""The studies without server lives: calibration, replay, and the two studies of saving a game's state."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from tickdisk.experiment.entry import Card, Count, Design, Seconds, Study
+
+
+class Calibration(Design):
+    """The times for which fio measures each device."""
+
+    seconds_per_job: Seconds
+    """Measured time of one fio job."""
+    fidelity_seconds: Seconds
+    """Measured time of one point when devices are compared with their models over queue depths."""
+    fidelity_runs: Annotated[int, Field(ge=1, le=20)]
+    """Number of runs, far from each other, into which this time is divided. A point is their median."""
+    fidelity_depths: Annotated[list[Annotated[int, Field(ge=1, le=1024)]], Field(min_length=1)]
+    """Queue depths of these points."""
+
+
+class Replay(Design):
+    """The requests of a captured life again, on other devices."""
+
+    seconds: Seconds
+    """How much of the capture is replayed."""
+
+
+class Checkpoint(Design):
+    """The simulated study of checkpoint recovery."""
+
+    ticks: Annotated[int, Field(ge=111)]
+    """Simulated ticks of every input; the timeline shows ticks 55 to 110."""
+    readings_ticks: Annotated[int, Field(ge=21)]
+    """The same where readings other than those stated are tried."""
+    updates_per_tick: Annotated[list[Count], Field(min_length=2)]
+    """Update rates of the sweep."""
+    skews: Annotated[list[Annotated[float, Field(ge=0, lt=1)]], Field(min_length=2)]
+    """Skews of the sweep, at 64,000 updates per tick."""
+
+
+class StoreGame(Design):
+    """A game that every algorithm is tried on."""
+
+    name: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
+    rows: Count
+    """Rows of ten cells of 4 bytes: the size of the state."""
+    updates_per_tick: Count
+    skew: Annotated[float, Field(ge=0, lt=1)]
+    """Skew of the Zipf distribution of the updates."""
+    save_s: Seconds
+    """Time in which checkpoints are made one after the other. A rest of a third of this time follows."""
+    device: str
+    """Device in data/devices.yaml that the game saves to."""
+
+
+class Store(Design):
+    """Real lives of the store, which are compared with the cost model, and every algorithm on several games."""
+
+    device: str
+    """Device in data/devices.yaml on which lives are compared with the cost model."""
+    rows: Count
+    """Size of the state on that device, in rows of ten cells of 4 bytes."""
+    tick_hz: Annotated[float, Field(gt=0)]
+    warm_up_s: Seconds
+    """Time at the beginning of a life that is not counted."""
+    save_s: Seconds
+    """Time in which checkpoints are made one after the other."""
+    rest_s: Seconds
+    """Time after it in which no checkpoint begins. It has to be longer than a checkpoint takes."""
+    cycles: Count
+    """Number of cycles per life. Each cycle has a time with checkpoints and a time without."""
+    lives: Count
+    """Lives of each algorithm at each update rate and on each game."""
+    updates_per_tick: Annotated[list[Count], Field(min_length=1)]
+    """Update rates at which real and modelled overhead are compared."""
+    fit_updates_per_tick: Annotated[list[Count], Field(min_length=1)]
+    """Other update rates, at which the terms of the calibrated model are fitted."""
+    games: Annotated[list[StoreGame], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _tells_apart(self) -> Self:
+        both = sorted(set(self.updates_per_tick) & set(self.fit_updates_per_tick))
+        if both:
+            raise ValueError(
+                f"fit_updates_per_tick has {both[0]}, which is compared at; a model is not tested on what it rests on"
+            )
+        names = [game.name for game in self.games]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two games are called {max(names, key=names.count)}; rename one")
+        return self
+
+
+CALIBRATION = Study(
+    "calibration",
+    Calibration,
+    evidence=("results/calibration.json", "results/fidelity.json"),
+    parameters={"calibration": "results/calibration.json", "fidelity": "results/fidelity.json"},
+    card=Card(
+        "The latency that the emulated devices realise",
+        "fio measures every tier, and the device's own log says which latency its model chose for each request.",
+        "paper_fidelity",
+        "Deviation of realised latency from the model, over queue depth",
+    ),
+)
+REPLAY = Study(
+    "replay",
+    Replay,
+    evidence=("results/replay/replay.json",),
+    parameters={"replay": "results/replay/replay.json"},
+    card=Card(
+        "The same requests on another disk",
+        "Captured requests are made again at their times, by our replay and by fio.",
+        "paper_lateness",
+        "How late requests were issued, by our replay and by fio",
+    ),
+    stated={"seconds": "s"},
+    needs=("accesses",),
+)
+CHECKPOINT = Study(
+    "checkpoint",
+    Checkpoint,
+    evidence=(
+        "results/checkpoint/runs.parquet",
+        "results/checkpoint/ticks.parquet",
+        "results/checkpoint/checkpoints.parquet",
+    ),
+    parameters={"sweep": "results/checkpoint"},
+    card=Card(
+        "Saving a game's state, in simulation",
+        "Six methods under the cost model of a published study.",
+        "paper_costs",
+        "Time added to a tick, time to a checkpoint and to recover, over the update rate, by method",
+    ),
+    stated={"ticks": "ticks"},
+)
+STORE = Study(
+    "store",
+    Store,
+    evidence=(
+        "results/store/games.parquet",
+        "results/store/fitted.parquet",
+        "results/store/tested.parquet",
+        "results/store/calibrated.json",
+    ),
+    parameters={"tables": "results/store"},
+    card=Card(
+        "Saving a game's state, for real",
+        "Twelve methods keep a state on an emulated disk.",
+        "paper_methods",
+        "What each method adds to the ticks of a game",
+    ),
+    stated={"rows": "rows", "tick_hz": "Hz", "lives": "lives"},
+)

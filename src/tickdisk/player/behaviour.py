@@ -1,0 +1,43 @@
+"""The behaviours of players, by the names that experiments give in the registry."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tickdisk.player.explore import Phase, explore
+from tickdisk.player.trace import Event, Place, join_burst, roam
+
+_ROAMING = ("players", "teleport_period_s", "edit_period_s", "ping_period_s")
+
+
+@dataclass(frozen=True)
+class Acts:
+    """The actions of all players in a server life, and the phases of a behaviour that has phases."""
+
+    events: list[Event]
+    phases: Sequence[Phase] = ()
+
+
+def _roam(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
+    return Acts(roam(places, seed=seed, seconds=seconds, **{name: design[name] for name in _ROAMING}))
+
+
+def _join_burst(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
+    del seed
+    burst_s = design["burst_s"]
+    return Acts(join_burst(places, players=design["players"], burst_s=burst_s, stay_s=seconds - burst_s))
+
+
+def _explore(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
+    explored = explore(places, seed=seed, players=design["players"], seconds=seconds)
+    return Acts(explored.events, explored.phases)
+
+
+BEHAVIOURS: Mapping[str, Callable[[Sequence[Place], Mapping[str, Any], int, float], Acts]] = {
+    "roam": _roam,
+    "join_burst": _join_burst,
+    "explore": _explore,
+}
+"""Behaviours by name. A behaviour takes the places of the world, the design of the experiment as it stands in the plan, the seed
+of the trace, and the length of the trace in seconds.
+"""

@@ -1,0 +1,66 @@
+"""The registry of experiments: every entry is whole, orders differ between experiments, and an experiment can be left out."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tickdisk import player, report
+from tickdisk.config import load_arms, load_config, plan
+from tickdisk.config.plan import generators
+from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
+from tickdisk.project import Project
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_has_its_notebook_its_analysis_and_the_values_that_it_states(name: str) -> None:
+    study = STUDIES[name]
+    assert study.name == name
+    assert (ROOT / f"notebooks/{name}.ipynb").exists()
+    assert callable(getattr(report, name))
+    assert set(study.stated) <= set(study.design.model_fields)
+    assert set(study.needs) <= set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_is_a_study_with_a_behaviour_and_a_number_of_blocks(name: str) -> None:
+    entry = EXPERIMENTS[name]
+    assert STUDIES[name] is entry
+    assert entry.behaviour in player.BEHAVIOURS
+    assert entry.repeats in entry.design.model_fields
+
+
+def test_experiments_whose_names_begin_alike_share_no_random_number() -> None:
+    names = ("switchback", "switchback_dragonfly", "switchback_minestom")
+    drawn = {
+        tuple(generators(42, name)(purpose, number).integers(2**31, size=4))
+        for name in names
+        for purpose in ("order", "trace")
+        for number in (0, 1)
+    }
+    assert len(drawn) == len(names) * 4
+    again = generators(42, "switchback")("order", 1).permutation(8)
+    assert np.array_equal(again, generators(42, "switchback")("order", 1).permutation(8))
+
+
+def without(*experiments: str) -> list[Arm]:
+    return [arm for arm in load_arms() if arm.experiment not in experiments]
+
+
+def test_an_experiment_without_arms_has_no_cells() -> None:
+    config, code = load_config(), {name: {"python": "a"} for name in EXPERIMENTS}
+    arms = without("join_burst", "accesses")
+    models = {(arm.experiment, arm.arm): {"name": arm.device} for arm in arms}
+    cells = plan(config, arms, models, code)
+    assert {cell.experiment for cell in cells} == EXPERIMENTS.keys() - {"join_burst", "accesses"}
+
+
+@pytest.mark.parametrize(
+    ("experiments", "left_out"),
+    [((), []), (("join_burst",), ["join_burst"]), (("accesses",), ["accesses", "replay"]), (("switchback",), ["switchback"])],
+)
+def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: tuple[str, ...], left_out: list[str]) -> None:
+    project = Project(load_config(), tuple(without(*experiments)), {}, None)  # type: ignore[arg-type]
+    assert project.left_out == left_out
