@@ -1,6 +1,7 @@
 # The workflow that leads from a machine to a paper. It has the configuration, the includes and the targets.
 import json
 import os
+import shlex
 from pathlib import Path
 
 from tickdisk import device, host, project
@@ -54,7 +55,7 @@ onerror:
         folders, failed = notebooks_of_this_run()
         words = [
             *folders,
-            *(f"--left-out {name}" for name in LEFT_OUT),
+            *LEFT_OUT_OPTIONS,
             *(f"--failed {name}" for name in failed),
         ]
         shell(f"tickdisk publish {' '.join(words)} || true")

@@ -30,6 +30,7 @@ def test_every_experiment_is_a_study_with_a_behaviour_and_a_number_of_blocks(nam
     assert STUDIES[name] is entry
     assert entry.behaviour in player.BEHAVIOURS
     assert entry.repeats in entry.design.model_fields
+    assert "baseline" in entry.controls
 
 
 def test_experiments_whose_names_begin_alike_share_no_random_number() -> None:
@@ -63,4 +64,6 @@ def test_an_experiment_without_arms_has_no_cells() -> None:
 )
 def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: tuple[str, ...], left_out: list[str]) -> None:
     project = Project(load_config(), tuple(without(*experiments)), {}, None)  # type: ignore[arg-type]
-    assert project.left_out == left_out
+    assert list(project.left_out) == left_out
+    if "replay" in left_out:
+        assert project.left_out["replay"] == "it needs accesses, of which the table of experiments has no arm"

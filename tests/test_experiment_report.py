@@ -15,7 +15,7 @@ import pytest
 from tickdisk import table
 from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
 from tickdisk.device import load_devices
-from tickdisk.experiment import SWITCHBACK, Life
+from tickdisk.experiment import CAPTURE_COST, JOIN_BURST, SWITCHBACK, Life
 from tickdisk.report import capture_cost, join_burst, switchback
 from tickdisk.report.join_burst import Results as JoinBurst
 from tickdisk.report.study import Study
@@ -373,7 +373,7 @@ def test_smoke_decides_the_positive_controls_only(tmp_path: Path) -> None:
 
 
 def test_more_lives_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path) -> None:
-    planned = load_config().scales["paper"].join_burst.blocks
+    planned = load_config().scales["paper"].design(JOIN_BURST).blocks
     more = _join_burst(_runs(tmp_path / "more", "join_burst", blocks=planned + 1))
     assert (more.statement.facts["join_burst.planned_lives"].value, more.statement.facts["join_burst.contrasts"].value) == (
         planned,
@@ -409,7 +409,7 @@ def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
         return made | {"load": pd.DataFrame([*rows, {"monotonic_ns": at + SECOND, "process": "server", "cpu_ns": 0}])}
 
     captures = [{"arm": arm, "requests": 9, "lost_events": 0, "events": 9} for arm in costs]
-    lives = load_config().scales["paper"].capture_cost.lives
+    lives = load_config().scales["paper"].design(CAPTURE_COST).lives
     changed = {(block, "life"): {"captures": captures} for block in range(lives)}
     path = _runs(tmp_path, "capture_cost", changed=changed, tables=captured)
     micro = [{"round": turn, "tool": tool, "preads": 9} for turn in range(9) for tool in ("none", *costs)]

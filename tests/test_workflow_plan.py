@@ -165,7 +165,7 @@ def test_a_run_that_is_ended_in_the_middle_of_a_step_goes_on_with_the_same_comma
     assert planned(folder)["checkpoint_sweep"] == 1
 
 
-def test_an_experiment_whose_arms_are_removed_is_left_out_and_the_paper_still_comes(project_folder: Path, tmp_path: Path) -> None:
+def test_an_experiment_whose_arms_are_removed_is_planned_out_with_what_needs_it(project_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(project_folder, tmp_path / "project", symlinks=True)
     table = tmp_path / "project/workflow/config/experiments.tsv"
     rows = table.read_text().splitlines(keepends=True)

@@ -17,6 +17,12 @@ def previous_cell(wildcards):
     return ancient(manifests[position - 1]) if position else []
 
 
+# The studies that do not run, as options of the commands that make the paper.
+LEFT_OUT_OPTIONS = [
+    f"--left-out {shlex.quote(f'{name}={reason}')}" for name, reason in LEFT_OUT.items()
+]
+
+
 def models_of(models):
     """Returns device models as a parameter, in which what is said about them does not count."""
     return json.dumps([model.as_dict() for model in models], sort_keys=True)

@@ -28,7 +28,7 @@ rule collect:
         computing=PROJECT.computing("collect"),
         plan=PROJECT.plan_digest,
         folders=expand("results/notebooks/{notebook}", notebook=EVIDENCE),
-        left_out=[f"--left-out {name}" for name in LEFT_OUT],
+        left_out=LEFT_OUT_OPTIONS,
     shell:
         "tickdisk collect {params.folders} {params.left_out} --output results > {log} 2>&1"
 

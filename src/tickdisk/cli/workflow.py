@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tickdisk import process
+from tickdisk.errors import TickdiskError
 from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY
 from tickdisk.files import write_text
 from tickdisk.project import PLAN_PATH, Project
@@ -149,7 +150,9 @@ def replay_study(
     project = Project.load(plan)
     known = measured.load_calibration(calibration)
     fast, slow = (project.devices[name] for name in _REPLAYED_ON)
-    cell = next(cell for cell in project.cells if cell.experiment == ACCESSES.name)
+    cell = next((cell for cell in project.cells if cell.experiment == ACCESSES.name), None)
+    if cell is None:
+        raise TickdiskError(f"the plan has no cell of {ACCESSES.name} to replay; give the experiment its arms in experiments.tsv")
     file_system = project.config.file_system
     room.experiment(
         runs / cell.hash,
@@ -172,11 +175,11 @@ def replay_study(
 
 
 _Folders = Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote.")]
-_LeftOut = Annotated[list[str] | None, typer.Option(help="A study that the configuration leaves out.")]
+_LeftOut = Annotated[list[str] | None, typer.Option(help="A study that does not run, as NAME=REASON.")]
 
 
 def _missing(left_out: list[str] | None, failed: list[str] | None = None) -> dict[str, str]:
-    reasons = dict.fromkeys(left_out or [], "the configuration leaves it out")
+    reasons = {name: reason for name, _, reason in (each.partition("=") for each in left_out or [])}
     return reasons | dict.fromkeys(failed or [], "a step that it needs failed")
 
 

@@ -61,15 +61,16 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
             arms.append(Arm.model_validate({key: value for key, value in row.items() if value != "" or key not in _OPTIONAL}))
         except ValidationError as error:
             raise _sentence(error, f"{path}, line {line}") from error
+        if arms[-1].experiment not in EXPERIMENTS:
+            known = ", ".join(EXPERIMENTS)
+            raise TickdiskError(f"{path}, line {line}: there is no experiment {arms[-1].experiment}; take one of {known}")
     for experiment in sorted({arm.experiment for arm in arms}):
         _check_controls(experiment, [arm for arm in arms if arm.experiment == experiment], path)
     return arms
 
 
 def _check_controls(experiment: str, arms: Sequence[Arm], path: Path) -> None:
-    """Raises TickdiskError if the arms of an experiment repeat a name or lack a control, or if there is no such experiment."""
-    if experiment not in EXPERIMENTS:
-        raise TickdiskError(f"{path}: there is no experiment {experiment}; take one of {', '.join(EXPERIMENTS)}")
+    """Raises TickdiskError if the arms of an experiment repeat a name or lack a control."""
     entry, names = EXPERIMENTS[experiment], [arm.arm for arm in arms]
     if len(set(names)) != len(names):
         raise TickdiskError(f"{path}: experiment {experiment} names an arm twice; give every arm its own name")
@@ -84,8 +85,9 @@ def _check_controls(experiment: str, arms: Sequence[Arm], path: Path) -> None:
 def check_confirmatory(config: Config, arms: Sequence[Arm]) -> None:
     """Raises TickdiskError if the confirmatory claims are about an arm that their experiment lacks, unless it has no arms."""
     fixed = config.decision.confirmatory
-    own = [arm.arm for arm in arms if arm.experiment == fixed.experiment and arm.role in ("dose", "treatment")]
-    if own and fixed.arm not in own:
+    there = [arm for arm in arms if arm.experiment == fixed.experiment]
+    own = [arm.arm for arm in there if arm.role in ("dose", "treatment")]
+    if there and fixed.arm not in own:
         raise TickdiskError(
             f"{CONFIG_PATH}: decision.confirmatory.arm = {fixed.arm}: experiment {fixed.experiment} has no such arm to make a "
             f"claim about, only {', '.join(own)}; name one of them"
@@ -94,4 +96,6 @@ def check_confirmatory(config: Config, arms: Sequence[Arm]) -> None:
 
 def schema() -> str:
     """Returns the JSON schema of the configuration and of a row of the experiments table, generated from the types."""
-    return json.dumps({"config": Config.model_json_schema(), "experiments": Arm.model_json_schema()}, indent=2) + "\n"
+    arm = Arm.model_json_schema()
+    arm["properties"]["experiment"]["enum"] = list(EXPERIMENTS)
+    return json.dumps({"config": Config.model_json_schema(), "experiments": arm}, indent=2) + "\n"

@@ -99,6 +99,7 @@ class Confirmatory(_Strict):
     """The few claims that are confirmatory. Every other claim belongs to a scan."""
 
     experiment: ExperimentName
+    """The experiment that the claims belong to."""
     arm: str
     """The arm whose effect the claims are about."""
     tick_metric: str

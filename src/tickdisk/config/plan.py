@@ -84,7 +84,7 @@ def plan(
             continue
         # The number of blocks is not part of a cell: more blocks add cells and leave the finished ones as they are.
         resolved = {
-            "design": design.model_dump(exclude={"lives", "blocks"}),
+            "design": design.model_dump(exclude={entry.repeats}),
             "behaviour": entry.behaviour,
             "arms": [_resolved(arm, models[name, arm.arm]) for arm in own],
             "limits": config.limits.model_dump(),

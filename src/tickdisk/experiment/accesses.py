@@ -1,4 +1,7 @@
-"""The study of storage accesses: captured server lives whose players do one kind of thing after another."""
+"""The study of storage accesses: captured server lives whose players do one kind of thing after another.
+
+Only the baseline arm is played.
+"""
 
 from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
 from tickdisk.experiment.life import Epoch, Life

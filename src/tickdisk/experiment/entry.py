@@ -15,7 +15,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Design(BaseModel):
-    """The sizes of a study at one scale. Unknown keys are errors, and every key has a description."""
+    """The sizes of a study at one scale. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 

@@ -1,4 +1,7 @@
-"""Inside the tick: captured server lives with injected stalls, which tests whether late ticks are explained rightly."""
+"""Inside the tick: captured server lives with injected stalls, which tests whether late ticks are explained rightly.
+
+Only the baseline arm is played.
+"""
 
 import numpy as np
 

@@ -40,7 +40,7 @@ class Life:
     """The arm on whose device the server starts."""
     trace_seed: int
     seconds: float
-    """Length of the player trace."""
+    """Time from the start of the player trace to the end of the last epoch."""
     epochs: tuple[Epoch, ...]
     injections: tuple[Injection, ...] = ()
 

@@ -44,9 +44,11 @@ class StoreGame(Design):
     """A game that every algorithm is tried on."""
 
     name: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
+    """Name of the game in tables and figures."""
     rows: Count
     """Rows of ten cells of 4 bytes: the size of the state."""
     updates_per_tick: Count
+    """Number of cells that change in a tick."""
     skew: Annotated[float, Field(ge=0, lt=1)]
     """Skew of the Zipf distribution of the updates."""
     save_s: Seconds
@@ -63,6 +65,7 @@ class Store(Design):
     rows: Count
     """Size of the state on that device, in rows of ten cells of 4 bytes."""
     tick_hz: Annotated[float, Field(gt=0)]
+    """Ticks per second."""
     warm_up_s: Seconds
     """Time at the beginning of a life that is not counted."""
     save_s: Seconds

@@ -100,15 +100,17 @@ class Project:
         return plan(self.config, self.arms, models, code)
 
     @property
-    def left_out(self) -> list[str]:
-        """The studies that do not run.
-
-        These are the studies that the configuration leaves out, experiments without arms, and studies that need them.
-        """
+    def left_out(self) -> dict[str, str]:
+        """The studies that do not run, each with the reason in words."""
         have = {arm.experiment for arm in self.arms}
-        without = [name for name in EXPERIMENTS if name not in have]
-        lacking = [name for name, study in STUDIES.items() if set(study.needs) & set(without)]
-        return list(dict.fromkeys([*self.config.leave_out, *without, *lacking]))
+        without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
+        lacking = {
+            name: f"it needs {need}, of which the table of experiments has no arm"
+            for name, study in STUDIES.items()
+            for need in study.needs
+            if need in without
+        }
+        return dict.fromkeys(self.config.leave_out, "the configuration leaves it out") | without | lacking
 
     @property
     def world(self) -> Path:

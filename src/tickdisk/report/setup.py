@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tickdisk.experiment import STUDIES
+from tickdisk.experiment import EXPERIMENTS, STUDIES, SWITCHBACK
 from tickdisk.files import read_json
 from tickdisk.report.statement import Statement
 
@@ -32,14 +32,18 @@ def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
     config, scale = plan["config"], plan["chosen"]
     said.word("scale", config["scale"], source=_PLAN, note=scale["description"])
     said.fact("seed", config["seed"], "", source=_PLAN)
+    experiments = {arm["experiment"] for arm in plan["arms"]}
     for study, entry in STUDIES.items():
+        if study in EXPERIMENTS and study not in experiments:
+            continue
         for name, unit in entry.stated.items():
             said.fact(f"{study}.{name}", scale[study][name], unit, source=_PLAN)
     said.fact("world.edge_blocks", scale["world"]["edge_blocks"], "map blocks", source=_PLAN)
     said.fact("world.seed", scale["world"]["seed"], "", source=_PLAN)
-    switchback = scale["switchback"]
-    epoch_s = switchback["epoch_save_periods"] * switchback["save_period_s"]
-    said.fact("switchback.epoch_s", epoch_s, "s", source=_PLAN, note="the first save period of an epoch is cut")
+    if SWITCHBACK.name in experiments:
+        design = scale[SWITCHBACK.name]
+        epoch_s = design["epoch_save_periods"] * design["save_period_s"]
+        said.fact(f"{SWITCHBACK.name}.epoch_s", epoch_s, "s", source=_PLAN, note="the first save period of an epoch is cut")
     decision = config["decision"]
     for name in ("margin", "alpha"):
         said.fact(name, decision[name], "", source=_PLAN)

@@ -35,7 +35,7 @@ def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any
         places = [*places[: design["players"]], *places[design["players"] + 1 :]]
     acts = player.BEHAVIOURS[cell.resolved["behaviour"]](places, design, life.trace_seed, seconds)
     markers = [_marker(1, life.epochs[-1].end_s)]
-    if life.epochs[0].start_s > TAIL_S:
+    if life.epochs[0].start_s > 0:
         markers.append(_marker(0, life.epochs[0].start_s - TAIL_S))
     return LifeTrace(player.write_trace(path, [*acts.events, *burns, *markers]), [asdict(phase) for phase in acts.phases])
 
