@@ -11,7 +11,6 @@ import pytest
 from tickdisk import _native, device, sources
 from tickdisk.config import load_arms, load_config
 from tickdisk.errors import TickdiskError
-from tickdisk.experiment import EXPERIMENTS
 from tickdisk.project import project
 from tickdisk.project.identity import _CELL, _PLANNED, _UNCAPTURED, _WORLD, PRODUCTS, Identity, Product
 from tickdisk.sources.closure import closure
@@ -19,13 +18,13 @@ from tickdisk.sources.native import PARTS, REGISTERED, all_code, part_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
-LIVE = set(EXPERIMENTS)
-CAPTURED = {"inside_tick", "accesses", "capture_cost"}
+LIVE = {arm.experiment for arm in load_arms()}
+CAPTURED = {arm.experiment for arm in load_arms() if arm.capture != "none"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
 # All but this one look at a device.
 STUDIES = NOTEBOOKS - {"checkpoint.ipynb"}
 # And these at the server lives of an experiment.
-EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE}
+OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE}
 PAGES = {"collect", "paper", "page", "check"}
 # Whatever has a device up.
 DEVICE = LIVE | {"calibration", "fidelity", "replay", "store"} | STUDIES
@@ -48,9 +47,9 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare"},
     "src/tickdisk/clock.py": LIVE | {"micro"},
-    "src/tickdisk/config/plan.py": EXPERIMENTS,  # for live cells: its outcome is in the cell
+    "src/tickdisk/config/plan.py": OF_EXPERIMENTS,  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
-    "src/tickdisk/experiment/entry.py": EXPERIMENTS | PAGES,  # for live cells: its outcome is in the cell
+    "src/tickdisk/experiment/entry.py": OF_EXPERIMENTS | PAGES,  # for live cells: its outcome is in the cell
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/soak.py": set(),
@@ -68,7 +67,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/project.py": set(),
     "src/tickdisk/project/kept.py": NOTEBOOKS,
-    "src/tickdisk/qos/ticks.py": EXPERIMENTS,
+    "src/tickdisk/qos/ticks.py": OF_EXPERIMENTS,
     "src/tickdisk/replay/issue.py": {"replay", "replay.ipynb"},
     "src/tickdisk/report/__init__.py": set(),
     "src/tickdisk/report/accesses/__init__.py": {"accesses.ipynb"},
@@ -96,7 +95,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/replay/compute.py": {"replay.ipynb"},
     "src/tickdisk/report/replay/show.py": {"replay.ipynb"},
     "src/tickdisk/report/replay/state.py": {"replay.ipynb"},
-    "src/tickdisk/report/runs.py": EXPERIMENTS,
+    "src/tickdisk/report/runs.py": OF_EXPERIMENTS,
     "src/tickdisk/report/statement.py": NOTEBOOKS | PAGES,
     "src/tickdisk/report/store/__init__.py": {"store.ipynb"},
     "src/tickdisk/report/store/compute.py": {"store.ipynb"},
@@ -106,8 +105,8 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/switchback/show.py": {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb"},
     "src/tickdisk/run/life.py": LIVE,
     "src/tickdisk/run/progress.py": set(),
-    "src/tickdisk/server/luanti.py": LIVE | {"world"} | EXPERIMENTS,
-    "src/tickdisk/server/ticks.py": LIVE | EXPERIMENTS,
+    "src/tickdisk/server/luanti.py": LIVE | {"world"} | OF_EXPERIMENTS,
+    "src/tickdisk/server/ticks.py": LIVE | OF_EXPERIMENTS,
     "src/tickdisk/sources/text.py": set(),  # what it does shows in the digests
     "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES,  # the words by which a verdict says that lives are missing
     "src/tickdisk/stats/quantile.py": NOTEBOOKS | PAGES | {"replay", "store"},
