@@ -17,7 +17,15 @@ CODES = {"python": "a"}
 
 def write_cell(runs: Path, name: str, resolved: dict[str, Any], **more: Any) -> None:
     (runs / name).mkdir(parents=True)
-    manifest = {"hash": name, "experiment": "switchback", "block": 0, "calibration": "c", "resolved": resolved, **more}
+    behaviour = {"behaviour": "roam"} if "code" in resolved else {}
+    manifest = {
+        "hash": name,
+        "experiment": "switchback",
+        "block": 0,
+        "calibration": "c",
+        "resolved": resolved | behaviour,
+        **more,
+    }
     (runs / name / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -26,7 +34,7 @@ def a_plan(*cells: str) -> dict[str, Any]:
         "config": load_config().model_dump(mode="json"),
         "arms": [],
         "cells": [{"hash": cell, "experiment": "switchback"} for cell in cells],
-        "resolved": {"switchback": {"seed": 42, "code": CODES}},
+        "resolved": {"switchback": {"seed": 42, "behaviour": "roam", "code": CODES}},
     }
 
 
@@ -35,6 +43,11 @@ def test_cells_that_are_not_in_the_plan_are_counted_by_reason(tmp_path: Path) ->
     write_cell(runs, "planned", {"seed": 42, "code": CODES})
     write_cell(runs, "other_code", {"seed": 42, "code": {"python": "b"}})
     write_cell(runs, "older", {"seed": 1})
+    older = runs / "without_behaviour/manifest.json"
+    write_cell(runs, older.parent.name, {"seed": 42, "code": CODES})
+    manifest = json.loads(older.read_text())
+    del manifest["resolved"]["behaviour"]
+    older.write_text(json.dumps(manifest))
     write_cell(runs, "other_seed", {"seed": 43, "code": CODES})
     write_cell(runs, "both", {"seed": 43, "code": {"python": "b"}})
     write_cell(runs, "block_too_many", {"seed": 42, "code": CODES})
@@ -42,9 +55,9 @@ def test_cells_that_are_not_in_the_plan_are_counted_by_reason(tmp_path: Path) ->
     (runs / ".x.1.partial").mkdir()
     (runs / ".x.1.partial/manifest.json").write_text("{}")
     found = {(one.experiment, one.reason): one.cells for one in kept(a_plan("planned"), runs)}
-    assert found == {("switchback", OTHER_CODE): 2, ("switchback", OTHER_SETTINGS): 3, ("gone", OTHER_SETTINGS): 1}
+    assert found == {("switchback", OTHER_CODE): 3, ("switchback", OTHER_SETTINGS): 3, ("gone", OTHER_SETTINGS): 1}
     said = [one.sentence(Path("results/runs")) for one in kept(a_plan("planned"), runs)]
-    assert "2 cells of switchback were made by other code; they are kept in results/runs and not used" in said
+    assert "3 cells of switchback were made by other code; they are kept in results/runs and not used" in said
     assert "1 cell of gone was made with other settings; it is kept in results/runs and not used" in said
 
 
