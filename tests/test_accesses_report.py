@@ -12,6 +12,7 @@ from test_accesses_simulated import COSTS, START_NS, play
 from tickdisk import TickdiskError, accesses, report, table
 from tickdisk.config import load_arms, load_config
 from tickdisk.report.accesses.compute import finite_logs
+from tickdisk.run.cell import server_facts
 
 PUBLISHED = "data/published.yaml"
 LOAD = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": None}
@@ -26,7 +27,7 @@ def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...]
     folder = runs / cell / "life"
     epochs = {"epoch": 0, "arm": "x", "device": "d", "setting": 1}
     epochs |= {"start_ns": START_NS, "steady_ns": START_NS, "end_ns": START_NS + 1}
-    ticks = pd.DataFrame({"tick": range(len(steps)), "start_ns": steps, "end_ns": pd.array([None] * len(steps), dtype="Int64")})
+    ticks = pd.DataFrame({"tick": range(len(steps)), "start_ns": steps, "end_ns": None, "thread": None})
     tables = {"requests": requests, "actions": actions, "ticks": ticks.assign(players=1), "epochs": pd.DataFrame([epochs])}
     for name, frame in tables.items():
         table.write(name, folder / f"{name}.parquet", frame)
@@ -46,9 +47,10 @@ def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...]
         "server": {"settings": {"server_map_save_interval": "2"}},
     }
     plan = [{"name": "life", "epochs": [{"arm": "x"}]}]
-    manifest = {"hash": cell, "experiment": "accesses", "block": block, "plan": plan, "machine": {}, "calibration": "one"}
+    own = {"experiment": "accesses", "server": server_facts("luanti"), "block": block}
+    manifest = {"hash": cell, **own, "plan": plan, "machine": {}, "calibration": "one"}
     (runs / cell / "manifest.json").write_text(json.dumps(manifest | {"lives": {"life": life}}))
-    return {"experiment": "accesses", "hash": cell}
+    return {"experiment": "accesses", "server": "luanti", "hash": cell}
 
 
 def plan_of(folder: Path, lives: int, **how) -> dict[str, str]:

@@ -62,11 +62,6 @@ def test_an_arm_on_an_unknown_device_is_named(project_folder: Path) -> None:
         table.write_text(before)
 
 
-def test_clients_that_were_not_built_point_to_setup(project_folder: Path) -> None:
-    said = one_sentence(run("tickdisk", "plan", cwd=project_folder, TICKDISK_PLAYERS="/nonexistent/players"))
-    assert "/nonexistent/players does not exist; `make setup` builds it" in said
-
-
 def test_a_cell_that_is_not_planned_is_named(project_folder: Path) -> None:
     assert run("tickdisk", "plan", cwd=project_folder).returncode == 0
     assert "no cell 0123456789abcdef in the plan" in one_sentence(run("tickdisk", "run", "0123456789abcdef", cwd=project_folder))

@@ -154,7 +154,7 @@ def test_actions_know_how_long_storage_kept_the_server():
     for end in ("issued", "completed"):
         actions[f"{end}_ns"] = (actions[f"{end}_ms"] * MS + START_NS).astype("Int64")
     actions = actions.assign(player="p000", outcome="completed")
-    blame = attribute(replace(machine.evidence(), actions=actions), budget_ns=BUDGET, thread="Server")
+    blame = attribute(replace(machine.evidence(), actions=actions, readers="Emerge"), budget_ns=BUDGET, thread="Server")
     found = blame_actions(blame)
     assert found["action"].tolist() == ["dig", "dig", "dig", "place"]
     assert found["slow"].tolist() == [True, False, False, False]

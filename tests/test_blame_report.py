@@ -20,6 +20,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.errors import TickdiskError
 from tickdisk.report import Study, inside_tick
 from tickdisk.report.inside_tick import Results
+from tickdisk.run.cell import server_facts
 
 STALLS, TICKS = 20, 200
 DISK = DeviceModel(name="disk", read_latency_ns=3 * MS, write_latency_ns=3 * MS, flush_latency_ns=3 * MS)
@@ -75,6 +76,7 @@ def _write(machine: Machine, folder: Path, **more: object) -> Path:
         "hash": folder.name,
         "block": 0,
         "experiment": "inside_tick",
+        "server": server_facts("luanti"),
         "plan": [{"name": "life", "epochs": [{"arm": "hdd"}]}],
         "lives": {"life": described},
         "machine": {},
@@ -95,7 +97,7 @@ def _plan(folder: Path, *cells: str) -> Path:
     plan = {
         "config": load_config().model_dump(mode="json"),
         "arms": arms,
-        "cells": [{"experiment": "inside_tick", "hash": cell} for cell in cells or ("abc",)],
+        "cells": [{"experiment": "inside_tick", "server": "luanti", "hash": cell} for cell in cells or ("abc",)],
     }
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))

@@ -225,7 +225,7 @@ class Machine:
             pd.DataFrame(self.requests, columns=[*REQUESTS]).astype(numbers | {"start_ns": "int64", "latency_ns": "int64"}),
             self.waits(without),
             (START_NS, self.now_ns),
-            ticks=pd.DataFrame({"tick": range(7, 7 + len(self.ticks)), "start_ns": self.ticks, "players": 1}),
+            ticks=pd.DataFrame({"tick": range(7, 7 + len(self.ticks)), "start_ns": self.ticks, "players": 1, "thread": 1}),
             device=device.astype({name: "int64" for name in DEVICE if name != "op"}),
             extents=pd.DataFrame(
                 [(file, 0, at, FILE_BYTES) for file, at in PLACES.items()], columns=["file", "offset", "physical", "length"]

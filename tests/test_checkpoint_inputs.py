@@ -155,7 +155,7 @@ def test_what_is_wrong_in_a_trace_is_named(tmp_path: Path) -> None:
 
 
 def test_a_captured_life_gives_the_pages_that_it_wrote(tmp_path: Path) -> None:
-    pd_ticks = pd.DataFrame({"tick": range(3), "start_ns": [100, 200, 300], "end_ns": None, "players": 1})
+    pd_ticks = pd.DataFrame({"tick": range(3), "start_ns": [100, 200, 300], "end_ns": None, "players": 1, "thread": None})
     table.write("ticks", tmp_path / "ticks.parquet", pd_ticks)
     rows = [(50, "a", 0, 512), (150, "a", 0, 1024), (160, "b", 700, 10), (310, "a", 512, 1), (320, "a", 0, -1)]
     frame = pd.DataFrame(rows, columns=["start_ns", "file", "offset", "result"])

@@ -15,7 +15,7 @@ from tickdisk.config import (
     CONFIG_PATH,
     SCHEMA_PATH,
     Cell,
-    check_confirmatory,
+    check_arms,
     load_arms,
     load_config,
     parse_config,
@@ -27,7 +27,7 @@ from tickdisk.experiment import EXPERIMENTS, INSIDE_TICK, SWITCHBACK, Arm
 from tickdisk.experiment.balance import balanced_order, williams_square
 from tickdisk.project import project
 
-CODE = {experiment: {"python": "a", "server": "b"} for experiment in EXPERIMENTS}
+CODE = {(experiment, "luanti"): {"python": "a", "server": "b"} for experiment in EXPERIMENTS}
 
 
 def models_of(arms: Sequence[Arm]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -75,28 +75,43 @@ def test_yaml_that_does_not_parse_names_the_line(tmp_path: Path) -> None:
         load_config(tmp_path / "c.yaml")
 
 
-HEADER = "experiment\tarm\trole\tdevice\tlatency_us\ttick_delay_ms\tpositive_for\tcapture\tdescription\n"
+HEADER = "experiment\tarm\tservers\trole\tdevice\tlatency_us\ttick_delay_ms\tpositive_for\tcapture\tdescription\n"
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("switchback\ta\tbaseline\tsata_ssd\t-5\t\t\t\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
-        ("switchback\ta\tking\tsata_ssd\t\t\t\t\tx\n", r"e.tsv, line 2: role = 'king'"),
-        ("switchback\ta\tbaseline\tsata_ssd\t\t\t\tdtrace\tx\n", r"e.tsv, line 2: capture = 'dtrace'"),
-        ("switchback\ta\tdelay\tsata_ssd\t\t0\tticks\t\tx\n", r"e.tsv, line 2: tick_delay_ms = '0'"),
-        ("switchback\ta\tdose\tsata_ssd\t\t\tjoins\t\tx\n", r"e.tsv, line 2: positive_for = 'joins'"),
-        ("switchback\ta\tbaseline\tsata_ssd\t\t\t\t\tx\n", r"needs exactly one arm with role null"),
-        (
-            "capture_cost\ta\tbaseline\tsata_ssd\t\t\t\t\tx\ncapture_cost\tb\tnull\tsata_ssd\t\t\t\t\tx\n",
-            r"capture_cost needs exactly one arm that is positive_for ticks",
-        ),
+        ("switchback\ta\tluanti\tbaseline\tsata_ssd\t-5\t\t\t\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
+        ("switchback\ta\tluanti\tking\tsata_ssd\t\t\t\t\tx\n", r"e.tsv, line 2: role = 'king'"),
+        ("switchback\ta\tluanti\tbaseline\tsata_ssd\t\t\t\tdtrace\tx\n", r"e.tsv, line 2: capture = 'dtrace'"),
+        ("switchback\ta\tluanti\tdelay\tsata_ssd\t\t0\tticks\t\tx\n", r"e.tsv, line 2: tick_delay_ms = '0'"),
+        ("switchback\ta\tluanti\tdose\tsata_ssd\t\t\tjoins\t\tx\n", r"e.tsv, line 2: positive_for = 'joins'"),
+        ("switchback\ta\t \tbaseline\tsata_ssd\t\t\t\t\tx\n", r"e.tsv, line 2: servers = ' '"),
+        ("switchback\ta\tluanti\tnull\tsata_ssd\t\t\t\t\tx\n" * 2, r"names the arm a twice"),
     ],
 )
 def test_a_bad_row_is_named(tmp_path: Path, row: str, message: str) -> None:
     (tmp_path / "e.tsv").write_text(HEADER + row)
     with pytest.raises(TickdiskError, match=message):
         load_arms(tmp_path / "e.tsv")
+
+
+def arms_with(*rows: tuple[str, str, str]) -> list[Arm]:
+    """Returns arms of the capture's cost from their names, servers and roles."""
+    return [
+        Arm(experiment="capture_cost", arm=arm, servers=servers, role=role, device="hdd", description="x")  # type: ignore[arg-type]
+        for arm, servers, role in rows
+    ]
+
+
+def test_controls_are_demanded_by_server() -> None:
+    config = load_config()
+    everywhere = [("a", "luanti other", "baseline"), ("b", "luanti other", "null")]
+    with pytest.raises(TickdiskError, match="capture_cost on luanti needs exactly one arm that is positive_for ticks"):
+        check_arms(config, arms_with(*everywhere))
+    with pytest.raises(TickdiskError, match="capture_cost on other needs exactly one arm with role null"):
+        check_arms(config, arms_with(("a", "other", "baseline"), ("b", "other", "dose")))
+    check_arms(config, arms_with(("a", "other", "baseline"), ("b", "other", "null")))
 
 
 def test_an_arm_s_device_can_be_a_file(tmp_path: Path, values: dict[str, Any]) -> None:
@@ -193,8 +208,8 @@ def test_ticks_are_delayed_in_the_arm_that_says_so_and_nowhere_else(values: dict
 def test_a_confirmatory_claim_about_an_arm_that_is_not_there_is_named(values: dict[str, Any]) -> None:
     values["decision"]["confirmatory"]["arm"] = "latency_7ms"
     with pytest.raises(TickdiskError, match=r"decision.confirmatory.arm = latency_7ms: experiment switchback has no such arm"):
-        check_confirmatory(parse_config(values), load_arms())
-    check_confirmatory(load_config(), load_arms())
+        check_arms(parse_config(values), load_arms())
+    check_arms(load_config(), load_arms())
 
 
 def test_every_injected_stall_has_its_slot_and_both_kinds_are_as_many(values: dict[str, Any]) -> None:
@@ -268,7 +283,10 @@ def test_a_cell_goes_by_the_devices_and_the_code_of_its_own_experiment(values: d
     before = planned(values, arms)
     arm = next(arm for arm in arms if arm.experiment == "switchback")
     models = {**models_of(arms), (arm.experiment, arm.arm): {"name": "another"}}
-    for after in (planned(values, arms, models=models), planned(values, arms, code={**CODE, "switchback": {"python": "z"}})):
+    for after in (
+        planned(values, arms, models=models),
+        planned(values, arms, code={**CODE, ("switchback", "luanti"): {"python": "z"}}),
+    ):
         assert not set(hashes(before)) & set(hashes(after))
         assert hashes(before, "join_burst") == hashes(after, "join_burst")
 

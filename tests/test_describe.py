@@ -40,8 +40,8 @@ from tickdisk.replay.plan import Plan
 from tickdisk.replay.timing import differing, summarise
 from tickdisk.report import publish
 from tickdisk.report.answers import Answers
-from tickdisk.run import cell, life
-from tickdisk.server import luanti, ticks, world
+from tickdisk.run import cell, life, play
+from tickdisk.server import contract, luanti, ticks, world
 from tickdisk.store.study import study
 from tickdisk.store.trial import life_summary
 from tickdisk.trace.parse import parse
@@ -112,7 +112,9 @@ def test_the_example_runs_on_tables_of_a_life(
     assert len([line for line in example.splitlines() if line]) == 5
     ms = 1_000_000
     starts = [0, 90, 180, 280, 400, 490, 790, 880, 970]
-    ticked = pd.DataFrame({"tick": range(1, 10), "start_ns": [start * ms for start in starts], "end_ns": None, "players": 3})
+    ticked = pd.DataFrame(
+        {"tick": range(1, 10), "start_ns": [start * ms for start in starts], "end_ns": None, "players": 3, "thread": 7}
+    )
     rows = [(0, "fast", "ssd", 1, 0, 90 * ms, 300 * ms), (1, "slow", "hdd", 2, 300 * ms, 390 * ms, 900 * ms)]
     folder = tmp_path / "results/runs/CELL/LIFE"
     folder.mkdir(parents=True)
@@ -178,7 +180,13 @@ def test_keys_come_from_the_types() -> None:
     said = {key.name: key.docstring for key in keys_of_class(device.DeviceModel)}
     assert said["source"] == "The source of the values."
     assert not said["read_latency_ns"]
-    assert [key.kind for key in keys_of_table(table.SCHEMAS["ticks"])] == ["int64", "int64", "int64 or null", "int64"]
+    assert [key.kind for key in keys_of_table(table.SCHEMAS["ticks"])] == [
+        "int64",
+        "int64",
+        "int64 or null",
+        "int64",
+        "int64 or null",
+    ]
 
 
 @given(st.sampled_from([int, float, str, bool]), st.integers(1, 3))
@@ -255,8 +263,8 @@ def test_files_of_the_store_are_as_described(tmp_path: Path) -> None:
 
 def test_the_plan_is_described_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    toolchains = sources.Toolchains("rustc 1", "go 1", "", "")
-    identity = Identity(sources.Checkout(ROOT), toolchains, "Luanti 5")
+    toolchains = sources.Toolchains("rustc 1", "go 1", {})
+    identity = Identity(sources.Checkout(ROOT), toolchains, {"luanti": "Luanti 5"})
     devices = device.load_devices(project.DEVICES_PATH)
     values = project.Project(config.load_config(), tuple(config.load_arms()), devices, identity).as_plan()
     name = "results/plan.json"
@@ -264,8 +272,8 @@ def test_the_plan_is_described_key_by_key(monkeypatch: pytest.MonkeyPatch) -> No
     assert values["arms"][0].keys() == set(keys(name, "Each object of `arms`"))
     assert values["cells"][0].keys() == set(keys(name, "Each object of `cells`"))
     assert next(iter(values["tiers"].values())).keys() == {"description", "read_latency_ns"}
-    assert values["resolved"]["switchback"].keys() == set(keys(MANIFEST, "`resolved` has"))
-    assert values["resolved"]["switchback"]["arms"][0].keys() == set(keys(MANIFEST, "Each object of `resolved.arms`"))
+    assert values["resolved"]["luanti"]["switchback"].keys() == set(keys(MANIFEST, "`resolved` has"))
+    assert values["resolved"]["luanti"]["switchback"]["arms"][0].keys() == set(keys(MANIFEST, "Each object of `resolved.arms`"))
     assert set(keys("data/reference/SCALE/plan.json")) == set(reference._PLANNED) < values.keys()
 
 
@@ -277,6 +285,7 @@ def test_a_manifest_is_described_key_by_key() -> None:
     assert dict_with(ticks.read_ticks, "missing") == set(keys(MANIFEST, "`ticks`"))
     assert go_keys("Status") == set(keys(MANIFEST, "`client`"))
     assert host.machine().keys() == set(keys(MANIFEST, "`machine`"))
+    assert dict_with(cell.server_facts, "tick_budget_ns") == set(keys(MANIFEST, "`server` has"))
     assert keys(MANIFEST, "Each object of `plan`") == list(asdict(Life("", "", 0, 0, ())))
 
 
@@ -287,12 +296,12 @@ def test_lists_in_sentences_of_a_manifest_are_whole() -> None:
         ("network", go_keys("Network")),
         ("schedule_lag", go_keys("Lag")),
         ("lag_seconds", go_keys("LagSecond")),
-        ("ended", dict_with(life._play, "epoch")),
+        ("ended", dict_with(play.play, "epoch")),
         ("markers", {"name", "before_ns", "after_ns"}),
         ("server", {"settings", "port", "ready_s", "binary", "version", "sha256"}),
     ):
         assert set(re.findall(r"`(\w+)`", said[name])) == found, name
-    assert dict_with(luanti.Luanti.start, "ready_s") == {"settings", "port", "ready_s"}
+    assert dict_with(contract.Server.start, "ready_s") == {"settings", "port", "ready_s"}
 
 
 def test_the_status_of_a_device_is_described_key_by_key() -> None:
@@ -361,9 +370,10 @@ def test_a_comparison_is_described_key_by_key(tmp_path: Path) -> None:
 
 def test_other_files_are_described_key_by_key(tmp_path: Path) -> None:
     name = "results/worlds/WORLD/world.json"
-    assert dict_with(luanti._describe, "edge_chunks") == set(keys(name, "The file"))
-    assert asdict(world.WorldSpec(1, "v7", 10)).keys() == set(keys(name, "`spec`"))
-    assert asdict(sources.Toolchains("", "", "", "")).keys() == set(keys("build/toolchains.json"))
+    described = dict_with(contract.Server.make_world, "edge_chunks") | dict_with(luanti.Luanti._generate, "block_bytes")
+    assert described == set(keys(name, "The file"))
+    assert asdict(world.WorldSpec(1, 10)).keys() == set(keys(name, "`spec`"))
+    assert asdict(sources.Toolchains("", "", {})).keys() == set(keys("build/toolchains.json"))
     child = Child("true", ["true"], tmp_path)
     child.wait(10)
     assert read_json(tmp_path / "true.json").keys() == set(keys(f"{LIFE}/logs/PROCESS.json"))

@@ -34,16 +34,16 @@ def test_every_experiment_is_a_study_with_a_behaviour_and_a_number_of_blocks(nam
 
 
 def test_experiments_whose_names_begin_alike_share_no_random_number() -> None:
-    names = ("switchback", "switchback_dragonfly", "switchback_minestom")
+    names = (("switchback", "luanti"), ("switchback", "luanti2"), ("switchback_luanti", "luanti"), ("switchback", "dragonfly"))
     drawn = {
-        tuple(generators(42, name)(purpose, number).integers(2**31, size=4))
+        tuple(generators(42, *name)(purpose, number).integers(2**31, size=4))
         for name in names
         for purpose in ("order", "trace")
         for number in (0, 1)
     }
     assert len(drawn) == len(names) * 4
-    again = generators(42, "switchback")("order", 1).permutation(8)
-    assert np.array_equal(again, generators(42, "switchback")("order", 1).permutation(8))
+    again = generators(42, "switchback", "luanti")("order", 1).permutation(8)
+    assert np.array_equal(again, generators(42, "switchback", "luanti")("order", 1).permutation(8))
 
 
 def without(*experiments: str) -> list[Arm]:
@@ -51,7 +51,7 @@ def without(*experiments: str) -> list[Arm]:
 
 
 def test_an_experiment_without_arms_has_no_cells() -> None:
-    config, code = load_config(), {name: {"python": "a"} for name in EXPERIMENTS}
+    config, code = load_config(), {(name, "luanti"): {"python": "a"} for name in EXPERIMENTS}
     arms = without("join_burst", "accesses")
     models = {(arm.experiment, arm.arm): {"name": arm.device} for arm in arms}
     cells = plan(config, arms, models, code)

@@ -1,7 +1,6 @@
 """The analysis of switchback and join burst, on run folders in which every effect is known."""
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from html import unescape
@@ -20,6 +19,7 @@ from tickdisk.report import capture_cost, join_burst, switchback
 from tickdisk.report.join_burst import Results as JoinBurst
 from tickdisk.report.study import Study
 from tickdisk.report.switchback import Results as Switchback
+from tickdisk.run.cell import server_facts
 
 SECOND = 1_000_000_000
 BASE_MS, PER_MS = 100.0, 5.0
@@ -68,7 +68,7 @@ def _tables(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -> 
     device["replied_ns"] = device["nominal_ns"] = device["arrival_ns"] + device["latency_ns"]
     none = pd.array([pd.NA] * len(ns), dtype="Int64")
     return {
-        "ticks": pd.DataFrame({"tick": range(len(ns)), "start_ns": ns, "end_ns": none, "players": 1}),
+        "ticks": pd.DataFrame({"tick": range(len(ns)), "start_ns": ns, "end_ns": none, "players": 1, "thread": none}),
         "actions": acted.assign(
             due_ns=acted["due_ns"].astype("int64"), player="p000", issued_ns=acted["due_ns"], outcome="completed", detail=""
         ),
@@ -93,7 +93,7 @@ def _cells(config: Config, experiment: str) -> list[Cell]:
     """Returns the cells of an experiment, whose devices and programs do not matter here."""
     arms = load_arms()
     models = {(arm.experiment, arm.arm): {} for arm in arms}
-    return [cell for cell in plan(config, arms, models, defaultdict(dict)) if cell.experiment == experiment]
+    return plan(config, arms, models, {(experiment, config.server): {}})
 
 
 def _runs(
@@ -131,6 +131,7 @@ def _runs(
         manifest = {
             "hash": cell.hash,
             "experiment": experiment,
+            "server": server_facts("luanti"),
             "block": cell.block,
             "plan": [asdict(life) for life in cell.lives],
             "lives": lives,
@@ -141,7 +142,7 @@ def _runs(
         }
         (folder / cell.hash / "manifest.json").write_text(json.dumps(manifest))
     path = folder / "plan.json"
-    described = [{"experiment": experiment, "hash": cell.hash} for cell in cells]
+    described = [{"experiment": experiment, "server": "luanti", "hash": cell.hash} for cell in cells]
     values = {"config": config.model_dump(mode="json"), "arms": [arm.model_dump(mode="json") for arm in arms]}
     path.write_text(json.dumps(values | {"cells": described}))
     return path
@@ -265,33 +266,31 @@ def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(t
 
 def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: Path) -> None:
     ended_in: list[int] = []
+    orders = {cell.block: [each.arm for each in cell.lives[0].epochs] for cell in _cells(_config("paper", None), "switchback")}
+    ended_block = next(
+        block for block, order in orders.items() if order.index("ssd_100us") < order.index("latency_6ms") < len(order) - 1
+    )
 
     def ending(block: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         epochs = made["epochs"]
-        if block == 3:
+        if block == ended_block:
             slow = epochs[epochs["arm"] == "latency_6ms"].iloc[0]
             ended_in.append(int(slow["epoch"]))
             made["epochs"] = epochs[epochs["epoch"] <= slow["epoch"]]
             made["ticks"] = made["ticks"][made["ticks"]["start_ns"] < slow["steady_ns"]]
         return made
 
-    epoch = next(
-        number
-        for cell in _cells(_config("paper", None), "switchback")
-        if cell.block == 3
-        for number, each in enumerate(cell.lives[0].epochs)
-        if each.arm == "latency_6ms"
-    )
+    epoch = orders[ended_block].index("latency_6ms")
     ended = {"epoch": epoch, "arm": "latency_6ms", "at_ns": 1, "said": "killed"}
-    study = _switchback(_runs(tmp_path, "switchback", tables=ending, changed={(3, "life"): {"ended": ended}}))
+    study = _switchback(_runs(tmp_path, "switchback", tables=ending, changed={(ended_block, "life"): {"ended": ended}}))
     assert ended_in == [epoch]
-    rows = study.results.contrasts.table[study.results.contrasts.table["life"] == 3].set_index("arm")
+    rows = study.results.contrasts.table[study.results.contrasts.table["life"] == ended_block].set_index("arm")
     steady_ms = (rows.loc["latency_6ms", "end_ns"] - rows.loc["latency_6ms", "steady_ns"]) / 1e6
     assert rows.loc["latency_6ms", "gap_max_ms"] == rows.loc["latency_6ms", "gap_mean_ms"] == steady_ms
     assert study.statement.facts["switchback.ended_lives"].value == 1
     assert study.results.contrasts.outcome.contrasts["gap_max_ms", "latency_6ms"].n == 8
     assert (
-        study.results.contrasts.outcome.logs["gap_max_ms", "latency_6ms"][3]
+        study.results.contrasts.outcome.logs["gap_max_ms", "latency_6ms"][ended_block]
         == study.results.contrasts.outcome.logs["gap_max_ms", "latency_6ms"].max()
     )
     unreached = set(study.results.contrasts.arms) - set(rows.index)

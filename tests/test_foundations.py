@@ -101,7 +101,9 @@ def test_conversion_without_samples_is_refused() -> None:
 
 
 def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
-    ticks = pd.DataFrame({"tick": [1, 2], "start_ns": [2**62, 2**62 + 1], "end_ns": [None, 7], "players": [0, 1]})
+    ticks = pd.DataFrame(
+        {"tick": [1, 2], "start_ns": [2**62, 2**62 + 1], "end_ns": [None, 7], "players": [0, 1], "thread": [None, 2**22]}
+    )
     table.write("ticks", tmp_path / "ticks.parquet", ticks)
     back = table.read("ticks", tmp_path / "ticks.parquet")
     assert back["start_ns"].tolist() == [2**62, 2**62 + 1]

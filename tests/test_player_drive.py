@@ -74,10 +74,14 @@ def test_status_of_something_else(tmp_path: Path) -> None:
         drive.read_status(lines(tmp_path / "s.json", {"actions": {}}))
 
 
-def test_the_binary_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(drive.BINARY_VARIABLE, str(tmp_path / "none"))
-    with pytest.raises(TickdiskError, match="none does not exist"):
-        drive.binary()
+def test_clients_that_were_not_built_point_to_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drive, "_REPOSITORY", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TickdiskError, match="build/tickdisk-players does not exist; `make setup` builds it"):
+        drive.binary("luanti")
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/tickdisk-players").touch()
+    assert drive.binary("luanti") == tmp_path / "build/tickdisk-players"
 
 
 @pytest.fixture
@@ -87,7 +91,9 @@ def play(tmp_path: Path) -> Callable[..., Any]:
     def start(*events: dict[str, Any], port: int = PORT, **options: Any) -> Any:
         start_ns = time.monotonic_ns() + S // 10
         trace = lines(tmp_path / "players.jsonl", *events)
-        return start_ns, drive.start_players(f"127.0.0.1:{port}", trace, start_ns, tmp_path, tmp_path / "logs", **options)
+        return start_ns, drive.start_players(
+            "luanti", f"127.0.0.1:{port}", trace, start_ns, tmp_path, tmp_path / "logs", **options
+        )
 
     return start
 
@@ -128,9 +134,9 @@ def test_stopped_clients_account_for_every_line(tmp_path: Path, play: Callable[.
 def luanti(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[list[int]], server.RunningServer]]:
     """A server on a small stored world: the world, its places, the server."""
     folder = tmp_path_factory.mktemp("luanti")
-    spec = server.WorldSpec(seed=42, mapgen="v7", edge_blocks=20)
-    places = server.Luanti().make_world(folder / "world", spec, folder / "logs", timeout_s=120)["places"]
-    running = server.Luanti().start(
+    spec = server.WorldSpec(seed=42, edge_blocks=20)
+    places = server.named("luanti").make_world(folder / "world", spec, folder / "logs", timeout_s=120)["places"]
+    running = server.named("luanti").start(
         folder / "world", port=PORT, folder=folder, logs=folder / "logs", cores=sorted(os.sched_getaffinity(0)), save_period_s=1.5
     )
     yield folder / "world", places, running

@@ -17,7 +17,7 @@ CODES = {"python": "a"}
 
 def write_cell(runs: Path, name: str, resolved: dict[str, Any], **more: Any) -> None:
     (runs / name).mkdir(parents=True)
-    behaviour = {"behaviour": "roam"} if "code" in resolved else {}
+    behaviour = {"server": "luanti"} if "code" in resolved else {}
     manifest = {
         "hash": name,
         "experiment": "switchback",
@@ -33,8 +33,8 @@ def a_plan(*cells: str) -> dict[str, Any]:
     return {
         "config": load_config().model_dump(mode="json"),
         "arms": [],
-        "cells": [{"hash": cell, "experiment": "switchback"} for cell in cells],
-        "resolved": {"switchback": {"seed": 42, "behaviour": "roam", "code": CODES}},
+        "cells": [{"hash": cell, "experiment": "switchback", "server": "luanti"} for cell in cells],
+        "resolved": {"luanti": {"switchback": {"seed": 42, "server": "luanti", "code": CODES}}},
     }
 
 
@@ -43,10 +43,10 @@ def test_cells_that_are_not_in_the_plan_are_counted_by_reason(tmp_path: Path) ->
     write_cell(runs, "planned", {"seed": 42, "code": CODES})
     write_cell(runs, "other_code", {"seed": 42, "code": {"python": "b"}})
     write_cell(runs, "older", {"seed": 1})
-    older = runs / "without_behaviour/manifest.json"
+    older = runs / "without_server/manifest.json"
     write_cell(runs, older.parent.name, {"seed": 42, "code": CODES})
     manifest = json.loads(older.read_text())
-    del manifest["resolved"]["behaviour"]
+    del manifest["resolved"]["server"]
     older.write_text(json.dumps(manifest))
     write_cell(runs, "other_seed", {"seed": 43, "code": CODES})
     write_cell(runs, "both", {"seed": 43, "code": {"python": "b"}})

@@ -9,8 +9,8 @@ import pytest
 from tickdisk.errors import TickdiskError
 from tickdisk.process import Child
 from tickdisk.run.actors import Actors, ServerEndedError, instruments
-from tickdisk.run.judge import SpoiltLifeError
-from tickdisk.run.lookout import Lookout
+from tickdisk.run.captures import LifeCaptures
+from tickdisk.run.judge import InstrumentError
 
 
 class Disk:
@@ -42,13 +42,13 @@ def test_a_server_that_ended_is_a_result(tmp_path: Path) -> None:
     who = actors(tmp_path, server=False, players="exec sleep 60")
     with pytest.raises(ServerEndedError, match="disk I/O error"):
         who.wait_until(time.monotonic_ns() + 60 * 10**9)
-    with pytest.raises(SpoiltLifeError, match="exit code -15"):  # of a program that does not account for its actions
-        who.dismiss()
+    with pytest.raises(InstrumentError, match="exit code -15"):  # of a program that does not account for its actions
+        who.end_players()
 
 
 def test_an_emulator_that_ended_spoils_the_life_even_if_the_server_ended_of_it(tmp_path: Path) -> None:
     who = actors(tmp_path, disk=False, server=False)
-    with pytest.raises(SpoiltLifeError, match="the device's emulator ended"):
+    with pytest.raises(InstrumentError, match="the device's emulator ended"):
         who.check()
     who.players.stop(5)
 
@@ -64,7 +64,7 @@ def test_players_of_whom_not_one_could_join_have_played(tmp_path: Path, code: in
 @pytest.mark.parametrize("end", ["exit 1", "exit 2", "kill -9 $$"])
 def test_players_that_have_no_records_spoil_the_life(tmp_path: Path, end: str) -> None:
     who = actors(tmp_path, players=f"echo no space left; {end}")
-    with pytest.raises(SpoiltLifeError, match=r"the players ended with exit code .*no space left"):
+    with pytest.raises(InstrumentError, match=r"the players ended with exit code .*no space left"):
         who.finish(time.monotonic_ns() + 60 * 10**9)
 
 
@@ -76,10 +76,10 @@ def test_players_that_are_late_are_interrupted(tmp_path: Path) -> None:
 
 def test_what_fails_because_the_server_has_ended_is_told_so(tmp_path: Path) -> None:
     who = actors(tmp_path, server=False)
-    with pytest.raises(ServerEndedError), who.told_apart():
+    with pytest.raises(ServerEndedError), who.explained_by_its_end():
         raise TickdiskError("strace cannot attach")
     alive = actors(tmp_path)
-    with pytest.raises(TickdiskError, match="strace cannot attach"), alive.told_apart():
+    with pytest.raises(TickdiskError, match="strace cannot attach"), alive.explained_by_its_end():
         raise TickdiskError("strace cannot attach")
     who.players.stop(5)
     alive.players.stop(5)
@@ -91,13 +91,13 @@ def test_an_instrument_that_fails_spoils_the_life_and_the_emulator_is_named_wher
             raise TickdiskError("the log is damaged")
 
     for disk, said in ((None, "the log is damaged"), (Disk(True), "the log is damaged"), (Disk(False), "emulator ended")):
-        with pytest.raises(SpoiltLifeError, match=said):
+        with pytest.raises(InstrumentError, match=said):
             fail(disk)
 
 
 def test_players_that_end_before_the_life_does_spoil_it_even_with_exit_code_0(tmp_path: Path) -> None:
     who = actors(tmp_path, players="exit 0")
-    with pytest.raises(SpoiltLifeError, match="the players ended before the life did"):
+    with pytest.raises(InstrumentError, match="the players ended before the life did"):
         who.wait_until(time.monotonic_ns() + 60 * 10**9)
 
 
@@ -119,9 +119,9 @@ def test_a_capture_that_cannot_be_finished_leaves_nothing(tmp_path: Path) -> Non
             raise TickdiskError("the tool is gone")
 
     closed: list[str] = []
-    lookout = Lookout({"only": "bpftrace"}, tmp_path, tmp_path, [0], cast("Any", None))
-    lookout._stack.callback(closed.append, "closed")
-    lookout._running = cast("Any", Failing())
+    captures = LifeCaptures({"only": "bpftrace"}, tmp_path, tmp_path, [0], cast("Any", None), lambda _: "other")
+    captures._stack.callback(closed.append, "closed")
+    captures._running = cast("Any", Failing())
     with pytest.raises(TickdiskError, match="the tool is gone"):
-        lookout.__exit__()
+        captures.__exit__()
     assert closed == ["closed"]

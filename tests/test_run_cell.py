@@ -8,23 +8,23 @@ import pytest
 from test_run_judge import GOOD, LIMITS
 
 from tickdisk.run import cell
-from tickdisk.run.judge import SpoiltLifeError
+from tickdisk.run.judge import InstrumentError
 
 STOLEN = GOOD | {"load": GOOD["load"] | {"steal_share": 0.5}}
-BROKEN = SpoiltLifeError("the device's emulator ended in the middle of the run; run the same command again")
+BROKEN = InstrumentError("the device's emulator ended in the middle of the run; run the same command again")
 
 
 @pytest.fixture
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Plays a life whose attempts come out as told; returns its part of the manifest and what was said."""
 
-    def played(*outcomes: dict[str, Any] | SpoiltLifeError, replacements: int) -> tuple[dict[str, Any], list[str]]:
+    def played(*outcomes: dict[str, Any] | InstrumentError, replacements: int) -> tuple[dict[str, Any], list[str]]:
         left, said = list(outcomes), list[str]()
 
         def run_life(stage: Any) -> dict[str, Any]:
             stage.folder.mkdir()  # which must not be there any more
             outcome = left.pop(0)
-            if isinstance(outcome, SpoiltLifeError):
+            if isinstance(outcome, InstrumentError):
                 raise outcome
             return outcome
 
@@ -78,7 +78,7 @@ def test_a_life_in_which_an_instrument_failed_is_replaced(play: Any) -> None:
 
 @pytest.mark.parametrize("before", [[], [STOLEN], [BROKEN]])
 def test_where_an_instrument_fails_to_the_last_there_is_nothing_to_keep(play: Any, before: list[Any]) -> None:
-    with pytest.raises(SpoiltLifeError, match="the device's emulator ended"):
+    with pytest.raises(InstrumentError, match="the device's emulator ended"):
         play(*before, BROKEN, replacements=len(before))
 
 

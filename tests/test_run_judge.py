@@ -56,7 +56,7 @@ def test_a_good_life_is_kept_and_nothing_is_told() -> None:
         (load(other_programs_share=0.5), "other programs on the cores 50.0% above"),
         ({"saturated": {"ssd": "client saturated: 9 of 10"}}, "client saturated: 9 of 10 (at ssd)"),
         ({"saturated": {"ssd_again": "client saturated: 9 of 10", "hdd": "client saturated"}}, "9 of 10 (at ssd_again)"),
-        (ticks(blocks_generated=7), "7 map blocks were generated"),
+        (ticks(blocks_generated=7), "7 pieces of terrain were generated"),
         (ticks(complete=False), "the tick probe's file is damaged: 0 lines rejected, 0 ticks backwards, its end is missing"),
         (ticks(rejected=1), "the tick probe's file is damaged: 1 lines rejected"),
         (ticks(backwards=1), "1 ticks backwards"),

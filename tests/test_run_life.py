@@ -9,7 +9,8 @@ import pytest
 from tickdisk import device, table
 from tickdisk.errors import TickdiskError
 from tickdisk.experiment import Life
-from tickdisk.run.life import device_seed, ticks_of
+from tickdisk.run.life import ticks_of
+from tickdisk.run.stage import device_seed
 
 DEVICES = device.load_devices(Path(__file__).parent.parent / "data/devices.yaml")
 
@@ -38,30 +39,30 @@ SAMPLES = pd.DataFrame(
 
 def test_a_server_that_did_not_end_in_order_leaves_the_ticks_it_wrote(tmp_path: Path) -> None:
     path = tmp_path / "ticks.csv"
-    path.write_text("tickdisk_probe,1,monotonic_raw_us\nt,1,100000,90000,0\nt,2,190000,90000,2\nt,3,28")
-    ticks = ticks_of(path, SAMPLES, in_order=False)
+    path.write_text("tickdisk_probe,2,monotonic_raw,us\nt,1,100000,,0,90000,\nt,2,190000,,2,90000,\nt,3,28")
+    ticks = ticks_of(path, SAMPLES, 90_000_000, in_order=False)
     assert ticks.table["start_ns"].tolist() == [100_000_000, 190_000_000]
     assert (ticks.summary["complete"], ticks.summary["rejected"], ticks.summary["missing"]) == (False, 1, 0)
 
 
-@pytest.mark.parametrize("text", [None, "", "tickdisk_probe,1,monotonic_raw_us\n"])
+@pytest.mark.parametrize("text", [None, "", "tickdisk_probe,2,monotonic_raw,us\n"])
 def test_a_server_that_ended_before_its_first_tick_leaves_empty_tables(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "ticks.csv"
     if text is not None:
         path.write_text(text)
-    ticks = ticks_of(path, SAMPLES, in_order=False)
+    ticks = ticks_of(path, SAMPLES, 90_000_000, in_order=False)
     table.write("ticks", tmp_path / "ticks.parquet", ticks.table)
     assert len(table.read("ticks", tmp_path / "ticks.parquet")) == 0
     table.write("epochs", tmp_path / "epochs.parquet", pd.DataFrame([], columns=table.SCHEMAS["epochs"].names))
     assert len(table.read("epochs", tmp_path / "epochs.parquet")) == 0
     # Of a server that went on to its end it is an error: the probe did not do its work.
     with pytest.raises(TickdiskError, match=r"ticks\.csv"):
-        ticks_of(path, SAMPLES, in_order=True)
+        ticks_of(path, SAMPLES, 90_000_000, in_order=True)
 
 
 def test_the_summary_of_no_ticks_has_what_the_summary_of_ticks_has(tmp_path: Path) -> None:
     path = tmp_path / "ticks.csv"
-    path.write_text("tickdisk_probe,1,monotonic_raw_us\nt,1,100000,90000,0\n")
-    assert set(ticks_of(path, SAMPLES, in_order=False).summary) == set(
-        ticks_of(tmp_path / "none", SAMPLES, in_order=False).summary
+    path.write_text("tickdisk_probe,2,monotonic_raw,us\nt,1,100000,,0,90000,\n")
+    assert set(ticks_of(path, SAMPLES, 90_000_000, in_order=False).summary) == set(
+        ticks_of(tmp_path / "none", SAMPLES, 90_000_000, in_order=False).summary
     )

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tickdisk import TickdiskError
-from tickdisk.server import check_log, classify
+from tickdisk.server import classify
+from tickdisk.server.luanti.log import check_log
 
 # As Luanti 5.6.1 writes it.
 ACTION = "2026-11-21 02:43:33: ACTION[Server]: p000 joins game. List of players: p000"

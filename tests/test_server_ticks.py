@@ -1,19 +1,29 @@
 """The tick probe's raw file: what is missing, doubled, late or broken is counted; expected numbers are counted by hand."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tickdisk import TickdiskError, table
-from tickdisk.server import BUDGET_NS, read_ticks
+from tickdisk.server import Ticks
+from tickdisk.server import read_ticks as read
+from tickdisk.server.ticks import first_thread
 
-HEADER = "tickdisk_probe,1,monotonic_raw_us"
+HEADER = "tickdisk_probe,2,monotonic_raw,us"
 STEP_US = 90_000
+BUDGET_NS = 90_000_000
 
 
-def same(times_ns: np.ndarray) -> np.ndarray:
+def same(times_ns: np.ndarray, clock: str) -> np.ndarray:
+    assert clock == "monotonic_raw"
     return times_ns
+
+
+def read_ticks(path: Path, to_monotonic: Any) -> Ticks:
+    return read(path, to_monotonic, BUDGET_NS)
 
 
 def write(path: Path, *lines: str, end: str = "\n") -> Path:
@@ -22,12 +32,12 @@ def write(path: Path, *lines: str, end: str = "\n") -> Path:
 
 
 def step(number: int, us: int, dtime_us: int = STEP_US, players: int = 2) -> str:
-    return f"t,{number},{us},{dtime_us},{players}"
+    return f"t,{number},{us},,{players},{dtime_us},"
 
 
 def test_a_whole_file(tmp_path: Path) -> None:
     lines = [step(n, 1_000_000 + n * STEP_US) for n in range(1, 11)]
-    ticks = read_ticks(write(tmp_path / "t", *lines, "e,10,1990000,0"), lambda ns: ns + 7)
+    ticks = read_ticks(write(tmp_path / "t", *lines, "e,10,1990000,0"), lambda ns, _: ns + 7)
     assert ticks.table["tick"].tolist() == list(range(1, 11))
     assert ticks.table["start_ns"].tolist() == [1_000_000_000 + n * 90_000_000 + 7 for n in range(1, 11)]
     assert ticks.table["end_ns"].isna().all()
@@ -61,23 +71,42 @@ def test_a_gap_across_a_missing_tick_is_not_a_late_tick(tmp_path: Path) -> None:
 
 
 def test_broken_lines_are_counted_and_kept(tmp_path: Path) -> None:
-    broken = ["t,2", "x,1,2", "t,3,abc,90000,1", "", "t,4,1,1,1,1", "m", "m,burn,1"]
+    broken = ["t,2", "x,1,2", "t,3,abc,,1,90000,", "", "t,4,1,,1,1,1,1", "m", "m,burn,1", "t,4,,1,1,1,1"]
     ticks = read_ticks(write(tmp_path / "t", step(1, 5), *broken, "t,5,100", end=""), same)
     assert ticks.summary["ticks"] == 1
-    assert ticks.summary["rejected"] == 8
+    assert ticks.summary["rejected"] == 9
     assert not ticks.summary["complete"]
     assert ticks.rejects == tuple(enumerate([*broken, "t,5,100"], start=3))
 
 
 def test_a_cut_off_line_does_not_pass_for_a_tick(tmp_path: Path) -> None:
-    """Without its line feed `t,2,90000,90000,1` may be the beginning of 12 players."""
-    ticks = read_ticks(write(tmp_path / "t", step(1, 0), "t,2,90000,90000,1", end=""), same)
+    """Without its line feed `t,2,90000,,1,90000,1` may be the beginning of thread 12."""
+    ticks = read_ticks(write(tmp_path / "t", step(1, 0), "t,2,90000,,1,90000,1", end=""), same)
     assert ticks.table["tick"].tolist() == [1]
-    assert ticks.rejects == ((3, "t,2,90000,90000,1"),)
+    assert ticks.rejects == ((3, "t,2,90000,,1,90000,1"),)
+
+
+def test_spans_threads_and_saves(tmp_path: Path) -> None:
+    """The numbers were worked out by hand: times are in ns, and the third tick was cut off by a kill."""
+    lines = ["t,1,1000,1500,2,,77", "s,1600,1900", "t,2,2000,,2,,78", "t,3,3000,3500,2,50,"]
+    (tmp_path / "t").write_text("\n".join(("tickdisk_probe,2,monotonic,ns", *lines)) + "\n")
+    assert first_thread(tmp_path / "t") == 77
+    ticks = read(tmp_path / "t", lambda ns, clock: ns + (10 if clock == "monotonic" else 0), 40)
+    assert ticks.table["start_ns"].tolist() == [1010, 2010, 3010]
+    assert ticks.table["end_ns"].tolist() == [1510, pd.NA, 3510]
+    assert ticks.table["thread"].tolist() == [77, 78, pd.NA]
+    assert ticks.saves.to_dict("list") == {"begin_ns": [1610], "end_ns": [1910]}
+    assert ticks.summary["merged"] == 0
+    table.write("saves", tmp_path / "saves.parquet", ticks.saves)
+
+
+def test_a_record_without_ticks_has_no_thread_yet(tmp_path: Path) -> None:
+    assert first_thread(tmp_path / "none") is None
+    assert first_thread(write(tmp_path / "t")) is None
 
 
 def test_markers_are_converted(tmp_path: Path) -> None:
-    ticks = read_ticks(write(tmp_path / "t", step(1, 0), "m,read3,10,30", "m,burn,40,90"), lambda ns: ns + 1)
+    ticks = read_ticks(write(tmp_path / "t", step(1, 0), "m,read3,10,30", "m,burn,40,90"), lambda ns, _: ns + 1)
     assert ticks.markers.to_dict("list") == {
         "name": ["read3", "burn"],
         "before_ns": [10_001, 40_001],

@@ -148,7 +148,7 @@ def project(setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         tmp_path / "tools",
         "go",
         "case $1 in version) echo go version go1.99.0;; build) echo build >>../../builds; "
-        'grep -q package main.go || { echo main.go:1: no package; exit 2; }; mkdir -p ../../build; cp main.go "$6";; esac',
+        'grep -q package main.go || { echo main.go:1: no package; exit 2; }; mkdir -p ../../build; cp main.go "$5";; esac',
     )
     monkeypatch.setenv("PATH", f"{go}:/usr/bin:/bin")
     for name, place in {
@@ -157,7 +157,6 @@ def project(setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "BUILD": "build",
         "VENV": ".venv",
         "STAMPS": ".venv/stamps.json",
-        "PLAYERS": "build/tickdisk-players",
         "GO_TARGET": "build/go",
     }.items():
         monkeypatch.setattr(setup, name, tmp_path / place)
@@ -166,7 +165,7 @@ def project(setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_players_are_built_only_when_something_changed(setup: ModuleType, project: Path) -> None:
     def built() -> int:
-        said = setup.players()
+        said = setup.go_program("players")
         count = len((project / "builds").read_text().split())
         assert said.startswith("built" if count > built.before else "build/tickdisk-players is up to date")  # type: ignore[attr-defined]
         built.before = count  # type: ignore[attr-defined]
@@ -194,9 +193,9 @@ def test_a_step_that_fails_shows_the_output_and_is_not_taken_for_done(setup: Mod
             setup.SetupError,
             match=r"ended with 2; (.|\n)*src/players\n    (.|\n)*main.go:1: no package(.|\n)*build/logs/players.log",
         ):
-            setup.players()
+            setup.go_program("players")
     source.write_text("package main\n")
-    assert setup.players().startswith("built")
+    assert setup.go_program("players").startswith("built")
 
 
 def test_what_was_built_is_written_down_without_building_again(
@@ -206,17 +205,17 @@ def test_what_was_built_is_written_down_without_building_again(
     for path in (source, told, project / "pyproject.toml"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    tool(project / ".venv/bin", "python", 'echo "$1 $2 ($4, $5)" >"$3"')
+    tool(project / ".venv/bin", "python", 'echo "$1 $2 ($4, $5) $6 $7 $8" >"$3"')
     rust = tool(project / "rust", "rustc", "echo rustc 1.99.0")
     monkeypatch.setattr(setup, "rust_folder", lambda: rust)
     monkeypatch.setattr(setup, "TOOLCHAINS", project / "build/toolchains.json")
-    setup.players()
+    setup.go_program("players")
     with pytest.raises(setup.SetupError, match="src/native changed while it was built; run `make setup` again"):
         setup.toolchains()
     setup.stamp("native", setup.native_digest())  # a build of before
     assert setup.toolchains() == "wrote build/toolchains.json"
     written = project / "build/toolchains.json"
-    assert written.read_text() == "-m tickdisk.sources.built (rustc 1.99.0, go version go1.99.0)\n"
+    assert written.read_text() == "-m tickdisk.sources.built (rustc 1.99.0, go version go1.99.0) native players \n"
     assert setup.toolchains() == "build/toolchains.json is up to date"
     setup.stamp("rustc", "rustc 1.98.0")  # the one that built, whatever is there now
     assert setup.toolchains().startswith("wrote")

@@ -129,10 +129,10 @@ def test_what_the_set_up_wrote_is_read(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TickdiskError, match=r"build/toolchains.json does not exist, .*; run `make setup`"):
         sources.load_toolchains(tmp_path / "elsewhere")
-    built.main("build/toolchains.json", "rustc 1", "go 1")
+    built.main("build/toolchains.json", "rustc 1", "go 1", "native", "players")
     found = sources.load_toolchains(tmp_path / "elsewhere")
     assert (found.rustc, found.go) == ("rustc 1", "go 1")
-    assert {"native": found.native, "players": found.players} == sources.Checkout.own().built()
+    assert found.built == {name: sources.Checkout.own().built(name) for name in ("native", "players")}
     (tmp_path / "build/toolchains.json").write_text('{"rustc": "1"}')
     with pytest.raises(TickdiskError, match=r"build/toolchains.json is of another version; run `make setup`"):
         sources.load_toolchains(tmp_path)

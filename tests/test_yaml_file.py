@@ -10,7 +10,9 @@ from tickdisk.yaml_file import read_yaml, yaml_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-WORDS = st.text(st.characters(categories=["L", "N", "P", "Zs"])) | st.sampled_from(["no", "017", "0o17", "1:30", "~", "1e3"])
+WORDS = st.text(st.characters(categories=["L", "N", "P", "Zs"])) | st.sampled_from(
+    ["no", "017", "0o17", "1:30", "~", "1e3", ":0"]
+)
 SCALARS = st.none() | st.booleans() | st.integers(-(1 << 62), 1 << 62) | st.floats(allow_nan=False) | WORDS
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4), max_leaves=12

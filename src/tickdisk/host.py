@@ -239,29 +239,49 @@ def cpu_ns(pid: int) -> int | None:
     return (int(fields[11]) + int(fields[12])) * 1_000_000_000 // _TICKS_PER_S
 
 
-def thread_cpu_ns(pid: int, name: str) -> int | None:
-    """Reads the CPU time of the threads of a process that have a given name (schedstat).
+def thread_cpu_ns(pid: int, thread: int) -> int | None:
+    """Reads the CPU time of a thread (schedstat).
 
     Parameters
     ----------
     pid
-        Process to read.
-    name
-        Name of the threads.
+        Process of the thread.
+    thread
+        Identity of the thread.
 
     Returns
     -------
     int or None
-        CPU time in ns of these threads together. None if the process is gone or has no thread of this name.
+        CPU time in ns. None if the thread is gone.
     """
-    used = None
-    for task in Path(f"/proc/{pid}/task").glob("*"):
+    try:
+        return int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def thread_named(pid: int, name: str) -> int | None:
+    """Finds the first thread of a process that has a given name.
+
+    Parameters
+    ----------
+    pid
+        Process to look at.
+    name
+        Name of the thread.
+
+    Returns
+    -------
+    int or None
+        Identity of the thread. None if the process is gone or has no thread of this name.
+    """
+    for task in sorted(Path(f"/proc/{pid}/task").glob("*"), key=lambda task: int(task.name)):
         try:
             if (task / "comm").read_text().strip() == name:
-                used = (used or 0) + int((task / "schedstat").read_text().split()[0])
+                return int(task.name)
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return used
+    return None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def _schema(**columns: str) -> pa.Schema:
@@ -23,7 +23,8 @@ def _schema(**columns: str) -> pa.Schema:
 
 
 SCHEMAS: dict[str, pa.Schema] = {
-    "ticks": _schema(tick="int", start_ns="int", end_ns="int?", players="int"),
+    "ticks": _schema(tick="int", start_ns="int", end_ns="int?", players="int", thread="int?"),
+    "saves": _schema(begin_ns="int", end_ns="int"),
     "actions": _schema(
         player="word", action="word", due_ns="int", issued_ns="int?", completed_ns="int?", outcome="word", detail="text"
     ),

@@ -11,10 +11,21 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.representer import SafeRepresenter
 
 from tickdisk.errors import TickdiskError
 
 _WIDTH = 130
+
+
+class _Representer(SafeRepresenter):
+    """Quotes words that begin with a colon. The library writes them without quotes, and cannot read such keys again."""
+
+    def represent_str(self, data: str) -> Any:
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style="'" if data.startswith(":") else None)
+
+
+_Representer.add_representer(str, _Representer.represent_str)
 
 
 def read_yaml(path: Path, missing: str) -> Any:
@@ -65,6 +76,7 @@ def yaml_text(value: Any) -> str:
         The text. Keys keep their order, and each of the innermost lists and mappings is on one line.
     """
     writer = YAML(typ="safe", pure=True)
+    writer.Representer = _Representer
     writer.default_flow_style, writer.width = None, _WIDTH
     writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     text = StringIO()

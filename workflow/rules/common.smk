@@ -1,13 +1,19 @@
 # These functions are called by rules.
 
 
-def hashes_of(experiment):
+def hashes_of(experiment, servers=SERVERS):
     """Returns the cells of an experiment, in running order."""
-    return [cell.hash for cell in CELLS if cell.experiment == experiment]
+    return [
+        cell.hash
+        for cell in CELLS
+        if cell.experiment == experiment and cell.server in servers
+    ]
 
 
-def manifests_of(experiment):
-    return [f"results/runs/{cell}/manifest.json" for cell in hashes_of(experiment)]
+def manifests_of(experiment, servers=SERVERS):
+    return [
+        f"results/runs/{cell}/manifest.json" for cell in hashes_of(experiment, servers)
+    ]
 
 
 def previous_cell(wildcards):
@@ -15,6 +21,11 @@ def previous_cell(wildcards):
     manifests = manifests_of(PROJECT.cell(wildcards.cell).experiment)
     position = manifests.index(f"results/runs/{wildcards.cell}/manifest.json")
     return ancient(manifests[position - 1]) if position else []
+
+
+def world_of_cell(wildcards):
+    world = PROJECT.world(PROJECT.cell(wildcards.cell).server)
+    return ancient(f"{world}/world.json")
 
 
 # The studies that do not run, as options of the commands that make the paper.

@@ -12,7 +12,7 @@ for rank, experiment in enumerate(filter(hashes_of, reversed(EXPERIMENTS))):
             f"live_{experiment}"
         input:
             plan=ancient("results/plan.json"),
-            world=ancient(f"{PROJECT.world}/world.json"),
+            world=world_of_cell,
             calibration=ancient("results/calibration.json"),
             previous=previous_cell,
         output:
@@ -49,9 +49,9 @@ rule micro:
 rule replay:
     input:
         plan=ancient("results/plan.json"),
-        world=f"{PROJECT.world}/world.json",
+        world=f"{PROJECT.world(SERVERS[0])}/world.json",
         calibration="results/calibration.json",
-        captured=manifests_of("accesses")[:1],
+        captured=manifests_of("accesses", SERVERS[:1])[:1],
     output:
         "results/replay/replay.json",
     log:

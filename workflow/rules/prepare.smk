@@ -1,16 +1,22 @@
-# Every experiment needs the world, and the calibration of every device on this machine.
+# Every experiment needs the world of its server, and the calibration of every device on this machine.
 
 
-rule world:
-    input:
-        plan=ancient("results/plan.json"),
-    output:
-        f"{PROJECT.world}/world.json",
-    log:
-        "results/logs/world.log",
-    threads: workflow.cores
-    shell:
-        "tickdisk world --plan {input.plan} > {log} 2>&1"
+for server in SERVERS:
+
+    rule:
+        name:
+            f"world_{server}"
+        input:
+            plan=ancient("results/plan.json"),
+        output:
+            f"{PROJECT.world(server)}/world.json",
+        log:
+            f"results/logs/world_{server}.log",
+        threads: workflow.cores
+        params:
+            server=server,
+        shell:
+            "tickdisk world --plan {input.plan} --server {params.server} > {log} 2>&1"
 
 
 rule calibrate:

@@ -8,8 +8,6 @@ from tickdisk.blame.lanes import Intervals
 from tickdisk.blame.links import describe_waits
 from tickdisk.errors import TickdiskError
 
-READERS = "Emerge"
-"""Beginning of the names of the threads of Luanti that read the map."""
 SLOW_ACTION = 2.0
 """Factor. An action is slow if it takes more than this times the median of its kind, and more than the budget of a tick."""
 _ASKED = ("thread_name", "call", "op", "file", "offset", "length", "data")
@@ -18,15 +16,13 @@ WAIT = (*_ASKED, *_SERVED)
 """Columns that describe the longest wait for storage within a slow action."""
 
 
-def blame_actions(blame: Blame, readers: str = READERS) -> pd.DataFrame:
+def blame_actions(blame: Blame) -> pd.DataFrame:
     """Explains the actions that were issued and completed while ticks were captured.
 
     Parameters
     ----------
     blame
         The blame of a server life.
-    readers
-        Beginning of the names of the threads that read the map.
 
     Returns
     -------
@@ -45,8 +41,8 @@ def blame_actions(blame: Blame, readers: str = READERS) -> pd.DataFrame:
     """
     if blame.evidence.actions is None:
         raise TickdiskError(f"{blame.evidence.name} has no actions; only a server life has them")
-    waits, ticks = blame.evidence.waits, blame.ticks
-    read = waits[(waits["kind"] == "io") & waits["thread_name"].str.startswith(readers)]
+    waits, ticks, readers = blame.evidence.waits, blame.ticks, blame.evidence.readers
+    read = waits[(waits["kind"] == "io") & (False if readers is None else waits["thread_name"].str.startswith(readers))]
     reading = Intervals.of(read["start_ns"].to_numpy(np.int64), read["end_ns"].to_numpy(np.int64))
     either = Intervals.of(
         *(np.concatenate([getattr(blame.storage, end), getattr(reading, end)]) for end in ("start_ns", "end_ns"))

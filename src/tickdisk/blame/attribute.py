@@ -71,9 +71,11 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     evidence
         The tables of a captured server life, or of a capture. Without ticks, windows of one second stand for them.
     budget_ns
-        Time that a tick may take. If None, all time in which the thread does not sleep counts as late.
+        Time that a tick may take, instead of that of the evidence. If both are None, all time in which the thread does not sleep
+        counts as late.
     thread
-        Name of the thread that ticks. If None, it is the busiest thread that runs a loop with a period.
+        Name of the thread that ticks, instead of that of the evidence. If both are None, it is the busiest thread that
+        runs a loop with a period.
 
     Returns
     -------
@@ -85,6 +87,8 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     TickdiskError
         If no wait of the thread, or no whole tick, was captured.
     """
+    budget_ns = evidence.budget_ns if budget_ns is None else budget_ns
+    thread = evidence.thread if thread is None else thread
     lanes = ThreadWaits(evidence.waits)
     lane, name = _chosen(lanes, evidence, thread)
     tick, start_ns, end_ns = _gaps(evidence, lanes.seen_ns(lane))

@@ -34,6 +34,12 @@ class Evidence:
     and ends with the last epoch. If None, all ticks are explained."""
     lost_events: int = 0
     """Number of events that did not arrive from the kernel."""
+    budget_ns: int | None = None
+    """Time from the start of one tick to the start of the next, if both are on time. None if the process has no ticks."""
+    thread: str | None = None
+    """Name of the thread that ticks, if it is known by its name."""
+    readers: str | None = None
+    """Beginning of the names of the threads that read the world for players, if there are such threads."""
     reasons: tuple[str, ...] = ()
     """Reasons why the server life is not valid. It is valid if there are none."""
 
@@ -71,9 +77,9 @@ def load_evidence(path: Path) -> list[Evidence]:
             raise TickdiskError(
                 f"{path}: no life was captured by bpftrace; run an experiment whose arm captures, e.g. inside_tick"
             )
-        return [load_life(path / name, manifest["lives"][name]) for name in captured]
+        return [load_life(path / name, manifest) for name in captured]
     if (path.parent / _MANIFEST).exists() and (path / "ticks.parquet").exists():
-        return [load_life(path, read_json(path.parent / _MANIFEST)["lives"][path.name])]
+        return [load_life(path, read_json(path.parent / _MANIFEST))]
     if (path / _CAPTURE).exists():
         summary = read_json(path / _CAPTURE)
         return [Evidence(path.name, *_captured(path), _span(summary), lost_events=summary["lost_events"])]
@@ -90,7 +96,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
     folder
         Folder of the server life.
     manifest
-        The part about this server life in the manifest of its cell.
+        The manifest of its cell.
 
     Returns
     -------
@@ -103,6 +109,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         If the server life has no waits because bpftrace did not capture.
     """
     requests, waits = _captured(folder)
+    server, life = manifest["server"], manifest["lives"][folder.name]
     epochs, device = table.read("epochs", folder / "epochs.parquet"), table.read("device", folder / "device.parquet")
     empty = ["the capture is empty and the device has requests"] if requests.empty and len(device) else []
     injections, extents = folder / "injections.parquet", folder / "extents.parquet"
@@ -110,15 +117,18 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         folder.name,
         requests,
         waits,
-        _span(manifest["captures"][0]),
+        _span(life["captures"][0]),
         ticks=table.read("ticks", folder / "ticks.parquet"),
         actions=table.read("actions", folder / "actions.parquet"),
         device=device,
         extents=table.read("extents", extents) if extents.exists() else None,
         injections=table.read("injections", injections) if injections.exists() else None,
         window_ns=(int(epochs["steady_ns"].min()), int(epochs["end_ns"].max())),
-        lost_events=sum(capture["lost_events"] for capture in manifest["captures"]),
-        reasons=tuple(dict.fromkeys([*manifest["not_valid"].values(), *empty])),
+        lost_events=sum(capture["lost_events"] for capture in life["captures"]),
+        budget_ns=server["tick_budget_ns"],
+        thread=server["tick_thread"],
+        readers=server["reader_threads"],
+        reasons=tuple(dict.fromkeys([*life["not_valid"].values(), *empty])),
     )
 
 

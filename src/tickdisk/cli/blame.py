@@ -26,17 +26,14 @@ def blame(
     import numpy as np
 
     from tickdisk import blame as room
-    from tickdisk import server
     from tickdisk.errors import TickdiskError
 
     found = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
     if not found:
         raise TickdiskError(f"{run} has no captured life {life}; leave --life out to see all")
     ticked = found[0].ticks is not None
-    budget_ns = server.BUDGET_NS if ticked else None
-    name = thread or (server.TICK_THREAD if ticked else None)
     reasons = [f"{evidence.name}: {reason}" for evidence in found for reason in evidence.reasons]
-    blames = [room.attribute(evidence, budget_ns=budget_ns, thread=name) for evidence in found if len(evidence.waits)]
+    blames = [room.attribute(evidence, thread=thread) for evidence in found if len(evidence.waits)]
     if not blames:
         raise TickdiskError(f"{run}: not valid, {'; '.join(reasons) or 'the capture is empty'}; run it again")
     actions = [room.blame_actions(one) for one in blames if one.evidence.actions is not None]

@@ -41,16 +41,21 @@ def plan(
         _say(f"{cell.hash}  {cell.title}, {len(cell.lives)} server lives, about {cell.seconds:.0f} s")
 
 
-def world(plan: _Plan = PLAN_PATH) -> None:
-    """Generates the world. Every server life begins with a copy of it."""
+def world(
+    plan: _Plan = PLAN_PATH,
+    on: Annotated[str, typer.Option("--server", help="Server to generate the world for, instead of that of the studies.")] = "",
+) -> None:
+    """Generates the world of a server. Every server life begins with a copy of it."""
     from tickdisk import server
 
     process.follow_owner()
     project = Project.load(plan)
-    spec = server.WorldSpec(**project.config.chosen.world.model_dump())
-    facts = server.Luanti().make_world(project.world, spec, project.world.parent / "logs")
+    name = on or project.config.server
+    spec = server.WorldSpec(**project.config.chosen.world_of(name).model_dump())
+    folder = project.world(name)
+    facts = server.named(name).make_world(folder, spec, folder.parent / "logs")
     facts.pop("places")
-    _say(f"{project.world}: {json.dumps(facts, sort_keys=True)}")
+    _say(f"{folder}: {json.dumps(facts, sort_keys=True)}")
 
 
 def calibrate(
@@ -156,7 +161,7 @@ def replay_study(
     file_system = project.config.file_system
     room.experiment(
         runs / cell.hash,
-        project.world,
+        project.world(cell.server),
         [
             room.Bench(
                 each,

@@ -1,22 +1,22 @@
 """Reads the configuration and the table of arms, and plans the cells of a run.
 
 `load_config` and `parse_config` return the typed `Config`, in which an unknown key is an error. `load_arms` reads the arms of the
-experiments and checks that each experiment has its controls. `plan` returns the `Cell`s of the chosen scale in the order in
-which they run. A cell is one block of an experiment, and its hash names its folder in the results.
+experiments, and `check_arms` checks that each experiment has its controls. `plan` returns the `Cell`s of the chosen scale in the
+order in which they run. A cell is one block of an experiment on a server, and its hash names its folder in the results.
 """
 
 from tickdisk.config.load import (
     CONFIG_PATH,
     EXPERIMENTS_PATH,
     SCHEMA_PATH,
-    check_confirmatory,
+    check_arms,
     load_arms,
     load_config,
     parse_config,
     schema,
 )
 from tickdisk.config.model import Config, Decision, Limits, Scale, World
-from tickdisk.config.plan import Cell, digest, file_digest, plan, world_hash
+from tickdisk.config.plan import Cell, arms_of, digest, file_digest, plan, world_hash
 
 __all__ = [
     "CONFIG_PATH",
@@ -28,7 +28,8 @@ __all__ = [
     "Limits",
     "Scale",
     "World",
-    "check_confirmatory",
+    "arms_of",
+    "check_arms",
     "digest",
     "file_digest",
     "load_arms",

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tickdisk.config.model import Config
+from tickdisk.config.plan import arms_of
 from tickdisk.errors import TickdiskError
 from tickdisk.experiment import EXPERIMENTS, Arm
 from tickdisk.yaml_file import read_yaml
@@ -16,6 +17,8 @@ from tickdisk.yaml_file import read_yaml
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
+_ALWAYS = ("baseline", "null")
+"""Roles of the controls that an experiment has on every server."""
 _OPTIONAL = ("latency_us", "tick_delay_ms", "positive_for", "capture")
 
 
@@ -49,7 +52,7 @@ def load_config(path: Path = CONFIG_PATH) -> Config:
 
 
 def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
-    """Returns the arms of all experiments. Each experiment must have its controls, and names must not repeat."""
+    """Returns the arms of all experiments. The names of an experiment's arms must not repeat."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # a spreadsheet puts a mark before the first column
             rows = list(csv.DictReader(file, delimiter="\t"))
@@ -64,33 +67,48 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
         if arms[-1].experiment not in EXPERIMENTS:
             known = ", ".join(EXPERIMENTS)
             raise TickdiskError(f"{path}, line {line}: there is no experiment {arms[-1].experiment}; take one of {known}")
-    for experiment in sorted({arm.experiment for arm in arms}):
-        _check_controls(experiment, [arm for arm in arms if arm.experiment == experiment], path)
+    names = [(arm.experiment, arm.arm) for arm in arms]
+    for experiment, arm in names:
+        if names.count((experiment, arm)) > 1:
+            raise TickdiskError(f"{path}: experiment {experiment} names the arm {arm} twice; give every arm its own name")
     return arms
 
 
-def _check_controls(experiment: str, arms: Sequence[Arm], path: Path) -> None:
-    """Raises TickdiskError if the arms of an experiment repeat a name or lack a control."""
-    entry, names = EXPERIMENTS[experiment], [arm.arm for arm in arms]
-    if len(set(names)) != len(names):
-        raise TickdiskError(f"{path}: experiment {experiment} names an arm twice; give every arm its own name")
-    for role in entry.controls:
-        if sum(arm.role == role for arm in arms) != 1:
-            raise TickdiskError(f"{path}: experiment {experiment} needs exactly one arm with role {role}; add it")
-    for metrics in entry.positive:
-        if sum(arm.positive_for == metrics for arm in arms) != 1:
-            raise TickdiskError(f"{path}: experiment {experiment} needs exactly one arm that is positive_for {metrics}; mark it")
+def check_arms(config: Config, arms: Sequence[Arm]) -> None:
+    """Checks that experiments have the arms that their analysis needs.
 
+    An experiment on the server of the studies has all its controls. On another server it has at least its baseline and its null
+    control. The arm of the confirmatory claims is there, unless its experiment has no arms.
 
-def check_confirmatory(config: Config, arms: Sequence[Arm]) -> None:
-    """Raises TickdiskError if the confirmatory claims are about an arm that their experiment lacks, unless it has no arms."""
+    Parameters
+    ----------
+    config
+        The configuration.
+    arms
+        The arms of all experiments.
+
+    Raises
+    ------
+    TickdiskError
+        If an arm is missing.
+    """
+    for name, entry in EXPERIMENTS.items():
+        for server in dict.fromkeys(server for arm in arms if arm.experiment == name for server in arm.servers):
+            own, where = arms_of(arms, name, server), f"{EXPERIMENTS_PATH}: experiment {name} on {server}"
+            roles = [role for role in entry.controls if server == config.server or role in _ALWAYS]
+            for role in roles:
+                if sum(arm.role == role for arm in own) != 1:
+                    raise TickdiskError(f"{where} needs exactly one arm with role {role}; add it")
+            for metrics in entry.positive if server == config.server else ():
+                if sum(arm.positive_for == metrics for arm in own) != 1:
+                    raise TickdiskError(f"{where} needs exactly one arm that is positive_for {metrics}; mark it")
     fixed = config.decision.confirmatory
-    there = [arm for arm in arms if arm.experiment == fixed.experiment]
-    own = [arm.arm for arm in there if arm.role in ("dose", "treatment")]
-    if there and fixed.arm not in own:
+    there = arms_of(arms, fixed.experiment, config.server)
+    doses = [arm.arm for arm in there if arm.role in ("dose", "treatment")]
+    if there and fixed.arm not in doses:
         raise TickdiskError(
             f"{CONFIG_PATH}: decision.confirmatory.arm = {fixed.arm}: experiment {fixed.experiment} has no such arm to make a "
-            f"claim about, only {', '.join(own)}; name one of them"
+            f"claim about, only {', '.join(doses)}; name one of them"
         )
 
 

@@ -1,7 +1,7 @@
 """The types of `workflow/config/config.yaml`. Every key has a description, and unknown keys are errors."""
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
@@ -35,14 +35,29 @@ class _Strict(BaseModel):
 
 
 class World(_Strict):
-    """The world, which is generated once per machine. Every run begins with a copy of it."""
+    """The world of a server, which is generated once per machine. Every run begins with a copy of it."""
 
     seed: int
     """Seed of the terrain."""
-    mapgen: Literal["v7", "v5", "valleys", "carpathian", "flat"]
-    """Luanti's terrain generator."""
     edge_blocks: Annotated[int, Field(ge=10, le=1000)]
-    """Edge of the square that is generated beforehand, in map blocks of 16 nodes."""
+    """Edge of the square that is generated beforehand, in blocks of 16 nodes."""
+
+
+class _OwnWorld(_Strict):
+    """The sizes of one server. Each experiment of the registry has a key with its name, which may be left out."""
+
+    world: World | None = None
+
+
+if TYPE_CHECKING:
+    OwnSizes = _OwnWorld
+else:
+    OwnSizes = create_model(
+        "OwnSizes",
+        __base__=_OwnWorld,
+        __doc__=_OwnWorld.__doc__,
+        **{name: (entry.design | None, None) for name, entry in EXPERIMENTS.items()},
+    )
 
 
 class Scale(_Strict):
@@ -53,22 +68,43 @@ class Scale(_Strict):
     world: World
     replacements: Annotated[int, Field(ge=0, le=2)]
     """Largest number of times that a life is replaced because something outside the system under test disturbed it."""
+    servers: dict[str, OwnSizes] = {}
+    """The sizes of single servers, instead of the scale's. Keys are names of servers."""
 
-    def design(self, study: Study[DesignType]) -> DesignType:
+    def design(self, study: Study[DesignType], server: str | None = None) -> DesignType:
         """Returns the design of a study at this scale.
 
         Parameters
         ----------
         study
             Entry of the study in the registry.
+        server
+            Server on which an experiment runs. If None, the design is that of the scale.
 
         Returns
         -------
         Design
             An instance of `study.design`.
         """
+        own: DesignType | None = getattr(self.servers[server], study.name) if server in self.servers else None
         found: DesignType = getattr(self, study.name)
-        return found
+        return found if own is None else own
+
+    def world_of(self, server: str) -> World:
+        """Returns the world of a server at this scale.
+
+        Parameters
+        ----------
+        server
+            Name of the server.
+
+        Returns
+        -------
+        World
+            The server's own world, or else that of the scale.
+        """
+        own = self.servers[server].world if server in self.servers else None
+        return self.world if own is None else own
 
 
 if TYPE_CHECKING:
@@ -139,8 +175,10 @@ class Config(_Strict):
     """Number of lives or blocks of every experiment instead of the scale's own numbers. Runs accumulate."""
     seed: int
     """Seed of every random choice, such as traces, orders and bootstraps."""
+    server: str
+    """The server that the studies are about. The other servers of the table of experiments are compared with it."""
     port: Annotated[int, Field(ge=1024, le=65535)]
-    """UDP port of the server on 127.0.0.1."""
+    """Port of the server on 127.0.0.1."""
     device_size_mib: Annotated[int, Field(ge=64)]
     """Size of the emulated device. Memory is taken only for what is written."""
     file_system: FileSystem
@@ -164,7 +202,14 @@ class Config(_Strict):
         scale = self.scales[self.scale]
         if self.blocks is None:
             return scale
-        update = {
-            entry.name: scale.design(entry).model_copy(update={entry.repeats: self.blocks}) for entry in EXPERIMENTS.values()
-        }
-        return scale.model_copy(update=update)
+
+        def repeated(sizes: BaseModel) -> dict[str, Any]:
+            designs = {name: getattr(sizes, name) for name in EXPERIMENTS}
+            return {
+                name: design.model_copy(update={EXPERIMENTS[name].repeats: self.blocks})
+                for name, design in designs.items()
+                if design is not None
+            }
+
+        servers = {name: sizes.model_copy(update=repeated(sizes)) for name, sizes in scale.servers.items()}
+        return scale.model_copy(update={**repeated(scale), "servers": servers})

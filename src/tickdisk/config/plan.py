@@ -26,6 +26,8 @@ class Cell:
     """A block of an experiment: the server lives that run one after another and are planned together."""
 
     experiment: str
+    server: str
+    """Name of the server on which the experiment runs."""
     block: int
     lives: tuple[Life, ...]
     resolved: Mapping[str, Any]
@@ -45,8 +47,8 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """Name of the cell for people, such as "switchback block 1"."""
-        return f"{self.experiment} block {self.block + 1}"
+        """Name of the cell for people, such as "switchback on luanti, block 1"."""
+        return f"{self.experiment} on {self.server}, block {self.block + 1}"
 
 
 def digest(value: Any) -> str:
@@ -69,43 +71,68 @@ def plan(
     config: Config,
     arms: Sequence[Arm],
     models: Mapping[tuple[str, str], Mapping[str, Any]],
-    code: Mapping[str, Mapping[str, str]],
+    code: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> list[Cell]:
     """Returns the cells of the chosen scale in the order in which they run. An experiment without arms has no cells.
 
     `models` are the resolved device models by experiment and arm. `code` has the digests of all programs that make an
-    experiment's cells, by experiment and part.
+    experiment's cells, by experiment and server, and then by part. An experiment runs on the servers for which there is code.
     """
     scale = config.chosen
     cells = []
-    for name, entry in EXPERIMENTS.items():
-        own, design = [arm for arm in arms if arm.experiment == name], scale.design(entry)
+    for name, server in code:
+        entry = EXPERIMENTS[name]
+        own, design = arms_of(arms, name, server), scale.design(entry, server)
         if not own:
             continue
         # The number of blocks is not part of a cell: more blocks add cells and leave the finished ones as they are.
         resolved = {
+            "server": server,
             "design": design.model_dump(exclude={entry.repeats}),
             "behaviour": entry.behaviour,
             "arms": [_resolved(arm, models[name, arm.arm]) for arm in own],
             "limits": config.limits.model_dump(),
             "replacements": scale.replacements,
-            "world": scale.world.model_dump(),
+            "world": scale.world_of(server).model_dump(),
             "device_size_mib": config.device_size_mib,
             "file_system": config.file_system,
             "seed": config.seed,
-            "code": dict(code[name]),
+            "code": dict(code[name, server]),
         }
         for number in range(getattr(design, entry.repeats)):
-            block = Block(design, own, number, generators(config.seed, name))
-            cells.append(Cell(name, number, entry.lives(block), resolved))
+            block = Block(design, own, number, generators(config.seed, name, server))
+            cells.append(Cell(name, server, number, entry.lives(block), resolved))
     return cells
 
 
-def generators(seed: int, experiment: str) -> Callable[[str, int], np.random.Generator]:
-    """Returns a function that makes the generator of an experiment for a purpose and a number, from their whole names."""
+def arms_of(arms: Sequence[Arm], experiment: str, server: str) -> list[Arm]:
+    """Returns the arms of an experiment that run on a server.
+
+    Parameters
+    ----------
+    arms
+        The arms of all experiments.
+    experiment
+        Name of the experiment.
+    server
+        Name of the server.
+
+    Returns
+    -------
+    list[Arm]
+        The arms, in their order.
+    """
+    return [arm for arm in arms if arm.experiment == experiment and server in arm.servers]
+
+
+def generators(seed: int, experiment: str, server: str) -> Callable[[str, int], np.random.Generator]:
+    """Returns a function that makes the generator of an experiment on a server for a purpose and a number.
+
+    The generator depends on the whole names.
+    """
 
     def generator(purpose: str, number: int) -> np.random.Generator:
-        words = hashlib.sha256(f"{experiment}\0{purpose}".encode()).digest()
+        words = hashlib.sha256(f"{experiment}\0{server}\0{purpose}".encode()).digest()
         return np.random.default_rng(np.random.SeedSequence([seed, number, *np.frombuffer(words, np.uint32).tolist()]))
 
     return generator

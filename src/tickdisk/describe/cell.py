@@ -50,6 +50,7 @@ _MANIFEST = written(
     {
         "hash": ("text", "The name of the folder, computed from all that decides the outcome of the cell."),
         "experiment": ("text", "The name of the experiment."),
+        "server": ("object", "The kind of server, and what the analysis has to know of it."),
         "block": ("integer", "The number of the block; the first is 0."),
         "resolved": ("object", "All settings and programs that decide the outcome of the cell."),
         "plan": ("list of objects", "The planned server lives, in the order in which they ran."),
@@ -70,9 +71,27 @@ _MANIFEST = written(
     },
 )
 
+_SERVER = written(
+    "`server` has these keys:",
+    {
+        "name": ("text", "The name of the server in the configuration."),
+        "title": ("text", "The name of the server for people."),
+        "tick_budget_ns": ("integer", "The time from the start of one tick to the start of the next, if both are on time."),
+        "tick_thread": (
+            "text or null",
+            "The name of the thread that ticks. It is null if each tick has its own thread on record.",
+        ),
+        "reader_threads": (
+            "text or null",
+            "The beginning of the names of the threads that read the world. It is null if the thread that ticks reads it.",
+        ),
+    },
+)
+
 _RESOLVED = written(
     "`resolved` has these keys:",
     {
+        "server": ("text", "The name of the server."),
         "behaviour": ("text", "The behaviour of the players."),
         "design": ("object", "The settings of the experiment in the scale that ran, without the number of its lives or blocks."),
         "arms": ("list of objects", "The parts of each arm that decide the outcome."),
@@ -219,11 +238,14 @@ _TICKS = written(
         "ticks": ("integer", "The number of ticks that were recorded."),
         "missing": ("integer", "The number of ticks whose record is missing."),
         "duplicated": ("integer", "The number of records of a tick that was recorded before."),
-        "late": ("integer", "The number of ticks that began more than 1.5 budgets after the tick before; a budget is 90 ms."),
+        "late": ("integer", "The number of ticks that began more than 1.5 budgets after the tick before."),
         "backwards": ("integer", "The number of ticks that began before the tick before."),
         "rejected": ("integer", "The number of lines that could not be read."),
         "merged": ("integer", "The number of ticks that the server left out to catch up."),
-        "blocks_generated": ("integer", "The number of map blocks that were generated; there should be none."),
+        "blocks_generated": (
+            "integer",
+            "The number of pieces of terrain (map blocks or chunks) that were generated; there should be none.",
+        ),
         "complete": ("true or false", "Whether the probe wrote its last record."),
     },
     {
@@ -269,7 +291,7 @@ _CLIENT = written(
         "network": (
             "object",
             (
-                "Counts of the traffic: `packets_sent`, `packets_received`, `bytes_sent`, `bytes_received`, "
+                "Counts of the traffic: `packets_sent`, `packets_received`, `packets_dropped`, `bytes_sent`, `bytes_received`, "
                 "`retransmissions`, `duplicates`, `blocks_received` and `connection_errors`."
             ),
         ),
@@ -347,9 +369,13 @@ _PLAN = written(
                 "of each."
             ),
         ),
-        "world": ("text", "The folder of the world that every server life starts from a copy of."),
-        "binaries": ("object", "The versions and digests of the programs that make live cells, by part."),
-        "resolved": ("object", "For each experiment all that decides the outcome of its cells, as in the manifest."),
+        "worlds": (
+            "object",
+            "The folder of the world of each server, under its name. Every server life starts from a copy of it.",
+        ),
+        "binaries": ("object", "For each server, the versions and digests of the programs that make live cells, by part."),
+        "missing_servers": ("object", "The servers that cannot run on this machine, each with the reason."),
+        "resolved": ("object", "For each server and experiment all that decides the outcome of its cells, as in the manifest."),
         "cells": ("list of objects", "The cells in the order in which they run."),
     },
 )
@@ -372,6 +398,7 @@ _CELL = written(
     {
         "hash": ("text", "The name of the folder of the cell."),
         "experiment": ("text", "The name of the experiment."),
+        "server": ("text", "The name of the server on which the cell runs."),
         "block": ("integer", "The number of the block; the first is 0."),
         "seconds": ("number", "The time that the cell takes, roughly."),
         "lives": ("list of texts", "The names of its server lives."),
@@ -396,6 +423,7 @@ SECTION = Section(
             (
                 _MANIFEST,
                 _MACHINE,
+                _SERVER,
                 _RESOLVED,
                 _RESOLVED_ARM,
                 _PLANNED_LIFE,

@@ -12,12 +12,21 @@ _TICKS = table_entry(
     {
         "tick": "The number of the tick; the first tick of a server life is 1.",
         "start_ns": "The time at which the tick began: the time at which it reached the tick probe.",
-        "end_ns": (
-            "The time at which the tick ended. It is always null for Luanti, which does not show the end of a tick to a mod."
-        ),
+        "end_ns": ("The time at which the tick ended. It is null for a server whose probe does not see the end of a tick."),
         "players": "The number of players that were connected.",
+        "thread": "The identity of the thread in which the tick ran, as the kernel counts threads; null if not known.",
     },
     {"players": "players"},
+)
+
+_SAVES = table_entry(
+    f"{LIFE}/saves.parquet",
+    "Each row is a periodic save that the project's program of the server made. A server that saves by itself has no rows.",
+    SCHEMAS["saves"],
+    {
+        "begin_ns": "The time at which the program asked for the save.",
+        "end_ns": "The time at which the server had made it.",
+    },
 )
 
 _ACTIONS = table_entry(
@@ -221,6 +230,7 @@ SECTION = Section(
     "wrote it, compressed with zstd.",
     (
         _TICKS,
+        _SAVES,
         _ACTIONS,
         _DEVICE,
         _EPOCHS,

@@ -10,22 +10,26 @@ from tickdisk.sources import TOOLCHAINS, Toolchains
 _WORLD = written(
     "The file is an object with these keys:",
     {
+        "server": ("text", "The name of the server that can read the world."),
         "spec": ("object", "The settings that decide the terrain."),
-        "edge_chunks": ("integer", "The edge of the generated square, in chunks of 5 map blocks."),
-        "blocks_generated": ("integer", "The number of map blocks that were generated."),
-        "blocks_stored": ("integer", "The number of map blocks in the database."),
-        "block_bytes": ("integer", "The size of all stored map blocks together."),
-        "map_bytes": ("integer", "The size of the database."),
-        "map_sha256": ("text", "The SHA-256 of the database."),
+        "edge_chunks": ("integer", "The edge of the generated terrain, in squares of 5 by 5 blocks."),
+        "blocks_generated": ("integer", "The number of map blocks (Luanti) or chunks (other servers) that were generated."),
+        "blocks_stored": ("integer", "The number of them in the database."),
+        "block_bytes": ("integer", "The size of all stored map blocks together. Only a world of Luanti has it."),
+        "map_bytes": ("integer", "The size of the files with the terrain."),
+        "map_sha256": ("text", "The SHA-256 of the database. Only a world of Luanti has it."),
         "seconds": ("number", "The time that the generation took."),
-        "radius_blocks": ("integer", "The distance up to which map blocks around a player are sent and active."),
+        "radius_blocks": (
+            "integer",
+            "The distance in blocks of 16 nodes up to which the terrain around a player is sent and active.",
+        ),
         "places": (
             "list of lists of 3 integers",
             "The places where a player can stand, as x, y and z, in the order in which traces use them.",
         ),
     },
     {
-        "edge_chunks": "chunks",
+        "edge_chunks": "squares",
         "blocks_generated": "map blocks",
         "blocks_stored": "map blocks",
         "seconds": "s",
@@ -39,7 +43,6 @@ _SPEC = Block(
     keys_of_class(WorldSpec),
     {
         "seed": "The seed of the terrain.",
-        "mapgen": "The terrain generator of Luanti.",
     },
     {"edge_blocks": "map blocks"},
 )
@@ -62,8 +65,7 @@ _TOOLCHAINS = Block(
     {
         "rustc": "The version of the Rust compiler.",
         "go": "The version of the Go compiler.",
-        "native": "A digest of the sources of the native module.",
-        "players": "A digest of the sources of the clients.",
+        "built": "Digests of the sources of the programs that were built, by their folder in `src`.",
     },
 )
 

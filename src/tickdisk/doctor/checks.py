@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tickdisk import server
 from tickdisk.machine import Machine
 
 State = Literal["ok", "missing", "limited"]
@@ -103,15 +104,18 @@ def _emulation(machine: Machine) -> Iterator[Check]:
 def _programs(machine: Machine) -> Iterator[Check]:
     fio = machine.tool("fio")
     yield _needed("fio", fio, machine.version(fio) if fio else "", "not installed: nothing can be calibrated", "fio")
-    server, game = machine.tool("minetestserver", "luantiserver"), machine.has("usr/share/games/minetest/games/minetest_game")
-    yield _needed(
-        "Luanti server",
-        server and game,
-        f"{machine.version(server)}, {server}" if server else "",
-        "not installed" if not server else "installed without minetest_game",
-        "minetest-server",
-        "minetest-data",
-    )
+    for kind in server.SERVERS.values():
+        needs = kind.needs
+        built = machine.project / "build" / str(needs.built)
+        program = machine.tool(*needs.commands) if needs.commands else built if built.exists() else None
+        lacking = [path for path in needs.files if not machine.has(path)]
+        yield _needed(
+            f"{kind.title} server",
+            program and not lacking,
+            f"{machine.version(program)}, {program}" if program and needs.commands else str(program),
+            "not installed" if not program else f"installed without {', '.join(f'/{path}' for path in lacking)}",
+            *needs.packages,
+        )
     players = machine.project / "build/tickdisk-players"
     yield _needed("players", players.exists(), str(players), f"{players} is not built: make setup")
     native = next((machine.project / "src/tickdisk").glob("_native*.so"), None)

@@ -3,6 +3,10 @@
 Only the baseline arm is played.
 """
 
+from collections.abc import Mapping
+
+from pydantic import Field
+
 from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
 from tickdisk.experiment.life import Epoch, Life
 
@@ -20,9 +24,9 @@ class Accesses(Design):
     first_seconds: Seconds
     """Length of the first life, which is the one that is replayed."""
     save_period_s: Seconds
-    """Time between two saves of the server's map. Luanti's own setting is 5.3 s."""
-    emerge_threads: Count
-    """Number of Luanti's threads that read the map (`num_emerge_threads`)."""
+    """Time between two periodic saves of the server's world."""
+    settings: Mapping[str, str] = Field(default_factory=dict)
+    """Settings of the server, which come after those that the project chooses."""
 
 
 def _lives(block: Block[Accesses]) -> tuple[Life, ...]:

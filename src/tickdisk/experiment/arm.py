@@ -2,11 +2,16 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Role = Literal["baseline", "null", "sham", "dose", "treatment", "delay"]
 PositiveFor = Literal["ticks", "actions"]
 Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
+
+
+def _words(text: object) -> object:
+    """Splits the text of a cell of the table into words, and leaves a list as it is."""
+    return tuple(text.split()) if isinstance(text, str) else text
 
 
 class Arm(BaseModel):
@@ -18,6 +23,8 @@ class Arm(BaseModel):
     """Experiment that the arm belongs to."""
     arm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Name of the arm in tables and figures."""
+    servers: Annotated[tuple[str, ...], BeforeValidator(_words), Field(min_length=1)]
+    """Names of the servers on which the arm runs, with blanks between them."""
     role: Role
     """Role of the arm: baseline; null (the baseline again); sham (the processor time of the slowest arm at the latency of the
     baseline); dose; treatment; delay (the probe keeps the tick thread busy for a known time)."""

@@ -24,7 +24,7 @@ class Roaming(Design):
     """A design in which players roam, each on its own ground."""
 
     save_period_s: Seconds
-    """Time between two saves of the server's map. Luanti's own setting is 5.3 s."""
+    """Time between two periodic saves of the server's world."""
     players: Count
     """Number of connected players. Each has its own ground."""
     teleport_period_s: Seconds

@@ -1,7 +1,6 @@
 """Drive network clients from a player trace: `tickdisk-players`, built from src/players, and what it leaves behind."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ from tickdisk.process import Child
 ACTIONS, STATUS = "actions.jsonl", "status.json"
 TIMEOUT_S = 20.0
 """An action that takes longer has timed out, and enters quantiles as at least that."""
-BINARY_VARIABLE = "TICKDISK_PLAYERS"
-_BINARY = Path("build/tickdisk-players")
+_BINARIES = {"luanti": "tickdisk-players", "bedrock": "tickdisk-players-bedrock"}
+"""Programs of the clients in the folder `build`, by driver."""
+_BUILD = Path("build")
 _REPOSITORY = Path(__file__).parents[3]
 _COLUMNS = table.SCHEMAS["actions"]
 _OUTCOMES = ("completed", "timed_out", "failed")
@@ -34,17 +34,33 @@ _STATUS_KEYS = {
 }
 
 
-def binary() -> Path:
-    """Returns the clients' program: the one in TICKDISK_PLAYERS, else build/tickdisk-players; TickdiskError if not there."""
-    named = os.environ.get(BINARY_VARIABLE)
-    candidates = [Path(named)] if named else [_BINARY, _REPOSITORY / _BINARY]
-    for path in candidates:
-        if path.is_file():
-            return path.absolute()
-    raise TickdiskError(f"{candidates[0]} does not exist; `make setup` builds it (or set {BINARY_VARIABLE})")
+def binary(driver: str) -> Path:
+    """Finds the program of the clients.
+
+    Parameters
+    ----------
+    driver
+        Name of the driver, which speaks the protocol of a server.
+
+    Returns
+    -------
+    Path
+        The program in the folder `build` of the current folder, or else of the checkout.
+
+    Raises
+    ------
+    TickdiskError
+        If it was not built.
+    """
+    name = _BINARIES[driver]
+    found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _BUILD / name).is_file()), None)
+    if found is None:
+        raise TickdiskError(f"{_BUILD / name} does not exist; `make setup` builds it")
+    return found.absolute()
 
 
 def start_players(
+    driver: str,
     server_address: str,
     trace_path: Path,
     start_ns: int,
@@ -57,7 +73,7 @@ def start_players(
     timeout_s: float = TIMEOUT_S,
     max_lag_ms: float = 20.0,
 ) -> Child:
-    """Starts the clients on `server_address` (HOST:PORT) and returns their process; it ends by itself after the trace.
+    """Starts the clients of a `driver` on `server_address` (HOST:PORT) and returns their process, which ends after the trace.
 
     The trace's zero is `start_ns` (CLOCK_MONOTONIC). Joins and teleports complete when all map blocks within `radius_blocks` of
     the player's own have arrived; the server is asked for `wanted_range_blocks` and sends one more. An action has timed out after
@@ -76,7 +92,7 @@ def start_players(
         "timeout-s": timeout_s,
         "max-lag-ms": max_lag_ms,
     }
-    command: list[str | Path] = [binary(), "luanti", *(f"--{name}={value}" for name, value in options.items())]
+    command: list[str | Path] = [binary(driver), driver, *(f"--{name}={value}" for name, value in options.items())]
     return Child("players", command, logs, cores=cores)
 
 

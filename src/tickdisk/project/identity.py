@@ -4,7 +4,7 @@ If that code changes, the result is out of date. If other code changes, the resu
 modules each result is computed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 from tickdisk import server, sources
 from tickdisk.config import digest
 
-SERVERS = Path("src/servers/luanti")
 NOTEBOOKS = Path("notebooks")
 
 
@@ -25,6 +24,10 @@ _PLANNED = _rooms("config", "errors", "experiment", "files", "project")
 """Rooms that are left out of every product. Their outcome is in the plan, or they only raise errors and write whole files."""
 
 
+_ALL_SERVERS = ("tickdisk.server", "tickdisk.server.registry")
+"""Modules that name all servers. They are left out, because a cell runs one of the servers."""
+
+
 @dataclass(frozen=True)
 class Product:
     """A kind of result, and where the code begins and ends that it is computed with (see `sources.closure`)."""
@@ -35,10 +38,6 @@ class Product:
     """Modules that are not followed."""
 
 
-# A live cell only looks up the results of the calibration. The micro-workload is in the room of captures, but no cell runs it.
-_CELL = Product(("tickdisk.run.cell", "tickdisk.calibrate.record"), (*_PLANNED, *_rooms("calibrate"), "tickdisk.trace.micro"))
-_UNCAPTURED = Product(_CELL.starts, (*_CELL.stops, *_rooms("trace")))
-_WORLD = Product(("tickdisk.server.luanti",))
 PRODUCTS: Mapping[str, Product] = {
     "calibration": Product(("tickdisk.cli.workflow:calibrate", "tickdisk.calibrate.measure"), (*_PLANNED, "tickdisk.calibrate")),
     "fidelity": Product(("tickdisk.cli.workflow:fidelity", "tickdisk.calibrate.fidelity"), (*_PLANNED, "tickdisk.calibrate")),
@@ -69,23 +68,41 @@ result needs, the room's `__init__` is a stop.
 """
 
 
+def cell_product(server: str, *, captured: bool) -> Product:
+    """Returns the product that the live cells on a server are.
+
+    A cell only looks up the results of the calibration. The micro-workload is in the room of captures, but no cell runs it.
+    """
+    starts = ("tickdisk.run.cell", "tickdisk.calibrate.record", "tickdisk.server.ticks", f"tickdisk.server.{server}")
+    captures = ("tickdisk.trace.micro",) if captured else _rooms("trace")
+    return Product(starts, (*_PLANNED, *_rooms("calibrate"), *_ALL_SERVERS, *captures))
+
+
+def world_product(server: str) -> Product:
+    """Returns the product that the world of a server is."""
+    return Product((f"tickdisk.server.{server}",), (*_PLANNED, *_ALL_SERVERS))
+
+
 @dataclass(frozen=True)
 class Identity:
     """The code of a checkout on a machine, as digests of its parts."""
 
     checkout: sources.Checkout
     toolchains: sources.Toolchains
-    server: str
-    """Version and SHA-256 of the game server."""
-    servers: Path = SERVERS
-    """Folder of what runs inside the server."""
+    servers: Mapping[str, str]
+    """Version and checksum of each game server that can run on this machine, by the server's name."""
     notebooks: Path = NOTEBOOKS
     _cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
     """Digests that were computed before. A process names all its results after the sources that it saw first."""
 
     @classmethod
-    def of(cls) -> "Identity":
+    def of(cls, servers: Sequence[str]) -> "Identity":
         """Returns the identity of this checkout.
+
+        Parameters
+        ----------
+        servers
+            Names of the servers that can run on this machine.
 
         Returns
         -------
@@ -95,19 +112,21 @@ class Identity:
         Raises
         ------
         TickdiskError
-            If something is missing, or has changed since it was built.
+            If a program has not been built, or has changed since it was built.
         """
         checkout = sources.Checkout.own()
         toolchains = sources.load_toolchains(checkout.root)
-        sources.check_built(checkout, toolchains)
-        found = server.Luanti().check()
-        return cls(checkout, toolchains, f"Luanti {found['version']} {found['sha256']}")
+        programs = {program for name in servers for program in server.named(name).programs}
+        sources.check_built(checkout, toolchains, ["native", *sorted(programs)])
+        return cls(checkout, toolchains, {name: server.named(name).identity() for name in servers})
 
-    def cell(self, *, captured: bool) -> dict[str, str]:
-        """Returns digests of the code that makes live cells.
+    def cell(self, name: str, *, captured: bool) -> dict[str, str]:
+        """Returns digests of the code that makes live cells on a server.
 
         Parameters
         ----------
+        name
+            Name of the server.
         captured
             Whether the cells are captured, so that the code of captures counts, too.
 
@@ -116,12 +135,24 @@ class Identity:
         dict[str, str]
             Digests by part.
         """
-        players = {"players": self._cached((self.checkout.players,)), "go": self.toolchains.go}
-        return {**self._of(_CELL if captured else _UNCAPTURED), **self._server(), **players}
+        built = server.named(name).programs
+        players = {"players": digest([self._cached((self.checkout.go_program, program)) for program in built])}
+        return {**self._of(cell_product(name, captured=captured)), **self._server(name), **players, "go": self.toolchains.go}
 
-    def world(self) -> dict[str, str]:
-        """Returns digests of the code that generates the world. They are among those of every live cell."""
-        return {**self._of(_WORLD), **self._server()}
+    def world(self, name: str) -> dict[str, str]:
+        """Returns digests of the code that generates the world of a server. They are among those of its live cells.
+
+        Parameters
+        ----------
+        name
+            Name of the server.
+
+        Returns
+        -------
+        dict[str, str]
+            Digests by part.
+        """
+        return {**self._of(world_product(name)), **self._server(name)}
 
     def product(self, name: str) -> dict[str, str]:
         """Returns digests of the code that a result is computed with.
@@ -172,5 +203,5 @@ class Identity:
             self._cache[call] = ask(*arguments)
         return self._cache[call]
 
-    def _server(self) -> dict[str, str]:
-        return {"server": self.server, **sources.server_digests(self.servers)}
+    def _server(self, name: str) -> dict[str, str]:
+        return {"server": self.servers[name], **sources.server_digests(server.named(name).sources)}

@@ -47,7 +47,7 @@ def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
     """Counts the cells that are in a folder but not in the plan, by experiment and reason.
 
     A cell was made by other code if its manifest differs from the plan only under `code`. A manifest without the key `code`
-    or `behaviour` is older than the key, and such a cell counts as made by other code, too.
+    or `server` is older than the key, and such a cell counts as made by other code, too.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
         if path.parent.name not in planned:
             manifest = read_json(path)
             experiment, resolved = manifest["experiment"], manifest["resolved"]
-            wanted = plan["resolved"].get(experiment, {"code": None})
+            wanted = plan["resolved"].get(resolved.get("server"), {}).get(experiment, {"code": None})
             is_other_code = resolved.get("code") != wanted["code"] and _settings(resolved) == _settings(wanted)
-            reason = OTHER_CODE if is_other_code or not {"code", "behaviour"} <= resolved.keys() else OTHER_SETTINGS
+            reason = OTHER_CODE if is_other_code or not {"code", "server"} <= resolved.keys() else OTHER_SETTINGS
             counts[experiment, reason] += 1
     return [Kept(*which, count) for which, count in sorted(counts.items())]
 

@@ -1,16 +1,17 @@
 """The plan of this checkout on this machine, as the Snakefile, a live cell and a notebook see it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tickdisk import device, player
+from tickdisk import device, player, server
 from tickdisk.config import (
     Cell,
     Config,
-    check_confirmatory,
+    arms_of,
+    check_arms,
     digest,
     load_arms,
     parse_config,
@@ -40,6 +41,8 @@ class Project:
     devices: Mapping[str, device.DeviceModel]
     """Device models by the name that arms use."""
     identity: Identity
+    missing_servers: Mapping[str, str] = field(default_factory=dict)
+    """Servers of the table of experiments that cannot run on this machine, each with the reason."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Project":
@@ -62,7 +65,7 @@ class Project:
         """
         config = parse_config(values)
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
-        check_confirmatory(config, arms)
+        check_arms(config, arms)
         for arm in arms:
             add_file(arm, devices)
             if arm.device not in devices:
@@ -70,8 +73,11 @@ class Project:
                     f"workflow/config/experiments.tsv, arm {arm.arm}: unknown device {arm.device}; "
                     f"{DEVICES_PATH} has {', '.join(devices)}"
                 )
-        player.binary()
-        return cls(config, tuple(arms), devices, Identity.of())
+        wanted = dict.fromkeys([config.server, *(one for arm in arms for one in arm.servers)])
+        missing = {name: reason for name in wanted if (reason := _lacking(name)) is not None}
+        if config.server in missing:
+            raise TickdiskError(missing[config.server])
+        return cls(config, tuple(arms), devices, Identity.of([name for name in wanted if name not in missing]), missing)
 
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
@@ -96,13 +102,18 @@ class Project:
             (arm.experiment, arm.arm): self.model(arm.experiment, arm.arm).as_dict() for arm in self.arms
         }
         captured = {arm.experiment for arm in self.arms if arm.capture != "none"}
-        code = {name: self.identity.cell(captured=name in captured) for name in EXPERIMENTS}
+        code = {
+            (name, server): self.identity.cell(server, captured=name in captured)
+            for server in self.identity.servers
+            for name in EXPERIMENTS
+            if arms_of(self.arms, name, server)
+        }
         return plan(self.config, self.arms, models, code)
 
     @property
     def left_out(self) -> dict[str, str]:
         """The studies that do not run, each with the reason in words."""
-        have = {arm.experiment for arm in self.arms}
+        have = {arm.experiment for arm in self.arms if self.config.server in arm.servers}
         without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
         lacking = {
             name: f"it needs {need}, of which the table of experiments has no arm"
@@ -112,10 +123,20 @@ class Project:
         }
         return dict.fromkeys(self.config.leave_out, "the configuration leaves it out") | without | lacking
 
-    @property
-    def world(self) -> Path:
-        """Folder of the generated world."""
-        return RESULTS / "worlds" / world_hash(self.config.chosen.world, self.identity.world())
+    def world(self, server: str) -> Path:
+        """Returns the folder of the generated world of a server.
+
+        Parameters
+        ----------
+        server
+            Name of the server.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        return RESULTS / "worlds" / world_hash(self.config.chosen.world_of(server), self.identity.world(server))
 
     @property
     def plan_digest(self) -> str:
@@ -125,7 +146,7 @@ class Project:
     def asked_digest(self, experiment: str) -> str:
         """Returns a digest of the plan of one experiment: the configuration, all arms, and the experiment's cells.
 
-        Cells of other experiments do not count. If the plan has no cell of the experiment, the digest is that of the
+        Cells of other experiments and of other servers do not count. If the plan has no cell of it, the digest is that of the
         configuration and the arms.
 
         Parameters
@@ -139,8 +160,9 @@ class Project:
             The digest.
         """
         whole = self.as_plan()
-        own = [cell for cell in whole["cells"] if cell["experiment"] == experiment]
-        return digest([whole["config"], whole["arms"], own, whole["resolved"].get(experiment)])
+        name = self.config.server
+        own = [cell for cell in whole["cells"] if (cell["experiment"], cell["server"]) == (experiment, name)]
+        return digest([whole["config"], whole["arms"], own, whole["resolved"][name].get(experiment)])
 
     def computing(self, product: str) -> str:
         """Returns a digest of the code that a result is computed with.
@@ -233,13 +255,18 @@ class Project:
                 for name, model in self.devices.items()
                 if model.tier
             },
-            "world": str(self.world),
-            "binaries": self.identity.cell(captured=True),
-            "resolved": {cell.experiment: dict(cell.resolved) for cell in self.cells},
+            "worlds": {name: str(self.world(name)) for name in self.identity.servers},
+            "binaries": {name: self.identity.cell(name, captured=True) for name in self.identity.servers},
+            "missing_servers": dict(self.missing_servers),
+            "resolved": {
+                name: {cell.experiment: dict(cell.resolved) for cell in self.cells if cell.server == name}
+                for name in self.identity.servers
+            },
             "cells": [
                 {
                     "hash": cell.hash,
                     "experiment": cell.experiment,
+                    "server": cell.server,
                     "block": cell.block,
                     "seconds": cell.seconds,
                     "lives": [life.name for life in cell.lives],
@@ -257,6 +284,17 @@ class Project:
             The file to write.
         """
         write_json(path, self.as_plan())
+
+
+def _lacking(name: str) -> str | None:
+    """Returns what this machine lacks for a server and its clients, as a sentence, or None if it lacks nothing."""
+    kind = server.named(name)
+    try:
+        kind.check()
+        player.binary(kind.clients)
+    except TickdiskError as error:
+        return str(error)
+    return None
 
 
 def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import device, qos, server, table
-from tickdisk.config import Config, Decision, Scale, parse_config
+from tickdisk import device, qos, table
+from tickdisk.config import Config, Decision, Scale, arms_of, parse_config
 from tickdisk.errors import TickdiskError
 from tickdisk.experiment import Arm
 from tickdisk.files import read_json
@@ -26,6 +26,8 @@ class LifeTables:
     """Name of the life in its cell: `life`, or the name of its arm in an experiment with blocks."""
     folder: Path
     manifest: dict[str, Any]
+    budget_ns: int
+    """Time from the start of one tick of the server to the start of the next, if both are on time."""
     arms: tuple[str, ...]
     """Arms that were planned to have an epoch in the life."""
     ticks: pd.DataFrame
@@ -53,7 +55,7 @@ class LifeTables:
             self.actions,
             self.epochs,
             life=self.block,
-            budget_ns=server.BUDGET_NS,
+            budget_ns=self.budget_ns,
             tau_ns=tau_ns,
             ended_epoch=None if ended is None else ended["epoch"],
         ).assign(marked=self.marked)
@@ -75,18 +77,21 @@ class LifeTables:
 
 
 class Runs:
-    """The cells of one experiment that are in the plan and have run.
+    """The cells of one experiment on one server that are in the plan and have run. The server is that of the studies, by default.
 
     Raises TickdiskError if no cell has run, or if the cells ran on machines of more than one kind.
     """
 
-    def __init__(self, plan: str, runs: str, experiment: str) -> None:
+    def __init__(self, plan: str, runs: str, experiment: str, server: str | None = None) -> None:
         values = read_json(Path(plan))
         self.config: Config = parse_config(values["config"], plan)
-        self.arms = [Arm.model_validate(arm) for arm in values["arms"] if arm["experiment"] == experiment]
-        self.planned = [cell for cell in values["cells"] if cell["experiment"] == experiment]
-        self._folders = [Path(runs) / cell["hash"] for cell in self.planned]
-        self.manifests = [read_json(folder / "manifest.json") for folder in self._folders if (folder / "manifest.json").exists()]
+        self.server = self.config.server if server is None else server
+        self.arms = arms_of([Arm.model_validate(arm) for arm in values["arms"]], experiment, self.server)
+        self.planned = [cell for cell in values["cells"] if (cell["experiment"], cell["server"]) == (experiment, self.server)]
+        folders = [Path(runs) / cell["hash"] for cell in self.planned]
+        self.folders = [folder for folder in folders if (folder / "manifest.json").exists()]
+        """The run folders of the cells that have run."""
+        self.manifests = [read_json(folder / "manifest.json") for folder in self.folders]
         if not self.manifests:
             raise TickdiskError(f"no cell of {experiment} has run under {runs}; run `snakemake --cores all` first")
         _check_machines(self.manifests, runs, experiment)
@@ -108,6 +113,11 @@ class Runs:
     def asked(self) -> Scale:
         """The scale with the option `blocks`, which may ask for more or fewer lives than were fixed."""
         return self.config.chosen
+
+    @property
+    def budget_ns(self) -> int:
+        """Time from the start of one tick of the server to the start of the next, if both are on time."""
+        return int(self.manifests[0]["server"]["tick_budget_ns"])
 
     @property
     def calibrations(self) -> int:
@@ -137,7 +147,7 @@ class Runs:
 
     def lives(self) -> Iterator[LifeTables]:
         """Yields the server lives in the order of the plan."""
-        for manifest, folder in zip(self.manifests, (f for f in self._folders if (f / "manifest.json").exists()), strict=True):
+        for manifest, folder in zip(self.manifests, self.folders, strict=True):
             for life in manifest["plan"]:
                 at = folder / life["name"]
                 yield LifeTables(
@@ -145,6 +155,7 @@ class Runs:
                     life["name"],
                     at,
                     manifest["lives"][life["name"]],
+                    self.budget_ns,
                     tuple(epoch["arm"] for epoch in life["epochs"]),
                     *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
                 )

@@ -61,7 +61,7 @@ def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
 
 
 def _state_programs(said: Statement, plan: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
-    binaries = plan["binaries"]
+    binaries = plan["binaries"][plan["config"]["server"]]
     said.word("server", " ".join(binaries["server"].split()[:2]), source=_PLAN, note="the game server")
     said.word("rust", " ".join(binaries["rustc"].split()[:2]), source=_PLAN, note="the compiler of the emulator")
     said.word("go", binaries["go"].split()[2], source=_PLAN, note="the compiler of the clients")

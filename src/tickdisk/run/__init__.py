@@ -1,4 +1,9 @@
-"""One live cell: a real server on an emulated device under real clients, recorded in a run folder that appears whole."""
+"""Runs one live cell, with a real server on an emulated device under real clients, and records it in a run folder.
+
+`run_cell` plays the server lives of a cell. In a life, the device switches from arm to arm (`play`), the server is captured if
+the arm asks for it (`captures`), and everything that was recorded is written as tables (`life`). A life that was disturbed from
+outside is replaced (`judge`). The run folder appears when the cell is whole.
+"""
 
 from tickdisk.run.cell import MANIFEST, run_cell
 from tickdisk.run.progress import Progress

@@ -1,4 +1,4 @@
-"""A cell: its lives one after another, each again if it was disturbed, into a folder that appears whole or not at all."""
+"""Runs the lives of a cell one after another. The folder of the cell appears when it is whole, or not at all."""
 
 import os
 import shutil
@@ -8,25 +8,49 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tickdisk import calibrate, device, host
-from tickdisk.config import Cell, digest
+from tickdisk import calibrate, device, host, server
+from tickdisk.config import Cell, arms_of, digest
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
 from tickdisk.project import Project
-from tickdisk.run.judge import SpoiltLifeError, arms_not_valid, not_judged, noted, reasons_to_replace
-from tickdisk.run.life import Stage, run_life
+from tickdisk.run.judge import InstrumentError, arms_not_valid, not_judged, noted, reasons_to_replace
+from tickdisk.run.life import run_life
+from tickdisk.run.stage import Stage
 
 MANIFEST = "manifest.json"
 _CONTROLS = ("baseline", "null")
-"""Roles of the arms in which a saturated client says that the machine was too slow for it, whatever the disk does."""
+"""Roles of the arms whose device is fast. Clients that are saturated there are so because the machine is too slow for them."""
 Say = Callable[[str], None]
 
 
 def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, runs: Path, say: Say) -> Path:
-    """Runs `cell` and returns its folder under `runs`.
+    """Runs a cell.
 
-    A life is run again, at most as often as the scale allows, when something outside the system under test disturbed it: never
-    for what a slow disk may cause. Its last attempt is kept and marked. TickdiskError when a life cannot be run.
+    A life is replaced if something outside the system under test disturbed it, but not for anything that a slow disk may cause.
+    The scale says how often a life may be replaced. If the last attempt was disturbed, too, it is kept and marked.
+
+    Parameters
+    ----------
+    project
+        The project, whose plan has the cell.
+    cell
+        The cell to run.
+    calibration
+        The calibration of the devices on this machine.
+    runs
+        Folder of the run folders.
+    say
+        Function that tells a line to the user.
+
+    Returns
+    -------
+    Path
+        The run folder of the cell. A cell that has one already is not run again.
+
+    Raises
+    ------
+    TickdiskError
+        If a life cannot be run.
     """
     for line in device.recover():
         say(f"left by an earlier run, removed: {line}")
@@ -47,6 +71,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
             {
                 "hash": cell.hash,
                 "experiment": cell.experiment,
+                "server": server_facts(cell.server),
                 "block": cell.block,
                 "resolved": dict(cell.resolved),
                 "plan": [asdict(life) for life in cell.lives],
@@ -66,9 +91,21 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
     return final
 
 
+def server_facts(name: str) -> dict[str, Any]:
+    """Returns how the server of a cell ticks and reads its world, which the analysis has to know."""
+    kind = server.named(name)
+    return {
+        "name": name,
+        "title": kind.title,
+        "tick_budget_ns": kind.ticking.budget_ns,
+        "tick_thread": kind.ticking.thread,
+        "reader_threads": kind.readers,
+    }
+
+
 def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration) -> dict[str, device.DeviceModel]:
-    """Returns the device model of every arm; a sham's burns what the slowest arm costs the emulator more."""
-    arms = [arm for arm in project.arms if arm.experiment == cell.experiment]
+    """Returns the device model of every arm. A sham's burns the processor time that the slowest arm costs the emulator more."""
+    arms = arms_of(project.arms, cell.experiment, cell.server)
     models = {arm.arm: project.model(cell.experiment, arm.arm) for arm in arms}
     slowest = max(models.values(), key=lambda model: model.latency_ns[0])
     for sham in (arm.arm for arm in arms if arm.role == "sham"):
@@ -77,7 +114,7 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
 
 
 def undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
-    """Runs a life until nothing outside disturbed it, or it may not be replaced any more; returns its part of the manifest."""
+    """Runs a life until nothing outside disturbs it or it may not be replaced again, and returns its part of the manifest."""
     config, what = stage.project.config, f"{stage.cell.title}, {stage.life.name}"
     most = config.chosen.replacements
     controls = {arm.arm for arm in stage.project.arms if arm.experiment == stage.cell.experiment and arm.role in _CONTROLS}
@@ -88,7 +125,7 @@ def undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
         try:
             life = run_life(stage)
             load, reasons = life["load"], reasons_to_replace(config.limits, life, controls)
-        except SpoiltLifeError as error:
+        except InstrumentError as error:
             if len(attempts) == most:
                 raise
             life, load, reasons = {}, meter.read().as_dict(), [str(error)]
@@ -110,7 +147,7 @@ def _remove_partial(runs: Path, cell: Cell) -> None:
 
 
 def _publish(partial: Path, final: Path) -> None:
-    """Snakemake makes the output's empty folder beforehand; a rename replaces an empty folder, and nothing else."""
+    """Gives the folder its final name. A rename replaces the empty folder that Snakemake makes beforehand, and nothing else."""
     try:
         partial.rename(final)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whether players, probe and device read the same clock: all three see a marker, one inside the other."""
+"""Checks that players, probe and device read the same clock. All three see a marker, and each sees it inside another."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,21 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well the instruments' clocks agree over the markers of a life that the players got an answer to."""
+    """The agreement of the instruments' clocks over the markers of a life that the server answered."""
 
     disagreement_ns: int | None
-    """By how much they contradict each other at the most; None when no marker was seen by all."""
+    """Largest time by which they contradict each other. None if no marker was seen by all three."""
     unseen: int
-    """Markers that were answered, and that the probe or the device did not see."""
+    """Number of markers that were answered but that the probe or the device did not see."""
 
 
 def clock_agreement(actions: pd.DataFrame, markers: pd.DataFrame, requests: pd.DataFrame) -> Agreement:
-    """Returns how well the clocks agree; a marker without an answer says nothing, because a slow disk may be the cause.
+    """Compares the clocks over the markers of a life.
 
-    A player asks for a marker, the probe reads a file that nothing has read before, the device sees that read, the player hears
-    the answer. Each must lie inside the one around it, and the time by which it does not is the
-    disagreement. Among the reads of the probe, the one with the least disagreement is taken as the read for the marker.
+    A player asks for a marker, the probe reads a file that nothing has read before, the device sees that read, and the player
+    receives the answer. Each event must lie inside the one around it, and the time by which it does not is the disagreement.
+    Among the reads of the probe, the one with the least disagreement counts as the read for the marker. A marker without an
+    answer says nothing, because a slow disk may be the cause.
     """
     answered = actions[(actions["action"] == "marker") & (actions["outcome"] == "completed")].sort_values("due_ns")
     reads = requests.loc[requests["op"] == "read", "arrival_ns"].to_numpy()

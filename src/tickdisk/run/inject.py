@@ -1,4 +1,4 @@
-"""Stalls that were injected, as they were: the device says when it stalled, the probe when it kept the processor busy."""
+"""The stalls that were injected, at the times that the device and the probe recorded."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,11 @@ from tickdisk.experiment import Injection
 def injections_table(
     planned: Sequence[Injection], started_ns: int, stalls: Sequence[Sequence[int]], markers: pd.DataFrame
 ) -> pd.DataFrame:
-    """Returns kind, due_ns, start_ns, end_ns of every stall that took place, in order of due time.
+    """Returns the table of injections (kind, due_ns, start_ns, end_ns) with every stall that took place, in order of due time.
 
-    `stalls` are begin and end of the device's, `markers` the probe's. A stall belongs to the last planned one of its kind that
-    was due before it began; one that no request met before the next was due did not take place.
+    `stalls` are the begin and end of the device's stalls, and `markers` are those of the probe. A stall belongs to the last
+    planned one of its kind that was due before it began. A stall of the device does not take place if no request arrives before
+    the next one is due.
     """
     burns = markers[markers["name"] == "burn"]
     made: dict[str, list[tuple[int, int]]] = {

@@ -1,4 +1,4 @@
-"""A life is judged: the reasons to replace it, the arms for which it is not valid, and what a slow disk may have caused in it."""
+"""Judges a life: finds the reasons to replace it, the arms for which it is not valid, and what a slow disk may have caused."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -8,16 +8,17 @@ from tickdisk.config import Limits
 from tickdisk.errors import TickdiskError
 
 CLOCKS_AGREE_NS = 1_000_000
-"""Players, probe and device must see a marker in its causal order, within this."""
+"""Largest time by which players, probe and device may contradict the causal order of a marker."""
 LATE_SWITCH_NS = 200_000_000
+"""Longest time from the planned start of an epoch to the time at which its device is in force."""
 
 
-class SpoiltLifeError(TickdiskError):
-    """An instrument failed in the middle of a life, so that there is nothing to keep of it."""
+class InstrumentError(TickdiskError):
+    """An instrument failed in the middle of a life, so nothing of the life can be kept."""
 
 
 def not_judged() -> list[str]:
-    """Returns what of the limits cannot be judged on this machine, in words."""
+    """Returns sentences about limits that cannot be judged on this machine."""
     lacks = {
         "memory pressure is not judged: the kernel keeps no pressure accounts": host.keeps_pressure(),
         "other programs are not judged: the threads of the kernel cannot be seen from here": host.shows_kernel_threads(),
@@ -26,23 +27,26 @@ def not_judged() -> list[str]:
 
 
 def reasons_to_replace(limits: Limits, life: Mapping[str, Any], controls: Collection[str]) -> list[str]:
-    """Returns in words what disturbed a life from outside the system under test, from its part of the manifest.
+    """Returns in words how a life was disturbed from outside the system under test. `life` is its part of the manifest.
 
-    Nothing that a slow disk may cause is among it. `controls` are the arms whose saturated clients are such a reason: those of
-    the baseline.
+    Nothing that a slow disk may cause is a reason. `controls` are the arms with the baseline's device: clients that are saturated
+    there are a reason.
     """
     saturated = [f"{reason} (at {arm})" for arm, reason in life["saturated"].items() if arm in controls]
     return [*_of_load(limits, life["load"]), *saturated, *_of_probe(life), *_of_clocks(life), *_of_device(life)]
 
 
 def arms_not_valid(life: Mapping[str, Any], controls: Collection[str]) -> dict[str, str]:
-    """Returns by arm why what the life says of it is not valid: its clients were saturated there, and not at the baseline."""
+    """Returns the arms about which the life says nothing valid, each with the reason.
+
+    The clients were saturated in such an arm and not at the baseline.
+    """
     saturated: Mapping[str, str] = life["saturated"]
     return {} if set(saturated) & set(controls) else dict(saturated)
 
 
 def noted(life: Mapping[str, Any]) -> list[str]:
-    """Returns in sentences what a slow disk may have caused: it stays in the results, and is told beside them."""
+    """Returns sentences about events that a slow disk may have caused. They stay in the results and are told beside them."""
     return [*_of_ending(life), *_of_actions(life), *_of_ticks(life)]
 
 
@@ -64,7 +68,7 @@ def _of_probe(life: Mapping[str, Any]) -> Iterator[str]:
         end = "" if ticks["complete"] else ", its end is missing"
         yield f"the tick probe's file is damaged: {ticks['rejected']} lines rejected, {ticks['backwards']} ticks backwards{end}"
     if ticks["blocks_generated"] > 0:
-        yield f"{ticks['blocks_generated']} map blocks were generated: players left the stored terrain"
+        yield f"{ticks['blocks_generated']} pieces of terrain were generated: players left the stored terrain"
 
 
 def _of_clocks(life: Mapping[str, Any]) -> Iterator[str]:

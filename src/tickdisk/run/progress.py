@@ -1,4 +1,4 @@
-"""Which cell of how many, and the time left."""
+"""Tells the user which cell of the plan runs, and how much time is left."""
 
 import time
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from tickdisk.config import Cell
 
 
 class Progress:
-    """Says where a cell stands in the plan; the time left is that of the cells that have no manifest yet."""
+    """The progress of a run. The time left is that of the cells without a manifest."""
 
     def __init__(self, cells: Sequence[Cell], runs: Path) -> None:
         self._cells, self._runs = cells, runs
 
     def line(self, cell: Cell) -> str:
-        """Returns one line for a person, e.g. `cell 3 of 17, switchback block 3, about 12 min left (until 14:05)`."""
+        """Returns a line such as `cell 3 of 17, switchback on luanti, block 3, about 12 min left (until 14:05)`."""
         left_s = sum(other.seconds for other in self._cells if not (self._runs / other.hash / "manifest.json").exists())
         position = [other.hash for other in self._cells].index(cell.hash) + 1
         until = time.strftime("%H:%M", time.localtime(time.time() + left_s))

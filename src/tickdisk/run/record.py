@@ -1,4 +1,4 @@
-"""The files that a run leaves beside its tables: the CPU time of each process, and compressed raw files."""
+"""Samples the processor time of each process of a life, and compresses the raw files that the programs wrote."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ _PERIOD_S = 1.0
 
 
 class CpuRecorder:
-    """Samples the CPU time of followed processes every second; `table()` gives monotonic_ns, process, cpu_ns (cumulative)."""
+    """Samples the CPU time of processes and threads every second."""
 
     def __init__(self) -> None:
         self._used: dict[str, Callable[[], int | None]] = {}
@@ -35,13 +35,13 @@ class CpuRecorder:
         self._stop.set()
         self._thread.join()
 
-    def follow(self, process: str, pid: int, *, thread: str | None = None) -> None:
-        """Starts to sample a process, or its threads that have the name `thread`."""
+    def follow(self, process: str, pid: int, *, thread: int | None = None) -> None:
+        """Starts to sample a process, or one thread of it."""
         self._used[process] = partial(host.cpu_ns, pid) if thread is None else partial(host.thread_cpu_ns, pid, thread)
         self._sample()
 
     def table(self) -> pd.DataFrame:
-        """Returns the samples so far."""
+        """Returns the samples so far: monotonic_ns, process, and cpu_ns, which is cumulative."""
         return pd.DataFrame(self._rows, columns=["monotonic_ns", "process", "cpu_ns"])
 
     def _watch(self) -> None:
@@ -56,6 +56,6 @@ class CpuRecorder:
 
 
 def compress(path: Path, folder: Path) -> None:
-    """Keeps a producer's file as it was written: `folder/NAME.zst`."""
+    """Writes a compressed copy of a file, `folder/NAME.zst`."""
     with whole(folder / f"{path.name}.zst") as unfinished, path.open("rb") as source, unfinished.open("wb") as target:
         zstandard.ZstdCompressor(level=6).copy_stream(source, target)

@@ -1,22 +1,23 @@
-"""The clients themselves may be too slow: the timers of their own schedule tell it, arm by arm."""
+"""Finds the arms in which the clients themselves were too slow, from the timers of their own schedule."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _ALLOWED_SHARE = 0.01
-"""More late timers than that are a p99 above the limit."""
+"""Share of late timers above which the 99th percentile is above the limit."""
 _ENOUGH = 100
-"""Timers below which p99 is not estimable; one late timer is too many then."""
+"""Number of timers below which the 99th percentile cannot be estimated, so that one late timer is too many."""
 _S = 1_000_000_000
 
 
 def saturated_arms(
     client: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]], arms: Iterable[str], started_ns: int
 ) -> dict[str, str]:
-    """Returns by arm in which words the clients were saturated; arms in which they were not are left out.
+    """Returns the arms in which the clients were saturated, each with a sentence.
 
-    `client` is their status, whose `lag_seconds` count timers by second of the trace, `epochs` the rows of the epochs table. A
-    second belongs to the epoch in whose steady part its middle lies. Where the life has one of `arms` only, all of it counts.
+    `client` is the status of the clients, whose `lag_seconds` count timers by second of the trace. `epochs` are the rows of the
+    table of epochs. A second belongs to the epoch in whose steady part its middle lies. If the life has one arm only, the whole
+    life counts.
     """
     wanted, limit_ms = list(arms), client["max_lag_ms"]
     found = {}

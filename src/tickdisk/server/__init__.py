@@ -1,24 +1,30 @@
-"""Game servers: each is checked, given a world, started on it, recorded tick by tick and stopped; one module per server."""
+"""Game servers. Each is checked, given a world, started on it, recorded tick by tick, and stopped.
 
-from tickdisk.server.contract import DataType, RunningServer, Server
-from tickdisk.server.log import check_log
-from tickdisk.server.luanti import RADIUS_BLOCKS, SAVE_PERIOD_S, TICK_THREAD, Luanti, classify
-from tickdisk.server.ticks import BUDGET_NS, Ticks, read_ticks
+`SERVERS` has the servers by name. A `Server` says how it ticks and saves, what players can do on it, and which data a file
+holds. `make_world` generates a world once, with places for players. `start` returns a `RunningServer` when the server accepts
+players. A probe inside the server records every tick as a numbered span, and `read_ticks` reads the record.
+"""
+
+from tickdisk.server.contract import Capability, DataType, Needs, Program, RunningServer, Saving, Server, Ticking
+from tickdisk.server.registry import SERVERS, classify, named
+from tickdisk.server.ticks import Ticks, first_thread, read_ticks
 from tickdisk.server.world import WORLD_FILE, WorldSpec
 
 __all__ = [
-    "BUDGET_NS",
-    "RADIUS_BLOCKS",
-    "SAVE_PERIOD_S",
-    "TICK_THREAD",
+    "SERVERS",
     "WORLD_FILE",
+    "Capability",
     "DataType",
-    "Luanti",
+    "Needs",
+    "Program",
     "RunningServer",
+    "Saving",
     "Server",
+    "Ticking",
     "Ticks",
     "WorldSpec",
-    "check_log",
     "classify",
+    "first_thread",
+    "named",
     "read_ticks",
 ]

@@ -1,60 +1,229 @@
-"""The interface that every game server offers to the rest of the package."""
+"""The interface of a game server, and everything about starting one and making a world that is the same for all servers."""
 
-from collections.abc import Mapping, Sequence
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
-from tickdisk.server.world import WorldSpec
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json, write_json
+from tickdisk.process import Child
+from tickdisk.server.ready import last_words, require_free, wait_until_ready
+from tickdisk.server.world import MARKERS, WORLD_FILE, WorldSpec, shuffled, whole_folder
 
 DataType = Literal["terrain", "player", "npc", "other"]
+Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "leave"]
 
 
-class RunningServer(Protocol):
+@dataclass(frozen=True)
+class Ticking:
+    """The ticks of a server."""
+
+    budget_ns: int
+    """Time from the start of one tick to the start of the next, if both are on time."""
+    thread: str | None
+    """Name of the thread in which every tick runs. None if each tick records its own thread."""
+    has_end: bool
+    """Whether the probe sees the end of a tick, and not its start alone."""
+    source: str
+    """The place in the server where the probe sees ticks, in words."""
+
+
+@dataclass(frozen=True)
+class Saving:
+    """The policy by which a server saves its world."""
+
+    policy: Literal["none", "periodic", "on event"]
+    decided_by: Literal["server", "tickdisk"]
+    """Whether the server has this policy by itself, or the project's program makes it save."""
+    period_s: float
+    """Time between periodic saves, unless an experiment chooses another."""
+    note: str
+    """The saves and their times in words."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program of a server on this machine."""
+
+    binary: str
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The parts of a server that a machine must have. Either the commands or the built program are named."""
+
+    commands: tuple[str, ...] = ()
+    """Commands, of which one has to be installed."""
+    built: str | None = None
+    """Name of the program in the folder `build`, which the set-up makes."""
+    files: tuple[str, ...] = ()
+    """Files and folders below the root folder."""
+    packages: tuple[str, ...] = ()
+    """Packages of Debian that have all of these."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A command that starts a server, with its whole environment."""
+
+    command: Sequence[str | Path]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RunningServer:
     """A server that accepts players."""
+
+    child: Child
+    tick_log: Path
+    """File that the tick probe writes. `read_ticks` reads it."""
+    server_log: Path
+    facts: Mapping[str, Any]
+    """Version, settings in force and the time to readiness, for the manifest."""
+    errors: Callable[[Path], list[str]]
+    """Returns the errors in the server's log."""
 
     @property
     def pid(self) -> int:
-        """Process to account CPU time to."""
-        ...
-
-    @property
-    def tick_log(self) -> Path:
-        """Raw file of the tick probe; `read_ticks` reads it."""
-        ...
-
-    @property
-    def server_log(self) -> Path:
-        """The server's own log."""
-        ...
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Version, settings in force and the time to readiness, for the manifest."""
-        ...
+        """Process that the processor time is accounted to."""
+        return self.child.pid
 
     def alive(self) -> bool:
         """Returns whether the process still runs."""
-        ...
+        return self.child.poll() is None
 
     def last_words(self) -> str:
-        """Returns the last lines of its log, for messages."""
-        ...
+        """Returns the last lines of the server's log, or else of its output, in one line."""
+        return last_words(self.child, self.server_log)
 
     def stop(self, timeout_s: float) -> list[str]:
-        """Ends the server, waits for its last save, and returns the problems that it reported; empty when there was none."""
-        ...
+        """Sends SIGTERM and waits for the last save.
+
+        Returns
+        -------
+        list[str]
+            The problems, which are the errors in the log and an end that was not in order. Empty if there was none.
+        """
+        ended_before = not self.alive()
+        self.child.send(signal.SIGTERM)
+        code = self.child.wait(timeout_s)
+        if code is None:
+            self.child.stop(10, signal.SIGKILL)
+            return [f"the server did not end within {timeout_s:g} s of SIGTERM and was killed", *self.errors(self.server_log)]
+        unclean = [f"the server ended with exit code {code}{' before it was told to' if ended_before else ''}"]
+        return [*(unclean if code != 0 or ended_before else []), *self.errors(self.server_log)]
 
 
-class Server(Protocol):
-    """A kind of game server."""
+class Server(ABC):
+    """A kind of game server.
 
-    def check(self) -> dict[str, str]:
-        """Returns binary, version and sha256; TickdiskError says what to install."""
-        ...
+    A subclass says what the server is in its attributes, and how it is started in its methods. Everything else is the same for
+    all servers.
+    """
 
-    def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float) -> dict[str, Any]:
-        """Generates a world whole or not at all, and returns the content of its `world.json`."""
-        ...
+    name: ClassVar[str]
+    """Name in the configuration, in commands and of the folders `src/tickdisk/server/NAME` and `src/servers/NAME`."""
+    title: ClassVar[str]
+    """Name for people."""
+    needs: ClassVar[Needs]
+    programs: ClassVar[tuple[str, ...]]
+    """Folders in `src` of the programs that the set-up builds for the server and its clients."""
+    ticking: ClassVar[Ticking]
+    saving: ClassVar[Saving]
+    capabilities: ClassVar[frozenset[Capability]]
+    """Kinds of action that players can do on the server."""
+    clients: ClassVar[str]
+    """Name of the driver of the clients."""
+    readers: ClassVar[str | None]
+    """Beginning of the names of the threads that read the world for players. None if the thread that ticks reads it."""
+    radius: ClassVar[int]
+    """Distance in blocks of 16 nodes up to which the terrain around a player is sent and active."""
+    ready_s: ClassVar[float] = 60.0
+    """Time within which the server has to accept players."""
+    sources: ClassVar[Path]
+    """Folder of what runs inside the server."""
+
+    @abstractmethod
+    def check(self) -> Program:
+        """Returns the program on this machine. Raises TickdiskError, which says what to install, if there is none."""
+
+    @abstractmethod
+    def classify(self, path: Path | str) -> DataType:
+        """Returns what kind of data a file of the world holds."""
+
+    @abstractmethod
+    def errors(self, log: Path) -> list[str]:
+        """Returns the errors in the server's log, in order. Raises TickdiskError if there is no log."""
+
+    @abstractmethod
+    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
+        """Generates the world in the folder `content`, and returns `places` (each x, y, z) and the rest of world.json."""
+
+    @abstractmethod
+    def _launch(
+        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+    ) -> Launch:
+        """Writes what the server needs into `folder`, and returns the command that starts it on `world`.
+
+        The probe writes `ticks.csv` and the server `server.log` in `folder`.
+        """
+
+    @abstractmethod
+    def _settings(self, save_period_s: float) -> dict[str, str]:
+        """Returns the settings that the project chooses for every life, as the manifest keeps them."""
+
+    @abstractmethod
+    def _listens(self, child: Child, log: Path) -> bool:
+        """Returns whether the server says that it accepts players."""
+
+    @abstractmethod
+    def _answers(self, port: int) -> bool:
+        """Asks the server on 127.0.0.1:`port` for an answer, as a client does, and returns whether one came."""
+
+    def identity(self) -> str:
+        """Returns the version of the program and a checksum, by which results are named."""
+        program = self.check()
+        return f"{self.title} {program.version} {program.sha256}"
+
+    def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float = 900) -> dict[str, Any]:
+        """Generates the folder `world`, whole or not at all, and returns the content of its world.json.
+
+        A world of the same spec that is there already is kept.
+        """
+        if (world / WORLD_FILE).exists():
+            there: dict[str, Any] = read_json(world / WORLD_FILE)
+            self._check_world(world, there)
+            if there["spec"] != asdict(spec):
+                raise TickdiskError(f"{world} holds a world of another spec, {there['spec']}; remove it or name another folder")
+            return there
+        self.check()
+        started = time.monotonic()
+        with whole_folder(world) as partial:
+            content = partial / "content"
+            (content / "markers").mkdir(parents=True)
+            for number in range(MARKERS):
+                (content / "markers" / str(number)).write_bytes(f"{number:04d}".encode() * 1024)
+            generated = self._generate(content, spec, logs / "world", logs, timeout_s)
+            described = {
+                "server": self.name,
+                "spec": asdict(spec),
+                "edge_chunks": spec.edge_chunks,
+                **generated,
+                "seconds": round(time.monotonic() - started, 1),
+                "radius_blocks": self.radius,
+                "places": shuffled(generated["places"], spec.seed),
+            }
+            write_json(content / WORLD_FILE, described)
+            for path in content.iterdir():
+                path.rename(partial / path.name)
+            content.rmdir()
+        return described
 
     def start(
         self,
@@ -63,9 +232,56 @@ class Server(Protocol):
         port: int,
         folder: Path,
         logs: Path,
-        cores: Sequence[int] | None,
-        save_period_s: float,
-        settings: Mapping[str, str] | None,
+        cores: Sequence[int] | None = None,
+        save_period_s: float | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> RunningServer:
-        """Starts the server on 127.0.0.1 and returns when it answers; `folder` lies in memory and takes what the probe writes."""
-        ...
+        """Starts the server on `world` and returns when it answers on 127.0.0.1:`port`.
+
+        Player pN enters the world at its place N. `folder` lies in memory and takes the record of the probe and the server's log,
+        and `logs` takes command and exit code. `settings` of the server come after those that the project chooses. TickdiskError
+        if the port is taken, if there is no world or one of another server, or if the server does not start.
+        """
+        program = self.check()
+        if not (world / WORLD_FILE).exists():
+            raise TickdiskError(f"{world} holds no world ({WORLD_FILE} is missing); `tickdisk world` generates it")
+        described = read_json(world / WORLD_FILE)
+        self._check_world(world, described)
+        require_free(port)
+        folder.mkdir(parents=True, exist_ok=True)
+        chosen = {**self._settings(self.saving.period_s if save_period_s is None else save_period_s), **(settings or {})}
+        launch = self._launch(program.binary, world, described, port, folder, chosen)
+        log, started = folder / "server.log", time.monotonic()
+        child = Child(self.name, launch.command, logs, environment=launch.environment, cores=cores)
+        try:
+            wait_until_ready(
+                child,
+                log,
+                title=self.title,
+                limit_s=self.ready_s,
+                listens=lambda: self._listens(child, log),
+                answers=lambda: self._answers(port),
+            )
+        except BaseException:
+            child.stop(5, signal.SIGKILL)
+            raise
+        facts = {**asdict(program), "settings": chosen, "port": port, "ready_s": round(time.monotonic() - started, 3)}
+        return RunningServer(child, folder / "ticks.csv", log, facts, self.errors)
+
+    def _generator(self, launch: Launch, result: Path, log: Path, logs: Path, timeout_s: float) -> Any:
+        """Runs a program that generates a world, and returns what it wrote to the JSON file `result`."""
+        child = Child(f"{self.name}_world", launch.command, logs, environment=launch.environment)
+        code = child.wait(timeout_s)
+        if code is None:
+            child.stop(10, signal.SIGKILL)
+            raise TickdiskError(f"the world was not generated within {timeout_s:g} s; lower edge_blocks or allow more time")
+        if code != 0 or not result.exists():
+            raise TickdiskError(f"the world was not generated (exit code {code}); last words: {last_words(child, log)}")
+        if log.exists() and (problems := self.errors(log)):
+            raise TickdiskError(f"the world was not generated cleanly: {problems[0]}; the whole log is {log}")
+        return read_json(result)
+
+    def _check_world(self, world: Path, described: Mapping[str, Any]) -> None:
+        if described.get("server") != self.name:
+            other = described.get("server", "an older version of this project")
+            raise TickdiskError(f"{world} holds a world of {other}, which {self.title} cannot read; name another folder")

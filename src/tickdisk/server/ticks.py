@@ -1,25 +1,34 @@
-"""The tick probe's raw file to the ticks table; nothing in it is dropped without being counted."""
+"""Reads the record of a tick probe into the ticks table. Nothing in the record is dropped without being counted.
+
+The probes of all servers write the same format, which `src/servers/README.md` describes.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tickdisk.clock import Clock
 from tickdisk.errors import TickdiskError
 
-BUDGET_NS = 90_000_000
-"""Luanti's dedicated_server_step, 0.09 s."""
-HEADER = "tickdisk_probe,1,monotonic_raw_us"
+_HEADER = re.compile(r"tickdisk_probe,2,(?P<clock>monotonic|monotonic_raw),(?P<unit>ns|us)$")
 _LATE = 1.5
 _INTEGER = re.compile(r"-?\d{1,18}$")
-_LENGTHS = {"t": 4, "g": 2, "m": 3, "e": 3}
+_FIELDS = {
+    "t": ("number", "start", "end?", "players", "elapsed?", "thread?"),
+    "g": ("at", "count"),
+    "m": ("name", "before", "after"),
+    "s": ("begin", "end"),
+    "e": ("ticks", "at", "count"),
+}
+"""The fields of each kind of line. A field with ? may be empty, and all but the name of a marker are integers."""
 Nanoseconds = npt.NDArray[np.int64]
-ToMonotonic = Callable[[Nanoseconds], Nanoseconds]
+ToMonotonic = Callable[[Nanoseconds, Clock], Nanoseconds]
 
 
 @dataclass(frozen=True)
@@ -27,9 +36,11 @@ class Ticks:
     """The record of the probe. Times are nanoseconds of CLOCK_MONOTONIC."""
 
     table: pd.DataFrame
-    """tick, start_ns, end_ns (null: Luanti shows Lua no end of a step), players; in order of tick, each once."""
+    """tick, start_ns, end_ns (null if the probe sees no end), players, thread (null if not known), in order of tick."""
     markers: pd.DataFrame
     """name, before_ns, after_ns: something that the probe was told to do between two times."""
+    saves: pd.DataFrame
+    """begin_ns, end_ns: the saves that the program of the server made."""
     summary: dict[str, Any]
     """ticks; missing (numbers that are not there); duplicated; late (gap above 1.5 budgets); merged (steps that the server left
     out to catch up); backwards (ticks before their predecessor); rejected lines; blocks_generated; complete (it shut down)."""
@@ -37,64 +48,144 @@ class Ticks:
     """Lines that are not records: line number and text."""
 
 
-def read_ticks(path: Path, to_monotonic: ToMonotonic) -> Ticks:
-    """Returns the ticks in the raw file at `path`; `to_monotonic` converts an int64 array of CLOCK_MONOTONIC_RAW ns.
+def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
+    """Reads the record of a tick probe.
 
-    TickdiskError when the file is not the probe's or holds no tick.
+    Parameters
+    ----------
+    path
+        The file that the probe wrote.
+    to_monotonic
+        Function that converts times in ns of a clock, which is named as in `tickdisk.clock`, to CLOCK_MONOTONIC.
+    budget_ns
+        Time from the start of one tick to the start of the next, if both are on time.
+
+    Returns
+    -------
+    Ticks
+        The ticks and everything else in the record.
+
+    Raises
+    ------
+    TickdiskError
+        If the file is not a probe's, or holds no tick.
     """
-    kinds, rejects = _parse(path)
-    if not kinds["t"]:
+    record = _parse(path)
+    rows = record.lines["t"]
+    if not rows:
         raise TickdiskError(f"{path} holds no tick: the server did not get as far as its first step; look at its log")
-    rows = np.array(kinds["t"], dtype=np.int64)
-    numbers, first = np.unique(rows[:, 0], return_index=True)
-    once = rows[first]
-    end = kinds["e"][-1] if kinds["e"] else None
-    steps = max(int(numbers[-1]), end[0] if end else 0)
-    start_ns = to_monotonic(once[:, 1] * 1000)
+    by_field = dict(zip(("number", "start", "end", "players", "elapsed", "thread"), zip(*rows, strict=True), strict=True))
+    numbers, first = np.unique(np.array(by_field["number"], dtype=np.int64), return_index=True)
+
+    def field(name: str) -> pd.Series:
+        return pd.Series([by_field[name][index] for index in first], dtype="Int64")
+
+    def times(values: Sequence[Any]) -> Nanoseconds:
+        return to_monotonic(np.array(values, dtype=np.int64) * record.unit_ns, record.clock)
+
+    ended = record.lines["e"][-1] if record.lines["e"] else None
+    start_ns, end = times(field("start").to_list()), field("end")
+    end_ns = pd.Series(pd.NA, index=end.index, dtype="Int64")
+    if (known := end.notna()).any():
+        end_ns[known] = times(end[known].to_list())
+    elapsed_ns = field("elapsed").iloc[1:].dropna().to_numpy(np.int64) * record.unit_ns
     gaps = np.diff(start_ns)[np.diff(numbers) == 1]
     table = pd.DataFrame(
-        {"tick": numbers, "start_ns": start_ns, "end_ns": pd.array([pd.NA] * len(numbers), dtype="Int64"), "players": once[:, 3]}
+        {
+            "tick": numbers,
+            "start_ns": start_ns,
+            "end_ns": end_ns,
+            "players": field("players").to_numpy(np.int64),
+            "thread": field("thread"),
+        }
     )
-    generated = [end[2]] if end else [row[1] for row in kinds["g"]]
+    generated = [ended[2]] if ended else [row[1] for row in record.lines["g"]]
     summary = {
         "ticks": len(numbers),
-        "missing": steps - len(numbers),
+        "missing": max(int(numbers[-1]), ended[0] if ended else 0) - len(numbers),
         "duplicated": len(rows) - len(numbers),
-        "late": int((gaps > _LATE * BUDGET_NS).sum()),
+        "late": int((gaps > _LATE * budget_ns).sum()),
         "backwards": int((gaps < 0).sum()),
-        "rejected": len(rejects),
-        "merged": int((np.rint(once[1:, 2] * 1000 / BUDGET_NS) - 1).clip(min=0).sum()),
+        "rejected": len(record.rejects),
+        "merged": int((np.rint(elapsed_ns / budget_ns) - 1).clip(min=0).sum()),
         "blocks_generated": max(generated, default=0),
-        "complete": end is not None,
+        "complete": ended is not None,
     }
-    return Ticks(table, _markers(kinds["m"], to_monotonic), summary, tuple(rejects))
+    markers, saves = record.lines["m"], record.lines["s"]
+    return Ticks(
+        table,
+        pd.DataFrame(
+            {
+                "name": [row[0] for row in markers],
+                "before_ns": times([row[1] for row in markers]),
+                "after_ns": times([row[2] for row in markers]),
+            }
+        ),
+        pd.DataFrame({"begin_ns": times([row[0] for row in saves]), "end_ns": times([row[1] for row in saves])}),
+        summary,
+        record.rejects,
+    )
 
 
-def _markers(rows: list[tuple[Any, ...]], to_monotonic: ToMonotonic) -> pd.DataFrame:
-    times = np.array([row[1:] for row in rows], dtype=np.int64).reshape(-1, 2) * 1000
-    before_ns, after_ns = to_monotonic(times[:, 0]), to_monotonic(times[:, 1])
-    return pd.DataFrame({"name": [row[0] for row in rows], "before_ns": before_ns, "after_ns": after_ns})
+def first_thread(path: Path) -> int | None:
+    """Finds the thread of the first tick in a record that may still be written.
+
+    Parameters
+    ----------
+    path
+        The file that the probe writes.
+
+    Returns
+    -------
+    int or None
+        Identity of the thread. None if there is no tick yet, or if the probe does not know threads.
+    """
+    try:
+        record = _parse(path)
+    except TickdiskError:
+        return None
+    return next((row[-1] for row in record.lines["t"]), None)
 
 
-def _parse(path: Path) -> tuple[dict[str, list[tuple[Any, ...]]], list[tuple[int, str]]]:
+@dataclass(frozen=True)
+class _Record:
+    clock: Clock
+    unit_ns: int
+    lines: dict[str, list[tuple[Any, ...]]]
+    """The fields of the lines of each kind. An empty field is None."""
+    rejects: tuple[tuple[int, str], ...]
+
+
+def _parse(path: Path) -> _Record:
     try:
         text = path.read_text(encoding="ascii", errors="replace")
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist: the tick probe did not load; look at the server's log") from error
     lines = text.split("\n")
-    if lines[0] != HEADER:
-        raise TickdiskError(f"{path}, line 1: not a file of this tick probe (expected {HEADER}); run the cell again")
-    kinds: dict[str, list[tuple[Any, ...]]] = {kind: [] for kind in _LENGTHS}
+    header = _HEADER.match(lines[0])
+    if header is None:
+        raise TickdiskError(f"{path}, line 1: not a file of this tick probe (expected tickdisk_probe,2,...); run the cell again")
+    kinds: dict[str, list[tuple[Any, ...]]] = {kind: [] for kind in _FIELDS}
     rejects = []
-    # A whole file ends with a line feed; what follows the last one is a line that was cut off.
+    # A whole file ends with a line feed. Text behind the last one is a line that was cut off.
     whole, cut = lines[1:-1], lines[-1]
     for number, line in enumerate(whole, start=2):
-        kind, *fields = line.split(",")
-        name = [fields.pop(0)] if kind == "m" and fields else []
-        if len(name) + len(fields) == _LENGTHS.get(kind) and all(_INTEGER.match(field) for field in fields):
-            kinds[kind].append((*name, *map(int, fields)))
+        kind, *texts = line.split(",")
+        fields = _FIELDS.get(kind, ())
+        if fields and len(texts) == len(fields) and all(map(_fits, fields, texts)):
+            kinds[kind].append(tuple(map(_value, fields, texts)))
         else:
             rejects.append((number, line))
     if cut:
         rejects.append((len(lines), cut))
-    return kinds, rejects
+    return _Record(cast("Clock", header["clock"]), 1 if header["unit"] == "ns" else 1000, kinds, tuple(rejects))
+
+
+def _fits(field: str, text: str) -> bool:
+    return field == "name" or (text == "" and field.endswith("?")) or _INTEGER.match(text) is not None
+
+
+def _value(field: str, text: str) -> str | int | None:
+    if field == "name":
+        return text
+    return int(text) if text else None

@@ -12,6 +12,8 @@ import numpy as np
 from tickdisk.errors import TickdiskError
 
 WORLD_FILE = "world.json"
+MARKERS = 64
+"""Number of small files in every world that nothing reads but the probe's marker command, each once."""
 _CHUNK_BLOCKS = 5
 
 
@@ -20,17 +22,16 @@ class WorldSpec:
     """The settings that decide a world's terrain."""
 
     seed: int
-    mapgen: str
     edge_blocks: int
-    """Edge of the generated square in map blocks of 16 nodes; rounded down to whole chunks of five blocks."""
+    """Edge of the generated square in blocks of 16 nodes, rounded down to whole squares of five blocks."""
 
     @property
     def edge_chunks(self) -> int:
-        """Edge in mapgen chunks; each holds one place for a player."""
+        """Edge in squares of five blocks. Each holds one place for a player in its middle."""
         edge = self.edge_blocks // _CHUNK_BLOCKS
         if edge < 1:
             raise TickdiskError(
-                f"edge_blocks = {self.edge_blocks} is less than one chunk of {_CHUNK_BLOCKS} blocks; enlarge the world"
+                f"edge_blocks = {self.edge_blocks} is less than one square of {_CHUNK_BLOCKS} blocks; enlarge the world"
             )
         return edge
 

@@ -1,10 +1,11 @@
 """The record of what the set-up built: the versions of the compilers, and digests of the sources that they compiled.
 
-Results are named after this record. `python -m tickdisk.sources.built OUTPUT RUSTC GO` writes it, with the compilers' versions
-RUSTC and GO.
+Results are named after this record. `python -m tickdisk.sources.built OUTPUT RUSTC GO NAME...` writes it, with the compilers'
+versions RUSTC and GO, for the programs that were built.
 """
 
 import sys
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,8 +23,8 @@ class Toolchains:
 
     rustc: str
     go: str
-    native: str
-    players: str
+    built: Mapping[str, str]
+    """Digests of the sources by the program's folder in `src`. A program that could not be built has none."""
 
 
 def load_toolchains(root: Path) -> Toolchains:
@@ -53,8 +54,8 @@ def load_toolchains(root: Path) -> Toolchains:
         raise TickdiskError(f"{path} is of another version; run `make setup`") from error
 
 
-def check_built(checkout: Checkout, toolchains: Toolchains) -> None:
-    """Checks that the programs were built from the sources of a checkout.
+def check_built(checkout: Checkout, toolchains: Toolchains, names: Collection[str]) -> None:
+    """Checks that programs were built from the sources of a checkout.
 
     Otherwise the results would be filed under code that did not make them.
 
@@ -64,21 +65,25 @@ def check_built(checkout: Checkout, toolchains: Toolchains) -> None:
         The checkout.
     toolchains
         The record of what the set-up built.
+    names
+        Folders of the programs in `src`.
 
     Raises
     ------
     TickdiskError
-        If the sources have changed since. The error names the folder.
+        If a program was not built, or if its sources have changed since. The error names the folder.
     """
-    now = checkout.built()
-    for name, then in (("native", toolchains.native), ("players", toolchains.players)):
-        if now[name] != then:
+    for name in names:
+        if name not in toolchains.built:
+            raise TickdiskError(f"src/{name} was not built; run `make setup`, which says why")
+        if checkout.built(name) != toolchains.built[name]:
             raise TickdiskError(f"src/{name} changed since it was built; run `make setup`")
 
 
-def main(output: str, rustc: str, go: str) -> None:
+def main(output: str, rustc: str, go: str, *names: str) -> None:
     """Writes the record of what was built from this checkout to the file `output`."""
-    write_json(Path(output), asdict(Toolchains(rustc, go, **Checkout.own().built())))
+    checkout = Checkout.own()
+    write_json(Path(output), asdict(Toolchains(rustc, go, {name: checkout.built(name) for name in names})))
 
 
 if __name__ == "__main__":

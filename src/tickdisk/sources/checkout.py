@@ -14,7 +14,15 @@ from tickdisk.sources.text import code_of
 
 _DATA = re.compile(r"data/[\w/.-]+\.yaml")
 _PIN = re.compile(r"^([\w.-]+==\S+)", re.MULTILINE)
-_SETTINGS = "minetest.conf"
+_CODE = (".go", ".java", ".lua")
+
+
+GO_PROGRAMS = {
+    "players": ("players/main.go", "players/go.mod", "players/go.sum", "players/internal"),
+    "players/bedrock": ("players/internal", "players/bedrock"),
+    "servers/dragonfly": ("servers/dragonfly",),
+}
+"""Programs in Go by their folder in `src`, each with the files and folders that it is built from."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +88,50 @@ class Checkout:
         """Returns a digest of the files that say how the native module is built and which crates it uses."""
         return digest(crates(self.root / "src/native"))
 
-    def players(self) -> str:
-        """Returns a digest of the clients' Go code and of the Go modules that they use."""
-        folder = self.root / "src/players"
-        files = [path for path in sorted(folder.rglob("*.go")) if not path.name.endswith("_test.go")]
-        return digest({str(path.relative_to(folder)): code_of(path) for path in (*files, folder / "go.mod", folder / "go.sum")})
+    def go_program(self, name: str) -> str:
+        """Returns a digest of the Go code of a program and of the Go modules that it uses.
 
-    def built(self) -> dict[str, str]:
-        """Returns digests of everything that is built, under the names `native` and `players`."""
-        return {"native": digest([self.crates(), all_code(self.root / "src/native/src")]), "players": self.players()}
+        Parameters
+        ----------
+        name
+            Folder of the program in `src`, which is one of `GO_PROGRAMS`.
+
+        Returns
+        -------
+        str
+            The digest.
+        """
+        files = [
+            path
+            for part in GO_PROGRAMS[name]
+            for path in _files(self.root / "src" / part)
+            if (path.suffix == ".go" or path.name in ("go.mod", "go.sum")) and not path.name.endswith("_test.go")
+        ]
+        return digest({str(path.relative_to(self.root / "src")): code_of(path) for path in files})
+
+    def built(self, name: str) -> str:
+        """Returns a digest of the sources of a program that the set-up builds.
+
+        Parameters
+        ----------
+        name
+            Folder of the program in `src`: `native`, or one of `GO_PROGRAMS`.
+
+        Returns
+        -------
+        str
+            The digest.
+        """
+        native = self.root / "src/native/src"
+        return digest([self.crates(), all_code(native)]) if name == "native" else self.go_program(name)
 
     def locked(self) -> list[str]:
         """Returns the locked versions of Python packages, as `name==version`."""
         return _PIN.findall((self.root / "envs/requirements.txt").read_text(encoding="utf-8"))
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*")) if path.is_dir() else [path]
 
 
 def server_digests(folder: Path) -> dict[str, str]:
@@ -106,18 +145,19 @@ def server_digests(folder: Path) -> dict[str, str]:
     Returns
     -------
     dict[str, str]
-        Digests of the probe (`probe`) and of the settings (`settings`).
+        Digests of the programs (`probe`), and of all other files (`settings`).
 
     Raises
     ------
     TickdiskError
         If the folder has no file.
     """
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("_test.go"))
     if not files:
         raise TickdiskError(f"{folder} does not exist; run from the project's folder")
-    probe = {str(path.relative_to(folder)): code_of(path) for path in files if path.name != _SETTINGS}
-    return {"probe": digest(probe), "settings": digest((folder / _SETTINGS).read_text(encoding="utf-8"))}
+    probe = {str(path.relative_to(folder)): code_of(path) for path in files if path.suffix in _CODE}
+    settings = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in files if path.suffix not in _CODE}
+    return {"probe": digest(probe), "settings": digest(settings)}
 
 
 def notebook_cells(path: Path) -> list[tuple[str, str]]:

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"tickdisk/players/internal/play"
 )
 
 // Commands of protocol 41 (Luanti 5.6.1) that a player reads or writes. Other commands are ignored.
@@ -87,7 +89,7 @@ func readyMessage() []byte {
 
 func chatMessage(text string) []byte { return message(toServerChatMessage).wideText(text).data }
 
-func blocksMessages(command uint16, blocks []BlockPosition) [][]byte {
+func blocksMessages(command uint16, blocks []blockPosition) [][]byte {
 	var messages [][]byte
 	for len(blocks) > 0 {
 		count := min(len(blocks), mostBlocksAMessage)
@@ -101,40 +103,36 @@ func blocksMessages(command uint16, blocks []BlockPosition) [][]byte {
 	return messages
 }
 
-// stance is the content of a position update: the player's position and velocity, and how far the player sees.
+// stance appends what a position update holds: the player's position and velocity, and how far the player sees.
 //
 // The player looks along +z with a field of view of 0, which is the server's default for clients that do not know theirs. The
 // server tests whether a block is in sight by the block's angle to the view's axis, seen from a point behind the player. With a
 // field of view of 0, this point is so far away that every angle is 0, and blocks in all directions pass. With a real field of
 // view, blocks behind the player would be missing until the player turned round.
-type stance struct {
-	position    [3]float64 // nodes
-	velocity    [3]float64 // nodes per second
-	rangeBlocks int
-}
-
-func (w *writer) stance(s stance) *writer {
+func (w *writer) stance(s play.Stance, rangeBlocks int) *writer {
 	const unit = 100 * nodeSize
 	const pitch, yaw, keys, fieldOfView = 0, 0, 0, 0
-	w.fixed(unit, s.position[:]...).fixed(unit, s.velocity[:]...)
-	return w.u32(pitch).u32(yaw).u32(keys).u8(fieldOfView).u8(uint8(s.rangeBlocks))
+	w.fixed(unit, s.Position[:]...).fixed(unit, s.Velocity[:]...)
+	return w.u32(pitch).u32(yaw).u32(keys).u8(fieldOfView).u8(uint8(rangeBlocks))
 }
 
-func positionMessage(s stance) []byte { return message(toServerPlayerPos).stance(s).data }
+func positionMessage(s play.Stance, rangeBlocks int) []byte {
+	return message(toServerPlayerPos).stance(s, rangeBlocks).data
+}
 
 // interactMessage returns an interaction with a node, at which the player points from above.
-func interactMessage(interaction uint8, node [3]int16, s stance) []byte {
-	above := [3]int16{node[0], node[1] + 1, node[2]}
-	pointed := (&writer{}).u8(0).u8(1).nodePosition(node).nodePosition(above).data
+func interactMessage(interaction uint8, node play.Node, s play.Stance, rangeBlocks int) []byte {
+	above := play.Node{node[0], node[1] + 1, node[2]}
+	pointed := (&writer{}).u8(0).u8(1).node(node).node(above).data
 	w := message(toServerInteract).u8(interaction).u16(0).u32(uint32(len(pointed))).bytes(pointed)
-	return w.stance(s).data
+	return w.stance(s, rangeBlocks).data
 }
 
 // nodeReader finds single nodes in the blocks that the server sends. Serialization version 29 compresses blocks with zstd.
 type nodeReader struct{ decoder *zstd.Decoder }
 
 // content returns the content number of a node in a serialized block.
-func (n *nodeReader) content(serialized []byte, node [3]int16) (uint16, error) {
+func (n *nodeReader) content(serialized []byte, node play.Node) (uint16, error) {
 	const header, nodes = 5, 4096 // The header is flags, lighting, content width and parameter width. Contents of 16 bits follow.
 	var err error
 	if n.decoder == nil {
@@ -150,6 +148,6 @@ func (n *nodeReader) content(serialized []byte, node [3]int16) (uint16, error) {
 	if _, err := io.ReadFull(n.decoder, raw); err != nil {
 		return 0, err
 	}
-	index := int(node[2]&15)<<8 | int(node[1]&15)<<4 | int(node[0]&15)
+	index := (node[2]&15)<<8 | (node[1]&15)<<4 | node[0]&15
 	return binary.BigEndian.Uint16(raw[header+2*index:]), nil
 }

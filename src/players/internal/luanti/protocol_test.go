@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"tickdisk/players/internal/play"
 )
 
 func TestBlockOf(t *testing.T) {
-	cases := map[[3]float64]BlockPosition{
+	cases := map[[3]float64]blockPosition{
 		{0, 0, 0}:             {0, 0, 0},
 		{15.4, -0.5, -0.6}:    {0, 0, -1},
 		{15.5, -16.5, -16.51}: {1, -1, -2},
@@ -25,62 +27,47 @@ func TestBlockOf(t *testing.T) {
 // It was tried on a real server whether all blocks of the box are sent. A radius of 2 with a range of 2 misses a corner, and so
 // does a radius of 3 with a range of 4.
 func TestLeastRange(t *testing.T) {
-	cases := map[Radius]int{{0, 0}: 1, {1, 1}: 1, {2, 2}: 3, {3, 3}: 5, {2, 0}: 2}
-	for radius, want := range cases {
-		config := Config{Radius: radius, RangeBlocks: want}
-		if got := radius.leastRange(); got != want || config.Check() != nil {
-			t.Errorf("radius %+v needs range %d, wanted %d (%v)", radius, got, want, config.Check())
+	cases := map[radius]int{{0, 0}: 1, {1, 1}: 1, {2, 2}: 3, {3, 3}: 5, {2, 0}: 2}
+	for r, want := range cases {
+		driver := &Driver{r.horizontal, r.vertical, want}
+		if got := r.leastRange(); got != want || driver.Check() != nil {
+			t.Errorf("radius %+v needs range %d, wanted %d (%v)", r, got, want, driver.Check())
 		}
-		config.RangeBlocks = want - 1
-		if config.Check() == nil {
-			t.Errorf("radius %+v was accepted with range %d", radius, want-1)
+		driver.rangeBlocks = want - 1
+		if driver.Check() == nil {
+			t.Errorf("radius %+v was accepted with range %d", r, want-1)
 		}
 	}
-	if (Config{Radius: Radius{4, 1}, RangeBlocks: 9}).Check() == nil {
+	if same := (&Driver{2, sameRadius, 3}); same.radius() != (radius{2, 2}) || same.Check() != nil {
+		t.Errorf("without a vertical radius, the radius is %+v (%v)", same.radius(), same.Check())
+	}
+	if (&Driver{4, 1, 9}).Check() == nil {
 		t.Error("a radius of 4 was accepted")
 	}
 }
 
-func TestBlockSet(t *testing.T) {
-	b := newBlockSet()
-	radius := Radius{Horizontal: 1, Vertical: 1}
-	center := BlockPosition{10, -1, 3}
-	b.arrived(center)
-	b.arrived(BlockPosition{100, 0, 0})
-	if missing := b.expect(center, radius); missing != 26 || radius.Blocks() != 27 {
-		t.Fatalf("%d of %d blocks missing, wanted 26 of 27", missing, radius.Blocks())
-	}
-	left := 26
-	for dx := int16(-1); dx <= 1; dx++ {
-		for dy := int16(-1); dy <= 1; dy++ {
-			for dz := int16(-1); dz <= 1; dz++ {
-				block := BlockPosition{center[0] + dx, center[1] + dy, center[2] + dz}
-				if block != center {
-					left--
-				}
-				for range 2 { // A block that comes twice counts once.
-					if got := b.arrived(block); got != left {
-						t.Fatalf("after %v %d are missing, wanted %d", block, got, left)
-					}
-				}
-				if got := b.arrived(BlockPosition{center[0] + 2, dy, dz}); got != left {
-					t.Fatalf("a block outside the box changed the count to %d", got)
-				}
+func TestTheBoxAroundABlock(t *testing.T) {
+	center := blockPosition{10, -1, 3}
+	for _, r := range []radius{{0, 0}, {1, 1}, {2, 0}} {
+		seen := map[blockPosition]bool{}
+		for _, block := range r.around(center) {
+			seen[block] = true
+			if !within(block, center, r.horizontal) || r.vertical == 0 && block[1] != center[1] {
+				t.Errorf("%v is not in the box of %+v", block, r)
 			}
 		}
+		if len(seen) != r.blocks() {
+			t.Errorf("the box of %+v has %d blocks, wanted %d", r, len(seen), r.blocks())
+		}
 	}
-	dropped := b.drop(center, 1)
-	if len(b.held) != 27 || len(dropped) != 1+9 {
-		t.Errorf("%d blocks kept and %d dropped, wanted 27 and 10", len(b.held), len(dropped))
-	}
-	if missing := b.expect(BlockPosition{11, -1, 3}, Radius{Horizontal: 1, Vertical: 0}); missing != 3 {
-		t.Errorf("one block on, %d are missing, wanted 3", missing)
+	if r := (radius{1, 1}); r.blocks() != 27 {
+		t.Errorf("the box of %+v has %d blocks", r, r.blocks())
 	}
 }
 
 func TestNodeContent(t *testing.T) {
 	raw := make([]byte, 5+4096*4)
-	node := [3]int16{-1, 79, 33} // It is at 15, 15, 1 in its block, which is node 1*256 + 15*16 + 15.
+	node := play.Node{-1, 79, 33} // It is at 15, 15, 1 in its block, which is node 1*256 + 15*16 + 15.
 	index := 5 + 2*(256+240+15)
 	raw[index], raw[index+1] = 0x01, 0x2c
 	encoder, err := zstd.NewWriter(nil)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"unicode/utf16"
+
+	"tickdisk/players/internal/play"
 )
 
 // reader takes big-endian fields off a message. Past the message's end, it returns zeros and sets short.
@@ -50,6 +52,13 @@ func (r *reader) nodePosition() (position [3]int16) {
 	return position
 }
 
+func (r *reader) node() (node play.Node) {
+	for axis, part := range r.nodePosition() {
+		node[axis] = int(part)
+	}
+	return node
+}
+
 // writer builds a message.
 type writer struct{ data []byte }
 
@@ -91,6 +100,10 @@ func (w *writer) nodePosition(position [3]int16) *writer {
 		w.u16(uint16(part))
 	}
 	return w
+}
+
+func (w *writer) node(node play.Node) *writer {
+	return w.nodePosition([3]int16{int16(node[0]), int16(node[1]), int16(node[2])})
 }
 
 // fixed appends numbers as 32-bit integers in units of 1/factor.

@@ -42,6 +42,7 @@ type Network struct {
 	PacketsReceived  int64 `json:"packets_received"`
 	BytesSent        int64 `json:"bytes_sent"`
 	BytesReceived    int64 `json:"bytes_received"`
+	PacketsDropped   int64 `json:"packets_dropped"` // by the kernel, because a socket's receive buffer was full
 	Retransmissions  int64 `json:"retransmissions"`
 	Duplicates       int64 `json:"duplicates"`
 	BlocksReceived   int64 `json:"blocks_received"`
@@ -54,6 +55,7 @@ func (n *Network) Add(other Network) {
 	n.PacketsReceived += other.PacketsReceived
 	n.BytesSent += other.BytesSent
 	n.BytesReceived += other.BytesReceived
+	n.PacketsDropped += other.PacketsDropped
 	n.Retransmissions += other.Retransmissions
 	n.Duplicates += other.Duplicates
 	n.BlocksReceived += other.BlocksReceived

@@ -50,8 +50,8 @@ var forms = map[Kind][][]string{
 // The name of a Luanti player has at most 20 of these characters.
 var playerName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,20}$`)
 
-// A map coordinate has 16 bits in the protocol. Luanti's map ends at 31,000 nodes.
-const mapLimit = 31000
+// MapLimit is the largest coordinate, in nodes each way. A map coordinate has 16 bits in the protocol. Luanti's map ends at 31,000 nodes.
+const MapLimit = 31000
 
 // Action is one line of a trace.
 type Action struct {
@@ -177,8 +177,8 @@ func (a Action) checkValues() error {
 		}
 	case Teleport, Place, Dig:
 		for axis, value := range a.Parameters {
-			if math.Abs(value) > mapLimit {
-				return fmt.Errorf("%s: %s = %g lies outside the map (%d nodes each way)", a.Kind, axis, value, mapLimit)
+			if math.Abs(value) > MapLimit {
+				return fmt.Errorf("%s: %s = %g lies outside the map (%d nodes each way)", a.Kind, axis, value, MapLimit)
 			}
 		}
 	}

@@ -1,10 +1,5 @@
--- Writes the record of the probe, which has one line for each event. The first field of a line is the event's kind. Times are in
--- microseconds of minetest.get_us_time().
---   t,STEP,US,DTIME_US,PLAYERS     A step reached its globalsteps. (Luanti does not show the end of a step to Lua.)
---   g,US,BLOCKS                    BLOCKS blocks have been generated so far.
---   m,NAME,BEFORE_US,AFTER_US      A marker: the action NAME was done between the two times.
---   e,STEPS,US,BLOCKS              The server shuts down. STEPS steps were recorded and BLOCKS blocks generated.
--- Lines are kept in memory for at most FLUSH_US. They are then written and flushed.
+-- Writes the record of the probe, as src/servers/README.md describes it. Times are those of minetest.get_us_time(). Luanti does not
+-- show the end of a step to Lua, nor the thread. Lines are kept in memory for at most FLUSH_US. They are then written and flushed.
 
 local FLUSH_US = 500000
 
@@ -26,13 +21,14 @@ return function(open, path)
 		lines[#lines + 1] = table.concat({...}, ",")
 	end
 
-	record("tickdisk_probe", 1, "monotonic_raw_us")
+	record("tickdisk_probe", 2, "monotonic_raw", "us")
 	flush(flushed_us)
 
 	minetest.register_globalstep(function(dtime)
 		local now_us = minetest.get_us_time()
 		steps = steps + 1
-		record("t", steps, string.format("%d", now_us), string.format("%d", dtime * 1e6 + 0.5), #minetest.get_connected_players())
+		local elapsed_us = string.format("%d", dtime * 1e6 + 0.5)
+		record("t", steps, string.format("%d", now_us), "", #minetest.get_connected_players(), elapsed_us, "")
 		if now_us - flushed_us >= FLUSH_US then
 			flush(now_us)
 		end

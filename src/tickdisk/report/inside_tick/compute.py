@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from tickdisk import blame, server, stats
+from tickdisk import blame, stats
 from tickdisk.errors import TickdiskError
 from tickdisk.report.runs import Runs
 
@@ -79,13 +79,9 @@ def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | 
     Raises TickdiskError if no wait of any life was captured.
     """
     data = Runs(plan, runs, _NAME)
-    evidences = [blame.load_life(life.folder, life.manifest) for life in data.lives()]
+    evidences = [evidence for folder in data.folders for evidence in blame.load_evidence(folder)]
     obstacles = list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons))
-    blames = [
-        blame.attribute(evidence, budget_ns=server.BUDGET_NS, thread=server.TICK_THREAD)
-        for evidence in evidences
-        if not evidence.waits.empty
-    ]
+    blames = [blame.attribute(evidence) for evidence in evidences if not evidence.waits.empty]
     if not blames:
         raise TickdiskError(
             f"no wait was captured in {runs} ({'; '.join(obstacles) or 'the captures are empty'}); run the experiment again"

@@ -10,7 +10,6 @@ import pandas as pd
 from tickdisk import plot, qos
 from tickdisk.report import contrasts
 from tickdisk.report.join_burst.compute import JOIN, Results
-from tickdisk.server import BUDGET_NS
 
 
 def joins(results: Results) -> Any:
@@ -27,7 +26,7 @@ def gap_tail(results: Results) -> Any:
         for epoch in life.epochs.to_dict("records"):
             parts[life.name].append(qos.gaps_ms(life.ticks, int(epoch["steady_ns"]), int(epoch["end_ns"])))
     drawn = {arm: np.concatenate(gaps) for arm, gaps in parts.items() if any(each.size for each in gaps)}
-    return plot.tails(drawn, budget_ms=BUDGET_NS / 1e6)
+    return plot.tails(drawn, budget_ms=results.contrasts.data.budget_ns / 1e6)
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

@@ -11,9 +11,6 @@ from tickdisk import plot, qos
 from tickdisk.report import contrasts
 from tickdisk.report.runs import LifeTables
 from tickdisk.report.switchback.compute import ALWAYS, Results, dose_rows
-from tickdisk.server import BUDGET_NS
-
-_BUDGET_MS = BUDGET_NS / 1e6
 
 
 def timeline(results: Results) -> Any:
@@ -21,14 +18,14 @@ def timeline(results: Results) -> Any:
     life, data = results.lives[0], results.contrasts.data
     epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
     order = [arm.arm for arm in data.arms]
-    return plot.switchback_timeline(epochs, qos.gaps(life.ticks), budget_ms=_BUDGET_MS, order=order)
+    return plot.switchback_timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, order=order)
 
 
 def gap_tail(results: Results) -> Any:
     """Draws the distribution of the tick gaps of each arm, over the steady parts of its epochs."""
     arms = [arm.arm for arm in results.contrasts.data.arms]
     parts = {arm: np.concatenate([_gaps_ms(life, arm) for life in results.lives]) for arm in arms}
-    return plot.tails(parts, budget_ms=_BUDGET_MS)
+    return plot.tails(parts, budget_ms=results.contrasts.data.budget_ns / 1e6)
 
 
 def _gaps_ms(life: LifeTables, arm: str) -> npt.NDArray[np.float64]:
@@ -70,7 +67,7 @@ def paper_timeline(results: Results) -> Any:
     """Draws the first server life for the paper."""
     life, data = results.lives[0], results.contrasts.data
     epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
-    return plot.paper.timeline(epochs, qos.gaps(life.ticks), budget_ms=_BUDGET_MS, words=_arm_words(results))
+    return plot.paper.timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, words=_arm_words(results))
 
 
 def paper_effects(results: Results) -> Any:

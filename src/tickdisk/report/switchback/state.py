@@ -5,7 +5,6 @@ from math import exp
 from tickdisk.report import contrasts
 from tickdisk.report.statement import THIS_PROJECT, Statement
 from tickdisk.report.switchback.compute import Results
-from tickdisk.server import BUDGET_NS
 
 _POKESTO = "PokeSto, MF2: no difference"
 """Source of claims about the finding of the published study that storage makes no difference to ticks."""
@@ -31,7 +30,9 @@ def _state_counts(said: Statement, results: Results) -> None:
     said.fact("ticks", int(sum(each["ticks"] for each in ticks)), "ticks", source="ticks tables")
     said.fact("missing_ticks", int(sum(each["missing"] for each in ticks)), "ticks", source="ticks tables")
     source = "actions tables"
-    said.fact("step", BUDGET_NS / 1e6, "ms", source="server", note="time between the starts of two ticks on time")
+    said.fact(
+        "step", results.contrasts.data.budget_ns / 1e6, "ms", source="server", note="time between the starts of two ticks on time"
+    )
     said.fact("actions", sum(len(life.actions) for life in results.lives), "actions", source=source)
     for outcome in ("timed_out", "failed"):
         count = int(sum((life.actions["outcome"] == outcome).sum() for life in results.lives))

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"tickdisk/players/internal/monotonic"
+	"tickdisk/players/internal/play"
 	"tickdisk/players/internal/report"
 	"tickdisk/players/internal/trace"
 )
@@ -28,7 +29,7 @@ type fakeServer struct {
 	socket   *net.UDPConn
 	peers    map[string]*fakePeer
 	deny     bool
-	withheld func(block BlockPosition) time.Duration // time by which a block is sent later than the others
+	withheld func(block blockPosition) time.Duration // time by which a block is sent later than the others
 	later    []delayed
 }
 
@@ -50,7 +51,7 @@ func startFakeServer(t *testing.T) *fakeServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fakeServer{t: t, socket: socket, peers: map[string]*fakePeer{}, withheld: func(BlockPosition) time.Duration { return 0 }}
+	f := &fakeServer{t: t, socket: socket, peers: map[string]*fakePeer{}, withheld: func(blockPosition) time.Duration { return 0 }}
 	t.Cleanup(func() { socket.Close() })
 	return f
 }
@@ -136,7 +137,7 @@ func (f *fakeServer) handle(p *fakePeer, data []byte) {
 	case toServerInteract:
 		interaction := r.u8()
 		r.take(2 + 4 + 2)
-		node := r.nodePosition()
+		node := r.node()
 		if interaction == interactStartDigging {
 			return
 		}
@@ -147,12 +148,12 @@ func (f *fakeServer) handle(p *fakePeer, data []byte) {
 		}
 		// The block as it was before comes first, then the update of another node, and then the change. Only the last may count.
 		f.block(p, blockOfNode(node), node, 300+contentAir-content)
-		reply(message(toClientAddNode).nodePosition([3]int16{node[0] + 1, node[1], node[2]}).u16(content).u16(0).u8(0))
+		reply(message(toClientAddNode).node(play.Node{node[0] + 1, node[1], node[2]}).u16(content).u16(0).u8(0))
 		f.after(delay, func() {
 			if p.placed {
 				f.block(p, blockOfNode(node), node, content)
 			} else {
-				p.Send(0, true, message(toClientRemoveNode).nodePosition(node).data, monotonic.Now())
+				p.Send(0, true, message(toClientRemoveNode).node(node).data, monotonic.Now())
 			}
 		})
 	}
@@ -173,8 +174,8 @@ func (f *fakeServer) move(p *fakePeer, to [3]float32) {
 	for dx := int16(-1); dx <= 1; dx++ {
 		for dy := int16(-1); dy <= 1; dy++ {
 			for dz := int16(-1); dz <= 1; dz++ {
-				block := BlockPosition{center[0] + dx, center[1] + dy, center[2] + dz}
-				f.after(f.withheld(block), func() { f.block(p, block, [3]int16{}, contentAir) })
+				block := blockPosition{center[0] + dx, center[1] + dy, center[2] + dz}
+				f.after(f.withheld(block), func() { f.block(p, block, play.Node{}, contentAir) })
 			}
 		}
 	}
@@ -182,15 +183,15 @@ func (f *fakeServer) move(p *fakePeer, to [3]float32) {
 
 var encoder, _ = zstd.NewWriter(nil)
 
-func (f *fakeServer) block(p *fakePeer, block BlockPosition, node [3]int16, content uint16) {
+func (f *fakeServer) block(p *fakePeer, block blockPosition, node play.Node, content uint16) {
 	raw := make([]byte, 5+4096*4)
-	index := 5 + 2*(int(node[2]&15)<<8|int(node[1]&15)<<4|int(node[0]&15))
+	index := 5 + 2*((node[2]&15)<<8|(node[1]&15)<<4|node[0]&15)
 	binary.BigEndian.PutUint16(raw[index:], content)
 	w := message(toClientBlockData).nodePosition(block).bytes(encoder.EncodeAll(raw, nil)).u8(2)
 	p.Send(2, true, w.data, monotonic.Now())
 }
 
-func play(t *testing.T, f *fakeServer, lines string) ([]report.Record, Result) {
+func playTrace(t *testing.T, f *fakeServer, lines string) ([]report.Record, play.Result) {
 	t.Helper()
 	actions, err := trace.Read(strings.NewReader(strings.TrimSpace(lines)), "players.jsonl")
 	if err != nil {
@@ -201,11 +202,9 @@ func play(t *testing.T, f *fakeServer, lines string) ([]report.Record, Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{
-		Address: f.socket.LocalAddr().String(), StartNS: monotonic.Now(), Radius: Radius{1, 1}, RangeBlocks: 1, Timeout: 2 * time.Second,
-	}
+	config := play.Config{Address: f.socket.LocalAddr().String(), StartNS: monotonic.Now(), Timeout: 2 * time.Second}
 	go f.serve()
-	result := Run(context.Background(), config, actions, records)
+	result := play.Run(context.Background(), &Driver{horizontal: 1, vertical: 1, rangeBlocks: 1}, config, actions, records)
 	if err := records.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -231,13 +230,13 @@ func play(t *testing.T, f *fakeServer, lines string) ([]report.Record, Result) {
 // Every answer that completes an action comes 300 ms late, after answers that resemble it.
 func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 	f := startFakeServer(t)
-	f.withheld = func(block BlockPosition) time.Duration {
-		if block == (BlockPosition{1, 1, 1}) || block == (BlockPosition{63, 4, 1}) {
+	f.withheld = func(block blockPosition) time.Duration {
+		if block == (blockPosition{1, 1, 1}) || block == (blockPosition{63, 4, 1}) {
 			return delay
 		}
 		return 0
 	}
-	records, result := play(t, f, `
+	records, result := playTrace(t, f, `
 {"due_ns":0,"player":"p0","action":"join","parameters":{}}
 {"due_ns":0,"player":"p1","action":"join","parameters":{}}
 {"due_ns":0,"player":"p0","action":"walk","parameters":{"x":1,"z":0,"speed_nodes_per_s":1}}
@@ -290,13 +289,13 @@ func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 
 func TestAMissingBlockTimesOut(t *testing.T) {
 	f := startFakeServer(t)
-	f.withheld = func(block BlockPosition) time.Duration {
-		if block == (BlockPosition{0, 1, 0}) {
+	f.withheld = func(block blockPosition) time.Duration {
+		if block == (blockPosition{0, 1, 0}) {
 			return time.Hour
 		}
 		return 0
 	}
-	records, _ := play(t, f, `{"due_ns":0,"player":"p0","action":"join","parameters":{}}`)
+	records, _ := playTrace(t, f, `{"due_ns":0,"player":"p0","action":"join","parameters":{}}`)
 	if got := records[0]; got.Outcome != report.TimedOut || got.CompletedNS != nil ||
 		got.Detail != "the action did not end within 2s: 1 of 27 blocks are still missing, and 26 were received" {
 		t.Errorf("the join is %s: %s", got.Outcome, got.Detail)
@@ -306,7 +305,7 @@ func TestAMissingBlockTimesOut(t *testing.T) {
 func TestADeniedPlayerSaysWhy(t *testing.T) {
 	f := startFakeServer(t)
 	f.deny = true
-	records, result := play(t, f, `{"due_ns":0,"player":"p0","action":"join","parameters":{}}
+	records, result := playTrace(t, f, `{"due_ns":0,"player":"p0","action":"join","parameters":{}}
 {"due_ns":0,"player":"p0","action":"ping","parameters":{}}`)
 	reason := "the server refused the player: the server is full (max_users)"
 	if records[0].Outcome != report.Failed || records[0].Detail != reason ||

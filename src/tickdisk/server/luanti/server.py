@@ -1,0 +1,187 @@
+"""Luanti with minetest_game and the tick probe."""
+
+import os
+import shutil
+import socket
+import sqlite3
+import string
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from tickdisk.process import Child
+from tickdisk.server.contract import DataType, Launch, Needs, Program, Saving, Server, Ticking
+from tickdisk.server.luanti.install import installed, sha256_of
+from tickdisk.server.luanti.log import check_log
+from tickdisk.server.ready import free_port
+from tickdisk.server.world import WorldSpec
+
+_MAPGEN = "v7"
+_WORLD_MT = (
+    "gameid = minetest\n"
+    + "".join(f"{kind}backend = sqlite3\n" for kind in ("", "player_", "auth_", "mod_storage_"))
+    + "load_mod_tickdisk_probe = true\n"
+)
+_GENERATE = {"sqlite_synchronous": "0", "server_unload_unused_data_timeout": "5", "liquid_update": "1000000"}
+"""While a world is made nobody waits for its storage, and liquids stay as generated: how far they flow would depend on timing."""
+_PROTOCOL_ID = bytes.fromhex("4f457403")
+
+
+class Luanti(Server):
+    """Luanti. Relief, biomes, caves and places of a world follow from its spec.
+
+    Trees do not, because the engine draws them from random numbers of its own. Runs that are compared therefore start from copies
+    of one world.
+    """
+
+    name = "luanti"
+    title = "Luanti"
+    needs = Needs(
+        commands=("minetestserver", "luantiserver"),
+        files=("usr/share/games/minetest/games/minetest_game",),
+        packages=("minetest-server", "minetest-data"),
+    )
+    programs = ("players",)
+    ticking = Ticking(
+        90_000_000, "Server", has_end=False, source="a globalstep of a mod, which the server calls within each step"
+    )
+    saving = Saving(
+        "periodic",
+        "server",
+        5.3,
+        "The server saves the changed map blocks every 5.3 s, and those that it unloads before it does so.",
+    )
+    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "leave"})
+    clients = "luanti"
+    readers = "Emerge"
+    radius = 2
+    """A mapgen chunk holds two map blocks on each side of its middle. Luanti's own distances are 12 (sent) and 4 (active)."""
+    sources = Path("src/servers/luanti")
+
+    def check(self) -> Program:
+        """Returns the installed server. Raises TickdiskError, which says what to install, if there is none."""
+        return Program(**installed())
+
+    def classify(self, path: Path | str) -> DataType:
+        """Returns what kind of data a file of a Luanti world holds.
+
+        Luanti keeps objects (NPCs) inside the map blocks. The path does not tell `npc` from terrain, so `npc` never comes.
+        """
+        name = Path(path).name
+        if name.startswith("map.sqlite"):
+            return "terrain"
+        if name.startswith(("players.sqlite", "auth.sqlite")):
+            return "player"
+        return "other"
+
+    def errors(self, log: Path) -> list[str]:
+        """Returns the errors in the server's log, in order. Raises TickdiskError if there is no log."""
+        return check_log(log)
+
+    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
+        shutil.rmtree(scratch, ignore_errors=True)
+        (content / "world.mt").write_text(_WORLD_MT, encoding="ascii")
+        result, log = scratch / "generated.json", scratch / "server.log"
+        more = {**_GENERATE, "num_emerge_threads": str(len(os.sched_getaffinity(0)))}
+        spawn, edge = "0,60,0", str(spec.edge_chunks)
+        environment, conf = self._configure(
+            scratch, more, output=result, generate=edge, seed=spec.seed, port=free_port(), spawn=spawn
+        )
+        launch = Launch(_command(self.check().binary, conf, content, log), environment)
+        generated = self._generator(launch, result, log, logs, timeout_s)
+        map_path = content / "map.sqlite"
+        with closing(sqlite3.connect(map_path)) as database:
+            stored, block_bytes = database.execute("SELECT COUNT(*), SUM(LENGTH(data)) FROM blocks").fetchone()
+        return {
+            "blocks_generated": round(generated["blocks_generated"]),
+            "blocks_stored": stored,
+            "block_bytes": block_bytes,
+            "map_bytes": map_path.stat().st_size,
+            "map_sha256": sha256_of([map_path]),
+            "places": [[round(place[axis]) for axis in "xyz"] for place in generated["places"]],
+        }
+
+    def _launch(
+        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+    ) -> Launch:
+        spawns = folder / "spawns.txt"
+        spawns.write_text("".join(f"({x},{y},{z})\n" for x, y, z in described["places"]), encoding="ascii")
+        environment, conf = self._configure(
+            folder,
+            settings,
+            output=folder / "ticks.csv",
+            spawns=spawns,
+            port=port,
+            seed=described["spec"]["seed"],
+            spawn=",".join(map(str, described["places"][0])),
+        )
+        return Launch(_command(binary, conf, world, folder / "server.log"), environment)
+
+    def _settings(self, save_period_s: float) -> dict[str, str]:
+        return {
+            "max_block_send_distance": str(self.radius),
+            "active_block_range": str(self.radius),
+            "server_map_save_interval": f"{save_period_s:g}",
+        }
+
+    def _listens(self, child: Child, log: Path) -> bool:
+        del child
+        return log.exists() and "listening on" in log.read_text(encoding="utf-8", errors="replace").lower()
+
+    def _answers(self, port: int) -> bool:
+        """Connects with an empty reliable message, and disconnects as the peer that the server makes of the client."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.settimeout(0.2)
+            client.sendto(_PROTOCOL_ID + bytes.fromhex("0000 00 03 ffdc 01 0000"), ("127.0.0.1", port))
+            until = time.monotonic() + 1
+            try:
+                while time.monotonic() < until:
+                    answer = client.recv(2048)
+                    # reliable, control, set peer id
+                    if answer[:4] == _PROTOCOL_ID and answer[7:8] == b"\x03" and answer[10:12] == b"\x00\x01":
+                        peer = answer[12:14]
+                        client.sendto(_PROTOCOL_ID + peer + bytes.fromhex("00 00 03"), ("127.0.0.1", port))
+                        return True
+            except OSError:
+                return False
+        return False
+
+    def _configure(
+        self,
+        folder: Path,
+        more: Mapping[str, str],
+        *,
+        output: Path,
+        port: int,
+        seed: int,
+        spawn: str,
+        spawns: Path | str = "none",
+        generate: str = "none",
+    ) -> tuple[dict[str, str], Path]:
+        """Writes settings and probe into `folder`, and returns the server's environment and the path of its settings."""
+        home = folder / "home"
+        mod = home / ".minetest" / "mods" / "tickdisk_probe"
+        shutil.copytree(self.sources / "tickdisk_probe", mod, dirs_exist_ok=True)
+        template = string.Template((self.sources / "minetest.conf").read_text(encoding="utf-8"))
+        conf = folder / "minetest.conf"
+        conf.write_text(
+            template.substitute(
+                port=port,
+                spawn=spawn,
+                seed=seed,
+                mapgen=_MAPGEN,
+                output=output.resolve(),
+                generate=generate,
+                spawns=Path(spawns).resolve() if spawns != "none" else "none",
+                more="\n".join(f"{key} = {value}" for key, value in more.items()),
+            ),
+            encoding="utf-8",
+        )
+        return {"HOME": str(home.resolve()), "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}, conf
+
+
+def _command(binary: str, conf: Path, world: Path, log: Path) -> list[str | Path]:
+    places: list[str | Path] = ["--config", conf.resolve(), "--world", world.resolve(), "--logfile", log.resolve()]
+    return [binary, *places, "--quiet", "--color", "never"]
