@@ -61,8 +61,7 @@ lock: setup ## renew the versions in the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/go.in -o envs/go.txt
 	$(WITH_PATH) cargo update --manifest-path src/native/Cargo.toml
-	$(WITH_PATH) go -C src/players get -u ./...
-	$(WITH_PATH) go -C src/players mod tidy
+	$(WITH_PATH) sh -ec 'for module in src/players src/players/bedrock src/servers/dragonfly; do go -C $$module get -u ./...; go -C $$module mod tidy; done'
 
 clean: ## remove what the set-up built; results/ stays
 	rm -rf .venv build src/native/target src/tickdisk/_native*.so .snakemake .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -266,3 +266,19 @@ def test_launchers_are_a_convenience(setup: ModuleType, tmp_path: Path, monkeypa
 def test_make_lists_its_targets() -> None:
     said = subprocess.run(["make", "-s", "PYTHON=" + sys.executable], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert {line.split()[1] for line in said.splitlines()} >= {"paper", "test", "setup", "doctor", "lab", "lock", "clean"}
+
+
+def test_a_program_whose_modules_cannot_be_fetched_is_left_out(
+    setup: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other servers can be used without it, and the record of what was built does not name it."""
+    folder = project / "src/servers/dragonfly"
+    folder.mkdir(parents=True)
+    (folder / "main.go").write_text("package main\n")
+    go = tool(project / "offline", "go", 'case "$1 $2" in version*) echo go version go1.99.0;; *) echo no network; exit 1;; esac')
+    monkeypatch.setattr(setup, "go_folder", lambda: go)
+    said = setup.go_program("servers/dragonfly")
+    assert said.startswith("build/tickdisk-dragonfly is left out, and other servers can be used: ")
+    assert "no network" in said
+    with pytest.raises(setup.SetupError, match="no network"):
+        setup.go_program("players")

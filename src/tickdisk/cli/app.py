@@ -2,7 +2,7 @@
 
 import typer
 
-from tickdisk.cli import blame, capture, checkpoint, compare, describe, device, doctor, replay, workflow
+from tickdisk.cli import blame, capture, checkpoint, compare, describe, device, doctor, replay, server, workflow
 
 _TYPED = "Commands for people"
 _CALLED = "Commands that the rules of the workflow call (they also work by hand)"
@@ -23,6 +23,7 @@ for name, command in (
     app.command(name, rich_help_panel=_TYPED)(command)
 app.command("capture", rich_help_panel=_TYPED, context_settings={"allow_interspersed_args": False})(capture.capture)
 app.add_typer(device.app, name="device", rich_help_panel=_TYPED)
+app.add_typer(server.app, name="server", rich_help_panel=_TYPED)
 app.add_typer(checkpoint.app, name="checkpoint", rich_help_panel=_TYPED)
 for called in (*workflow.COMMANDS, compare.compare_reference, describe.describe):
     app.command(called.__name__.replace("_", "-"), rich_help_panel=_CALLED)(called)

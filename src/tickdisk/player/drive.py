@@ -1,4 +1,4 @@
-"""Drive network clients from a player trace: `tickdisk-players`, built from src/players, and what it leaves behind."""
+"""Starts the clients, which are built from src/players, on a player trace, and reads the files that they write."""
 
 import json
 from collections.abc import Sequence
@@ -68,18 +68,40 @@ def start_players(
     logs: Path,
     cores: Sequence[int] | None = None,
     *,
-    radius_blocks: int = 1,
-    wanted_range_blocks: int = 1,
     timeout_s: float = TIMEOUT_S,
     max_lag_ms: float = 20.0,
 ) -> Child:
-    """Starts the clients of a `driver` on `server_address` (HOST:PORT) and returns their process, which ends after the trace.
+    """Starts the clients, whose process ends after the trace.
 
-    The trace's zero is `start_ns` (CLOCK_MONOTONIC). Joins and teleports complete when all map blocks within `radius_blocks` of
-    the player's own have arrived; the server is asked for `wanted_range_blocks` and sends one more. An action has timed out after
-    `timeout_s`. Above a p99 lag of `max_lag_ms` behind their own schedule the clients call themselves saturated. They write
-    ACTIONS and STATUS into `out_dir` as they end, also on SIGTERM. Exit code 0: there is one record for each line of the trace;
-    2: the trace or an argument is wrong; 3: not one player could join.
+    A join or a teleport is complete when the terrain around the player has arrived, as far as the driver says by default. The
+    clients write `ACTIONS` and `STATUS` into `out_dir` as they end, also after SIGTERM.
+
+    Parameters
+    ----------
+    driver
+        Name of the driver, which speaks the protocol of the server.
+    server_address
+        Address of the server, as HOST:PORT.
+    trace_path
+        The player trace.
+    start_ns
+        Time of CLOCK_MONOTONIC that is zero in the trace.
+    out_dir
+        Folder for `ACTIONS` and `STATUS`.
+    logs
+        Folder for command, output and exit code. The code is 0 if there is a record for each line of the trace, 2 if the trace or
+        an option is wrong, and 3 if no player could join.
+    cores
+        Cores that the clients may use. If None, they may use all.
+    timeout_s
+        Time after which an action has timed out.
+    max_lag_ms
+        99th percentile of the lag behind their own schedule above which the clients call themselves saturated.
+
+    Returns
+    -------
+    Child
+        The process of the clients.
     """
     options: dict[str, object] = {
         "address": server_address,
@@ -87,8 +109,6 @@ def start_players(
         "start-ns": start_ns,
         "actions": out_dir / ACTIONS,
         "status": out_dir / STATUS,
-        "radius-blocks": radius_blocks,
-        "wanted-range-blocks": wanted_range_blocks,
         "timeout-s": timeout_s,
         "max-lag-ms": max_lag_ms,
     }
@@ -97,9 +117,25 @@ def start_players(
 
 
 def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
-    """Returns the actions table, sorted by due time: player, action, due_ns, issued_ns and completed_ns (Int64), outcome, detail.
+    """Reads the records that the clients wrote.
 
-    TickdiskError when a line is not a record, or when there is not one record for each of the `expected` lines of the trace.
+    Parameters
+    ----------
+    raw_path
+        The file `ACTIONS`.
+    expected
+        Number of lines of the trace.
+
+    Returns
+    -------
+    DataFrame
+        The actions table, sorted by due time: player, action, due_ns, issued_ns and completed_ns (null if that did not happen),
+        outcome, and detail.
+
+    Raises
+    ------
+    TickdiskError
+        If a line is not a record, or if there is not one record for each line of the trace.
     """
     try:
         lines = raw_path.read_text(encoding="utf-8").splitlines()
@@ -140,11 +176,25 @@ def _record(line: str) -> dict[str, Any] | None:
 
 
 def read_status(path: Path) -> dict[str, Any]:
-    """Returns what the clients say of themselves: `actions` per kind (offered, completed, timed_out, failed), `backlog_max`.
+    """Reads the status that the clients wrote about themselves.
 
-    Also `schedule_lag` (samples, p50_ms, p99_ms: None below 100 samples, max_ms), `saturated`, `lag_seconds` (per second of the
-    trace: its number, samples, and how many were over the limit), `cpu_s`, `network` counts, and `completion`: in words when each
-    action counts as completed. TickdiskError when the file is missing or not theirs.
+    Parameters
+    ----------
+    path
+        The file `STATUS`.
+
+    Returns
+    -------
+    dict
+        `actions` has the counts of each kind (offered, completed, timed_out, failed), and `backlog_max` the largest number of
+        actions that were due at the same time. `schedule_lag` has samples, p50_ms, p99_ms and max_ms (null without enough
+        samples), `saturated` the verdict on them, and `lag_seconds` the samples of each second of the trace. There are also
+        `cpu_s`, the counts of `network`, and `completion`, which says in words when each action counts as completed.
+
+    Raises
+    ------
+    TickdiskError
+        If the file is missing, or is not a status of the clients.
     """
     status = read_json(path)
     missing = _STATUS_KEYS - set(status) if isinstance(status, dict) else _STATUS_KEYS

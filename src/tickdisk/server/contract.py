@@ -37,7 +37,7 @@ class Saving:
     """The policy by which a server saves its world."""
 
     policy: Literal["none", "periodic", "on event"]
-    decided_by: Literal["server", "tickdisk"]
+    decided_by: Literal["the server", "Tickdisk"]
     """Whether the server has this policy by itself, or the project's program makes it save."""
     period_s: float
     """Time between periodic saves, unless an experiment chooses another."""

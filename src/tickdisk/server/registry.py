@@ -5,9 +5,10 @@ from pathlib import Path
 
 from tickdisk.errors import TickdiskError
 from tickdisk.server.contract import DataType, Server
+from tickdisk.server.dragonfly import Dragonfly
 from tickdisk.server.luanti import Luanti
 
-SERVERS: Mapping[str, Server] = {one.name: one for one in (Luanti(),)}
+SERVERS: Mapping[str, Server] = {one.name: one for one in (Luanti(), Dragonfly())}
 """The servers by name."""
 
 

@@ -51,7 +51,7 @@ return function(open, path, edge_chunks)
 
 	local phase, started, done = 1, 0, 0
 	local function advance()
-		if done == #phases[phase] then
+		while done == #phases[phase] do -- A small world has empty phases.
 			minetest.log("action", string.format("tickdisk: %d of 4 phases generated", phase))
 			phase, started, done = phase + 1, 0, 0
 			if phase > 4 then

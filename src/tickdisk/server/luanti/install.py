@@ -1,14 +1,13 @@
 """The installed Luanti server: where it is, what it is, and that it can run a game."""
 
-import hashlib
 import os
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 from tickdisk.errors import TickdiskError
 from tickdisk.process import run
+from tickdisk.server.program import sha256_of
 
 _NAMES = ("minetestserver", "luantiserver")
 _FOLDERS = ("/usr/games", "/usr/local/games", "/usr/local/bin")
@@ -43,11 +42,3 @@ def _which(name: str) -> Path | None:
     # Debian's command is a script that ends in `exec SERVER`: the server itself is what a checksum must cover.
     target = re.search(rb"^exec\s+(/\S+)", script, re.MULTILINE) if script.startswith(b"#!") else None
     return Path(os.fsdecode(target[1])) if target else path
-
-
-def sha256_of(files: Sequence[Path]) -> str:
-    """Returns the SHA-256 of the files' contents, one after another."""
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -13,8 +13,9 @@ from typing import Any
 
 from tickdisk.process import Child
 from tickdisk.server.contract import DataType, Launch, Needs, Program, Saving, Server, Ticking
-from tickdisk.server.luanti.install import installed, sha256_of
+from tickdisk.server.luanti.install import installed
 from tickdisk.server.luanti.log import check_log
+from tickdisk.server.program import environment, sha256_of
 from tickdisk.server.ready import free_port
 from tickdisk.server.world import WorldSpec
 
@@ -49,7 +50,7 @@ class Luanti(Server):
     )
     saving = Saving(
         "periodic",
-        "server",
+        "the server",
         5.3,
         "The server saves the changed map blocks every 5.3 s, and those that it unloads before it does so.",
     )
@@ -86,10 +87,10 @@ class Luanti(Server):
         result, log = scratch / "generated.json", scratch / "server.log"
         more = {**_GENERATE, "num_emerge_threads": str(len(os.sched_getaffinity(0)))}
         spawn, edge = "0,60,0", str(spec.edge_chunks)
-        environment, conf = self._configure(
+        variables, conf = self._configure(
             scratch, more, output=result, generate=edge, seed=spec.seed, port=free_port(), spawn=spawn
         )
-        launch = Launch(_command(self.check().binary, conf, content, log), environment)
+        launch = Launch(_command(self.check().binary, conf, content, log), variables)
         generated = self._generator(launch, result, log, logs, timeout_s)
         map_path = content / "map.sqlite"
         with closing(sqlite3.connect(map_path)) as database:
@@ -108,7 +109,7 @@ class Luanti(Server):
     ) -> Launch:
         spawns = folder / "spawns.txt"
         spawns.write_text("".join(f"({x},{y},{z})\n" for x, y, z in described["places"]), encoding="ascii")
-        environment, conf = self._configure(
+        variables, conf = self._configure(
             folder,
             settings,
             output=folder / "ticks.csv",
@@ -117,7 +118,7 @@ class Luanti(Server):
             seed=described["spec"]["seed"],
             spawn=",".join(map(str, described["places"][0])),
         )
-        return Launch(_command(binary, conf, world, folder / "server.log"), environment)
+        return Launch(_command(binary, conf, world, folder / "server.log"), variables)
 
     def _settings(self, save_period_s: float) -> dict[str, str]:
         return {
@@ -179,7 +180,7 @@ class Luanti(Server):
             ),
             encoding="utf-8",
         )
-        return {"HOME": str(home.resolve()), "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}, conf
+        return {**environment(), "HOME": str(home.resolve())}, conf
 
 
 def _command(binary: str, conf: Path, world: Path, log: Path) -> list[str | Path]:

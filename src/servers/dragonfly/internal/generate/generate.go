@@ -2,7 +2,6 @@
 package generate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 
 	"github.com/df-mc/dragonfly/server/block/cube"
@@ -29,8 +27,6 @@ import (
 const (
 	squareChunks = 5 // The edge of a square, in whose middle a place lies.
 	chunkBlocks  = 16
-	markers      = 64
-	markerRepeat = 1024 // A marker file is its four digits so many times.
 	noon         = 6000 // The time of day that players see.
 )
 
@@ -40,7 +36,7 @@ type Result struct {
 	Places          []places.Place `json:"places"`
 }
 
-// World writes the world of a seed into a new folder: edge times edge squares of terrain around the origin, and the marker files.
+// World writes the world of a seed into a new folder: edge times edge squares of terrain around the origin.
 func World(folder string, seed int64, edge int) (Result, error) {
 	if edge < 1 {
 		return Result{}, fmt.Errorf("the world's edge must be at least one square of %d chunks, but is %d", squareChunks, edge)
@@ -48,9 +44,6 @@ func World(folder string, seed int64, edge int) (Result, error) {
 	terrainFolder := Map(folder)
 	if _, err := os.Stat(terrainFolder); !errors.Is(err, fs.ErrNotExist) {
 		return Result{}, fmt.Errorf("%s is already there; remove it or name another folder for the world", terrainFolder)
-	}
-	if err := writeMarkers(filepath.Join(folder, "markers")); err != nil {
-		return Result{}, err
 	}
 	source := terrain.New(seed)
 	result := Result{ChunksGenerated: edge * edge * squareChunks * squareChunks, Places: makePlaces(source, edge)}
@@ -74,19 +67,6 @@ func (r Result) Write(path string) error {
 		return fmt.Errorf("the result cannot be written: %w", err)
 	}
 	return os.Rename(partial, path)
-}
-
-func writeMarkers(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("the marker files cannot be written: %w", err)
-	}
-	for number := range markers {
-		content := bytes.Repeat(fmt.Appendf(nil, "%04d", number), markerRepeat)
-		if err := os.WriteFile(filepath.Join(folder, strconv.Itoa(number)), content, 0o644); err != nil {
-			return fmt.Errorf("the marker files cannot be written: %w", err)
-		}
-	}
-	return nil
 }
 
 // makePlaces returns the block above the ground in the middle of each square, sorted by z, then x. The square in row 0 and column 0 has

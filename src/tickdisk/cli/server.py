@@ -1,0 +1,50 @@
+"""The commands `tickdisk server list` and `tickdisk server check`."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Lists the game servers, and checks that one works here as the experiments need it.")
+
+
+@app.command("list")
+def list_servers() -> None:
+    """Lists the servers with their ticks, their saves, the actions of players, and whether they can run here."""
+    from tickdisk import server
+    from tickdisk.errors import TickdiskError
+
+    for kind in server.SERVERS.values():
+        try:
+            here = f"version {kind.check().version}"
+        except TickdiskError as error:
+            here = f"cannot run here: {error}"
+        print(f"{kind.name}: {kind.title}, {here}")
+        print(f"  ticks: every {kind.ticking.budget_ns / 1e6:g} ms, seen in {kind.ticking.source}")
+        print(f"  saves: {kind.saving.policy}, decided by {kind.saving.decided_by}. {kind.saving.note}")
+        print(f"  players can {', '.join(sorted(kind.capabilities))}")
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="Name of the server, as `tickdisk server list` shows it.")],
+    port: Annotated[int, typer.Option(help="Port of the server on 127.0.0.1.")] = 30123,
+    players: Annotated[int, typer.Option(min=1, max=12, help="Number of players that join.")] = 10,
+) -> None:
+    """Starts a server with real players and checks each clause of the contract that every server keeps, in about a minute.
+
+    The exit code is 0 if the server kept all clauses, and 1 otherwise.
+    """
+    from tickdisk import process, server
+    from tickdisk.run import check_server
+
+    process.follow_owner()
+    broken = 0
+    with tempfile.TemporaryDirectory(prefix="tickdisk-server-") as folder:
+        for clause in check_server(server.named(name), Path(folder), port=port, players=players):
+            print(f"{'ok    ' if clause.kept else 'BROKEN'}  {clause.name}: {clause.detail}", flush=True)
+            broken += not clause.kept
+    print(f"{server.named(name).title} " + (f"broke {broken} clauses" if broken else "kept all clauses"))
+    if broken:
+        raise typer.Exit(1)

@@ -1,0 +1,222 @@
+"""The contract that every server keeps, as a rehearsal with real players in which each clause is checked."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tickdisk import clock, host, player, server
+from tickdisk.errors import TickdiskError
+from tickdisk.files import read_json, write_json
+
+_S = 1_000_000_000
+_SPEC = server.WorldSpec(seed=42, edge_blocks=25)
+_LEAD_S = 1.0
+_BURN_MS = 400
+_END_S = 10.0
+_SAVE_PERIOD_S = 1.5
+_STOP_S = 30.0
+_NOT_STARTED = (1, 2)
+"""Exit codes of clients that have no record."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One clause of the contract, and whether the server kept it."""
+
+    name: str
+    kept: bool
+    detail: str
+    """The evidence in words."""
+
+
+def check_server(kind: server.Server, folder: Path, *, port: int, players: int = 10) -> Iterator[Clause]:
+    """Starts a server with real players, and checks every clause of the contract.
+
+    Parameters
+    ----------
+    kind
+        The server.
+    folder
+        An empty folder for the world and for what the programs write.
+    port
+        Port on 127.0.0.1.
+    players
+        Number of players. Each joins, walks, teleports, places, digs and leaves.
+
+    Yields
+    ------
+    Clause
+        Each clause, as soon as it is checked.
+
+    Raises
+    ------
+    TickdiskError
+        If the server is not installed, or if it does not start at all.
+    """
+    program = kind.check()
+    yield Clause("program", True, f"{program.version}, {program.binary}")
+    world = folder / "world"
+    described = kind.make_world(world, _SPEC, folder / "logs")
+    yield Clause(
+        "world", len(described["places"]) >= 2 * players, f"{described['blocks_stored']} pieces, {described['seconds']} s"
+    )
+    yield from _world_clauses(kind, world, folder)
+    rehearsal = _rehearse(kind, world, folder, port, described["places"], players)
+    yield from _action_clauses(kind, rehearsal)
+    yield from _tick_clauses(kind, rehearsal)
+    yield from _end_clauses(kind, world, folder, port)
+
+
+@dataclass(frozen=True)
+class _Rehearsal:
+    actions: dict[str, dict[str, int]]
+    """Outcomes by kind of action."""
+    details: list[str]
+    """Remarks of actions that were not completed."""
+    ticks: server.Ticks
+    problems: list[str]
+    thread: int | None
+    written: set[str]
+    """Kinds of data in the files that the server changed."""
+
+
+def _world_clauses(kind: server.Server, world: Path, folder: Path) -> Iterator[Clause]:
+    started = time.monotonic()
+    kind.make_world(world, _SPEC, folder / "logs")
+    yield Clause("a world that is there is kept", time.monotonic() - started < 1, f"{time.monotonic() - started:.2f} s")
+    other = server.WorldSpec(_SPEC.seed + 1, _SPEC.edge_blocks)
+    yield _refused("a world of another spec is refused", lambda: kind.make_world(world, other, folder / "logs"))
+    strange = folder / "strange"
+    strange.mkdir()
+    write_json(strange / server.WORLD_FILE, {**read_json(world / server.WORLD_FILE), "server": "another"})
+    fast, logs = folder / "fast", folder / "logs"
+    yield _refused("a world of another server is refused", lambda: kind.start(strange, port=1, folder=fast, logs=logs))
+
+
+def _rehearse(kind: server.Server, world: Path, folder: Path, port: int, places: list[list[int]], players: int) -> _Rehearsal:
+    fast, logs = folder / "fast", folder / "logs"
+    trace = folder / "players.jsonl"
+    expected = player.write_trace(trace, list(_events(kind, places, players)))
+    before = _sizes(world)
+    with clock.Sampler() as clocks:
+        running = kind.start(world, port=port, folder=fast, logs=logs, save_period_s=_SAVE_PERIOD_S)
+        try:
+            thread = server.first_thread(running.tick_log)
+            if kind.ticking.thread is not None:
+                thread = host.thread_named(running.pid, kind.ticking.thread)
+            started_ns = time.monotonic_ns() + round(_LEAD_S * _S)
+            with player.start_players(kind.clients, f"127.0.0.1:{port}", trace, started_ns, fast, logs) as clients:
+                if clients.wait(_END_S + 60) is None or clients.poll() in _NOT_STARTED:
+                    raise TickdiskError(f"the clients of {kind.title} ended without a record: {clients.tail(3)}")
+            problems = running.stop(_STOP_S)
+        finally:
+            running.child.stop(1, signal.SIGKILL)
+        samples = clocks.table()
+    actions = player.read_actions(fast / player.ACTIONS, expected=expected)
+    ticks = server.read_ticks(running.tick_log, lambda ns, name: clock.to_monotonic(ns, name, samples), kind.ticking.budget_ns)
+    after = _sizes(world)
+    return _Rehearsal(
+        {
+            str(action): {str(end): int(count) for end, count in own["outcome"].value_counts().items()}
+            for action, own in actions.groupby("action")
+        },
+        actions.loc[actions["outcome"] != "completed", "detail"].tolist(),
+        ticks,
+        problems,
+        thread,
+        {kind.classify(path) for path, changed in after.items() if before.get(path) != changed},
+    )
+
+
+def _events(kind: server.Server, places: list[list[int]], players: int) -> Iterator[player.Event]:
+    """Yields the actions: every player does each kind that the server can, at a place of its own."""
+
+    def event(due_s: float, name: str, action: str, parameters: tuple[tuple[str, int], ...] = ()) -> player.Event:
+        return player.Event(round(due_s * _S), name, action, parameters)
+
+    for number in range(players):
+        name, late_s = player.player_name(number), 0.07 * number
+        there = tuple(zip("xyz", places[players + number], strict=True))
+        plan = [
+            ("join", 0.0, ()),
+            ("walk", 2.5, (("yaw_degrees", 90), ("speed_nodes_per_s", 1))),
+            ("walk", 3.0, (("yaw_degrees", 90), ("speed_nodes_per_s", 0))),
+            ("ping", 3.3, ()),
+            ("teleport", 4.0, there),
+            ("place", 6.0, there),
+            ("dig", 7.0, there),
+            ("leave", _END_S, ()),
+        ]
+        if number == 0:
+            plan += [("marker", 3.5, (("number", 1),)), ("burn", 8.0, (("milliseconds", _BURN_MS),))]
+        for action, due_s, parameters in plan:
+            if action in kind.capabilities:
+                yield event(due_s + late_s, name, action, parameters)
+
+
+def _action_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause]:
+    for action in sorted(kind.capabilities):
+        outcomes = rehearsal.actions.get(action, {})
+        words = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()) or "not tried"
+        yield Clause(f"players can {action}", set(outcomes) == {"completed"}, words)
+    if rehearsal.details:
+        yield Clause("no action fails", False, rehearsal.details[0])
+
+
+def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause]:
+    ticks, said = rehearsal.ticks, rehearsal.ticks.summary
+    kept = said["complete"] and not (said["missing"] or said["rejected"] or said["backwards"] or said["duplicated"])
+    yield Clause("ticks are numbered without a gap", kept, ", ".join(f"{name} {value}" for name, value in said.items()))
+    start_ns, end_ns = ticks.table["start_ns"].to_numpy(), ticks.table["end_ns"]
+    gaps_ns = np.diff(start_ns)
+    budget_ns = kind.ticking.budget_ns
+    usual = float(np.median(gaps_ns)) / budget_ns
+    yield Clause("ticks keep their budget", abs(usual - 1) < 0.1, f"the median gap is {usual:.3f} budgets")  # noqa: PLR2004
+    spans = bool((end_ns.dropna() >= ticks.table.loc[end_ns.notna(), "start_ns"]).all())
+    yield Clause("ends of ticks", spans and bool(end_ns.notna().all()) == kind.ticking.has_end, f"{end_ns.notna().sum()} ends")
+    threads = sorted(set(ticks.table["thread"].dropna()))
+    one = rehearsal.thread is not None and threads in ([], [rehearsal.thread])
+    yield Clause("ticks have one thread", one, f"thread {rehearsal.thread}, in the record {threads or 'none'}")
+    burns = ticks.markers[ticks.markers["name"] == "burn"]
+    longest = int(gaps_ns.max()) if gaps_ns.size else 0
+    burnt = len(burns) == 1 and longest >= _BURN_MS * 1_000_000
+    yield Clause("a burn delays a tick", burnt, f"the longest gap is {longest / 1e6:.0f} ms")
+    read = ticks.markers[ticks.markers["name"] == "read1"]
+    yield Clause("a marker is recorded", len(read) == 1, f"{len(read)} in the record")
+    yield Clause("no terrain is generated", said["blocks_generated"] == 0, f"{said['blocks_generated']} pieces")
+    names = {"terrain", "player"}
+    yield Clause("files have a kind of data", names <= rehearsal.written, f"changed: {', '.join(sorted(rehearsal.written))}")
+    yield Clause("the server reports no problem", not rehearsal.problems, "; ".join(rehearsal.problems[:2]) or "none")
+
+
+def _end_clauses(kind: server.Server, world: Path, folder: Path, port: int) -> Iterator[Clause]:
+    fast, logs = folder / "again", folder / "logs"
+    running = kind.start(world, port=port, folder=fast, logs=logs)
+    try:
+        yield Clause("the world can be opened again", running.alive(), f"ready in {running.facts['ready_s']} s")
+        yield _refused("a port that is taken is refused", lambda: kind.start(world, port=port, folder=fast, logs=logs))
+    finally:
+        running.child.stop(1, signal.SIGKILL)
+    gone = not Path(f"/proc/{running.pid}").exists()
+    yield Clause("a killed server leaves no process", gone, f"process {running.pid}")
+    running = kind.start(world, port=port, folder=folder / "third", logs=logs)
+    problems = running.stop(_STOP_S)
+    yield Clause("a world survives a kill", not problems, "; ".join(problems[:2]) or f"ready in {running.facts['ready_s']} s")
+
+
+def _refused(name: str, attempt: Callable[[], object]) -> Clause:
+    """Returns the clause that an attempt is refused in one sentence."""
+    try:
+        attempt()
+    except TickdiskError as error:
+        return Clause(name, "\n" not in str(error), str(error))
+    return Clause(name, False, "it was not refused")
+
+
+def _sizes(world: Path) -> dict[Path, tuple[int, int]]:
+    """Returns size and time of change of every file."""
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in world.rglob("*") if path.is_file()}
