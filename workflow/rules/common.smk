@@ -17,15 +17,11 @@ def manifests_of(experiment, servers=SERVERS):
 
 
 def previous_cell(wildcards):
-    """Cells of an experiment run in the order of the plan."""
-    manifests = manifests_of(PROJECT.cell(wildcards.cell).experiment)
+    """Cells of an experiment on a server run in the order of the plan."""
+    cell = PROJECT.cell(wildcards.cell)
+    manifests = manifests_of(cell.experiment, [cell.server])
     position = manifests.index(f"results/runs/{wildcards.cell}/manifest.json")
     return ancient(manifests[position - 1]) if position else []
-
-
-def world_of_cell(wildcards):
-    world = PROJECT.world(PROJECT.cell(wildcards.cell).server)
-    return ancient(f"{world}/world.json")
 
 
 # The studies that do not run, as options of the commands that make the paper.

@@ -4,15 +4,21 @@
 # again. Snakemake looks for no further reason to run a job that lies downstream of one that runs, even past `ancient`, so every other
 # rule has to run again with its inputs.
 
-# Experiments run in the order of the plan, and so do the cells of each experiment. The input `previous` makes sure of that.
-for rank, experiment in enumerate(filter(hashes_of, reversed(EXPERIMENTS))):
+# The experiments on the server of the studies run first, in the order of the plan, and so do the cells of each experiment. The input
+# `previous` makes sure of that.
+for rank, (server, experiment) in enumerate(
+    (server, experiment)
+    for server in reversed(SERVERS)
+    for experiment in reversed(EXPERIMENTS)
+    if hashes_of(experiment, [server])
+):
 
     rule:
         name:
-            f"live_{experiment}"
+            f"live_{experiment}_{server}"
         input:
             plan=ancient("results/plan.json"),
-            world=world_of_cell,
+            world=ancient(f"{PROJECT.world(server)}/world.json"),
             calibration=ancient("results/calibration.json"),
             previous=previous_cell,
         output:
@@ -20,7 +26,7 @@ for rank, experiment in enumerate(filter(hashes_of, reversed(EXPERIMENTS))):
         log:
             "results/logs/live/{cell}.log",
         wildcard_constraints:
-            cell="|".join(hashes_of(experiment)),
+            cell="|".join(hashes_of(experiment, [server])),
         priority: rank
         threads: workflow.cores
         shell:
