@@ -111,7 +111,11 @@ def test_controls_are_demanded_by_server() -> None:
         check_arms(config, arms_with(*everywhere))
     with pytest.raises(TickdiskError, match="capture_cost on other needs exactly one arm with role null"):
         check_arms(config, arms_with(("a", "other", "baseline"), ("b", "other", "dose")))
-    check_arms(config, arms_with(("a", "other", "baseline"), ("b", "other", "null")))
+    shams = [arm for arm in load_arms() if arm.role == "sham"]
+    others = [arm.model_copy(update={"servers": ("other",)}) for arm in load_arms() if arm.role != "sham"]
+    check_arms(config, others)
+    with pytest.raises(TickdiskError, match="on luanti needs exactly one arm with role sham"):
+        check_arms(config, [arm for arm in load_arms() if arm not in shams])
 
 
 def test_an_arm_s_device_can_be_a_file(tmp_path: Path, values: dict[str, Any]) -> None:

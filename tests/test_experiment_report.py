@@ -1,8 +1,6 @@
 """The analysis of switchback and join burst, on run folders in which every effect is known."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -10,142 +8,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from simulated_runs import (
+    BASE_MS,
+    DELAY_MS,
+    LATENCY_MS,
+    PER_MS,
+    REALISED_MS,
+    REQUESTS,
+    SECOND,
+    cells_of,
+    config_of,
+    linear,
+    write_runs,
+)
 
 from tickdisk import table
-from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
-from tickdisk.device import load_devices
-from tickdisk.experiment import CAPTURE_COST, JOIN_BURST, SWITCHBACK, Life
+from tickdisk.config import load_config
+from tickdisk.experiment import CAPTURE_COST, JOIN_BURST, SWITCHBACK
 from tickdisk.report import capture_cost, join_burst, switchback
 from tickdisk.report.join_burst import Results as JoinBurst
 from tickdisk.report.study import Study
 from tickdisk.report.switchback import Results as Switchback
-from tickdisk.run.cell import server_facts
-
-SECOND = 1_000_000_000
-BASE_MS, PER_MS = 100.0, 5.0
-"""A tick takes so long, and so much longer for each ms of storage latency."""
-DELAY_MS = 80.0
-"""A tick takes so much longer while the probe delays it."""
-QUIET = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": 0.01}
-GapOf = Callable[[str, int], float]
-LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "hdd": 6.0}
-LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
-LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
-REALISED_MS = 0.01
-"""Calibration found every device so much slower than its model."""
-REQUESTS = 30
-"""Requests of the device in an epoch."""
-
-
-def linear(arm: str, _: int) -> float:
-    """Returns the gap in ms that an arm's latency costs."""
-    return BASE_MS + PER_MS * LATENCY_MS[arm] + (DELAY_MS if arm == "tick_delay" else 0.0)
-
-
-def _tables(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -> dict[str, pd.DataFrame]:
-    starts, actions, at_s = [], [], 0.0
-    for epoch in life.epochs:
-        level = gap_ms(epoch.arm, block) * rng.normal(1, 0.01)
-        while at_s < epoch.end_s:
-            starts.append(at_s)
-            at_s += level / 1000
-        for due_s in np.arange(epoch.steady_s, epoch.end_s - 0.5, 0.5).tolist():
-            actions += [(kind, due_s, due_s + 2 * level / 1000) for kind in ("teleport", "join")]
-    ns = [round(s * SECOND) + SECOND for s in starts]
-    acted = pd.DataFrame(actions, columns=["action", "due_ns", "completed_ns"])
-    acted[["due_ns", "completed_ns"]] = (acted[["due_ns", "completed_ns"]] * SECOND + SECOND).round().astype("Int64")
-    epochs = [
-        {"epoch": number, "arm": epoch.arm, "device": epoch.arm, "setting": number}
-        | {f"{name}_ns": round(getattr(epoch, f"{name}_s") * SECOND) + SECOND for name in ("start", "steady", "end")}
-        for number, epoch in enumerate(life.epochs)
-    ]
-    asked = [
-        {"arrival_ns": epoch["start_ns"] + number * 1000, "latency_ns": round(1e6 * LATENCY_MS[epoch["arm"]])}
-        for epoch in epochs
-        for number in range(REQUESTS)
-    ]
-    device = pd.DataFrame(asked).assign(op="read", offset=0, length=4096, inflight=1, setting=0)
-    device["replied_ns"] = device["nominal_ns"] = device["arrival_ns"] + device["latency_ns"]
-    none = pd.array([pd.NA] * len(ns), dtype="Int64")
-    return {
-        "ticks": pd.DataFrame({"tick": range(len(ns)), "start_ns": ns, "end_ns": none, "players": 1, "thread": none}),
-        "actions": acted.assign(
-            due_ns=acted["due_ns"].astype("int64"), player="p000", issued_ns=acted["due_ns"], outcome="completed", detail=""
-        ),
-        "epochs": pd.DataFrame(epochs),
-        "device": device.assign(seq=range(len(device))),
-    }
-
-
-def _described(attempts: int, changed: Mapping[str, Any]) -> dict[str, Any]:
-    ticks = dict.fromkeys(("ticks", "missing", "late", "merged"), 0)
-    reasons = [["steal 20 % above 10 %"]] * (attempts - 1) + [[]]
-    made = [{"load": QUIET, "reasons": each} for each in reasons]
-    life = {"ticks": ticks, "trace_events": 1, "client": {"backlog_max": 0}, "requests": 1, "attempts": made}
-    return life | {"marked": [], "not_valid": {}, "noted": [], "ended": None} | dict(changed)
-
-
-def _config(scale: str, blocks: int | None) -> Config:
-    return parse_config(load_config().model_dump(mode="json") | {"scale": scale, "blocks": blocks})
-
-
-def _cells(config: Config, experiment: str) -> list[Cell]:
-    """Returns the cells of an experiment, whose devices and programs do not matter here."""
-    arms = load_arms()
-    models = {(arm.experiment, arm.arm): {} for arm in arms}
-    return plan(config, arms, models, {(experiment, config.server): {}})
-
-
-def _runs(
-    folder: Path,
-    experiment: str,
-    *,
-    scale: str = "paper",
-    blocks: int | None = None,
-    gap_ms: GapOf = linear,
-    changed: Mapping[tuple[int, str], Mapping[str, Any]] | None = None,
-    tables: Callable[[int, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]] = lambda _, made: made,
-) -> Path:
-    """Writes the run folders of all cells of an experiment and their plan; returns the plan's path.
-
-    `changed` replaces entries of a life's manifest, `tables` the tables of a block.
-    """
-    config, arms, rng = _config(scale, blocks), load_arms(), np.random.default_rng(7)
-    devices = {name: model.as_dict() for name, model in load_devices(Path("data/devices.yaml")).items()}
-    models = {
-        arm.arm: devices["hdd" if arm.arm == "hdd" else "sata_ssd"]
-        | {"name": arm.arm, "read_latency_ns": round(1e6 * LATENCY_MS[arm.arm])}
-        for arm in arms
-        if arm.experiment == experiment
-    }
-    cells = _cells(config, experiment)
-    for cell in cells:
-        lives = {
-            life.name: _described(2 if cell.block == 0 else 1, (changed or {}).get((cell.block, life.name), {}))
-            for life in cell.lives
-        }
-        for life in cell.lives:
-            (folder / cell.hash / life.name).mkdir(parents=True)
-            for name, rows in tables(cell.block, _tables(life, cell.block, gap_ms, rng)).items():
-                table.write(name, folder / cell.hash / life.name / f"{name}.parquet", rows)
-        manifest = {
-            "hash": cell.hash,
-            "experiment": experiment,
-            "server": server_facts("luanti"),
-            "block": cell.block,
-            "plan": [asdict(life) for life in cell.lives],
-            "lives": lives,
-            "models": models,
-            "machine": {"processor": "one", "cores": 2},
-            "calibration": "first" if cell.block < 2 else "second",
-            "realised_ns": {arm: round(1e6 * (LATENCY_MS[arm] + REALISED_MS)) for arm in models},
-        }
-        (folder / cell.hash / "manifest.json").write_text(json.dumps(manifest))
-    path = folder / "plan.json"
-    described = [{"experiment": experiment, "server": "luanti", "hash": cell.hash} for cell in cells]
-    values = {"config": config.model_dump(mode="json"), "arms": [arm.model_dump(mode="json") for arm in arms]}
-    path.write_text(json.dumps(values | {"cells": described}))
-    return path
 
 
 def _switchback(path: Path) -> Study[Switchback]:
@@ -168,7 +51,7 @@ def _evidence(study: Study[Any]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Study[Switchback]:
-    return _switchback(_runs(tmp_path_factory.mktemp("runs"), "switchback"))
+    return _switchback(write_runs(tmp_path_factory.mktemp("runs"), "switchback"))
 
 
 def test_a_known_effect_is_found_and_none_where_there_is_none(planned: Study[Switchback]) -> None:
@@ -215,7 +98,7 @@ def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Pa
     def flat(arm: str, _: int) -> float:
         return BASE_MS + (DELAY_MS if arm == "tick_delay" else 0.0)
 
-    study = _switchback(_runs(tmp_path, "switchback", gap_ms=flat))
+    study = _switchback(write_runs(tmp_path, "switchback", gap_ms=flat))
     assert study.statement.facts["switchback.gap_mean_good_up_to"].value == pytest.approx(12 + REALISED_MS)
     assert study.statement.facts["switchback.gap_mean_hurts_from"].value is None
     verdicts = _verdicts(study)
@@ -225,7 +108,7 @@ def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Pa
 
 def test_replaced_marked_and_ended_lives_are_counted_and_all_count(tmp_path: Path) -> None:
     changed = {(1, "life"): {"marked": ["other programs used 40 % of the cores"]}}
-    study = _switchback(_runs(tmp_path, "switchback", changed=changed))
+    study = _switchback(write_runs(tmp_path, "switchback", changed=changed))
     facts = {
         name: study.statement.facts[f"switchback.{name}"].value
         for name in ("cells", "lives", "replaced_lives", "marked_lives", "ended_lives", "calibrations")
@@ -249,7 +132,7 @@ def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(t
             actions["completed_ns"] = actions["completed_ns"].mask(due)
         return made
 
-    study = _switchback(_runs(tmp_path, "switchback", tables=failing))
+    study = _switchback(write_runs(tmp_path, "switchback", tables=failing))
     row = study.results.contrasts.table[
         (study.results.contrasts.table["life"] == 3) & (study.results.contrasts.table["arm"] == "latency_6ms")
     ].iloc[0]
@@ -266,7 +149,9 @@ def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(t
 
 def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: Path) -> None:
     ended_in: list[int] = []
-    orders = {cell.block: [each.arm for each in cell.lives[0].epochs] for cell in _cells(_config("paper", None), "switchback")}
+    orders = {
+        cell.block: [each.arm for each in cell.lives[0].epochs] for cell in cells_of(config_of("paper", None), "switchback")
+    }
     ended_block = next(
         block for block, order in orders.items() if order.index("ssd_100us") < order.index("latency_6ms") < len(order) - 1
     )
@@ -282,7 +167,7 @@ def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: 
 
     epoch = orders[ended_block].index("latency_6ms")
     ended = {"epoch": epoch, "arm": "latency_6ms", "at_ns": 1, "said": "killed"}
-    study = _switchback(_runs(tmp_path, "switchback", tables=ending, changed={(ended_block, "life"): {"ended": ended}}))
+    study = _switchback(write_runs(tmp_path, "switchback", tables=ending, changed={(ended_block, "life"): {"ended": ended}}))
     assert ended_in == [epoch]
     rows = study.results.contrasts.table[study.results.contrasts.table["life"] == ended_block].set_index("arm")
     steady_ms = (rows.loc["latency_6ms", "end_ns"] - rows.loc["latency_6ms", "steady_ns"]) / 1e6
@@ -306,7 +191,7 @@ def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: 
 
 def test_clients_short_of_cpu_on_one_arm_only_make_that_arm_not_valid(tmp_path: Path) -> None:
     changed = {(2, "life"): {"not_valid": {"latency_3ms": "client saturated: 3 % of its steps were late"}}}
-    verdicts = _verdicts(study := _switchback(_runs(tmp_path, "switchback", changed=changed)))
+    verdicts = _verdicts(study := _switchback(write_runs(tmp_path, "switchback", changed=changed)))
     assert (verdicts["latency_3ms.gap_max"], verdicts["latency_6ms.gap_max"]) == ("not valid", "different")
     assert "life 3: client saturated" in _evidence(study)["latency_3ms.gap_max"]
     assert verdicts["dose_gap_max"] == "not valid"
@@ -320,7 +205,7 @@ def test_an_arm_whose_latency_hardly_any_request_met_says_so(tmp_path: Path) -> 
         made["device"] = device[~inside | (device["arrival_ns"] < slow["start_ns"] + 3000)]
         return made
 
-    study = _switchback(_runs(tmp_path, "switchback", tables=idle))
+    study = _switchback(write_runs(tmp_path, "switchback", tables=idle))
     assert study.statement.facts["switchback.requests.latency_1ms"].value == 3
     assert study.statement.facts["switchback.requests.latency_6ms"].value == REQUESTS
     assert study.statement.facts["switchback.request_latency.latency_6ms"].value == pytest.approx(6)
@@ -338,7 +223,7 @@ def test_reads_are_counted_for_each_action_and_late_replies_are_told(tmp_path: P
         made["device"] = device.assign(replied_ns=device["nominal_ns"] + 2_000_000)
         return made
 
-    study = _switchback(_runs(tmp_path, "switchback", tables=late))
+    study = _switchback(write_runs(tmp_path, "switchback", tables=late))
     life = study.results.lives[0]
     analysed_s = (life.epochs["end_ns"] - life.epochs["steady_ns"]) / SECOND
     # Half of the requests are reads. A teleport is due every half second of the analysed part, but for its last half.
@@ -349,7 +234,7 @@ def test_reads_are_counted_for_each_action_and_late_replies_are_told(tmp_path: P
 
 
 def test_a_burst_of_joins_has_its_place_in_the_sizing_table(tmp_path: Path) -> None:
-    study = _join_burst(_runs(tmp_path, "join_burst"))
+    study = _join_burst(write_runs(tmp_path, "join_burst"))
     # The baseline takes 100.5 ms, 6 ms of latency take about 30 % more, and 12 ms about 60 %.
     assert study.statement["gap_mean_good_up_to"].value is None
     assert study.statement["gap_mean_hurts_from"].value == pytest.approx(6.0 + REALISED_MS)
@@ -357,23 +242,23 @@ def test_a_burst_of_joins_has_its_place_in_the_sizing_table(tmp_path: Path) -> N
 
 
 def test_lives_that_respond_differently_widen_the_interval(tmp_path: Path) -> None:
-    nearest_device = _switchback(_runs(tmp_path / "alike", "switchback"))
+    nearest_device = _switchback(write_runs(tmp_path / "alike", "switchback"))
     differ = _switchback(
-        _runs(tmp_path / "differ", "switchback", gap_ms=lambda arm, block: linear(arm, block) + 3 * block * LATENCY_MS[arm])
+        write_runs(tmp_path / "differ", "switchback", gap_ms=lambda arm, block: linear(arm, block) + 3 * block * LATENCY_MS[arm])
     )
     widths = [study.results.contrasts.outcome.contrasts["gap_mean_ms", "latency_6ms"] for study in (nearest_device, differ)]
     assert np.log(widths[1].high / widths[1].low) > 5 * np.log(widths[0].high / widths[0].low)
 
 
 def test_smoke_decides_the_positive_controls_only(tmp_path: Path) -> None:
-    verdicts = _verdicts(_switchback(_runs(tmp_path, "switchback", scale="smoke")))
+    verdicts = _verdicts(_switchback(write_runs(tmp_path, "switchback", scale="smoke")))
     decided = {name for name, word in verdicts.items() if word != "not valid"}
     assert decided == {"positive.gap_mean", "positive.gap_max", "positive.teleport_mean"}
 
 
 def test_more_lives_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path) -> None:
     planned = load_config().scales["paper"].design(JOIN_BURST).blocks
-    more = _join_burst(_runs(tmp_path / "more", "join_burst", blocks=planned + 1))
+    more = _join_burst(write_runs(tmp_path / "more", "join_burst", blocks=planned + 1))
     assert (more.statement.facts["join_burst.planned_lives"].value, more.statement.facts["join_burst.contrasts"].value) == (
         planned,
         planned + 1,
@@ -382,13 +267,13 @@ def test_more_lives_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path)
     assert claim.verdict == "different"
     said = f"{planned} lives were planned, so claims are confirmatory only if BLOCKS was set before the first run"
     assert said in claim.evidence
-    fewer = _join_burst(_runs(tmp_path / "fewer", "join_burst", blocks=planned - 1))
+    fewer = _join_burst(write_runs(tmp_path / "fewer", "join_burst", blocks=planned - 1))
     assert _verdicts(fewer)["hdd.gap_mean"] == "not valid"
     assert fewer.statement.facts["join_burst.planned_lives"].value == planned
 
 
 def test_every_table_and_figure_comes_at_the_smallest_scale(tmp_path: Path) -> None:
-    study = _join_burst(_runs(tmp_path, "join_burst", scale="smoke"))
+    study = _join_burst(write_runs(tmp_path, "join_burst", scale="smoke"))
     assert "ssd_100us" in unescape(study.figure("gap_tail").data)
     assert all(len(study.table(name)) for name in study.tables)
     assert f"{len(study.figures)} figures" in study.save(str(tmp_path / "out"))
@@ -410,7 +295,7 @@ def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
     captures = [{"arm": arm, "requests": 9, "lost_events": 0, "events": 9} for arm in costs]
     lives = load_config().scales["paper"].design(CAPTURE_COST).lives
     changed = {(block, "life"): {"captures": captures} for block in range(lives)}
-    path = _runs(tmp_path, "capture_cost", changed=changed, tables=captured)
+    path = write_runs(tmp_path, "capture_cost", changed=changed, tables=captured)
     micro = [{"round": turn, "tool": tool, "preads": 9} for turn in range(9) for tool in ("none", *costs)]
     rows = pd.DataFrame(micro).assign(events=9, lost_events=0)
     rows["ns_per_pread"] = rows["tool"].map({"none": 100.0, "bpftrace": 400.0, "strace_positioned": 4000.0, "strace": 5000.0})
@@ -428,7 +313,7 @@ def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
 
 
 def test_what_is_stated_does_not_depend_on_what_is_shown(tmp_path: Path) -> None:
-    path = _runs(tmp_path, "switchback")
+    path = write_runs(tmp_path, "switchback")
     first, second = _switchback(path), _switchback(path)
     for name in reversed(second.tables):
         second.table(name)

@@ -3,7 +3,11 @@
 
 # A study that the configuration leaves out has no notebook here, and neither has an experiment without arms.
 EVIDENCE = {
-    name: [*manifests_of(name, SERVERS[:1]), *study.evidence]
+    name: [
+        *manifests_of(name, SERVERS[:1]),
+        *(path for experiment in study.compares for path in manifests_of(experiment)),
+        *study.evidence,
+    ]
     for name, study in STUDIES.items()
     if name not in LEFT_OUT
 }

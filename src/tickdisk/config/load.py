@@ -17,8 +17,6 @@ from tickdisk.yaml_file import read_yaml
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
-_ALWAYS = ("baseline", "null")
-"""Roles of the controls that an experiment has on every server."""
 _OPTIONAL = ("latency_us", "tick_delay_ms", "positive_for", "capture")
 
 
@@ -77,8 +75,8 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
 def check_arms(config: Config, arms: Sequence[Arm]) -> None:
     """Checks that experiments have the arms that their analysis needs.
 
-    An experiment on the server of the studies has all its controls. On another server it has at least its baseline and its null
-    control. The arm of the confirmatory claims is there, unless its experiment has no arms.
+    An experiment has its controls on every server. Only the server of the studies needs the sham, which shows the effect of the
+    emulator's processor time. The arm of the confirmatory claims is there, unless its experiment has no arms.
 
     Parameters
     ----------
@@ -95,11 +93,11 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
     for name, entry in EXPERIMENTS.items():
         for server in dict.fromkeys(server for arm in arms if arm.experiment == name for server in arm.servers):
             own, where = arms_of(arms, name, server), f"{EXPERIMENTS_PATH}: experiment {name} on {server}"
-            roles = [role for role in entry.controls if server == config.server or role in _ALWAYS]
+            roles = [role for role in entry.controls if server == config.server or role != "sham"]
             for role in roles:
                 if sum(arm.role == role for arm in own) != 1:
                     raise TickdiskError(f"{where} needs exactly one arm with role {role}; add it")
-            for metrics in entry.positive if server == config.server else ():
+            for metrics in entry.positive:
                 if sum(arm.positive_for == metrics for arm in own) != 1:
                     raise TickdiskError(f"{where} needs exactly one arm that is positive_for {metrics}; mark it")
     fixed = config.decision.confirmatory

@@ -111,7 +111,10 @@ if TYPE_CHECKING:
     _AnyScale = Scale
 else:
     _AnyScale = create_model(
-        "Scale", __base__=Scale, __doc__=Scale.__doc__, **{name: (entry.design, ...) for name, entry in STUDIES.items()}
+        "Scale",
+        __base__=Scale,
+        __doc__=Scale.__doc__,
+        **{name: (entry.design, ... if entry.design.model_fields else entry.design()) for name, entry in STUDIES.items()},
     )
 
 

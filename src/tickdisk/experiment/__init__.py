@@ -14,21 +14,42 @@ from typing import Any
 from tickdisk.experiment.accesses import ACCESSES, Accesses
 from tickdisk.experiment.arm import Arm, PositiveFor, Role, Tool
 from tickdisk.experiment.capture_cost import CAPTURE_COST, CaptureCost
-from tickdisk.experiment.entry import Block, Card, Design, Experiment, Study
+from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Study
 from tickdisk.experiment.inside_tick import INSIDE_TICK, InsideTick
 from tickdisk.experiment.join_burst import JOIN_BURST, JoinBurst
 from tickdisk.experiment.life import Epoch, Injection, Life
-from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, REPLAY, STORE, Calibration, Checkpoint, Replay, Store, StoreGame
+from tickdisk.experiment.studies import (
+    CALIBRATION,
+    CHECKPOINT,
+    OTHER_SERVERS,
+    REPLAY,
+    STORE,
+    Calibration,
+    Checkpoint,
+    OtherServers,
+    Replay,
+    Store,
+    StoreGame,
+)
 from tickdisk.experiment.switchback import SWITCHBACK, Switchback
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
     entry.name: entry for entry in (SWITCHBACK, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
 }
 """The experiments by name, in the order in which their cells run."""
-STUDIES: Mapping[str, Study[Any]] = {
-    entry.name: entry
-    for entry in (SWITCHBACK, JOIN_BURST, INSIDE_TICK, ACCESSES, REPLAY, CALIBRATION, CHECKPOINT, STORE, CAPTURE_COST)
-}
+_STUDIES: tuple[Study[Any], ...] = (
+    SWITCHBACK,
+    JOIN_BURST,
+    OTHER_SERVERS,
+    INSIDE_TICK,
+    ACCESSES,
+    REPLAY,
+    CALIBRATION,
+    CHECKPOINT,
+    STORE,
+    CAPTURE_COST,
+)
+STUDIES: Mapping[str, Study[Any]] = {entry.name: entry for entry in _STUDIES}
 """All studies by name, in the order in which the page shows them."""
 
 __all__ = [
@@ -39,6 +60,7 @@ __all__ = [
     "EXPERIMENTS",
     "INSIDE_TICK",
     "JOIN_BURST",
+    "OTHER_SERVERS",
     "REPLAY",
     "STORE",
     "STUDIES",
@@ -51,12 +73,14 @@ __all__ = [
     "Card",
     "Checkpoint",
     "Design",
+    "DesignType",
     "Epoch",
     "Experiment",
     "Injection",
     "InsideTick",
     "JoinBurst",
     "Life",
+    "OtherServers",
     "PositiveFor",
     "Replay",
     "Role",

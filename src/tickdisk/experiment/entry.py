@@ -89,6 +89,8 @@ class Study(Generic[DesignType]):
     """Values of the design that the paper names, each with its unit."""
     needs: tuple[str, ...] = ()
     """Experiments whose cells the study uses. Without their arms, the study is left out."""
+    compares: tuple[str, ...] = ()
+    """Experiments whose cells on all servers the notebook reads. With one server only, the study is left out."""
 
 
 @dataclass(frozen=True)

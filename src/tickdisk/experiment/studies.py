@@ -95,6 +95,23 @@ class Store(Design):
         return self
 
 
+class OtherServers(Design):
+    """The comparison of servers. The sizes of their experiments stand under `servers`."""
+
+
+OTHER_SERVERS = Study(
+    "other_servers",
+    OtherServers,
+    evidence=(),
+    parameters={"plan": "results/plan.json"},
+    card=Card(
+        "The same disks under other servers",
+        "Servers that load and save their worlds in other ways run the switchback and the join burst, too.",
+        "paper_servers",
+        "Effect of storage latency on ticks, actions and joins, by server",
+    ),
+    compares=("switchback", "join_burst"),
+)
 CALIBRATION = Study(
     "calibration",
     Calibration,

@@ -113,7 +113,8 @@ class Project:
     @property
     def left_out(self) -> dict[str, str]:
         """The studies that do not run, each with the reason in words."""
-        have = {arm.experiment for arm in self.arms if self.config.server in arm.servers}
+        main = self.config.server
+        have = {arm.experiment for arm in self.arms if main in arm.servers}
         without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
         lacking = {
             name: f"it needs {need}, of which the table of experiments has no arm"
@@ -121,7 +122,11 @@ class Project:
             for need in study.needs
             if need in without
         }
-        return dict.fromkeys(self.config.leave_out, "the configuration leaves it out") | without | lacking
+        others = {name for arm in self.arms for name in arm.servers} - {main, *self.missing_servers}
+        compared = [name for name, study in STUDIES.items() if study.compares and not others]
+        why = "; ".join(f"{name} cannot run here: {reason}" for name, reason in self.missing_servers.items())
+        alone = dict.fromkeys(compared, why or "the table of experiments names one server only")
+        return dict.fromkeys(self.config.leave_out, "the configuration leaves it out") | without | lacking | alone
 
     def world(self, server: str) -> Path:
         """Returns the folder of the generated world of a server.
@@ -161,7 +166,12 @@ class Project:
         """
         whole = self.as_plan()
         name = self.config.server
-        own = [cell for cell in whole["cells"] if (cell["experiment"], cell["server"]) == (experiment, name)]
+        compared = STUDIES[experiment].compares if experiment in STUDIES else ()
+        own = [
+            cell
+            for cell in whole["cells"]
+            if (cell["experiment"], cell["server"]) == (experiment, name) or cell["experiment"] in compared
+        ]
         return digest([whole["config"], whole["arms"], own, whole["resolved"][name].get(experiment)])
 
     def computing(self, product: str) -> str:

@@ -15,6 +15,7 @@ from tickdisk.report.checkpoint import study as checkpoint
 from tickdisk.report.inside_tick import around_tick
 from tickdisk.report.inside_tick import study as inside_tick
 from tickdisk.report.join_burst import study as join_burst
+from tickdisk.report.other_servers import study as other_servers
 from tickdisk.report.page import write_page
 from tickdisk.report.publish import check_results, collect, set_paper
 from tickdisk.report.replay import study as replay
@@ -38,6 +39,7 @@ __all__ = [
     "collect",
     "inside_tick",
     "join_burst",
+    "other_servers",
     "replay",
     "set_paper",
     "store",

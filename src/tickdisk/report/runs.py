@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import device, qos, table
-from tickdisk.config import Config, Decision, Scale, arms_of, parse_config
+from tickdisk.config import Config, Decision, arms_of, parse_config
 from tickdisk.errors import TickdiskError
-from tickdisk.experiment import Arm
+from tickdisk.experiment import Arm, DesignType, Experiment
 from tickdisk.files import read_json
 from tickdisk.project import OTHER_CODE, kept
 
@@ -60,6 +60,10 @@ class LifeTables:
             ended_epoch=None if ended is None else ended["epoch"],
         ).assign(marked=self.marked)
 
+    def saves(self) -> pd.DataFrame:
+        """Returns the periodic saves that our program of the server made, with one row per save."""
+        return table.read("saves", self.folder / "saves.parquet")
+
     def device(self) -> pd.DataFrame:
         """Returns the device's log of the life, with one row per request."""
         return table.read("device", self.folder / "device.parquet")
@@ -104,15 +108,13 @@ class Runs:
         """The rules of decision, which were fixed before the runs."""
         return self.config.decision
 
-    @property
-    def scale(self) -> Scale:
-        """The scale as it was fixed before the runs, without the option `blocks`."""
-        return self.config.scales[self.config.scale]
+    def design(self, entry: Experiment[DesignType]) -> DesignType:
+        """Returns the design of an experiment as it was fixed before the runs, without the option `blocks`."""
+        return self.config.scales[self.config.scale].design(entry, self.server)
 
-    @property
-    def asked(self) -> Scale:
-        """The scale with the option `blocks`, which may ask for more or fewer lives than were fixed."""
-        return self.config.chosen
+    def asked(self, entry: Experiment[DesignType]) -> DesignType:
+        """Returns the design with the option `blocks`, which may ask for more or fewer lives than were fixed."""
+        return self.config.chosen.design(entry, self.server)
 
     @property
     def budget_ns(self) -> int:

@@ -154,6 +154,23 @@ class Statement:
         self.facts: dict[str, Fact] = {}
         self.claims: list[Claim] = []
 
+    def part(self, name: str) -> "Statement":
+        """Returns a view of the study in which the names of facts and claims begin with `STUDY.name`.
+
+        Parameters
+        ----------
+        name
+            Name of the part, such as that of a server.
+
+        Returns
+        -------
+        Statement
+            A statement whose facts and claims are also those of this one.
+        """
+        view = Statement(f"{self.name}.{name}")
+        view.facts, view.claims = self.facts, self.claims
+        return view
+
     def __getitem__(self, name: str) -> Fact:
         """Returns the fact that was stated as `STUDY.name`, where STUDY is the name of the study."""
         return self.facts[f"{self.name}.{name}"]

@@ -13,6 +13,7 @@ from tickdisk.plot.paper.fidelity import fidelity
 from tickdisk.plot.paper.place import COLUMN, PAGE
 from tickdisk.plot.paper.replay import lateness
 from tickdisk.plot.paper.saving import costs, methods
+from tickdisk.plot.paper.servers import server_effects
 from tickdisk.plot.paper.timeline import timeline
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "fidelity",
     "lateness",
     "methods",
+    "server_effects",
     "shares",
     "timeline",
 ]

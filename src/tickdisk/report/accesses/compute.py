@@ -106,7 +106,7 @@ def compute(
     data = Runs(plan, runs, _NAME)
     decision, tables = data.decision, list(data.lives())
     rules = stats.Plan(
-        data.scale.design(ACCESSES).lives,
+        data.design(ACCESSES).lives,
         decision.minimum_lives,
         decision.control_minimum_lives,
         decision.margin if margin is None else margin,

@@ -53,17 +53,22 @@ class Row:
     """Whether this run could decide about the metric."""
 
 
-def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float]) -> list[Row]:
+def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float], prefix: str = "") -> list[Row]:
     """Returns the sizing table of a server. `tiers` has the nominal latency in ms of each class of disks.
 
-    An experiment that did not run has no rows in the table.
+    The names of the server's facts and claims begin with `prefix`. An experiment that did not run has no rows in the table.
     """
-    return [_row(evidence, server, name, title, tiers) for name, title in METRICS.items() if evidence.has(name.partition(".")[0])]
+    return [
+        _row(evidence, server, prefix, name, title, tiers)
+        for name, title in METRICS.items()
+        if f"{prefix}{name}_baseline" in evidence.facts
+    ]
 
 
-def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[str, float]) -> Row:
+def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, tiers: Mapping[str, float]) -> Row:
     study, _, metric = name.partition(".")
-    claim = evidence.claims[f"{study}.dose_{metric}"]
+    name, own = f"{prefix}{name}", f"{prefix}{study}"
+    claim = evidence.claims[f"{own}.dose_{metric}"]
     effect = f"{evidence.facts[claim['effect']]['text']} at {_dose(evidence, claim['effect'])}"
     least = f"{evidence.text(f'{name}_least_dose_ratio')} times as long at {evidence.short(f'{name}_least_dose')}"
     baseline, nothing = evidence.short(f"{name}_baseline"), NOT_DECIDED
@@ -76,7 +81,7 @@ def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[
         title,
         _NONE if good is None else f"{number(good)} ms",
         _NONE if hurts is None else f"{number(hurts)} ms",
-        _disk(None if good is None else _nominal_ms(evidence, study, good), hurts, tiers),
+        _disk(None if good is None else _nominal_ms(evidence, own, good), hurts, tiers),
         baseline,
         effect,
         least,
@@ -88,8 +93,8 @@ def _row(evidence: Evidence, server: str, name: str, title: str, tiers: Mapping[
 
 def _dose(evidence: Evidence, effect: str) -> str:
     """Returns the nominal latency, as text, of the arm whose ratio the fact `effect` holds."""
-    study, _, rest = effect.partition(".")
-    return evidence.short(f"{study}.latency.{rest.partition('.')[2]}")
+    ratio, _, arm = effect.rpartition(".")
+    return evidence.short(f"{ratio.rpartition('.')[0]}.latency.{arm}")
 
 
 def _nominal_ms(evidence: Evidence, study: str, good_ms: float) -> float:

@@ -1,4 +1,4 @@
-"""The six questions of the paper, and a function for each that answers it in whole English sentences for every outcome."""
+"""The questions of the paper, and a function for each that answers it in whole English sentences for every outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tickdisk.numbers import number
 from tickdisk.report.answers.dose import Row, sentence_of_bounds, sentence_of_burst, sentences_of_metrics, sizing
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
+from tickdisk.report.answers.servers import other_servers
 from tickdisk.report.evidence import Evidence
 
 
@@ -45,8 +46,11 @@ class Context:
     server: str
     """Name of the server in prose."""
     sizing: Sequence[Row]
+    """Rows of the sizing table that are about this server."""
     margin: float
     """Margin of equivalence, as a ratio less 1."""
+    others: Mapping[str, str]
+    """Names in prose of the other servers that ran, by the beginning of the names of their facts and claims."""
 
     def verdict(self, claim: str) -> str:
         """Returns the verdict of a claim, or an empty text if no study states the claim."""
@@ -55,8 +59,15 @@ class Context:
 
     def told(self, claim: str) -> ServerResult:
         """Returns the result of this server for a claim, given by its id."""
+        return self._told(self.server, claim)
+
+    def all_told(self, claim: str) -> list[ServerResult]:
+        """Returns the result of every server that ran for a claim, given by its id on this server."""
+        return [self.told(claim), *(self._told(server, f"{prefix}{claim}") for prefix, server in self.others.items())]
+
+    def _told(self, server: str, claim: str) -> ServerResult:
         found = self.evidence.claims.get(claim)
-        return ServerResult(self.server, found, None if found is None else self.evidence.facts[found["effect"]])
+        return ServerResult(server, found, None if found is None else self.evidence.facts[found["effect"]])
 
     def latency(self, arm: str) -> str:
         """Returns the nominal latency of an arm of the switchback as text, or an empty text if the switchback did not run."""
@@ -112,6 +123,21 @@ def _effects(context: Context) -> str:
 
 def _latency(context: Context) -> str:
     return _joined(_effects(context), sentences_of_metrics(context.sizing, context.margin), sentence_of_burst(context.sizing))
+
+
+def _servers(context: Context) -> str:
+    if not context.others:
+        return "No other server ran the experiments."
+    long = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
+    slow = f"{context.latency('latency_12ms') or '12 ms'} of storage latency"
+    return " ".join(
+        sentences(Effect(cause, quantity, context.margin), context.all_told(claim))
+        for cause, quantity, claim in (
+            (long, "the longest tick gap of an epoch", "switchback.latency_6ms.gap_max"),
+            ("the same latency", "the mean time of a teleport", "switchback.latency_6ms.teleport_mean"),
+            (slow, "the mean time of a join in a burst", "join_burst.positive.join_mean"),
+        )
+    )
 
 
 def _advice(context: Context) -> str:
@@ -205,6 +231,7 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
     "device": ("Does the emulated device do what it says?", _device),
     "storage": ("What does a server ask of its storage?", _storage),
     "latency": ("Does storage latency reach ticks and players, and from what latency on?", _latency),
+    "servers": ("Do servers that load and save in other ways suffer from the same disks?", _servers),
     "blame": ("Which request made which tick late?", _blame),
     "replay": ("Do captured requests behave the same elsewhere?", _replay),
     "saving": ("How should a game save its state?", _saving),
@@ -231,12 +258,14 @@ def answer(evidence: Evidence, server: str, tiers: Mapping[str, float], margin: 
     Answers
         The answers. If a study did not run, the answer to its question says so.
     """
-    context = Context(evidence, server, sizing(evidence, server, tiers), margin)
+    others = other_servers(evidence)
+    context = Context(evidence, server, sizing(evidence, server, tiers), margin, others)
+    rows = [row for prefix, title in others.items() for row in sizing(evidence, title, tiers, prefix)]
     advice = _advice(context)
     return Answers(
         brief=f"{_effects(context)} {advice}",
         advice=advice,
         answers=[Answer(name, question, say(context)) for name, (question, say) in QUESTIONS.items()],
-        sizing=context.sizing,
+        sizing=[*context.sizing, *rows],
         missing=dict(evidence.missing),
     )

@@ -39,15 +39,15 @@ def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int
     """Computes the results of the capture cost. `capture_cost.study` describes the parameters."""
     data = Runs(plan, runs, "capture_cost")
     lives = list(data.lives())
-    tau_ns = round(data.scale.design(CAPTURE_COST).cut_s * 1e9)
+    tau_ns = round(data.design(CAPTURE_COST).cut_s * 1e9)
     found = contrasts.compute(
         "capture_cost",
         data,
         pd.concat([_with_busy(life.epoch_rows(tau_ns), life) for life in lives], ignore_index=True),
         {BUSY: "CPU time of the tick thread per tick", ALWAYS: METRICS[ALWAYS]},
         actions=(),
-        planned=data.scale.design(CAPTURE_COST).lives,
-        asked=data.asked.design(CAPTURE_COST).lives,
+        planned=data.design(CAPTURE_COST).lives,
+        asked=data.asked(CAPTURE_COST).lives,
         margin=margin,
         seed=seed,
     )

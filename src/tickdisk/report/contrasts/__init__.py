@@ -14,6 +14,7 @@ from tickdisk.report.contrasts.compute import Contrasts, compute, epoch_rows
 from tickdisk.report.contrasts.doses import dose_arms, dose_bounds, state_doses
 from tickdisk.report.contrasts.show import effects, effects_table, manipulation, power, runs
 from tickdisk.report.contrasts.state import (
+    CONTROL_WORDS,
     NO_CAPTURE_WORDS,
     fact_name,
     state_claim,
@@ -23,6 +24,7 @@ from tickdisk.report.contrasts.state import (
 )
 
 __all__ = [
+    "CONTROL_WORDS",
     "NO_CAPTURE_WORDS",
     "Contrasts",
     "compute",

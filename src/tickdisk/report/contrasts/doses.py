@@ -58,6 +58,7 @@ def state_doses(
     metric: str,
     *,
     facts: Sequence[str],
+    about: str = "",
 ) -> None:
     """States both bounds of a metric, the effect of the smallest dose, and one claim about all doses.
 
@@ -77,6 +78,8 @@ def state_doses(
         The metric.
     facts
         Names in the study of further facts that the claim rests on.
+    about
+        Words before the statement of the claim, such as the name of a server.
     """
     name, title, plan, data, found_bounds = fact_name(metric), found.metrics[metric], found.plan, found.data, bounds[metric]
     good_up_to, hurts_from, lives = found_bounds.good_up_to, found_bounds.hurts_from, found_bounds.lives
@@ -104,7 +107,7 @@ def state_doses(
     said.comparison(
         f"dose_{name}",
         source=THIS_PROJECT,
-        statement=f"Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
+        statement=f"{about}Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
         verdict="not valid" if obstacles else word,
         evidence="; ".join([*(obstacles or [f"{good}, {hurts}, between the two nothing is known ({source})"]), *found.caveats]),
         effect=f"{name}_ratio.{arms[-1]}",

@@ -38,23 +38,25 @@ class Results:
         return pd.concat([life.actions[life.actions["action"] == "join"] for life in self.lives])
 
 
-def compute(plan: str, *, runs: str, tick_metric: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results of the join burst. `join_burst.study` describes the parameters."""
-    data = Runs(plan, runs, "join_burst")
+def compute(
+    plan: str, *, runs: str, server: str | None = None, tick_metric: str, margin: float | None, seed: int | None
+) -> Results:
+    """Computes the results of the join burst on a server. `join_burst.study` describes the other parameters."""
+    data = Runs(plan, runs, "join_burst", server)
     lives = list(data.lives())
     found = contrasts.compute(
         "join_burst",
         data,
         # Tau is the time that players stay, because a join that takes longer would end when players already leave.
-        contrasts.epoch_rows(lives, tau_ns=round(data.scale.design(JOIN_BURST).stay_s * 1e9)),
+        contrasts.epoch_rows(lives, tau_ns=round(data.design(JOIN_BURST).stay_s * 1e9)),
         {
             JOIN: "mean join time of a burst",
             ALWAYS: f"{METRICS[ALWAYS]} of a join burst",
             tick_metric: f"{METRICS.get(tick_metric, tick_metric).removesuffix(' of an epoch')} of a join burst",
         },
         actions={JOIN},
-        planned=data.scale.design(JOIN_BURST).blocks,
-        asked=data.asked.design(JOIN_BURST).blocks,
+        planned=data.design(JOIN_BURST).blocks,
+        asked=data.asked(JOIN_BURST).blocks,
         margin=margin,
         seed=seed,
     )

@@ -59,13 +59,15 @@ class Results:
         return contrasts.dose_arms(self.contrasts, "dose")
 
 
-def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results of the switchback. `switchback.study` describes the parameters."""
-    data = Runs(plan, runs, "switchback")
+def compute(
+    plan: str, *, runs: str, server: str | None = None, tick_metric: str, action: str, margin: float | None, seed: int | None
+) -> Results:
+    """Computes the results of the switchback on a server. `switchback.study` describes the other parameters."""
+    data = Runs(plan, runs, "switchback", server)
     lives = list(data.lives())
     # Tau is the time that is cut after a switch, because an action that takes longer would reach into the steady part of the next
     # epoch.
-    tau_s, action_metric = data.scale.design(SWITCHBACK).save_period_s, f"{action}_mean_ms"
+    tau_s, action_metric = data.design(SWITCHBACK).save_period_s, f"{action}_mean_ms"
     found = contrasts.compute(
         "switchback",
         data,
@@ -76,8 +78,8 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             action_metric: f"mean {action} latency",
         },
         actions={action_metric},
-        planned=data.scale.design(SWITCHBACK).lives,
-        asked=data.asked.design(SWITCHBACK).lives,
+        planned=data.design(SWITCHBACK).lives,
+        asked=data.asked(SWITCHBACK).lives,
         margin=margin,
         seed=seed,
     )

@@ -1,0 +1,107 @@
+"""Computes the contrasts of the switchback and of the join burst on every server of the plan."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import stats
+from tickdisk.errors import TickdiskError
+from tickdisk.experiment import JOIN_BURST, SWITCHBACK
+from tickdisk.files import read_json
+from tickdisk.report import contrasts
+from tickdisk.report.join_burst.compute import compute as compute_join_burst
+from tickdisk.report.runs import LifeTables
+from tickdisk.report.switchback.compute import compute as compute_switchback
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment on one server."""
+
+    experiment: str
+    server: str
+    """Name of the server."""
+    title: str
+    """Name of the server for people."""
+    found: contrasts.Contrasts
+    doses: Sequence[str]
+    """Arms with a latency of their own, from the lowest realised latency to the highest."""
+    saves: pd.DataFrame
+    """The periodic saves that our program of the server made: arm, position of the epoch in its life, and duration in ms."""
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics."""
+        return list(self.found.metrics)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The experiments on all servers."""
+
+    parts: Sequence[Part]
+    """Each experiment on each server that has run. The server of the studies comes first."""
+    main: str
+    """Name of the server of the studies."""
+
+    @property
+    def others(self) -> list[Part]:
+        """The parts of the other servers."""
+        return [part for part in self.parts if part.server != self.main]
+
+
+def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
+    """Computes the results of the study. `other_servers.study` describes the parameters."""
+    values = read_json(Path(plan))
+    main = values["config"]["server"]
+    planned = dict.fromkeys((cell["server"], cell["experiment"]) for cell in values["cells"])
+    has_run = {
+        (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
+    }
+    parts = []
+    for server, experiment in (pair for pair in planned if pair in has_run):
+        if experiment == SWITCHBACK.name:
+            steady = compute_switchback(
+                plan, runs=runs, server=server, tick_metric=tick_metric, action=action, margin=margin, seed=seed
+            )
+            found, lives = steady.contrasts, steady.lives
+        elif experiment == JOIN_BURST.name:
+            burst = compute_join_burst(plan, runs=runs, server=server, tick_metric=tick_metric, margin=margin, seed=seed)
+            found, lives = burst.contrasts, burst.lives
+        else:
+            continue
+        doses = sorted((arm.arm for arm in found.data.arms if arm.role in ("dose", "treatment")), key=found.data.dose_ms)
+        title = found.data.manifests[0]["server"]["title"]
+        parts.append(Part(experiment, server, title, found, doses, _saves(lives)))
+    if all(part.server == main for part in parts):
+        raise TickdiskError(f"no cell of another server than {main} has run under {runs}; run `snakemake --cores all` first")
+    return Results(sorted(parts, key=lambda part: part.server != main), main)
+
+
+def growth(part: Part) -> stats.Mean | None:
+    """Returns by which factor a save at the end of a life is longer than at its beginning, as the geometric mean over lives.
+
+    A server that does not note what it has saved saves changed terrain again and again. None without two epochs of saves.
+    """
+    factors = []
+    for _, life in part.saves.groupby("life"):
+        by_position = life.groupby("position")["ms"].mean()
+        if len(by_position) > 1:
+            factors.append(float(np.log(by_position.iloc[-1] / by_position.iloc[0])))
+    return stats.over_lives(factors, part.found.plan.alpha) if factors else None
+
+
+def _saves(lives: Sequence[LifeTables]) -> pd.DataFrame:
+    rows = []
+    for life in lives:
+        saves = life.saves()
+        for position, epoch in enumerate(life.epochs.to_dict("records")):
+            inside = saves[(saves["begin_ns"] >= epoch["steady_ns"]) & (saves["begin_ns"] < epoch["end_ns"])]
+            rows += [
+                {"life": life.block, "arm": epoch["arm"], "position": position, "ms": (end - begin) / 1e6}
+                for begin, end in inside[["begin_ns", "end_ns"]].itertuples(index=False)
+            ]
+    return pd.DataFrame(rows, columns=["life", "arm", "position", "ms"])

@@ -1,0 +1,91 @@
+"""Makes the tables and figures that show all servers side by side."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tickdisk import plot
+from tickdisk.numbers import interval, number
+from tickdisk.report import contrasts
+from tickdisk.report.other_servers.compute import Results
+
+PLAY = "switchback"
+
+
+def effects_over_latency(results: Results) -> Any:
+    """Draws the effect of each latency on each metric, with a panel for each server."""
+    first = results.parts[0].found
+    return plot.paper.server_effects(_rows(results), margin=first.margin)
+
+
+def _rows(results: Results) -> pd.DataFrame:
+    rows = []
+    for part in results.parts:
+        found = part.found
+        for metric in part.metrics:
+            # The burst has a panel's place for its joins alone. Its tick gaps are in the table.
+            for arm in part.doses if part.experiment == PLAY or metric in found.actions else ():
+                effect = found.outcome.contrasts[metric, arm]
+                rows.append(
+                    {
+                        "server": part.title,
+                        "metric": found.metrics[metric].removesuffix(" of an epoch").removesuffix(" of a burst"),
+                        "latency_ms": found.data.dose_ms(arm),
+                        "ratio": effect.ratio,
+                        "low": effect.low,
+                        "high": effect.high,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def effects_table(results: Results) -> pd.DataFrame:
+    """Returns one row per server, experiment, metric and latency, with the baseline, the effect and the verdict."""
+    rows = []
+    for part in results.parts:
+        found = part.found
+        for metric in part.metrics:
+            base = found.table.loc[found.table["arm"] == found.baseline, metric]
+            for arm in part.doses:
+                effect, verdict = found.outcome.contrasts[metric, arm], found.verdicts.get((metric, arm))
+                rows.append(
+                    {
+                        "server": part.title,
+                        "experiment": part.experiment,
+                        "metric": found.metrics[metric],
+                        "latency (ms)": number(found.data.latency_ms(arm)),
+                        "baseline (ms)": number(float(base.median())),
+                        "ratio": number(effect.ratio, trailing_zeros=True),
+                        "interval": interval(effect.low, effect.high),
+                        "n": effect.n,
+                        "verdict": "" if verdict is None else verdict.word,
+                    }
+                )
+    return pd.DataFrame(rows).set_index(["server", "experiment", "metric", "latency (ms)"])
+
+
+def manipulation(results: Results) -> pd.DataFrame:
+    """Returns one row per server, experiment and arm that shows whether the latency was put to the test."""
+    tables = [
+        contrasts.manipulation(part.found).assign(server=part.title, experiment=part.experiment).reset_index()
+        for part in results.parts
+    ]
+    return pd.concat(tables).set_index(["server", "experiment", "arm"])
+
+
+def saves(results: Results) -> pd.DataFrame:
+    """Returns the saves that our programs of the servers made: number and median duration by server, experiment and arm."""
+    tables = [part.saves.assign(server=part.title, experiment=part.experiment) for part in results.parts if len(part.saves)]
+    if not tables:
+        return pd.DataFrame({"saves": ["no server saved by our program"]})
+    grouped = pd.concat(tables).groupby(["server", "experiment", "arm"], sort=False)["ms"]
+    return pd.DataFrame({"saves": grouped.size(), "median (ms)": grouped.median().map(number)})
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {"paper_servers": effects_over_latency}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "effects": effects_table,
+    "manipulation": manipulation,
+    "saves": saves,
+}

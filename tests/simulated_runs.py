@@ -1,0 +1,152 @@
+"""Run folders of experiments in which every effect is known, on any server."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import table
+from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
+from tickdisk.device import load_devices
+from tickdisk.experiment import Life
+from tickdisk.run.cell import server_facts
+
+SECOND = 1_000_000_000
+BASE_MS, PER_MS = 100.0, 5.0
+"""A tick takes so long, and so much longer for each ms of storage latency."""
+DELAY_MS = 80.0
+"""A tick takes so much longer while the probe delays it."""
+QUIET = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": 0.01}
+GapOf = Callable[[str, int], float]
+LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "hdd": 6.0}
+LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
+LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
+REALISED_MS = 0.01
+"""Calibration found every device so much slower than its model."""
+REQUESTS = 30
+"""Requests of the device in an epoch."""
+
+
+def linear(arm: str, _: int) -> float:
+    """Returns the gap in ms that an arm's latency costs."""
+    return BASE_MS + PER_MS * LATENCY_MS[arm] + (DELAY_MS if arm == "tick_delay" else 0.0)
+
+
+def tables_of(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -> dict[str, pd.DataFrame]:
+    starts, actions, at_s = [], [], 0.0
+    for epoch in life.epochs:
+        level = gap_ms(epoch.arm, block) * rng.normal(1, 0.01)
+        while at_s < epoch.end_s:
+            starts.append(at_s)
+            at_s += level / 1000
+        for due_s in np.arange(epoch.steady_s, epoch.end_s - 0.5, 0.5).tolist():
+            actions += [(kind, due_s, due_s + 2 * level / 1000) for kind in ("teleport", "join")]
+    ns = [round(s * SECOND) + SECOND for s in starts]
+    acted = pd.DataFrame(actions, columns=["action", "due_ns", "completed_ns"])
+    acted[["due_ns", "completed_ns"]] = (acted[["due_ns", "completed_ns"]] * SECOND + SECOND).round().astype("Int64")
+    epochs = [
+        {"epoch": number, "arm": epoch.arm, "device": epoch.arm, "setting": number}
+        | {f"{name}_ns": round(getattr(epoch, f"{name}_s") * SECOND) + SECOND for name in ("start", "steady", "end")}
+        for number, epoch in enumerate(life.epochs)
+    ]
+    asked = [
+        {"arrival_ns": epoch["start_ns"] + number * 1000, "latency_ns": round(1e6 * LATENCY_MS[epoch["arm"]])}
+        for epoch in epochs
+        for number in range(REQUESTS)
+    ]
+    device = pd.DataFrame(asked).assign(op="read", offset=0, length=4096, inflight=1, setting=0)
+    device["replied_ns"] = device["nominal_ns"] = device["arrival_ns"] + device["latency_ns"]
+    none = pd.array([pd.NA] * len(ns), dtype="Int64")
+    return {
+        "ticks": pd.DataFrame({"tick": range(len(ns)), "start_ns": ns, "end_ns": none, "players": 1, "thread": none}),
+        "actions": acted.assign(
+            due_ns=acted["due_ns"].astype("int64"), player="p000", issued_ns=acted["due_ns"], outcome="completed", detail=""
+        ),
+        "epochs": pd.DataFrame(epochs),
+        "saves": saves_of(epochs),
+        "device": device.assign(seq=range(len(device))),
+    }
+
+
+def described(attempts: int, changed: Mapping[str, Any]) -> dict[str, Any]:
+    ticks = dict.fromkeys(("ticks", "missing", "late", "merged"), 0)
+    reasons = [["steal 20 % above 10 %"]] * (attempts - 1) + [[]]
+    made = [{"load": QUIET, "reasons": each} for each in reasons]
+    life = {"ticks": ticks, "trace_events": 1, "client": {"backlog_max": 0}, "requests": 1, "attempts": made}
+    return life | {"marked": [], "not_valid": {}, "noted": [], "ended": None} | dict(changed)
+
+
+def config_of(scale: str, blocks: int | None) -> Config:
+    return parse_config(load_config().model_dump(mode="json") | {"scale": scale, "blocks": blocks})
+
+
+def cells_of(config: Config, experiment: str, server: str = "luanti") -> list[Cell]:
+    """Returns the cells of an experiment on a server, whose devices and programs do not matter here."""
+    arms = load_arms()
+    models = {(arm.experiment, arm.arm): {} for arm in arms}
+    return plan(config, arms, models, {(experiment, server): {}})
+
+
+def write_runs(
+    folder: Path,
+    experiment: str,
+    *,
+    server: str = "luanti",
+    scale: str = "paper",
+    blocks: int | None = None,
+    gap_ms: GapOf = linear,
+    changed: Mapping[tuple[int, str], Mapping[str, Any]] | None = None,
+    tables: Callable[[int, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]] = lambda _, made: made,
+) -> Path:
+    """Writes the run folders of all cells of an experiment and their plan, and returns the plan's path. Cells add to a plan.
+
+    `changed` replaces entries of a life's manifest, `tables` the tables of a block.
+    """
+    config, arms, rng = config_of(scale, blocks), load_arms(), np.random.default_rng(7)
+    devices = {name: model.as_dict() for name, model in load_devices(Path("data/devices.yaml")).items()}
+    models = {
+        arm.arm: devices["hdd" if arm.arm == "hdd" else "sata_ssd"]
+        | {"name": arm.arm, "read_latency_ns": round(1e6 * LATENCY_MS[arm.arm])}
+        for arm in arms
+        if arm.experiment == experiment
+    }
+    cells = cells_of(config, experiment, server)
+    for cell in cells:
+        lives = {
+            life.name: described(2 if cell.block == 0 else 1, (changed or {}).get((cell.block, life.name), {}))
+            for life in cell.lives
+        }
+        for life in cell.lives:
+            (folder / cell.hash / life.name).mkdir(parents=True)
+            for name, rows in tables(cell.block, tables_of(life, cell.block, gap_ms, rng)).items():
+                table.write(name, folder / cell.hash / life.name / f"{name}.parquet", rows)
+        manifest = {
+            "hash": cell.hash,
+            "experiment": experiment,
+            "server": server_facts(server),
+            "block": cell.block,
+            "plan": [asdict(life) for life in cell.lives],
+            "lives": lives,
+            "models": models,
+            "machine": {"processor": "one", "cores": 2},
+            "calibration": "first" if cell.block < 2 else "second",
+            "realised_ns": {arm: round(1e6 * (LATENCY_MS[arm] + REALISED_MS)) for arm in models},
+        }
+        (folder / cell.hash / "manifest.json").write_text(json.dumps(manifest))
+    path = folder / "plan.json"
+    planned = [{"experiment": experiment, "server": server, "hash": cell.hash} for cell in cells]
+    values = {"config": config.model_dump(mode="json"), "arms": [arm.model_dump(mode="json") for arm in arms]}
+    before = json.loads(path.read_text())["cells"] if path.exists() else []
+    path.write_text(json.dumps(values | {"cells": [*before, *planned]}))
+    return path
+
+
+def saves_of(epochs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Returns a save in the middle of each epoch, which takes 10 ms in the first epoch and 10 ms more in each later one."""
+    begins = [(epoch["steady_ns"] + epoch["end_ns"]) // 2 for epoch in epochs]
+    ends = [begin + 10_000_000 * number for number, begin in enumerate(begins, start=1)]
+    return pd.DataFrame({"begin_ns": begins, "end_ns": ends})

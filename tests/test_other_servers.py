@@ -1,0 +1,75 @@
+"""The comparison of servers, on run folders in which the effects on each server are known."""
+
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulated_runs import BASE_MS, LATENCY_MS, linear, write_runs
+
+from tickdisk.errors import TickdiskError
+from tickdisk.report import other_servers
+from tickdisk.report.other_servers import Results
+from tickdisk.report.study import Study
+
+PREFIX = "other_servers.dragonfly"
+
+
+def twice(arm: str, block: int) -> float:
+    """Returns the gap in ms on a server that storage latency costs twice as much."""
+    return 2 * linear(arm, block) - BASE_MS
+
+
+def study_of(plan: Path) -> Study[Results]:
+    own: dict[str, Any] = {"tick_metric": "gap_max_ms", "action": "teleport", "margin": None, "seed": 1}
+    return other_servers(str(plan), runs=str(plan.parent), **own)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Study[Results]:
+    folder = tmp_path_factory.mktemp("servers")
+    for experiment in ("switchback", "join_burst"):
+        write_runs(folder, experiment)
+        path = write_runs(folder, experiment, server="dragonfly", gap_ms=twice)
+    return study_of(path)
+
+
+def test_each_server_has_its_own_effects_and_only_the_others_have_claims(compared: Study[Results]) -> None:
+    facts = compared.statement.facts
+    assert facts["other_servers.servers"].value == 1
+    for arm in ("latency_1ms", "latency_6ms"):
+        found = facts[f"{PREFIX}.switchback.gap_mean_ratio.{arm}"]
+        assert found.value == pytest.approx(twice(arm, 0) / twice("ssd_100us", 0), rel=0.02)
+    assert all(name.startswith((PREFIX, "other_servers.servers")) for name in facts)
+    verdicts = {claim.id: claim.verdict for claim in compared.statement.claims}
+    assert verdicts[f"{PREFIX}.switchback.positive.gap_mean"] == "different"
+    assert verdicts[f"{PREFIX}.switchback.null.gap_mean"] == "equivalent"
+    assert verdicts[f"{PREFIX}.switchback.latency_6ms.gap_mean"] == "different"
+    assert verdicts[f"{PREFIX}.join_burst.latency_6ms.join_mean"] == "different"
+    assert f"{PREFIX}.switchback.sham.gap_mean" not in verdicts
+    # On the first server, six times the same latency costs half as much; its claims are those of its own studies.
+    table = compared.table("effects")
+    first = table.loc[("Luanti", "switchback", "mean tick gap", "6"), "ratio"]
+    assert float(str(first)) == pytest.approx(linear("latency_6ms", 0) / linear("ssd_100us", 0), rel=0.02)
+
+
+def test_saves_that_grow_over_a_life_are_counted(compared: Study[Results]) -> None:
+    """The last of six epochs has saves of 60 ms, and the first has saves of 10 ms."""
+    grown = compared.statement.facts[f"{PREFIX}.switchback.save_growth_log"]
+    assert exp(float(grown.value or 0)) == pytest.approx(6)
+    assert set(compared.table("saves").index.get_level_values("server")) == {"Luanti", "Dragonfly"}
+
+
+def test_every_table_and_figure_comes(compared: Study[Results], tmp_path: Path) -> None:
+    for name in compared.tables:
+        assert len(compared.table(name))
+    compared.save(str(tmp_path))
+    text = (tmp_path / "figures/paper_servers.svg").read_text()
+    assert "Dragonfly" in text
+    assert "Luanti" in text
+    assert LATENCY_MS["latency_12ms"] == 12
+
+
+def test_without_another_server_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(TickdiskError, match="no cell of another server than luanti has run"):
+        study_of(write_runs(tmp_path, "switchback"))
