@@ -11,6 +11,7 @@ from tickdisk import calibrate, host
 from tickdisk.calibrate import Calibration, DeviceResult
 from tickdisk.cli.doctor import doctor
 from tickdisk.doctor import Check, Machine, backend_check, examine, load_check, render, tier_checks
+from tickdisk.server import SERVERS
 
 FILES = {
     "proc/cpuinfo": "processor\t: 0\n\nprocessor\t: 1\n",
@@ -27,6 +28,7 @@ FILES = {
     "sys/kernel/config/nullb/features": "",
     "usr/share/games/minetest/games/minetest_game": "",
     "home/build/tickdisk-players": "",
+    **{f"home/build/{kind.needs.built}": "" for kind in SERVERS.values() if kind.needs.built},
     "home/src/tickdisk/_native.abi3.so": "",
 }
 TOOLS = {
@@ -80,6 +82,7 @@ def test_a_complete_machine_is_in_order(machine: Machine) -> None:
         ("usr/bin/mkfs.ext4", "file systems", "missing", ("e2fsprogs",)),
         ("usr/bin/mkfs.xfs", "file systems", "limited", ("xfsprogs",)),
         ("home/build/tickdisk-players", "players", "missing", ()),
+        ("home/build/tickdisk-dragonfly", "Dragonfly server", "limited", ()),
         ("home/src/tickdisk/_native.abi3.so", "native module", "missing", ()),
         ("usr/bin/strace", "tracing", "limited", ("strace",)),
         ("usr/bin/bpftrace", "tracing", "missing", ("bpftrace",)),

@@ -8,13 +8,14 @@ import yaml
 
 from tickdisk import checkpoint, device, store
 from tickdisk.experiment import EXPERIMENTS, STUDIES
+from tickdisk.server import SERVERS
 
 ROOT = Path(__file__).resolve().parent.parent
 SECTIONS = dict(
     re.findall(r"^## (Add [^\n]*)\n(.*?)(?=^## |\Z)", (ROOT / "docs/extend.md").read_text(), re.MULTILINE | re.DOTALL)
 )
 STEP = re.compile(r"^\d+\. `([^`]+)`: ", re.MULTILINE)
-WITHOUT_MEMBERS = {"arm to an experiment", "format of traces", "table or a file", "server"}
+WITHOUT_MEMBERS = {"arm to an experiment", "format of traces", "table or a file"}
 """Kinds whose parts have no names of their own in the files of the checklist."""
 DEVICES = yaml.safe_load((ROOT / "data/devices.yaml").read_text())
 MEMBERS: dict[str, list[str]] = {
@@ -23,6 +24,8 @@ MEMBERS: dict[str, list[str]] = {
     "backend of devices": [name for name, backend in device.BACKENDS.items() if backend.abilities.mounts],
     "experiment": list(EXPERIMENTS),
     "study with its notebook": list(STUDIES),
+    "server": list(SERVERS),
+    "driver of clients": sorted({kind.clients for kind in SERVERS.values()}),
     "checkpoint algorithm to the simulator": list(checkpoint.ALGORITHMS),
     "checkpoint algorithm that saves for real": list(store.LATER_ALGORITHMS),
 }

@@ -25,7 +25,7 @@ NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb
 # All but this one look at a device.
 STUDIES = NOTEBOOKS - {"checkpoint.ipynb"}
 # And these at the server lives of an experiment.
-OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE}
+OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE} | {"other_servers.ipynb"}
 PAGES = {"collect", "paper", "page", "check"}
 # Whatever has a device up.
 DEVICE = LIVE | {"calibration", "fidelity", "replay", "store"} | STUDIES
@@ -85,7 +85,12 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/checkpoint/compute.py": {"checkpoint.ipynb"},
     "src/tickdisk/report/checkpoint/show.py": {"checkpoint.ipynb"},
     "src/tickdisk/report/checkpoint/state.py": {"checkpoint.ipynb"},
-    "src/tickdisk/report/contrasts/compute.py": {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb"},
+    "src/tickdisk/report/contrasts/compute.py": {
+        "switchback.ipynb",
+        "join_burst.ipynb",
+        "capture_cost.ipynb",
+        "other_servers.ipynb",
+    },
     "src/tickdisk/report/inside_tick/__init__.py": {"inside_tick.ipynb"},
     "src/tickdisk/report/inside_tick/compute.py": {"inside_tick.ipynb"},
     "src/tickdisk/report/inside_tick/show.py": {"inside_tick.ipynb"},
@@ -103,7 +108,12 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/store/show.py": {"store.ipynb"},
     "src/tickdisk/report/store/state.py": {"store.ipynb"},
     "src/tickdisk/report/study.py": NOTEBOOKS,
-    "src/tickdisk/report/switchback/show.py": {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb"},
+    "src/tickdisk/report/switchback/show.py": {
+        "switchback.ipynb",
+        "join_burst.ipynb",
+        "capture_cost.ipynb",
+        "other_servers.ipynb",
+    },
     "src/tickdisk/run/life.py": LIVE,
     "src/tickdisk/run/progress.py": set(),
     "src/tickdisk/server/contract.py": LIVE | {"world"},

@@ -199,8 +199,8 @@ def test_a_device_that_changed_is_calibrated_and_its_cells_and_everything_after_
     jobs = planned(folder)
     assert jobs["calibrate"] == 1
     assert jobs["fidelity"] == 1
-    assert jobs["live_switchback"] > 0
-    assert jobs["live_join_burst"] > 0
+    assert jobs["live_switchback_luanti"] > 0
+    assert jobs["live_join_burst_luanti"] > 0
     assert jobs["notebook"] == NOTEBOOKS
     assert jobs["paper"] == jobs["page"] == jobs["check"] == 1
 
@@ -209,7 +209,7 @@ def test_one_notebook_asked_for_after_a_change_runs_its_cells_too(folder: Path) 
     devices = folder / "data/devices.yaml"
     devices.write_text(re.sub(r"(write_latency_ns: )100_?000\b", r"\g<1>110000", devices.read_text()))
     jobs = planned(folder, "results/notebooks/switchback.html")
-    assert jobs["live_switchback"] > 0
+    assert jobs["live_switchback_luanti"] > 0
     assert jobs["notebook"] == 1
 
 
@@ -249,8 +249,8 @@ def test_code_makes_out_of_date_what_it_computes_and_no_more(own: Path) -> None:
     every = len(list((own / "results/runs").iterdir()))
     changes = {
         "checkpoint/simulate.py": (0, Counter(checkpoint_sweep=1, store=1, notebook=2)),
-        # The notebooks of five experiments, and the replay, which repeats what a captured life asked for.
-        "run/life.py": (every, Counter(replay=1, notebook=6)),
+        # The notebooks of five experiments and of the comparison of servers, and the replay, which repeats what a captured life asked for.
+        "run/life.py": (every, Counter(replay=1, notebook=7)),
     }
     texts = {name: (own / "src/tickdisk" / name).read_text() for name in changes}
     for name, text in texts.items():

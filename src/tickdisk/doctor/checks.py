@@ -105,21 +105,26 @@ def _programs(machine: Machine) -> Iterator[Check]:
     fio = machine.tool("fio")
     yield _needed("fio", fio, machine.version(fio) if fio else "", "not installed: nothing can be calibrated", "fio")
     for kind in server.SERVERS.values():
-        needs = kind.needs
-        built = machine.project / "build" / str(needs.built)
-        program = machine.tool(*needs.commands) if needs.commands else built if built.exists() else None
-        lacking = [path for path in needs.files if not machine.has(path)]
-        yield _needed(
-            f"{kind.title} server",
-            program and not lacking,
-            f"{machine.version(program)}, {program}" if program and needs.commands else str(program),
-            "not installed" if not program else f"installed without {', '.join(f'/{path}' for path in lacking)}",
-            *needs.packages,
-        )
+        yield _server(machine, kind)
     players = machine.project / "build/tickdisk-players"
     yield _needed("players", players.exists(), str(players), f"{players} is not built: make setup")
     native = next((machine.project / "src/tickdisk").glob("_native*.so"), None)
     yield _needed("native module", native, str(native), "not built: make setup")
+
+
+def _server(machine: Machine, kind: server.Server) -> Check:
+    """Returns the check of a game server. Without the first one nothing runs, and any other is left out of a run."""
+    needs, name = kind.needs, f"{kind.title} server"
+    built = machine.project / "build" / str(needs.built)
+    program = machine.tool(*needs.commands) if needs.commands else built if built.exists() else None
+    lacking = [path for path in needs.files if not machine.has(path)]
+    if program and not lacking:
+        return Check(name, "ok", f"{machine.version(program)}, {program}" if needs.commands else str(program))
+    absent = f"installed without {', '.join(f'/{path}' for path in lacking)}" if program else "not installed"
+    if kind is next(iter(server.SERVERS.values())):
+        return Check(name, "missing", absent, needs.packages)
+    advice = "run `make setup`, which says why" if needs.built else "install it"
+    return Check(name, "limited", f"{absent}: runs leave this server out; {advice}", needs.packages)
 
 
 def _tracing(machine: Machine) -> Check:

@@ -127,7 +127,7 @@ def _latency(context: Context) -> str:
 
 def _servers(context: Context) -> str:
     if not context.others:
-        return "No other server ran the experiments."
+        return "No other server took part in this run."
     long = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
     slow = f"{context.latency('latency_12ms') or '12 ms'} of storage latency"
     return " ".join(
@@ -231,7 +231,7 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
     "device": ("Does the emulated device do what it says?", _device),
     "storage": ("What does a server ask of its storage?", _storage),
     "latency": ("Does storage latency reach ticks and players, and from what latency on?", _latency),
-    "servers": ("Do servers that load and save in other ways suffer from the same disks?", _servers),
+    "servers": ("Do other servers suffer from the same disks?", _servers),
     "blame": ("Which request made which tick late?", _blame),
     "replay": ("Do captured requests behave the same elsewhere?", _replay),
     "saving": ("How should a game save its state?", _saving),
