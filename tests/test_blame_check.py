@@ -9,6 +9,7 @@ from scipy.stats import beta
 from test_blame_simulation import MAP, MS, PLAYERS, START_NS, Machine, locked, ticking
 
 from tickdisk.blame import FEWEST_LIVES, JOURNAL, attribute, blame_actions, check_injections, count, explain_wait, shares
+from tickdisk.blame.evidence import Evidence
 from tickdisk.errors import TickdiskError
 
 BUDGET = 90 * MS
@@ -173,3 +174,21 @@ def test_actions_know_how_long_storage_kept_the_server():
     assert explain_wait(found.iloc[1]) == ""
     with pytest.raises(TickdiskError, match="no actions"):
         blame_actions(attribute(machine.evidence(), budget_ns=BUDGET, thread="Server"))
+
+
+def test_an_idle_thread_of_a_runtime_that_parks_waits_for_nobody():
+    """A tick of 5 ms is due every 50 ms. The third gap has a read of 60 ms; all other time between ticks is parked in a futex."""
+    times = [(5, 50, "lock"), (55, 100, "lock"), (105, 110, "lock"), (110, 170, "io"), (170, 200, "lock"), (205, 250, "lock")]
+    rows = [(1, "world", begin, end, kind, "futex" if kind == "lock" else "pread64", 2, "other") for begin, end, kind in times]
+    rows.append((2, "other", 0, 1, "io", "read", None, None))
+    columns = ["thread", "thread_name", "start_ns", "end_ns", "kind", "call", "waker", "waker_name"]
+    waits = pd.DataFrame(rows, columns=columns).astype({"waker": "Int64"})
+    waits[["start_ns", "end_ns"]] *= MS
+    starts = pd.Series([0, 50, 100, 200, 250]) * MS
+    ticks = pd.DataFrame({"tick": range(1, 6), "start_ns": starts, "end_ns": starts + 5 * MS})
+    requests = Machine({"world": ticking([("run", MS)])}).evidence().requests
+    evidence = Evidence("life", requests, waits, (0, 300 * MS), ticks=ticks, budget_ns=50 * MS, thread="world")
+    late = attribute(replace(evidence, parks=True)).ticks.set_index("tick").loc[3]
+    assert (late["gap_ns"], late["late_ns"], late["storage_ns"]) == (100 * MS, 50 * MS, 60 * MS)
+    assert (late["lock_ns"], late["sleep_ns"], late["cause"]) == (0, 35 * MS, "storage")
+    assert attribute(evidence).ticks.set_index("tick").loc[3, "lock_ns"] == 35 * MS

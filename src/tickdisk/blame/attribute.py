@@ -106,7 +106,7 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
         evidence,
         name,
         budget_ns,
-        _share_lateness(_split(found, tick, start_ns, end_ns, budget_ns)),
+        _share_lateness(_split(found, tick, start_ns, end_ns, budget_ns, _parked(evidence, lanes, lane, tick, end_ns))),
         links,
         Intervals.of(io["start_ns"].to_numpy(), io["end_ns"].to_numpy()),
         int((~captured).sum()),
@@ -144,7 +144,22 @@ def _gaps(evidence: Evidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integ
     return tick[:-1][inside], start_ns[:-1][inside], start_ns[1:][inside]
 
 
-def _split(links: pd.DataFrame, tick: Integers, start_ns: Integers, end_ns: Integers, budget_ns: int | None) -> pd.DataFrame:
+def _parked(evidence: Evidence, lanes: ThreadWaits, lane: int, tick: Integers, gap_end_ns: Integers) -> Integers:
+    """Returns for each gap the time that the thread waited as if for a lock between the end of its tick and the next tick.
+
+    It is 0 for a runtime whose idle threads sleep, and where the probe does not see the end of a tick.
+    """
+    if not evidence.parks or evidence.ticks is None or evidence.ticks["end_ns"].isna().any():
+        return np.zeros(tick.size, dtype=np.int64)
+    ends = evidence.ticks.drop_duplicates("tick").set_index("tick")["end_ns"]
+    own = evidence.waits[(evidence.waits["thread"] == int(lanes.threads[lane])) & (evidence.waits["kind"] == "lock")]
+    waited = Intervals.of(own["start_ns"].to_numpy(np.int64), own["end_ns"].to_numpy(np.int64))
+    return waited.within(np.minimum(ends.loc[pd.Index(tick)].to_numpy(np.int64), gap_end_ns), gap_end_ns)
+
+
+def _split(
+    links: pd.DataFrame, tick: Integers, start_ns: Integers, end_ns: Integers, budget_ns: int | None, parked_ns: Integers
+) -> pd.DataFrame:
     gap_ns = end_ns - start_ns
     window, own = links["window"].to_numpy(), links["depth"].to_numpy() == 0
 
@@ -157,6 +172,8 @@ def _split(links: pd.DataFrame, tick: Integers, start_ns: Integers, end_ns: Inte
     # A wait at a condition variable looks like a wait for a lock. If the thread that ended it slept meanwhile, both threads
     # waited for the same event, so that time counts as sleep.
     idle_ns, behind_ns = total("sleep", own=~own), total("io", own=~own)
+    # A runtime parks an idle thread in the same way. Only time in which a thread waited for storage is known not to be idle.
+    idle_ns = np.maximum(idle_ns, np.minimum(parked_ns, split["lock_ns"]) - behind_ns)
     split |= {"lock_ns": split["lock_ns"] - idle_ns, "sleep_ns": split["sleep_ns"] + idle_ns}
     late_ns = gap_ns - split["sleep_ns"] if budget_ns is None else np.maximum(gap_ns - budget_ns, 0)
     return pd.DataFrame(

@@ -40,6 +40,8 @@ class Evidence:
     """Name of the thread that ticks, if it is known by its name."""
     readers: str | None = None
     """Beginning of the names of the threads that read the world for players, if there are such threads."""
+    parks: bool = False
+    """Whether a thread of the process waits in a futex when it has nothing to do. Such a wait between two ticks is idle time."""
     reasons: tuple[str, ...] = ()
     """Reasons why the server life is not valid. It is valid if there are none."""
 
@@ -128,6 +130,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         budget_ns=server["tick_budget_ns"],
         thread=server["tick_thread"],
         readers=server["reader_threads"],
+        parks=server["parks"],
         reasons=tuple(dict.fromkeys([*life["not_valid"].values(), *empty])),
     )
 

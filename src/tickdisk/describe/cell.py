@@ -85,6 +85,7 @@ _SERVER = written(
             "text or null",
             "The beginning of the names of the threads that read the world. It is null if the thread that ticks reads it.",
         ),
+        "parks": ("true or false", "Whether a thread that has nothing to do waits in a futex."),
     },
 )
 

@@ -100,6 +100,7 @@ def server_facts(name: str) -> dict[str, Any]:
         "tick_budget_ns": kind.ticking.budget_ns,
         "tick_thread": kind.ticking.thread,
         "reader_threads": kind.readers,
+        "parks": kind.ticking.parks,
     }
 
 

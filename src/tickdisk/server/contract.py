@@ -28,6 +28,8 @@ class Ticking:
     """Name of the thread in which every tick runs. None if each tick records its own thread."""
     has_end: bool
     """Whether the probe sees the end of a tick, and not its start alone."""
+    parks: bool
+    """Whether a thread of the server waits in a futex when it has nothing to do, as threads of Go and of the JVM do."""
     source: str
     """The place in the server where the probe sees ticks, in words."""
 

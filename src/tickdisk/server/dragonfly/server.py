@@ -27,7 +27,9 @@ class Dragonfly(Server):
     title = "Dragonfly"
     needs = Needs(built="tickdisk-dragonfly")
     programs = ("players/bedrock", "servers/dragonfly")
-    ticking = Ticking(50_000_000, "world", has_end=True, source="a line in a copy of Dragonfly's tick loop, around the tick")
+    ticking = Ticking(
+        50_000_000, "world", has_end=True, parks=True, source="a line in a copy of Dragonfly's tick loop, around the tick"
+    )
     saving = Saving(
         "periodic",
         "the server",

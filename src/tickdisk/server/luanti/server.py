@@ -46,7 +46,7 @@ class Luanti(Server):
     )
     programs = ("players",)
     ticking = Ticking(
-        90_000_000, "Server", has_end=False, source="a globalstep of a mod, which the server calls within each step"
+        90_000_000, "Server", has_end=False, parks=False, source="a globalstep of a mod, which the server calls within each step"
     )
     saving = Saving(
         "periodic",
