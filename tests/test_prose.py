@@ -20,7 +20,7 @@ import tickdisk
 ROOT = Path(__file__).resolve().parent.parent
 OPENING = re.compile(r"(Who|Whose|What|Of|That|Those)\b[^?]*$")
 """A sentence that begins with one of these words and is no question makes its reader wait for its subject."""
-SHORT_FORM = {"config", "player", "run", "server"}
+SHORT_FORM: set[str] = set()
 """Rooms whose functions do not have the sections of numpydoc yet."""
 BUILT = {"target", "build"}
 

@@ -34,7 +34,25 @@ def _sentence(error: ValidationError, where: str) -> TickdiskError:
 
 
 def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Config:
-    """Returns the typed configuration of `values`; TickdiskError names `where` and the key that is wrong."""
+    """Checks the values of a configuration and gives them their types.
+
+    Parameters
+    ----------
+    values
+        The values, as in the configuration file.
+    where
+        Name of their source, for messages.
+
+    Returns
+    -------
+    Config
+        The configuration.
+
+    Raises
+    ------
+    TickdiskError
+        If a value is wrong. The message names the source and the key.
+    """
     try:
         return Config.model_validate(dict(values))
     except ValidationError as error:
@@ -42,7 +60,23 @@ def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Co
 
 
 def load_config(path: Path = CONFIG_PATH) -> Config:
-    """Returns the configuration in a YAML file, as it is without command-line changes."""
+    """Reads a configuration file, without changes from the command line.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Config
+        The configuration.
+
+    Raises
+    ------
+    TickdiskError
+        If the file cannot be read, or a value in it is wrong.
+    """
     values = read_yaml(path, "run from the project's folder")
     if not isinstance(values, dict):
         raise TickdiskError(f"{path}: expected keys and values; {SCHEMA_PATH} describes them")
@@ -50,7 +84,23 @@ def load_config(path: Path = CONFIG_PATH) -> Config:
 
 
 def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
-    """Returns the arms of all experiments. The names of an experiment's arms must not repeat."""
+    """Reads the table of experiments.
+
+    Parameters
+    ----------
+    path
+        The file, with tabs between its columns.
+
+    Returns
+    -------
+    list of Arm
+        The arms of all experiments.
+
+    Raises
+    ------
+    TickdiskError
+        If a row is wrong, or if an experiment has two arms of the same name. The message names the file and the line.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # a spreadsheet puts a mark before the first column
             rows = list(csv.DictReader(file, delimiter="\t"))
@@ -111,7 +161,13 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
 
 
 def schema() -> str:
-    """Returns the JSON schema of the configuration and of a row of the experiments table, generated from the types."""
+    """Returns the JSON schema of the configuration and of a row of the table of experiments, which the types generate.
+
+    Returns
+    -------
+    str
+        The schema as JSON text.
+    """
     arm = Arm.model_json_schema()
     arm["properties"]["experiment"]["enum"] = list(EXPERIMENTS)
     return json.dumps({"config": Config.model_json_schema(), "experiments": arm}, indent=2) + "\n"

@@ -52,18 +52,53 @@ class Cell:
 
 
 def digest(value: Any) -> str:
-    """Returns sixteen hexadecimal digits of the SHA-256 of `value`'s canonical JSON."""
+    """Returns a short digest of a value.
+
+    Parameters
+    ----------
+    value
+        Any value that JSON can hold.
+
+    Returns
+    -------
+    str
+        Sixteen hexadecimal digits of the SHA-256 of the value's canonical JSON.
+    """
     return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=False).encode()).hexdigest()[:16]
 
 
 def file_digest(path: Path) -> str:
-    """Returns the SHA-256 of a file."""
+    """Returns the checksum of a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    str
+        The SHA-256 in hexadecimal digits.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def world_hash(world: World, code: Mapping[str, str]) -> str:
-    """Returns the name of the folder of a world that the programs whose digests are `code` generate."""
+    """Returns the name of the folder of a world.
+
+    Parameters
+    ----------
+    world
+        The settings of the world.
+    code
+        Digests of the programs that generate it, by part.
+
+    Returns
+    -------
+    str
+        The name, which changes with the settings and the programs.
+    """
     return digest({"world": world.model_dump(), "code": dict(code)})
 
 
@@ -73,10 +108,24 @@ def plan(
     models: Mapping[tuple[str, str], Mapping[str, Any]],
     code: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> list[Cell]:
-    """Returns the cells of the chosen scale in the order in which they run. An experiment without arms has no cells.
+    """Plans the cells of the chosen scale.
 
-    `models` are the resolved device models by experiment and arm. `code` has the digests of all programs that make an
-    experiment's cells, by experiment and server, and then by part. An experiment runs on the servers for which there is code.
+    Parameters
+    ----------
+    config
+        The configuration.
+    arms
+        The arms of all experiments.
+    models
+        The resolved device models, by experiment and arm.
+    code
+        Digests of all programs that make the cells of an experiment on a server, by experiment and server and then by part. An
+        experiment runs on the servers for which it has an entry here, in the order of the entries.
+
+    Returns
+    -------
+    list of Cell
+        The cells, in the order in which they run. An experiment without arms on a server has no cells there.
     """
     scale = config.chosen
     cells = []

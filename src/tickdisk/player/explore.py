@@ -1,4 +1,4 @@
-"""The player trace of the study of storage accesses: one kind of thing at a time, at several rates, with quiet between."""
+"""Makes the player trace of the study of storage accesses, in which players do one kind of thing at a time, at several rates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ JOINS, TELEPORTS, EDITS, LEAVES, QUIET = "joins", "teleports", "edits", "leaves"
 TELEPORTS_PER_S = (1.0, 2.0, 4.0)
 EDITS_PER_S = (1.0, 2.0, 8.0)
 STAY_S = 1.0
-"""After the last phase, in which the first player is still there."""
+"""Time after the last phase in which the first player is still there."""
 _FIRST_JOINERS = 1 / 3
 _ACTIVE = 0.8
-"""Share of a phase in which things begin; the rest is for what is still under way."""
+"""Share of a phase in which actions begin. The rest is for actions that are still under way."""
 _DIG_AFTER_S = 0.5
 _PHASES = 7 + len(TELEPORTS_PER_S) + len(EDITS_PER_S)
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of the trace, from its start, in which players do one kind of thing, so many times a second altogether."""
+    """A part of the trace in which players do one kind of thing, so many times a second altogether."""
 
     name: str
     start_s: float
@@ -45,13 +45,33 @@ class Exploration:
 
 
 def explore(places: Sequence[Place], *, seed: int, players: int, seconds: float) -> Exploration:
-    """Returns a trace of equally long phases in each of which players do one kind of thing, and stand still else.
+    """Makes a trace of equally long phases, in each of which players do one kind of thing and otherwise stand still.
 
-    Joins, some and then more or the other way round; quiet; teleports at three rates and edits (place and dig) at three rates, in
-    an order drawn from `seed`, with quiet between and after them; leaves; quiet. Players take turns. Player N joins at
-    `places[N]`, every teleport goes to a place of its own, the next after those; edits are where the player is. The first player
-    joins first and leaves at `seconds`, STAY_S after the last phase. TickdiskError when there are too few players, places or
-    seconds.
+    The phases are joins of some players and then of the others, or the other way round; quiet; teleports at three rates and
+    edits (place and dig) at three rates, in an order that is drawn, with quiet between and after them; leaves; quiet. Players
+    take turns. Player N joins at `places[N]`, and every teleport goes to a place of its own, beginning after those. Edits are
+    made where the player is. The first player joins first and leaves at the end, `STAY_S` after the last phase.
+
+    Parameters
+    ----------
+    places
+        Places of the world.
+    seed
+        Seed of the order of phases.
+    players
+        Number of players.
+    seconds
+        Length of the trace.
+
+    Returns
+    -------
+    Exploration
+        The actions and the phases.
+
+    Raises
+    ------
+    TickdiskError
+        If there are too few players, places or seconds.
     """
     phases = _phases(np.random.default_rng(np.random.SeedSequence(seed)), players, seconds)
     needed = players + sum(phase.events for phase in phases if phase.name == TELEPORTS)

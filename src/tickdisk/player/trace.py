@@ -1,6 +1,7 @@
-"""Player traces: what every player does and when it is due, from behaviours; the same seed gives the same bytes.
+"""Makes, writes and reads player traces, which say what every player does and when that is due.
 
-A trace is a file of JSON lines `{"due_ns", "player", "action", "parameters"}`, sorted by due time from its start.
+A trace is a file with one JSON object per line: `{"due_ns", "player", "action", "parameters"}`. Lines are sorted by due time,
+which is counted from the start of the trace. The same seed gives the same bytes.
 """
 
 import json
@@ -14,20 +15,22 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import write_text
 
 Place = Sequence[int]
-"""x, y, z in nodes: a place where a player can stand, of the world's `places`."""
+"""A place of the world at which a player can stand, as x, y and z in nodes."""
 _S = 1_000_000_000
 _DIG_AFTER_NS = _S // 2
 _WALK_NODES_PER_S = 1
 _WALK_TURN_S = 2
-"""A player goes to and fro, 2 nodes each way: it stays in its map block, so the blocks around it are those of its place.
-
-Luanti looks one block ahead of players that are faster than 1 node/s, beyond the terrain of their place.
+"""Time after which a walking player turns round. It goes 2 nodes each way and stays in its block, so that the terrain around it
+is that of its place. A faster player would make some servers look ahead, beyond that terrain.
 """
 
 
 @dataclass(frozen=True, order=True)
 class Event:
-    """One action of one player."""
+    """One action of one player.
+
+    `due_ns` is counted from the start of the trace. `parameters` are pairs of a name and a whole number.
+    """
 
     due_ns: int
     player: str
@@ -41,7 +44,18 @@ class Event:
 
 
 def player_name(number: int) -> str:
-    """Returns the name of player `number`, from which the server knows where it spawns."""
+    """Returns the name of a player, from which a server knows the player's place.
+
+    Parameters
+    ----------
+    number
+        Number of the player, from 0.
+
+    Returns
+    -------
+    str
+        The name, such as `p007`.
+    """
     return f"p{number:03d}"
 
 
@@ -56,12 +70,40 @@ def roam(
     ping_period_s: float,
     join_period_s: float = 0.25,
 ) -> list[Event]:
-    """Returns a trace in which `players` join one after another, then roam until they leave at `seconds`.
+    """Makes a trace in which players join one after another and then roam until they leave.
 
-    Each player walks to and fro, teleports every `teleport_period_s` to a place that no player has been to (so that its terrain
-    is stored but not loaded), places a block there every `edit_period_s` and digs it half a second later or before it goes, and
-    pings every `ping_period_s`. Phases within a period are drawn per player. Player N spawns at `places[N]`, teleports use the
-    places after the spawns. TickdiskError when the world has fewer places than that takes.
+    Each player walks to and fro. It teleports to places that no player has been to, so that their terrain is stored but not
+    loaded. There it places a block again and again, and digs it half a second later or before it goes. It also pings. The phases
+    of these periods are drawn for each player. Player N begins at `places[N]`, and teleports use the places after those.
+
+    Parameters
+    ----------
+    places
+        Places of the world, each as x, y and z in nodes.
+    seed
+        Seed of the phases. The same seed gives the same trace.
+    players
+        Number of players.
+    seconds
+        Time from the start of the trace at which all players leave.
+    teleport_period_s
+        Time of each player from one teleport to the next.
+    edit_period_s
+        Time of each player from one place-and-dig to the next.
+    ping_period_s
+        Time of each player from one ping to the next.
+    join_period_s
+        Time from one join to the next.
+
+    Returns
+    -------
+    list of Event
+        The actions, sorted.
+
+    Raises
+    ------
+    TickdiskError
+        If the world has too few places, or if a period is not positive.
     """
     end_ns = _ns(seconds)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(players)]
@@ -87,10 +129,32 @@ def roam(
 def join_burst(
     places: Sequence[Place], *, players: int, burst_s: float, stay_s: float, leave_period_s: float = 0.1, at_s: float = 0.0
 ) -> list[Event]:
-    """Returns a trace in which `players` join evenly over `burst_s` from `at_s`, stay, and leave `stay_s` after the burst's end.
+    """Makes a trace in which players join evenly over a short time, stay, and leave. Nothing in it is random.
 
-    Player N spawns at `places[N]`, each with terrain of its own that nothing has loaded before. There is nothing random in it.
-    TickdiskError when the world has fewer places than players.
+    Parameters
+    ----------
+    places
+        Places of the world. Player N begins at `places[N]`, whose terrain nothing has loaded before.
+    players
+        Number of players.
+    burst_s
+        Time over which they join.
+    stay_s
+        Time from the end of the burst to the first leave.
+    leave_period_s
+        Time from one leave to the next.
+    at_s
+        Time from the start of the trace to the first join.
+
+    Returns
+    -------
+    list of Event
+        The actions, sorted.
+
+    Raises
+    ------
+    TickdiskError
+        If the world has fewer places than players.
     """
     _require(places, players, f"{players} spawns")
     names = [player_name(number) for number in range(players)]
@@ -100,7 +164,25 @@ def join_burst(
 
 
 def write_trace(path: Path, events: Iterable[Event]) -> int:
-    """Writes the events to `path`, sorted, whole or not at all; returns how many there are."""
+    """Writes a trace, sorted, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    events
+        The actions of all players.
+
+    Returns
+    -------
+    int
+        Number of actions.
+
+    Raises
+    ------
+    TickdiskError
+        If there is no action.
+    """
     lines = [event.line() for event in sorted(events)]
     if not lines:
         raise TickdiskError(f"{path}: a trace needs at least one event; lengthen it or add players")
@@ -109,7 +191,23 @@ def write_trace(path: Path, events: Iterable[Event]) -> int:
 
 
 def read_trace(path: Path) -> list[Event]:
-    """Returns the events in a trace; TickdiskError names the file and the line that is not an event or comes too early."""
+    """Reads a trace.
+
+    Parameters
+    ----------
+    path
+        File to read.
+
+    Returns
+    -------
+    list of Event
+        The actions, sorted by due time.
+
+    Raises
+    ------
+    TickdiskError
+        If a line is not an action, or comes too early. The message names the file and the line.
+    """
     events: list[Event] = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -129,7 +227,9 @@ def read_trace(path: Path) -> list[Event]:
 
 
 def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator[Event]:
-    """Yields place and dig at the node of each of a player's stays, which is air in every world; the dig before the next stay."""
+    """Yields place and dig at the place of each stay of a player, which is air in every world. The dig comes before the next
+    stay.
+    """
     ends = [*(stay.due_ns for stay in stays[1:]), end_ns]
     for due in dues:
         stay, stay_end_ns = next((stay, end) for stay, end in zip(stays, ends, strict=True) if due < end)
@@ -138,7 +238,7 @@ def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator
 
 
 def _every(rng: np.random.Generator, period_s: float, start_ns: int, end_ns: int) -> list[int]:
-    """Returns due times one period apart in [start, end), the first at a random phase; a period must be positive."""
+    """Returns due times one period apart in [start, end). The first has a random phase, and a period must be positive."""
     if period_s <= 0:
         raise TickdiskError(f"a period of {period_s:g} s is not possible; give a time above zero")
     period_ns = _ns(period_s)
