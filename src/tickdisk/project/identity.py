@@ -136,7 +136,7 @@ class Identity:
             Digests by part.
         """
         built = server.named(name).programs
-        players = {"players": digest([self._cached((self.checkout.go_program, program)) for program in built])}
+        players = {"players": digest([self._cached((self.checkout.built, program)) for program in built])}
         return {**self._of(cell_product(name, captured=captured)), **self._server(name), **players, "go": self.toolchains.go}
 
     def world(self, name: str) -> dict[str, str]:

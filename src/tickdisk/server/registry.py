@@ -7,8 +7,9 @@ from tickdisk.errors import TickdiskError
 from tickdisk.server.contract import DataType, Server
 from tickdisk.server.dragonfly import Dragonfly
 from tickdisk.server.luanti import Luanti
+from tickdisk.server.minestom import Minestom
 
-SERVERS: Mapping[str, Server] = {one.name: one for one in (Luanti(), Dragonfly())}
+SERVERS: Mapping[str, Server] = {one.name: one for one in (Luanti(), Dragonfly(), Minestom())}
 """The servers by name."""
 
 

@@ -20,9 +20,12 @@ _CODE = (".go", ".java", ".lua")
 GO_PROGRAMS = {
     "players": ("players/main.go", "players/go.mod", "players/go.sum", "players/internal"),
     "players/bedrock": ("players/internal", "players/bedrock"),
+    "players/java": ("players/internal", "players/java"),
     "servers/dragonfly": ("servers/dragonfly",),
 }
 """Programs in Go by their folder in `src`, each with the files and folders that it is built from."""
+JAVA_PROGRAMS = {"servers/minestom": ("java.txt", "minestom.txt")}
+"""Programs in Java by their folder in `src`, each with the lock files in `envs` of what it is built with."""
 
 
 @dataclass(frozen=True)
@@ -109,21 +112,39 @@ class Checkout:
         ]
         return digest({str(path.relative_to(self.root / "src")): code_of(path) for path in files})
 
-    def built(self, name: str) -> str:
-        """Returns a digest of the sources of a program that the set-up builds.
+    def java_program(self, name: str) -> str:
+        """Returns a digest of everything that a program in Java is built from, with its Java runtime and its libraries.
 
         Parameters
         ----------
         name
-            Folder of the program in `src`: `native`, or one of `GO_PROGRAMS`.
+            Folder of the program in `src`, which is one of `JAVA_PROGRAMS`.
 
         Returns
         -------
         str
             The digest.
         """
-        native = self.root / "src/native/src"
-        return digest([self.crates(), all_code(native)]) if name == "native" else self.go_program(name)
+        files = [path for path in _files(self.root / "src" / name) if path.is_file()]
+        locks = [self.root / "envs" / lock for lock in JAVA_PROGRAMS[name]]
+        return digest({str(path.relative_to(self.root)): code_of(path) for path in [*files, *locks]})
+
+    def built(self, name: str) -> str:
+        """Returns a digest of the sources of a program that the set-up builds.
+
+        Parameters
+        ----------
+        name
+            Folder of the program in `src`: `native`, or one of `GO_PROGRAMS` or `JAVA_PROGRAMS`.
+
+        Returns
+        -------
+        str
+            The digest.
+        """
+        if name == "native":
+            return digest([self.crates(), all_code(self.root / "src/native/src")])
+        return self.java_program(name) if name in JAVA_PROGRAMS else self.go_program(name)
 
     def locked(self) -> list[str]:
         """Returns the locked versions of Python packages, as `name==version`."""

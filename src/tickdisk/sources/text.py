@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pygments.lexers.c_cpp import CLexer
 from pygments.lexers.go import GoLexer
+from pygments.lexers.jvm import JavaLexer
 from pygments.lexers.rust import RustLexer
 from pygments.lexers.scripting import LuaLexer
 from pygments.token import Comment, Punctuation, String
@@ -16,7 +17,13 @@ from pygments.token import Comment, Punctuation, String
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-_LEXERS: dict[str, "Lexer"] = {".rs": RustLexer(), ".go": GoLexer(), ".lua": LuaLexer(), ".bt": CLexer()}
+_LEXERS: dict[str, "Lexer"] = {
+    ".rs": RustLexer(),
+    ".go": GoLexer(),
+    ".java": JavaLexer(),
+    ".lua": LuaLexer(),
+    ".bt": CLexer(),
+}
 """Lexers by suffix. The lexer of C serves bpftrace, which has the same comments and strings."""
 _DIRECTIVE = "//go:"
 """Beginning of comments that Go's compiler obeys."""
@@ -27,7 +34,7 @@ _WORD = re.compile(r"\w")
 def code_of(path: Path) -> str:
     """Returns the text of a file without the parts that do not change what it does.
 
-    Python is treated as by `python_code`. Rust, Go, Lua and bpftrace lose comments, unit tests and white space. A file in
+    Python is treated as by `python_code`. Rust, Go, Java, Lua and bpftrace lose comments, unit tests and white space. A file in
     another format, such as a server's settings, is returned as it is.
     """
     text = path.read_text(encoding="utf-8")

@@ -1,0 +1,87 @@
+package tickdisk;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import net.minestom.server.command.CommandManager;
+import net.minestom.server.command.builder.Command;
+import net.minestom.server.command.builder.CommandContext;
+import net.minestom.server.command.builder.arguments.Argument;
+import net.minestom.server.command.builder.arguments.ArgumentType;
+import net.minestom.server.coordinate.Pos;
+import net.minestom.server.entity.Player;
+
+/** Commands has the commands by which clients and experiments make the server do something. They run in the thread that ticks. */
+final class Commands {
+	private static final Argument<Integer> NUMBER = ArgumentType.Integer("n");
+	private static final Argument<Integer> X = ArgumentType.Integer("x"), Y = ArgumentType.Integer("y"), Z = ArgumentType.Integer("z");
+
+	private final Path markers;
+	private final Recorder recorder;
+	private final Chunks chunks;
+
+	/** Action is done for a player that gave a command. */
+	private interface Action {
+		void run(Player player, CommandContext given);
+	}
+
+	Commands(Path markers, Recorder recorder, Chunks chunks) {
+		this.markers = markers;
+		this.recorder = recorder;
+		this.chunks = chunks;
+	}
+
+	/** Makes the commands known to Minestom. */
+	void register(CommandManager manager) {
+		manager.register(command("tickdisk_ping", (player, given) -> player.sendMessage("pong " + given.get(NUMBER)), NUMBER));
+		manager.register(command("tickdisk_teleport", this::teleport, X, Y, Z));
+		manager.register(command("tickdisk_marker", this::marker, NUMBER));
+		manager.register(command("tickdisk_burn", this::burn, NUMBER));
+	}
+
+	private static Command command(String name, Action action, Argument<?>... arguments) {
+		Command command = new Command(name);
+		command.addSyntax((sender, given) -> action.run((Player) sender, given), arguments);
+		return command;
+	}
+
+	/**
+	 * Moves the player above a place. If the chunk there must be loaded first, the player moves in its next tick. Minestom would move it in
+	 * the thread that loaded the chunk, while a tick may handle the player's own movement.
+	 */
+	private void teleport(Player player, CommandContext given) {
+		Pos target = new Places.Place(given.get(X), given.get(Y), given.get(Z)).feet();
+		chunks.expect(player, target);
+		CompletableFuture<?> loaded = player.getInstance().loadOptionalChunk(target);
+		if (loaded.isDone()) move(player, target);
+		else loaded.thenRun(() -> player.scheduleNextTick(_ -> move(player, target)));
+	}
+
+	private void move(Player player, Pos target) {
+		player.teleport(target.withView(player.getPosition()));
+		chunks.arrived(player);
+	}
+
+	/** Reads a file that nothing has read before, so the read reaches the device between the two recorded times. */
+	private void marker(Player player, CommandContext given) {
+		int number = given.get(NUMBER);
+		long beforeNS = System.nanoTime();
+		try {
+			byte[] content = Files.readAllBytes(markers.resolve(String.valueOf(number)));
+			recorder.marker("read" + number, beforeNS, System.nanoTime());
+			player.sendMessage("marker " + number + " " + content.length);
+		} catch (IOException _) {
+			player.sendMessage("refused: there is no marker " + number);
+		}
+	}
+
+	/** Keeps the thread busy, as a plugin with a slow computation would. */
+	private void burn(Player player, CommandContext given) {
+		int durationMS = given.get(NUMBER);
+		long beforeNS = System.nanoTime(), durationNS = durationMS * 1_000_000L;
+		while (System.nanoTime() - beforeNS < durationNS) Thread.onSpinWait();
+		recorder.marker("burn", beforeNS, System.nanoTime());
+		player.sendMessage("burnt " + durationMS);
+	}
+}
