@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tickdisk.experiment import EXPERIMENTS, STUDIES, SWITCHBACK
+from tickdisk.config import parse_config
+from tickdisk.experiment import EXPERIMENTS, OTHER_SERVERS, STUDIES, SWITCHBACK
 from tickdisk.files import read_json
 from tickdisk.report.statement import Statement
 
@@ -32,7 +33,8 @@ def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
     config, scale = plan["config"], plan["chosen"]
     said.word("scale", config["scale"], source=_PLAN, note=scale["description"])
     said.fact("seed", config["seed"], "", source=_PLAN)
-    experiments = {arm["experiment"] for arm in plan["arms"]}
+    own = [arm for arm in plan["arms"] if config["server"] in arm["servers"]]
+    experiments = {arm["experiment"] for arm in own}
     for study, entry in STUDIES.items():
         if study in EXPERIMENTS and study not in experiments:
             continue
@@ -51,13 +53,31 @@ def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
         said.fact(name, decision[name], "lives", source=_PLAN)
     said.fact("enough_requests", decision["enough_requests"], "requests", source=_PLAN)
     said.fact("replacements", scale["replacements"], "times", source=_PLAN, note="most times that a disturbed life is run again")
-    for arm in plan["arms"]:
+    for arm in own:
         said.word(f"arm.{arm['experiment']}.{arm['arm']}", arm["description"], source="experiments.tsv", note=arm["role"])
+    _state_other_servers(said, plan)
     for name, tier in plan["tiers"].items():
         said.fact(f"tier.{name}", tier["read_latency_ns"] / 1e6, "ms", source=_PLAN, note=tier["description"])
-    delays = {arm["experiment"]: arm["tick_delay_ms"] for arm in plan["arms"] if arm["tick_delay_ms"] is not None}
+    delays = {arm["experiment"]: arm["tick_delay_ms"] for arm in own if arm["tick_delay_ms"] is not None}
     for experiment, delay_ms in delays.items():
         said.fact(f"{experiment}.tick_delay_ms", delay_ms, "ms", source=_PLAN, note="the positive control of ticks")
+
+
+def _state_other_servers(said: Statement, plan: Mapping[str, Any]) -> None:
+    """States the sizes and the arms of the experiments on the other servers that take part."""
+    scale = parse_config(plan["config"]).chosen
+    for server in (name for name in plan["resolved"] if name != plan["config"]["server"]):
+        for experiment in plan["resolved"][server]:
+            entry, prefix = EXPERIMENTS[experiment], f"{OTHER_SERVERS.name}.{server}.{experiment}"
+            design = scale.design(entry, server)
+            for name, unit in entry.stated.items():
+                said.fact(f"{prefix}.{name}", getattr(design, name), unit, source=_PLAN)
+            for arm in plan["arms"]:
+                if arm["experiment"] == experiment and server in arm["servers"]:
+                    words = arm["description"]
+                    said.word(f"arm.{prefix}.{arm['arm']}", words, source="experiments.tsv", note=arm["role"])
+    for name, reason in plan["missing_servers"].items():
+        said.word(f"missing_server.{name}", reason, source=_PLAN, note="a server that cannot run on this machine")
 
 
 def _state_programs(said: Statement, plan: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
