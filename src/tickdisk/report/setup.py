@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tickdisk.config import parse_config
 from tickdisk.experiment import EXPERIMENTS, OTHER_SERVERS, STUDIES, SWITCHBACK
 from tickdisk.files import read_json
 from tickdisk.report.statement import Statement
@@ -65,13 +64,13 @@ def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
 
 def _state_other_servers(said: Statement, plan: Mapping[str, Any]) -> None:
     """States the sizes and the arms of the experiments on the other servers that take part."""
-    scale = parse_config(plan["config"]).chosen
+    scale = plan["chosen"]
     for server in (name for name in plan["resolved"] if name != plan["config"]["server"]):
         for experiment in plan["resolved"][server]:
             entry, prefix = EXPERIMENTS[experiment], f"{OTHER_SERVERS.name}.{server}.{experiment}"
-            design = scale.design(entry, server)
+            design = scale["servers"].get(server, {}).get(experiment) or scale[experiment]
             for name, unit in entry.stated.items():
-                said.fact(f"{prefix}.{name}", getattr(design, name), unit, source=_PLAN)
+                said.fact(f"{prefix}.{name}", design[name], unit, source=_PLAN)
             for arm in plan["arms"]:
                 if arm["experiment"] == experiment and server in arm["servers"]:
                     words = arm["description"]

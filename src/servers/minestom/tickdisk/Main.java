@@ -12,8 +12,8 @@ public final class Main {
 
 	public static void main(String[] arguments) {
 		int code = run(List.of(arguments));
-		// A server goes on in threads of its own until the process is told to end.
-		if (code != 0) System.exit(code);
+		// A server goes on in threads of its own until the process is told to end. After a failure nothing is left to close in order.
+		if (code != 0) Runtime.getRuntime().halt(code);
 	}
 
 	private static int run(List<String> arguments) {
