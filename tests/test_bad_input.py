@@ -70,7 +70,7 @@ def test_a_cell_that_is_not_planned_is_named(project_folder: Path) -> None:
 @pytest.mark.live
 def test_a_taken_port_is_named_and_nothing_is_left(small_project: Path) -> None:
     plan = run("tickdisk", "plan", cwd=small_project).stdout
-    cell = next(line.split()[0] for line in plan.splitlines() if "join_burst block 1" in line)
+    cell = next(line.split()[0] for line in plan.splitlines() if "join_burst on luanti, block 1" in line)
     folder = small_project / "results/runs" / cell
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", PORT))
@@ -84,8 +84,8 @@ def test_a_taken_port_is_named_and_nothing_is_left(small_project: Path) -> None:
 @pytest.mark.live
 def test_a_full_device_is_named_and_nothing_is_left(small_project: Path) -> None:
     plan = run("tickdisk", "plan", cwd=small_project).stdout
-    cell = next(line.split()[0] for line in plan.splitlines() if "join_burst block 2" in line)
-    world = small_project / json.loads((small_project / "results/plan.json").read_text())["world"]
+    cell = next(line.split()[0] for line in plan.splitlines() if "join_burst on luanti, block 2" in line)
+    world = small_project / json.loads((small_project / "results/plan.json").read_text())["worlds"]["luanti"]
     filler = world / "filler"
     try:
         filler.write_bytes(os.urandom(1 << 20) * 600)  # the small project's device has 512 MiB

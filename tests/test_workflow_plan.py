@@ -172,7 +172,7 @@ def test_an_experiment_whose_arms_are_removed_is_planned_out_with_what_needs_it(
     table.write_text("".join(row for row in rows if not row.startswith("accesses\t")))
     jobs = planned(tmp_path / "project")
     assert jobs["notebook"] == NOTEBOOKS - 2  # without the replay, which needs the captures
-    assert jobs["live_accesses"] == jobs["replay"] == 0
+    assert jobs["live_accesses_luanti"] == jobs["replay"] == 0
     assert jobs["paper"] == jobs["page"] == 1
 
 
