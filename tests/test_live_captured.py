@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import BIN
 
-from tickdisk import blame, server, table, trace
+from tickdisk import blame, table, trace
 
 pytestmark = [
     pytest.mark.live,
@@ -48,8 +48,8 @@ def test_blame_names_injected_stalls_of_the_device_and_none_of_the_processor(ins
     assert (stalls, burns) == (2, 2)
     assert blamed == 0
     # A stall begins with the device's next request, whoever made it: one that held nobody who ticks names itself to nobody.
-    manifest = json.loads((inside_tick / "manifest.json").read_text())["lives"]["life"]
-    life = blame.attribute(blame.load_life(inside_tick / "life", manifest), budget_ns=server.BUDGET_NS, thread=server.TICK_THREAD)
+    [evidence] = blame.load_evidence(inside_tick)
+    life = blame.attribute(evidence)
     checked = blame.check_injections(life)
     held = checked[(checked["kind"] == "device_stall") & (checked["waited_ns"] > (checked["end_ns"] - checked["start_ns"]) / 2)]
     assert len(held) >= 1

@@ -26,7 +26,7 @@ _GONE_S = 30
 
 def _cells(project: Path, experiment: str) -> list[str]:
     plan = json.loads((project / "results/plan.json").read_text())
-    return [cell["hash"] for cell in plan["cells"] if cell["experiment"] == experiment]
+    return [cell["hash"] for cell in plan["cells"] if (cell["experiment"], cell["server"]) == (experiment, "luanti")]
 
 
 def _manifest_path(project: Path, cell: str) -> Path:

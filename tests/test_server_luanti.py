@@ -118,7 +118,7 @@ def test_a_world_that_fails_leaves_nothing(tmp_path: Path) -> None:
     broken = shutil.copytree(SOURCES, tmp_path / "sources")
     (broken / "tickdisk_probe/generate.lua").write_text('error("as meant")')
     with pytest.raises(TickdiskError, match=r"not generated .*as meant"):
-        Luanti(broken).make_world(tmp_path / "w", SPEC, tmp_path / "logs", timeout_s=60)
+        Changed(broken).make_world(tmp_path / "w", SPEC, tmp_path / "logs", timeout_s=60)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "sources"]
 
 
@@ -219,7 +219,9 @@ def test_players_act_on_stored_terrain_only(start: Start, world: Path, tmp_path:
     events = player.roam(places, seed=1, players=2, seconds=6, teleport_period_s=2, edit_period_s=1, ping_period_s=0.5)
     number = player.write_trace(tmp_path / "players.jsonl", events)
     zero_ns = time.monotonic_ns() + 300_000_000
-    clients = player.start_players(f"127.0.0.1:{port}", tmp_path / "players.jsonl", zero_ns, tmp_path, tmp_path / "logs")
+    clients = player.start_players(
+        "luanti", f"127.0.0.1:{port}", tmp_path / "players.jsonl", zero_ns, tmp_path, tmp_path / "logs"
+    )
     assert clients.wait(40) == 0
     assert server.stop(20) == []
     actions = player.read_actions(tmp_path / player.ACTIONS, expected=number)
