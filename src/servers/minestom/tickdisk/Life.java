@@ -24,6 +24,7 @@ import net.minestom.server.event.server.ServerTickMonitorEvent;
 import net.minestom.server.instance.InstanceContainer;
 import net.minestom.server.item.ItemStack;
 import net.minestom.server.item.Material;
+import net.minestom.server.network.player.PlayerSocketConnection;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -122,6 +123,9 @@ final class Life {
 		UUID id = event.getGameProfile().uuid();
 		if (MinecraftServer.getConnectionManager().getOnlinePlayerByUuid(id) != null) refusal = "Already logged in.";
 		if (refusal != null) event.getConnection().kick(Component.text(refusal));
+		// Minestom sets the profile after it has told the client that the login succeeded. A client that answers at once would be
+		// disconnected, because its connection has no profile yet.
+		if (event.getConnection() instanceof PlayerSocketConnection connection) connection.UNSAFE_setProfile(event.getGameProfile());
 	}
 
 	/** Lets a player enter at its own place. Its data are read, but a saved position is not used. */
