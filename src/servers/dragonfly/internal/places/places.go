@@ -68,8 +68,8 @@ func parse(line string) (Place, error) {
 
 var playerName = regexp.MustCompile(`^p(\d{1,9})$`)
 
-// Of returns the place of a player, which is number N for the player pN.
-func Of(name string, all []Place) (Place, error) {
+// ForPlayer returns the place of a player, which is number N for the player pN.
+func ForPlayer(name string, all []Place) (Place, error) {
 	parts := playerName.FindStringSubmatch(name)
 	if parts == nil {
 		return Place{}, fmt.Errorf("players are named p000, p001 and so on, but this one is named %q", name)

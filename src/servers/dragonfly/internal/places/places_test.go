@@ -23,7 +23,7 @@ func TestAPlayerHoversAboveItsOwnPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := Of("p001", all)
+	place, err := ForPlayer("p001", all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestAPlayerHoversAboveItsOwnPlace(t *testing.T) {
 		t.Fatalf("p001 is at %v but should be at %v", place.Feet(), want)
 	}
 	for name, reason := range map[string]string{"p002": "only 2", "Steve": "p000", "p-1": "p000"} {
-		if place, err := Of(name, all); err == nil || !strings.Contains(err.Error(), reason) {
+		if place, err := ForPlayer(name, all); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%s: the place is %v and the error %v, but %q is expected in the error", name, place, err, reason)
 		}
 	}

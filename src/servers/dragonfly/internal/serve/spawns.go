@@ -40,7 +40,7 @@ func (s *spawns) Allow(_ net.Addr, identity login.IdentityData, _ login.ClientDa
 	if err != nil {
 		return "The identity is not a UUID.", false
 	}
-	place, err := places.Of(identity.DisplayName, s.places)
+	place, err := places.ForPlayer(identity.DisplayName, s.places)
 	if err != nil {
 		return err.Error(), false
 	}
