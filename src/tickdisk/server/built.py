@@ -1,0 +1,81 @@
+"""A server around which the project has a program of its own, which the set-up builds from `src/servers`."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tickdisk.errors import TickdiskError
+from tickdisk.process import Child
+from tickdisk.server.contract import Launch, Program, Server
+from tickdisk.server.program import built, environment
+from tickdisk.server.world import WorldSpec
+
+
+class BuiltServer(Server):
+    """A server whose program has the commands `generate` and `serve`. All of a world follows from its spec."""
+
+    version: ClassVar[tuple[str, str]]
+    """File in `sources` that names the version of the server, and a pattern whose group is the version."""
+    terrain: ClassVar[str]
+    """Pattern of the files of a world that hold terrain."""
+    error: ClassVar[str]
+    """Text before the message in those lines of the log that are errors."""
+
+    def check(self) -> Program:
+        """Returns the program that the set-up built. Raises TickdiskError if it did not."""
+        name, pattern = self.version
+        found = re.search(pattern, (self.sources / name).read_text(encoding="utf-8"))
+        return built(self, found[1] if found else "of an unknown version")
+
+    def identity(self) -> str:
+        """Returns the version of the server. Digests of the sources and of what they are built with stand beside it."""
+        return f"{self.title} {self.check().version}"
+
+    def errors(self, log: Path) -> list[str]:
+        """Returns the errors in the server's log, in order. Raises TickdiskError if there is no log."""
+        try:
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        except FileNotFoundError as error:
+            raise TickdiskError(
+                f"{log} does not exist, so the server cannot have run; look at the output of its process"
+            ) from error
+        return [line.partition(self.error)[2] for line in lines if self.error in line]
+
+    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        result = scratch / "generated.json"
+        options = {"world": content.resolve(), "seed": spec.seed, "edge-chunks": spec.edge_chunks, "output": result.resolve()}
+        command = [self.check().binary, "generate", *(f"--{name}={value}" for name, value in options.items())]
+        generated = self._generator(Launch(command, environment()), result, scratch / "server.log", logs, timeout_s)
+        count, files = generated["chunks_generated"], content.glob(self.terrain)
+        return {
+            "blocks_generated": count,
+            "blocks_stored": count,
+            "map_bytes": sum(path.stat().st_size for path in files),
+            "places": [[place[axis] for axis in "xyz"] for place in generated["places"]],
+        }
+
+    def _launch(
+        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+    ) -> Launch:
+        places = folder / "places.txt"
+        places.write_text("".join(f"{x} {y} {z}\n" for x, y, z in described["places"]), encoding="ascii")
+        options = {
+            "address": f"127.0.0.1:{port}",
+            "world": world.resolve(),
+            "places": places.resolve(),
+            "record": (folder / "ticks.csv").resolve(),
+            "log": (folder / "server.log").resolve(),
+            **settings,
+        }
+        return Launch([binary, "serve", *(f"--{name}={value}" for name, value in options.items())], environment())
+
+    def _settings(self, save_period_s: float) -> dict[str, str]:
+        return {"radius-chunks": str(self.radius), "save-period-s": f"{save_period_s:g}"}
+
+    def _listens(self, child: Child, log: Path) -> bool:
+        del log
+        return child.tail(1).strip() == "ready"
