@@ -24,6 +24,8 @@ import net.minestom.server.event.server.ServerTickMonitorEvent;
 import net.minestom.server.instance.InstanceContainer;
 import net.minestom.server.item.ItemStack;
 import net.minestom.server.item.Material;
+import net.minestom.server.listener.preplay.LoginListener;
+import net.minestom.server.network.packet.client.configuration.ClientSelectKnownPacksPacket;
 import net.minestom.server.network.player.PlayerSocketConnection;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -103,6 +105,7 @@ final class Life {
 			recorder.tick(endNS - durationNS, endNS, MinecraftServer.getConnectionManager().getOnlinePlayerCount(), thread);
 		});
 		events.addListener(AsyncPlayerPreLoginEvent.class, this::admit);
+		MinecraftServer.getPacketListenerManager().setConfigurationListener(ClientSelectKnownPacksPacket.class, this::takeKnownPacks);
 		events.addListener(AsyncPlayerConfigurationEvent.class, event -> configure(event, event.getPlayer()));
 		events.addListener(PlayerSpawnEvent.class, event -> equip(event.getPlayer()));
 		events.addListener(PlayerDisconnectEvent.class, event -> {
@@ -126,6 +129,15 @@ final class Life {
 		// Minestom sets the profile after it has told the client that the login succeeded. A client that answers at once would be
 		// disconnected, because its connection has no profile yet.
 		if (event.getConnection() instanceof PlayerSocketConnection connection) connection.UNSAFE_setProfile(event.getGameProfile());
+	}
+
+	/**
+	 * Takes a client's list of data packs. Minestom asks for it before it is ready for the answer, and would wait for minutes for an answer
+	 * that came at once and was lost. The answer is therefore given again in the next tick, where a second one does nothing.
+	 */
+	private void takeKnownPacks(ClientSelectKnownPacksPacket packet, Player player) {
+		LoginListener.selectKnownPacks(packet, player);
+		MinecraftServer.getSchedulerManager().scheduleNextTick(() -> LoginListener.selectKnownPacks(packet, player));
 	}
 
 	/** Lets a player enter at its own place. Its data are read, but a saved position is not used. */

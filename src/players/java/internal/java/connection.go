@@ -31,6 +31,7 @@ type connection struct {
 
 	left     bool
 	closed   error
+	last     protocol.Number // of the packets that arrived
 	sequence int32 // number of the last change of a block
 	center   chunk // around which the server sends chunks
 	chunks   *area.Set[chunk]
@@ -95,7 +96,7 @@ func (c *connection) Progress() string {
 	if !c.client.Answered() {
 		return c.address + " does not answer"
 	}
-	return "the server did not let the player in"
+	return fmt.Sprintf("the server did not let the player in, and its last packet was %s", c.last)
 }
 
 // Closed returns why the server ended the connection. After a leave, it ends the connection because it was asked to.

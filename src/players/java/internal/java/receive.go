@@ -25,6 +25,7 @@ func (c *connection) Receive(arrival play.Arrival) {
 	case client.Connected:
 		c.send(c.hello...)
 	case protocol.Packet:
+		c.last = content.Number
 		fields := content.Fields()
 		if c.handle(content, fields); fields.Short {
 			c.end("a packet of the server (number %#x) is shorter than in protocol %d", content.Number, protocol.Version)

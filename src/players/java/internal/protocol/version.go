@@ -4,7 +4,10 @@
 // The layout of the packets is that of the tables of the project minecraft-data (data/pc/1.21.11/protocol.json).
 package protocol
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // The numbers of packets in this file are those of one version. A server of another version refuses the player.
 const (
@@ -20,6 +23,11 @@ const (
 	configuration
 	play
 )
+
+// String returns the state and the number in it.
+func (n Number) String() string {
+	return fmt.Sprintf("%#04x of %s", int32(n)&(1<<16-1), [...]string{"login", "configuration", "play"}[n>>16])
+}
 
 // Packets from the server. All others are dropped unread.
 const (
