@@ -32,8 +32,8 @@ type connection struct {
 	left     bool
 	closed   error
 	last     protocol.Number // of the packets that arrived
-	sequence int32 // number of the last change of a block
-	center   chunk // around which the server sends chunks
+	sequence int32           // number of the last change of a block
+	center   chunk           // around which the server sends chunks
 	chunks   *area.Set[chunk]
 	names    map[protocol.UUID]string
 }

@@ -213,7 +213,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("without a connection, the progress is %q", got)
 	}
 	f.answered = true
-	if got := c.Progress(); got != "the server did not let the player in" {
+	if got := c.Progress(); got != "the server did not let the player in, and its last packet was 0x0000 of login" {
 		t.Errorf("with a connection, the progress is %q", got)
 	}
 }
