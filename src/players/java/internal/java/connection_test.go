@@ -183,7 +183,7 @@ func TestWhyAConnectionEnds(t *testing.T) {
 		"the server wants to check the player's account; let it accept players offline": func(c *connection, _ *fakeServer) {
 			receive(c, protocol.EncryptionRequest, "")
 		},
-		"a packet of the server (number 0x2002c) is shorter than in protocol 774": func(c *connection, _ *fakeServer) {
+		"a packet of the server (0x002c of play) is shorter than in protocol 774": func(c *connection, _ *fakeServer) {
 			receive(c, protocol.LevelChunk, "\x00\x00")
 		},
 		"full": func(c *connection, f *fakeServer) {

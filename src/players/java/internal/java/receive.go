@@ -28,7 +28,7 @@ func (c *connection) Receive(arrival play.Arrival) {
 		c.last = content.Number
 		fields := content.Fields()
 		if c.handle(content, fields); fields.Short {
-			c.end("a packet of the server (number %#x) is shorter than in protocol %d", content.Number, protocol.Version)
+			c.end("a packet of the server (%s) is shorter than in protocol %d", content.Number, protocol.Version)
 		}
 	}
 }
