@@ -67,6 +67,35 @@ def test_a_loop_is_found_with_its_period(period_ms: int, share: float, seed: int
     assert found["computing_ns"].iloc[0] / found["seen_ns"].iloc[0] == pytest.approx(share, rel=0.1)
 
 
+@settings(max_examples=15, deadline=None)
+@given(
+    period_ms=st.sampled_from([16, 50, 90]),
+    late=st.sets(st.integers(20, 100), max_size=4),
+    seed=st.integers(0, 99),
+)
+def test_turns_of_a_loop_are_ticks_and_a_turn_that_took_long_is_late(period_ms: int, late: set[int], seed: int) -> None:
+    """The loop rests at the end of each turn, and within turns it often waits for less. After a late turn it rests at once."""
+    rng = np.random.default_rng(seed)
+    rows, starts, at = [], [], 0
+    for turn in range(120):
+        starts.append(at)
+        busy_ns = round(0.4 * period_ms * MS * rng.uniform(0.8, 1.2)) + (3 * period_ms * MS if turn in late else 0)
+        begun = at + busy_ns
+        paused = [at + round(part * busy_ns) for part in rng.uniform(0.1, 0.8, size=rng.integers(0, 3))]
+        rows += [(1, "Server", pause, pause + MS // 100, "sleep") for pause in paused]
+        at = starts[-1] + period_ms * MS * (1 + (begun - starts[-1]) // (period_ms * MS))
+        rows.append((1, "Server", begun, at, "sleep"))
+    explained = blame.attribute(evidence(*rows, *at_random(2, "worker", rng)))
+    assert explained.budget_ns == period_ms * MS
+    assert explained.ticks["start_ns"].tolist() == starts[1:]
+    assert explained.ticks.loc[explained.ticks["slow"], "start_ns"].tolist() == [starts[turn] for turn in sorted(late)]
+
+
+def test_a_thread_without_a_loop_is_explained_in_seconds() -> None:
+    explained = blame.attribute(evidence(*at_random(1, "worker", np.random.default_rng(3))))
+    assert (explained.budget_ns, len(explained.ticks)) == (None, 12)
+
+
 def test_times_are_told_apart_and_a_wait_for_a_thread_makes_nobody_busy() -> None:
     rows = [
         (1, "waiter", 0, 900 * MS, "lock"),
@@ -101,5 +130,6 @@ def test_blame_explains_the_loop_unless_another_thread_is_named_and_lists_the_th
     assert (
         "2 threads, the explained one first; --thread NAME explains another:\n  Server: loops every 50 ms, computing 2" in screen
     )
-    assert "95 % interval over seconds, from this capture alone, which says nothing of another hour" in screen
+    assert "the program tells no ticks: these are the turns of the thread's loop, which it begins every 50 ms" in screen
+    assert "95 % interval over ticks, from this capture alone, which says nothing of another hour" in screen
     assert "lives that an interval" not in screen

@@ -1,6 +1,6 @@
 """Splits the gap of every tick into computing and waiting, shares its late time out to causes, and names the main cause."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ from tickdisk.blame.chain import follow
 from tickdisk.blame.evidence import Evidence
 from tickdisk.blame.lanes import KINDS, Integers, Intervals, ThreadWaits
 from tickdisk.blame.links import describe
+from tickdisk.blame.loops import loop_of
 from tickdisk.blame.threads import threads
 from tickdisk.errors import TickdiskError
 
@@ -18,7 +19,7 @@ SLOW = 1.5
 CAUSES = ("storage", "lock", "cpu", "run_queue", "sleep")
 """Causes of late time. `lock` does not include waits for storage behind the lock. `sleep` is the server's own pace."""
 WINDOW_NS = 1_000_000_000
-"""Length of the windows that stand for ticks in a capture without ticks."""
+"""Length of the windows that stand for ticks in a capture of a thread without a loop."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Blame:
     """The ticks of one server life, or windows of a capture, with the links that explain them."""
 
     evidence: Evidence
+    """The evidence. Its ticks may be the turns of a loop, which were recognised."""
     thread_name: str
     """Name of the thread that is explained, which is the tick thread of a server."""
     budget_ns: int | None
@@ -69,10 +71,11 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     Parameters
     ----------
     evidence
-        The tables of a captured server life, or of a capture. Without ticks, windows of one second stand for them.
+        The tables of a captured server life, or of a capture. Without ticks, the turns of the thread's loop stand for them, and
+        windows of one second if it runs no loop.
     budget_ns
-        Time that a tick may take, instead of that of the evidence. If both are None, all time in which the thread does not sleep
-        counts as late.
+        Time that a tick may take, instead of that of the evidence, which is the period of a recognised loop. If there is none,
+        all time in which the thread does not sleep counts as late.
     thread
         Name of the thread that ticks, instead of that of the evidence. If both are None, it is the busiest thread that
         runs a loop with a period.
@@ -87,10 +90,12 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     TickdiskError
         If no wait of the thread, or no whole tick, was captured.
     """
-    budget_ns = evidence.budget_ns if budget_ns is None else budget_ns
     thread = evidence.thread if thread is None else thread
     lanes = ThreadWaits(evidence.waits)
     lane, name = _chosen(lanes, evidence, thread)
+    if evidence.ticks is None:
+        evidence = _recognised(evidence, int(lanes.threads[lane]), lanes.seen_ns(lane))
+    budget_ns = evidence.budget_ns if budget_ns is None else budget_ns
     tick, start_ns, end_ns = _gaps(evidence, lanes.seen_ns(lane))
     captured = (start_ns >= evidence.captured_ns[0]) & (end_ns <= evidence.captured_ns[1])
     if not captured.any():
@@ -127,6 +132,17 @@ def _chosen(lanes: ThreadWaits, evidence: Evidence, name: str | None) -> tuple[i
         )
     first = named.iloc[0]
     return int(np.searchsorted(lanes.threads, int(first["thread"]))), str(first["name"] if name is None else name)
+
+
+def _recognised(evidence: Evidence, thread: int, seen_ns: tuple[int, int]) -> Evidence:
+    """Returns the evidence with the turns of the thread's loop as ticks, and with its period as the budget, if it runs a loop."""
+    own = evidence.waits[(evidence.waits["thread"] == thread) & (evidence.waits["kind"] != "absent")]
+    loop = loop_of(own.sort_values("start_ns"), seen_ns[1] - seen_ns[0])
+    if loop is None:
+        return evidence
+    ticks = pd.DataFrame({"tick": np.arange(1, loop.starts_ns.size + 1), "start_ns": loop.starts_ns})
+    ticks["end_ns"] = pd.array([pd.NA] * len(ticks), dtype="Int64")
+    return replace(evidence, ticks=ticks, budget_ns=loop.period_ns, recognised=True)
 
 
 def _gaps(evidence: Evidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integers, Integers]:

@@ -42,8 +42,15 @@ class Evidence:
     """Beginning of the names of the threads that read the world for players, if there are such threads."""
     parks: bool = False
     """Whether a thread of the process waits in a futex when it has nothing to do. Such a wait between two ticks is idle time."""
+    recognised: bool = False
+    """Whether the ticks are the turns of a loop, because the process tells no ticks."""
     reasons: tuple[str, ...] = ()
     """Reasons why the server life is not valid. It is valid if there are none."""
+
+    @property
+    def tells_ticks(self) -> bool:
+        """Whether the process tells its ticks itself, as servers in experiments do."""
+        return self.ticks is not None and not self.recognised
 
     @property
     def knows_files(self) -> bool:

@@ -82,7 +82,7 @@ def shares(
     share[some], drawn = _ratio(total, below)[some], _ratio(means, below)[:, some]
     low[some], high[some] = _interval(share[some], drawn, len(values), alpha)
     few = f"{len(values)} of the {FEWEST_LIVES} lives that an interval over lives needs"
-    note = "" if len(values) >= FEWEST_LIVES else few if blames[0].evidence.ticks is not None else _ONE_CAPTURE_NOTE
+    note = "" if len(values) >= FEWEST_LIVES else few if blames[0].evidence.tells_ticks else _ONE_CAPTURE_NOTE
     rows = [(*column, *numbers) for column, *numbers in zip(columns, share, low, high, strict=True) if column[1]]
     table = pd.DataFrame(rows, columns=["of", "by", "name", "share", "low", "high"])
     return table.assign(ticks=sum(map(len, values)), lives=len(values), note=note)

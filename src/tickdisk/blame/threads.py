@@ -8,18 +8,10 @@ import pandas as pd
 
 from tickdisk.blame.evidence import Evidence
 from tickdisk.blame.lanes import Intervals
+from tickdisk.blame.loops import loop_of
 
-_BIN_NS = 1_000_000
-_SHORTEST, _LONGEST = 8, 1000
-"""Shortest and longest period that is searched, in bins of 1 ms."""
-_SMOOTHED = 5
-"""Number of lags over which the autocorrelation is averaged, since a turn of a loop may begin a little early or late."""
-_LEAST_RISE = 0.2
-"""Least rise of the autocorrelation, from its lowest value at shorter lags, that a peak needs to count as a period."""
-_PEAK_SHARE = 0.8
-"""Share of the highest rise that a period needs. The shortest such peak counts, since multiples of a period also correlate."""
-_FEWEST_PERIODS = 5
-"""Least number of periods that the observed time of a thread has to hold."""
+_LEAST_BUSY = 0.02
+"""Least share of its time that a thread is busy if its loop is to count. Programs have loops that only look whether to end."""
 
 
 def threads(evidence: Evidence) -> pd.DataFrame:
@@ -49,38 +41,10 @@ def _thread(number: int, waits: pd.DataFrame) -> tuple[int, str, int, int, int, 
     computing_ns = max(0, seen_ns - sum(ns.values()))
     busy_ns = computing_ns + ns["run_queue"]
     name = str(waits["thread_name"].iloc[-1])
-    # A loop may wait for its next turn at a condition variable, and such a wait looks like a wait for a lock.
-    period = _period_ns(_cover(waits[waits["kind"].isin(["sleep", "lock"])]), start_ns, end_ns)
+    loop = loop_of(waits, seen_ns) if busy_ns >= _LEAST_BUSY * seen_ns else None
+    period = float("nan") if loop is None else float(loop.period_ns)
     return number, name, seen_ns, computing_ns, ns["io"], ns["lock"], ns["run_queue"], busy_ns, period
 
 
 def _cover(waits: pd.DataFrame) -> Intervals:
     return Intervals.of(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
-
-
-def _period_ns(idle: Intervals, start_ns: int, end_ns: int) -> float:
-    """Returns the period of a thread's activity, or NaN if there is none.
-
-    The activity is the share of each millisecond in which the thread did not idle. Its autocorrelation is computed by the theorem
-    of Wiener and Khinchin. The period is the shortest lag with a high peak of the autocorrelation.
-    """
-    edges = np.arange(start_ns, end_ns, _BIN_NS)
-    longest = min(_LONGEST, len(edges) // _FEWEST_PERIODS)
-    if longest <= _SHORTEST + 2:
-        return float("nan")
-    active = 1 - idle.within(edges[:-1], edges[1:]) / _BIN_NS
-    centred = active - active.mean()
-    power = float(centred @ centred)
-    if power <= 0:
-        return float("nan")
-    spectrum = np.fft.rfft(centred, 2 * len(centred))
-    likeness = np.fft.irfft(np.abs(spectrum) ** 2)[: longest + _SMOOTHED] / power
-    likeness = np.convolve(likeness, np.full(_SMOOTHED, 1 / _SMOOTHED), mode="same")
-    rise = likeness[_SHORTEST:longest] - np.minimum.accumulate(likeness[_SHORTEST:longest])
-    lags = np.arange(_SHORTEST + 1, longest - 1)
-    peaks = lags[(likeness[lags] >= likeness[lags - 1]) & (likeness[lags] > likeness[lags + 1])]
-    peaks = peaks[rise[peaks - _SHORTEST] >= _LEAST_RISE]
-    if not peaks.size:
-        return float("nan")
-    good = peaks[rise[peaks - _SHORTEST] >= _PEAK_SHARE * rise[peaks - _SHORTEST].max()]
-    return float(good[0] * _BIN_NS)

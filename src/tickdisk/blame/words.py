@@ -178,6 +178,9 @@ def screen(
     counted = f"{table['ticks'].iloc[0]:,} {'ticks' if ticked else 'seconds'}"
     lives = f"{len(blames)} {'life' if len(blames) == 1 else 'lives'}"
     yield f"{first.thread_name}: {counted}, {spans:,.0f} s captured in {lives}; {lost} events lost"
+    if ticked and not first.evidence.tells_ticks:
+        period = _ms(first.budget_ns or 0)
+        yield f"the program tells no ticks: these are the turns of the thread's loop, which it begins every {period}"
     yield from _of_threads(first)
     share = table.set_index(["of", "by", "name"])
     for of, words in (("late", "late time"), ("busy", "time in which it was not asleep")):

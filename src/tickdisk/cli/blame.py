@@ -31,7 +31,6 @@ def blame(
     found = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
     if not found:
         raise TickdiskError(f"{run} has no captured life {life}; leave --life out to see all")
-    ticked = found[0].ticks is not None
     reasons = [f"{evidence.name}: {reason}" for evidence in found for reason in evidence.reasons]
     blames = [room.attribute(evidence, thread=thread) for evidence in found if len(evidence.waits)]
     if not blames:
@@ -46,4 +45,5 @@ def blame(
 
         worst = max(blames, key=lambda one: int(one.ticks["late_ns"].max()))
         row = int(worst.ticks.index[int(worst.ticks["late_ns"].to_numpy().argmax())])
+        ticked = worst.evidence.ticks is not None
         plot.save_svg(report.around_tick(worst, row, f"Around the worst {'tick' if ticked else 'second'} of {run}"), figure)
