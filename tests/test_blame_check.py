@@ -53,6 +53,25 @@ def test_a_stall_that_slows_no_tick_is_not_named():
     assert pd.isna(checks["tick"].item())
 
 
+def test_a_stall_that_slows_an_action_and_no_tick_is_named_by_the_action():
+    """The reader holds no lock, so no tick is slow. A player waits for its read, and another player for nothing."""
+    alone = [op for page in range(30) for op in (("read", MAP, page * 4096), ("sleep", 9 * MS))]
+    rows = [("teleport", 95, 390), ("dig", 95, 390), *[("teleport", ms, ms + 3) for ms in range(400, 420, 5)]]
+    actions = pd.DataFrame(rows, columns=["action", "issued_ms", "completed_ms"])
+    for end in ("issued", "completed"):
+        actions[f"{end}_ns"] = (actions[f"{end}_ms"] * MS + START_NS).astype("Int64")
+    actions = actions.assign(player="p000", outcome="completed")
+    programs = {"Server": ticking([], [], [], [], [], []), "Emerge-0": alone}
+    blame = _blame(programs, [("device_stall", 85, 385), ("cpu_stall", 430, 440)], actions=actions, readers="Emerge")
+    device, cpu = (row for _, row in check_injections(blame).iterrows())
+    assert (device["named"], device["cause"]) == (False, "")
+    assert (device["action"], device["action_named"], device["action_ns"]) == ("teleport", True, 295 * MS)
+    assert (cpu["action"], cpu["action_named"], cpu["action_ns"]) == ("", False, 0)
+    # Without readers, nobody is known to have read for the player.
+    device = check_injections(attribute(replace(blame.evidence, readers=None), budget_ns=BUDGET, thread="Server")).iloc[0]
+    assert (device["action"], device["action_named"]) == ("teleport", False)
+
+
 def test_a_chain_that_names_another_file_than_was_stalled_is_not_right():
     bodies = [[("run", MS), *locked("env")]] * 4
     injected = [("device_stall", 85, 385)]

@@ -1,15 +1,20 @@
 """The comparison of servers, on run folders in which the effects on each server are known."""
 
+from dataclasses import replace
 from math import exp
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from simulated_runs import BASE_MS, LATENCY_MS, linear, write_runs
 
+from tickdisk import blame
 from tickdisk.errors import TickdiskError
 from tickdisk.report import other_servers
 from tickdisk.report.other_servers import Results
+from tickdisk.report.other_servers.compute import Stalls
+from tickdisk.report.other_servers.state import state
 from tickdisk.report.study import Study
 
 PREFIX = "other_servers.dragonfly"
@@ -58,6 +63,32 @@ def test_saves_that_grow_over_a_life_are_counted(compared: Study[Results]) -> No
     grown = compared.statement.facts[f"{PREFIX}.switchback.save_growth_log"]
     assert exp(float(grown.value or 0)) == pytest.approx(6)
     assert set(compared.table("saves").index.get_level_values("server")) == {"Luanti", "Dragonfly"}
+
+
+@pytest.mark.parametrize(
+    ("late", "explained", "blamed", "verdicts"),
+    [
+        ((15, 20), (14, 15), (0, 20), ("kept", "kept")),
+        ((15, 20), (13, 15), (1, 20), ("missed", "missed")),
+        ((9, 20), (9, 9), (0, 19), ("not valid", "not valid")),
+    ],
+)
+def test_stalls_decide_whether_blame_explains_what_they_made_slow(
+    compared: Study[Results],
+    late: tuple[int, int],
+    explained: tuple[int, int],
+    blamed: tuple[int, int],
+    verdicts: tuple[str, str],
+) -> None:
+    def counted(k: int, n: int) -> blame.Count:
+        return blame.count(pd.Series([True] * k + [False] * (n - k)))
+
+    made = Stalls("dragonfly", "Dragonfly", pd.DataFrame(), counted(*late), counted(*explained), counted(*blamed), ())
+    said = state(replace(compared.results, parts=(), stalls=[made]))
+    assert tuple(claim.verdict for claim in said.claims) == verdicts
+    assert said.facts[f"{PREFIX}.inside_tick.device_stalls.late"].value == late[0]
+    assert said.facts[f"{PREFIX}.inside_tick.device_stalls.explained_share"].value == explained[0] / explained[1]
+    assert f"{late[0]} of {late[1]} stalls made something slow, and blame explains {explained[0]}" in said.claims[0].evidence
 
 
 def test_every_table_and_figure_comes(compared: Study[Results], tmp_path: Path) -> None:

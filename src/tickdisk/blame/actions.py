@@ -10,8 +10,8 @@ from tickdisk.errors import TickdiskError
 
 SLOW_ACTION = 2.0
 """Factor. An action is slow if it takes more than this times the median of its kind, and more than the budget of a tick."""
-_ASKED = ("thread_name", "call", "op", "file", "offset", "length", "data")
-_SERVED = ("device_op", "device_file", "device_offset", "device_ns")
+_ASKED = ("thread_name", "call", "request", "op", "file", "offset", "length", "data")
+_SERVED = ("device", "device_op", "device_file", "device_offset", "device_ns")
 WAIT = (*_ASKED, *_SERVED)
 """Columns that describe the longest wait for storage within a slow action."""
 
@@ -31,8 +31,9 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
         tick_storage_ns (time in which the tick thread waited for storage, itself or behind locks), reader_storage_ns (time in
         which at least one reader waited for storage), storage_ns (time in which any of them did), and tick (the tick with the
         longest gap during the action, whose chain explains it). For slow actions, wait_ns is the part within the action of the
-        longest wait for storage of these threads, and the other columns describe this wait: thread_name, call, op, file, offset,
-        length, data, device_op, device_file, device_offset and device_ns. Without such a wait, wait_ns is 0 and they are NA.
+        longest wait for storage of these threads, and the other columns describe this wait as in `Blame.links`: thread_name,
+        call, request, op, file, offset, length, data, device, device_op, device_file, device_offset and device_ns. Without such a
+        wait, wait_ns is 0 and they are NA.
 
     Raises
     ------

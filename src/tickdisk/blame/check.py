@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import Blame
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import READS, FilesOnDevice
 from tickdisk.errors import TickdiskError
+
+_DECIDED = ("outweighed", "blamed")
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,10 @@ def check_injections(blame: Blame) -> pd.DataFrame:
           its request and of its device's request; 0, "" and NA if there is none.
         - storage_ns: the time during the stall in which the tick thread waited for storage, itself or behind locks.
         - named: whether the device's request of this longest wait was stalled, and its file is one of `stalled_files`.
+        - action, action_ns: the kind of the slow action that shares most time with the stall, and its latency; "" and 0 if
+          there is none. If several share as much, it is one that blame explains.
+        - action_named: whether in a slow action during the stall the longest wait for storage, of the threads that read for
+          players or of the thread that ticks, was for one of the stalled requests and files.
         - outweighed: whether the slow tick waited for storage outside the stall for longer than the stall lasted.
         - blamed: whether the cause of the slow tick is storage, and the stall was not outweighed.
 
@@ -96,16 +104,21 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     made = evidence.injections.sort_values("start_ns")
     made = made[(made["start_ns"] >= first) & (made["end_ns"] <= last)]
     rows = list(_checked(blame, files, made))
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["kind", "tick", "named", "outweighed", "blamed"])
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["kind", "tick", "named", "action", "action_named", *_DECIDED])
 
 
 def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> Iterator[dict[str, Any]]:
     device, slow = blame.evidence.device, blame.ticks[blame.ticks["slow"]]
     assert device is not None
     io = blame.links[(blame.links["kind"] == "io") & blame.links["tick"].isin(slow["tick"])]
+    actions = pd.DataFrame({"slow": [], "issued_ns": [], "completed_ns": []})
+    if blame.evidence.actions is not None:
+        actions = blame_actions(blame)
+    actions = actions[actions["slow"].astype(bool)]
     for kind, start_ns, end_ns in made[["kind", "start_ns", "end_ns"]].itertuples(index=False):
         stalled = np.flatnonzero((device["arrival_ns"] < end_ns) & (device["replied_ns"] > start_ns))
         stalled_files = {name for row in stalled.tolist() for name in files.files(row) or {JOURNAL}} if files else set()
+        requests = set(device["seq"].iloc[stalled])
         shared = _shared(slow["start_ns"], slow["start_ns"] + slow["gap_ns"], start_ns, end_ns)
         tick = slow.iloc[int(shared.to_numpy().argmax())] if (shared > 0).any() else None
         waited = _shared(io["start_ns"], io["end_ns"], start_ns, end_ns)
@@ -125,10 +138,25 @@ def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> I
             **{name: "" if link is None else link[name] for name in ("call", "file")},
             **{name: pd.NA if link is None else link[name] for name in ("request", "device")},
             "storage_ns": inside_ns,
-            "named": link is not None and _agrees(link, set(device["seq"].iloc[stalled]), stalled_files),
+            "named": link is not None and _agrees(link, requests, stalled_files),
+            **_action(actions, start_ns, end_ns, requests, stalled_files),
             "outweighed": outweighed,
             "blamed": tick is not None and tick["cause"] == "storage" and not outweighed,
         }
+
+
+def _action(actions: pd.DataFrame, start_ns: int, end_ns: int, stalled: set[int], stalled_files: set[str]) -> dict[str, Any]:
+    """Returns action, action_ns and action_named of a stall. The slow actions of the life are given."""
+    shared_ns = _shared(actions["issued_ns"], actions["completed_ns"], start_ns, end_ns)
+    met = [
+        (ns, _agrees(row, stalled, stalled_files), row)
+        for ns, (_, row) in zip(shared_ns.tolist(), actions.iterrows(), strict=True)
+        if ns > 0
+    ]
+    if not met:
+        return {"action": "", "action_ns": 0, "action_named": False}
+    _, _, most = max(met, key=itemgetter(0, 1))
+    return {"action": most["action"], "action_ns": int(most["latency_ns"]), "action_named": any(agrees for _, agrees, _ in met)}
 
 
 def _shared(starts: "pd.Series[int]", ends: "pd.Series[int]", start_ns: int, end_ns: int) -> "pd.Series[int]":

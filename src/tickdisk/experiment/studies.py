@@ -110,7 +110,7 @@ OTHER_SERVERS = Study(
         "paper_servers",
         "Effect of storage latency on ticks, actions and joins, by server",
     ),
-    compares=("switchback", "join_burst"),
+    compares=("switchback", "join_burst", "inside_tick"),
 )
 CALIBRATION = Study(
     "calibration",

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tickdisk import stats
+from tickdisk import blame, stats
 from tickdisk.errors import TickdiskError
-from tickdisk.experiment import JOIN_BURST, SWITCHBACK
+from tickdisk.experiment import INSIDE_TICK, JOIN_BURST, SWITCHBACK
 from tickdisk.files import read_json
 from tickdisk.report import contrasts
 from tickdisk.report.join_burst.compute import compute as compute_join_burst
-from tickdisk.report.runs import LifeTables
+from tickdisk.report.runs import LifeTables, Runs
 from tickdisk.report.switchback.compute import compute as compute_switchback
 
 
@@ -39,11 +39,31 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Stalls:
+    """The stalls that were injected into captured lives of one server, and whether blame explains what they made late."""
+
+    server: str
+    title: str
+    checks: pd.DataFrame
+    """One row per injected stall, as `blame.check_injections` returns them."""
+    late: blame.Count
+    """Stalls of the device after which a tick was slow or an action was slow."""
+    explained: blame.Count
+    """Stalls among these of which blame names a stalled request and file."""
+    blamed: blame.Count
+    """Stalls of the processor that blame puts down to storage."""
+    obstacles: Sequence[str]
+    """Reasons for which the lives cannot decide anything."""
+
+
+@dataclass(frozen=True)
 class Results:
     """The experiments on all servers."""
 
     parts: Sequence[Part]
     """Each experiment on each server that has run. The server of the studies comes first."""
+    stalls: Sequence[Stalls]
+    """The stalls of each other server whose lives were captured."""
     main: str
     """Name of the server of the studies."""
 
@@ -61,7 +81,7 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
     has_run = {
         (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
     }
-    parts = []
+    parts, stalls = [], []
     for server, experiment in (pair for pair in planned if pair in has_run):
         if experiment == SWITCHBACK.name:
             steady = compute_switchback(
@@ -72,13 +92,15 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             burst = compute_join_burst(plan, runs=runs, server=server, tick_metric=tick_metric, margin=margin, seed=seed)
             found, lives = burst.contrasts, burst.lives
         else:
+            if experiment == INSIDE_TICK.name and server != main:
+                stalls.append(_stalls(Runs(plan, runs, experiment, server)))
             continue
         doses = sorted((arm.arm for arm in found.data.arms if arm.role in ("dose", "treatment")), key=found.data.dose_ms)
         title = found.data.manifests[0]["server"]["title"]
         parts.append(Part(experiment, server, title, found, doses, _saves(lives)))
     if all(part.server == main for part in parts):
         raise TickdiskError(f"no cell of another server than {main} has run under {runs}; run `snakemake --cores all` first")
-    return Results(sorted(parts, key=lambda part: part.server != main), main)
+    return Results(sorted(parts, key=lambda part: part.server != main), stalls, main)
 
 
 def growth(part: Part) -> stats.Mean | None:
@@ -92,6 +114,23 @@ def growth(part: Part) -> stats.Mean | None:
         if len(by_position) > 1:
             factors.append(float(np.log(by_position.iloc[-1] / by_position.iloc[0])))
     return stats.over_lives(factors, part.found.plan.alpha) if factors else None
+
+
+def _stalls(data: Runs) -> Stalls:
+    evidences = [evidence for folder in data.folders for evidence in blame.load_evidence(folder)]
+    checks = pd.concat([blame.check_injections(blame.attribute(one)) for one in evidences if len(one.waits)], ignore_index=True)
+    device, cpu = (checks[checks["kind"] == kind] for kind in ("device_stall", "cpu_stall"))
+    was_late = device["tick"].notna() | (device["action"] != "")
+    named = (device["named"] | device["action_named"]).astype(bool)
+    return Stalls(
+        data.server,
+        data.manifests[0]["server"]["title"],
+        checks,
+        blame.count(was_late),
+        blame.count(named[was_late]),
+        blame.count(cpu["blamed"].astype(bool)),
+        list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons)),
+    )
 
 
 def _saves(lives: Sequence[LifeTables]) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import plot
+from tickdisk.blame import CAUSE_WORDS
 from tickdisk.numbers import interval, number
 from tickdisk.report import contrasts
 from tickdisk.report.other_servers.compute import Results
@@ -83,9 +84,32 @@ def saves(results: Results) -> pd.DataFrame:
     return pd.DataFrame({"saves": grouped.size(), "median (ms)": grouped.median().map(number)})
 
 
+def stalls(results: Results) -> pd.DataFrame:
+    """Returns one row per injected stall on each other server: the slow tick and action during it, and what blame says."""
+    if not results.stalls:
+        return pd.DataFrame({"stalls": ["no life of another server was captured"]})
+    tables = [one.checks.assign(server=one.title) for one in results.stalls]
+    checks = pd.concat(tables, ignore_index=True)
+    return pd.DataFrame(
+        {
+            "server": checks["server"],
+            "kind": checks["kind"].str.replace("_", " "),
+            "requests stalled": checks["stalled"],
+            "gap (ms)": [number(float(ns) / 1e6) if pd.notna(ns) else "" for ns in checks["gap_ns"]],
+            "cause": checks["cause"].map(CAUSE_WORDS).fillna(""),
+            "slow action": checks["action"],
+            "action (ms)": [number(ns / 1e6) if ns else "" for ns in checks["action_ns"]],
+            "named in the tick": checks["named"].astype(bool),
+            "named in the action": checks["action_named"].astype(bool),
+            "blamed on storage": checks["blamed"].astype(bool),
+        }
+    ).set_index(["server", "kind"])
+
+
 FIGURES: Mapping[str, Callable[[Results], Any]] = {"paper_servers": effects_over_latency}
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "effects": effects_table,
     "manipulation": manipulation,
     "saves": saves,
+    "stalls": stalls,
 }

@@ -1,10 +1,18 @@
 """States the facts and claims about the other servers: effects, controls, doses, and requests, for each experiment."""
 
+from collections.abc import Sequence
+
+from tickdisk.numbers import percent
 from tickdisk.report import contrasts
-from tickdisk.report.other_servers.compute import Part, Results, growth
-from tickdisk.report.statement import Statement
+from tickdisk.report.inside_tick.state import STALLS
+from tickdisk.report.other_servers.compute import Part, Results, Stalls, growth
+from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Statement
 
 NAME = "other_servers"
+_EXPLAINED_SHARE = 0.9
+"""Least share of the stalls of the device after which something was late that blame must explain."""
+_FEWEST_LATE = 10
+"""Number of such stalls from which the claim is decided."""
 
 
 def state(results: Results) -> Statement:
@@ -13,7 +21,59 @@ def state(results: Results) -> Statement:
     said.fact("servers", len({part.server for part in results.others}), "servers", source="manifests")
     for part in results.others:
         _state_part(said.part(f"{part.server}.{part.experiment}"), part)
+    for stalls in results.stalls:
+        _state_stalls(said.part(f"{stalls.server}.inside_tick"), stalls)
     return said
+
+
+def _state_stalls(said: Statement, stalls: Stalls) -> None:
+    source = "injections, device log and extents against blame"
+    late, explained, blamed = stalls.late, stalls.explained, stalls.blamed
+    counts = {
+        "device_stalls.late": (late, "stalls of the device after which a tick or an action was slow"),
+        "device_stalls.explained": (explained, "stalls among these of which blame names a stalled request and file"),
+        "cpu_stalls.blamed": (blamed, "stalls of the processor that blame puts down to storage"),
+    }
+    for name, (one, note) in counts.items():
+        said.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
+        share = one.k / one.n if one.n else None
+        said.fact(f"{name}_share", share, "share", interval=one.exact, n=one.n, source=source, note=f"{note}; Clopper-Pearson")
+    few = [] if explained.n >= _FEWEST_LATE else [f"{_FEWEST_LATE} stalls that make something late {WOULD_DECIDE}"]
+    said.bound(
+        "device_stalls",
+        source=THIS_PROJECT,
+        statement=f"{stalls.title}: Blame names request and file of at least {percent(_EXPLAINED_SHARE)} of the injected stalls "
+        "of the device after which a tick or an action was slow",
+        verdict=_verdict([*stalls.obstacles, *few], is_kept=explained.k >= _EXPLAINED_SHARE * explained.n),
+        evidence="; ".join(
+            [
+                *stalls.obstacles,
+                f"{late.k} of {late.n} stalls made something slow, and blame explains {explained.k} of these",
+                *few,
+            ]
+        ),
+        effect="device_stalls.explained_share",
+        facts=["device_stalls.late"],
+        n=explained.n,
+        counted="stalls",
+    )
+    few = [] if blamed.n >= STALLS else [f"{STALLS} stalls {WOULD_DECIDE}"]
+    said.bound(
+        "cpu_stalls",
+        source=THIS_PROJECT,
+        statement=f"{stalls.title}: Blame puts no injected stall of the processor down to storage",
+        verdict=_verdict([*stalls.obstacles, *few], is_kept=blamed.k == 0),
+        evidence="; ".join([*stalls.obstacles, f"blame puts {blamed.k} of {blamed.n} stalls down to storage", *few]),
+        effect="cpu_stalls.blamed_share",
+        n=blamed.n,
+        counted="stalls",
+    )
+
+
+def _verdict(obstacles: Sequence[str], *, is_kept: bool) -> str:
+    if obstacles:
+        return "not valid"
+    return "kept" if is_kept else "missed"
 
 
 def _state_part(said: Statement, part: Part) -> None:

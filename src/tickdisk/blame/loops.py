@@ -1,0 +1,65 @@
+"""Recognises a thread that runs a loop with a period, and the start of each turn, from the waits of the thread alone.
+
+A loop rests once in every turn, at a timer or until another thread wakes it, and the rest is longer than its other idle waits.
+The starts of turns are therefore the ends of idle waits that are long enough. The least length is the one for which most times
+between starts are alike. If they are not alike for any length, the thread runs no loop.
+"""
+
+from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
+import pandas as pd
+
+from tickdisk.blame.lanes import Integers
+
+_SHORTEST_NS, _LONGEST_NS = 12_000_000, 1_000_000_000
+"""Shortest and longest period. Runtimes have threads of their own that wake up every 10 ms."""
+_FEWEST_TURNS = 20
+_ALIKE = 0.1
+"""A time between two starts is like the period if it differs by less than this share of it."""
+_LEAST_ALIKE = 0.75
+"""Least share of the times between starts that are like the period."""
+_LEAST_SEEN = 0.5
+"""Least share of the observed time that as many periods as there are turns take up."""
+_LENGTHS = np.linspace(0, 0.98, 50)
+"""Quantiles of the lengths of idle waits, which are tried as the least length."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The turns of a loop."""
+
+    period_ns: int
+    """Median time from the start of one turn to the start of the next."""
+    starts_ns: Integers
+    """Start of each turn. If a turn took so long that the thread did not rest, the next one belongs to it."""
+
+
+def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
+    """Returns the loop that a thread runs, or None if it runs none.
+
+    `waits` has the thread's rows of the waits table in the order of time, and `seen_ns` is the time from the first to the last.
+    A loop may rest at a condition variable, and such a wait looks like a wait for a lock.
+    """
+    idle = waits[waits["kind"].isin(["sleep", "lock"])]
+    ends_ns = idle["end_ns"].to_numpy(np.int64)
+    lengths_ns = ends_ns - idle["start_ns"].to_numpy(np.int64)
+    if not ends_ns.size:
+        return None
+
+    def turns(least_ns: float) -> tuple[float, Loop]:
+        """Returns the share of the times between turns that are alike, or 0 if it is no loop, and the turns."""
+        starts_ns = ends_ns[lengths_ns >= least_ns]
+        gaps_ns = np.diff(starts_ns) if starts_ns.size >= _FEWEST_TURNS else np.zeros(1, np.int64)
+        found = Loop(int(np.median(gaps_ns)), starts_ns)
+        fits = _SHORTEST_NS <= found.period_ns <= _LONGEST_NS and starts_ns.size * found.period_ns >= _LEAST_SEEN * seen_ns
+        return float(np.mean(np.abs(gaps_ns - found.period_ns) < _ALIKE * found.period_ns)) if fits else 0.0, found
+
+    coarse_ns = np.unique(np.quantile(lengths_ns, _LENGTHS))
+    best = int(np.argmax([turns(least_ns)[0] for least_ns in coarse_ns]))
+    # Between two quantiles may lie rests that are a little shorter.
+    low_ns, high_ns = coarse_ns[max(best - 1, 0)], coarse_ns[best]
+    fine_ns = np.unique(lengths_ns[(lengths_ns >= low_ns) & (lengths_ns <= high_ns)])
+    share, loop = max((turns(least_ns) for least_ns in [*fine_ns, high_ns]), key=itemgetter(0))
+    return loop if share >= _LEAST_ALIKE else None
