@@ -68,6 +68,7 @@ def tables_of(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -
         ),
         "epochs": pd.DataFrame(epochs),
         "saves": saves_of(epochs),
+        "pauses": pd.DataFrame({"name": ["gc"], "begin_ns": [ns[0]], "end_ns": [ns[0] + 100_000]}),
         "device": device.assign(seq=range(len(device))),
     }
 

@@ -8,7 +8,17 @@ import pytest
 from scipy.stats import beta
 from test_blame_simulation import MAP, MS, PLAYERS, START_NS, Machine, locked, ticking
 
-from tickdisk.blame import FEWEST_LIVES, JOURNAL, attribute, blame_actions, check_injections, count, explain_wait, shares
+from tickdisk.blame import (
+    FEWEST_LIVES,
+    JOURNAL,
+    attribute,
+    blame_actions,
+    check_injections,
+    count,
+    explain,
+    explain_wait,
+    shares,
+)
 from tickdisk.blame.evidence import Evidence
 from tickdisk.errors import TickdiskError
 
@@ -211,3 +221,32 @@ def test_an_idle_thread_of_a_runtime_that_parks_waits_for_nobody():
     assert (late["gap_ns"], late["late_ns"], late["storage_ns"]) == (100 * MS, 50 * MS, 60 * MS)
     assert (late["lock_ns"], late["sleep_ns"], late["cause"]) == (0, 35 * MS, "storage")
     assert attribute(evidence).ticks.set_index("tick").loc[3, "lock_ns"] == 35 * MS
+
+
+def test_a_pause_of_the_runtime_is_the_cause_and_not_a_lock():
+    """A tick of 5 ms is due every 50 ms. In the second gap all threads stop for 80 ms, and the thread waits for VM Thread."""
+    rests = [(5, 50), (135, 150), (155, 200), (236, 250)]
+    times = [(52, 132, "lock"), (201, 231, "lock"), *((begin, end, "sleep") for begin, end in rests)]
+    rows = [(1, "world", begin, end, kind, "futex", 2 if kind == "lock" else None, "VM Thread") for begin, end, kind in times]
+    rows.append((2, "VM Thread", 0, 1, "io", "read", None, None))
+    columns = ["thread", "thread_name", "start_ns", "end_ns", "kind", "call", "waker", "waker_name"]
+    waits = pd.DataFrame(rows, columns=columns).astype({"waker": "Int64"})
+    waits[["start_ns", "end_ns"]] *= MS
+    starts = pd.Series([0, 50, 150, 200, 250, 300]) * MS
+    ticks = pd.DataFrame({"tick": range(1, 7), "start_ns": starts, "end_ns": starts + 5 * MS})
+    requests = Machine({"world": ticking([("run", MS)])}).evidence().requests
+    pauses = pd.DataFrame({"name": ["Full", "Young"], "begin_ns": [51 * MS, 203 * MS], "end_ns": [131 * MS, 205 * MS]})
+    evidence = Evidence("life", requests, waits, (0, 300 * MS), ticks=ticks, budget_ns=50 * MS, thread="world")
+    told = attribute(replace(evidence, pauses=pauses))
+    late, locked = (told.ticks.set_index("tick").loc[number] for number in (2, 4))
+    assert (late["pause_ns"], late["lock_ns"], late["cause"], late["late_ns"]) == (79 * MS, MS, "pause", 50 * MS)
+    assert (locked["pause_ns"], locked["lock_ns"]) == (2 * MS, 28 * MS)
+    parts = ["running_ns", "io_ns", "lock_ns", "run_queue_ns", "sleep_ns", "pause_ns"]
+    assert (told.ticks[parts].sum(axis=1) == told.ticks["gap_ns"]).all()
+    assert explain(told, 2) == "tick 2 took 100 ms, 79 ms of it in pauses of the runtime (Full)"
+    # A runtime that does not tell its pauses leaves a wait for the thread that stopped the others.
+    silent = attribute(evidence)
+    assert silent.ticks.set_index("tick").loc[2, "cause"] == "lock"
+    assert explain(silent, 2).startswith("tick 2 took 100 ms, 80 ms of it waiting for a lock held by VM Thread")
+    named = [set(shares([one], rng=np.random.default_rng(1), samples=20)["name"]) for one in (told, silent)]
+    assert ["pause" in names for names in named] == [True, False]

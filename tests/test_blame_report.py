@@ -57,6 +57,7 @@ def _write(machine: Machine, folder: Path, **more: object) -> Path:
     tables = {
         "requests": evidence.requests,
         "waits": evidence.waits,
+        "pauses": pd.DataFrame(columns=table.SCHEMAS["pauses"].names),
         "ticks": evidence.ticks.assign(end_ns=pd.array([pd.NA] * len(evidence.ticks), dtype="Int64")),
         "device": evidence.device,
         "extents": evidence.extents,

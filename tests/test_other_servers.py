@@ -58,6 +58,12 @@ def test_each_server_has_its_own_effects_and_only_the_others_have_claims(compare
     assert float(str(first)) == pytest.approx(linear("latency_6ms", 0) / linear("ssd_100us", 0), rel=0.02)
 
 
+def test_the_longest_pause_of_the_runtime_is_stated(compared: Study[Results]) -> None:
+    """Each life of the simulated runs has a pause of 0.1 ms."""
+    fact = compared.statement.facts[f"{PREFIX}.switchback.longest_pause"]
+    assert (fact.value, fact.unit) == (0.1, "ms")
+
+
 def test_saves_that_grow_over_a_life_are_counted(compared: Study[Results]) -> None:
     """The last of six epochs has saves of 60 ms, and the first has saves of 10 ms."""
     grown = compared.statement.facts[f"{PREFIX}.switchback.save_growth_log"]

@@ -149,6 +149,11 @@ def test_ticks_are_times_of_our_clock(running: RunningServer) -> None:
     assert ticks.table["thread"].nunique() == 1
     assert len(ticks.saves) >= 1
     assert (ticks.saves["end_ns"] >= ticks.saves["begin_ns"]).all()
+    # Java always stops threads at some safepoints, and its log tells when, in the clock of the ticks.
+    assert len(ticks.pauses) >= 1
+    lengths_ns = ticks.pauses["end_ns"] - ticks.pauses["begin_ns"]
+    assert ((lengths_ns > 0) & (lengths_ns < 1_000_000_000)).all()
+    assert abs(int(ticks.pauses["end_ns"].iloc[-1]) - int(ticks.table["start_ns"].iloc[-1])) < 60_000_000_000
 
 
 @pytest.mark.live

@@ -127,3 +127,15 @@ def test_files_of_somebody_else(tmp_path: Path) -> None:
         read_ticks(tmp_path / "t", same)
     with pytest.raises(TickdiskError, match="holds no tick"):
         read_ticks(write(tmp_path / "t"), same)
+
+
+def test_pauses_of_the_runtime_are_read_in_the_order_of_time(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t", step(1, 90_000), "p,ZMarkEnd,95000,95100", "p,gc,80000,80250", "p,,1", "p,gc,x,2", "e,1,100000,0"
+    )
+    ticks = read_ticks(path, same)
+    assert ticks.pauses["name"].tolist() == ["gc", "ZMarkEnd"]
+    assert ticks.pauses["begin_ns"].tolist() == [80_000_000, 95_000_000]
+    assert ticks.pauses["end_ns"].tolist() == [80_250_000, 95_100_000]
+    assert ticks.summary["rejected"] == 2
+    table.write("pauses", tmp_path / "pauses.parquet", ticks.pauses)

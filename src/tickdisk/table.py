@@ -25,6 +25,7 @@ def _schema(**columns: str) -> pa.Schema:
 SCHEMAS: dict[str, pa.Schema] = {
     "ticks": _schema(tick="int", start_ns="int", end_ns="int?", players="int", thread="int?"),
     "saves": _schema(begin_ns="int", end_ns="int"),
+    "pauses": _schema(name="word", begin_ns="int", end_ns="int"),
     "actions": _schema(
         player="word", action="word", due_ns="int", issued_ns="int?", completed_ns="int?", outcome="word", detail="text"
     ),

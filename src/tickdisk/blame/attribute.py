@@ -16,8 +16,9 @@ from tickdisk.errors import TickdiskError
 
 SLOW = 1.5
 """A tick is slow if its gap is longer than this number of budgets."""
-CAUSES = ("storage", "lock", "cpu", "run_queue", "sleep")
-"""Causes of late time. `lock` does not include waits for storage behind the lock. `sleep` is the server's own pace."""
+CAUSES = ("storage", "lock", "pause", "cpu", "run_queue", "sleep")
+"""Causes of late time. `lock` does not include waits for storage behind the lock. `pause` is a time in which the runtime stopped
+all threads, such as for garbage collection, if it tells that. `sleep` is the server's own pace."""
 WINDOW_NS = 1_000_000_000
 """Length of the windows that stand for ticks in a capture of a thread without a loop."""
 
@@ -33,10 +34,10 @@ class Blame:
     budget_ns: int | None
     """Time that a tick may take, or None without ticks."""
     ticks: pd.DataFrame
-    """One row per tick: tick, start_ns, gap_ns, late_ns, slow, running_ns, io_ns, lock_ns, run_queue_ns, sleep_ns,
+    """One row per tick: tick, start_ns, gap_ns, late_ns, slow, running_ns, io_ns, lock_ns, run_queue_ns, sleep_ns, pause_ns,
     lock_storage_ns, storage_ns, late_CAUSE_ns for each of CAUSES, and cause.
 
-    late_ns is max(0, gap - budget), or gap - sleep without a budget. running_ns to sleep_ns split the gap. sleep_ns includes the
+    late_ns is max(0, gap - budget), or gap - sleep without a budget. running_ns to pause_ns split the gap. sleep_ns includes the
     sleep of a thread that was waited for as if it held a lock. lock_storage_ns is the part of lock_ns in which the holder waited
     for storage, and storage_ns is io_ns + lock_storage_ns. The times late_CAUSE_ns add up to late_ns. cause is the cause without
     which most of the late time would be gone, and empty for a tick that was in time."""
@@ -107,11 +108,12 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     links = describe(found, lanes, evidence)
     links.insert(0, "tick", tick[found["window"].to_numpy()])
     io = found[found["kind"] == "io"]
+    idle_ns, paused_ns = _parked(evidence, lanes, lane, tick, end_ns), _paused(evidence, lanes, lane, start_ns, end_ns)
     return Blame(
         evidence,
         name,
         budget_ns,
-        _share_lateness(_split(found, tick, start_ns, end_ns, budget_ns, _parked(evidence, lanes, lane, tick, end_ns))),
+        _share_lateness(_split(found, tick, start_ns, end_ns, budget_ns, idle_ns, paused_ns)),
         links,
         Intervals.of(io["start_ns"].to_numpy(), io["end_ns"].to_numpy()),
         int((~captured).sum()),
@@ -168,13 +170,32 @@ def _parked(evidence: Evidence, lanes: ThreadWaits, lane: int, tick: Integers, g
     if not evidence.parks or evidence.ticks is None or evidence.ticks["end_ns"].isna().any():
         return np.zeros(tick.size, dtype=np.int64)
     ends = evidence.ticks.drop_duplicates("tick").set_index("tick")["end_ns"]
+    return _locked(evidence, lanes, lane).within(np.minimum(ends.loc[pd.Index(tick)].to_numpy(np.int64), gap_end_ns), gap_end_ns)
+
+
+def _paused(evidence: Evidence, lanes: ThreadWaits, lane: int, start_ns: Integers, end_ns: Integers) -> Integers:
+    """Returns for each gap the time that the thread waited as if for a lock while the runtime had stopped all threads."""
+    if evidence.pauses is None or evidence.pauses.empty:
+        return np.zeros(start_ns.size, dtype=np.int64)
+    stopped = Intervals.of(evidence.pauses["begin_ns"].to_numpy(np.int64), evidence.pauses["end_ns"].to_numpy(np.int64))
+    waited = _locked(evidence, lanes, lane)
+    return waited.within(start_ns, end_ns) - waited.without(stopped).within(start_ns, end_ns)
+
+
+def _locked(evidence: Evidence, lanes: ThreadWaits, lane: int) -> Intervals:
+    """Returns the times in which a thread waited as if for a lock."""
     own = evidence.waits[(evidence.waits["thread"] == int(lanes.threads[lane])) & (evidence.waits["kind"] == "lock")]
-    waited = Intervals.of(own["start_ns"].to_numpy(np.int64), own["end_ns"].to_numpy(np.int64))
-    return waited.within(np.minimum(ends.loc[pd.Index(tick)].to_numpy(np.int64), gap_end_ns), gap_end_ns)
+    return Intervals.of(own["start_ns"].to_numpy(np.int64), own["end_ns"].to_numpy(np.int64))
 
 
 def _split(
-    links: pd.DataFrame, tick: Integers, start_ns: Integers, end_ns: Integers, budget_ns: int | None, parked_ns: Integers
+    links: pd.DataFrame,
+    tick: Integers,
+    start_ns: Integers,
+    end_ns: Integers,
+    budget_ns: int | None,
+    parked_ns: Integers,
+    paused_ns: Integers,
 ) -> pd.DataFrame:
     gap_ns = end_ns - start_ns
     window, own = links["window"].to_numpy(), links["depth"].to_numpy() == 0
@@ -190,7 +211,9 @@ def _split(
     idle_ns, behind_ns = total("sleep", own=~own), total("io", own=~own)
     # A runtime parks an idle thread in the same way. Only time in which a thread waited for storage is known not to be idle.
     idle_ns = np.maximum(idle_ns, np.minimum(parked_ns, split["lock_ns"]) - behind_ns)
-    split |= {"lock_ns": split["lock_ns"] - idle_ns, "sleep_ns": split["sleep_ns"] + idle_ns}
+    # Time in which nothing was to be done is not late because of a pause.
+    pause_ns = np.minimum(paused_ns, split["lock_ns"] - idle_ns - behind_ns)
+    split |= {"lock_ns": split["lock_ns"] - idle_ns - pause_ns, "sleep_ns": split["sleep_ns"] + idle_ns, "pause_ns": pause_ns}
     late_ns = gap_ns - split["sleep_ns"] if budget_ns is None else np.maximum(gap_ns - budget_ns, 0)
     return pd.DataFrame(
         {
@@ -210,7 +233,7 @@ def _share_lateness(ticks: pd.DataFrame) -> pd.DataFrame:
     """Adds the columns late_CAUSE_ns and cause.
 
     Storage gets the late time that would be gone without the waits for storage, gap - max(budget, gap - storage). The rest goes
-    to lock, cpu and run_queue in proportion to their time, but none gets more than its time. The remainder goes to sleep.
+    to lock, pause, cpu and run_queue in proportion to their time, but none gets more than its time. The remainder goes to sleep.
     The cause is the kind of time whose absence alone would remove most of the late time. Computing and waiting for a core count
     as one kind there, since a thread that computes is also taken off its core.
     """
@@ -218,6 +241,7 @@ def _share_lateness(ticks: pd.DataFrame) -> pd.DataFrame:
     storage_ns = ticks["storage_ns"].to_numpy()
     others = {
         "lock": (ticks["lock_ns"] - ticks["lock_storage_ns"]).to_numpy(),
+        "pause": ticks["pause_ns"].to_numpy(),
         "cpu": ticks["running_ns"].to_numpy(),
         "run_queue": ticks["run_queue_ns"].to_numpy(),
     }
@@ -225,10 +249,10 @@ def _share_lateness(ticks: pd.DataFrame) -> pd.DataFrame:
     scale = np.minimum(1.0, (late_ns - shares["storage"]) / np.maximum(sum(others.values()), 1))
     shares |= {name: np.floor(ns * scale).astype(np.int64) for name, ns in others.items()}
     shares["sleep"] = late_ns - sum(shares.values())
-    took_ns = np.column_stack([storage_ns, others["lock"], others["cpu"] + others["run_queue"], shares["sleep"]])
+    took_ns = np.column_stack([storage_ns, others["lock"], others["pause"], others["cpu"] + others["run_queue"], shares["sleep"]])
     # If the absence of several kinds would remove all of the late time, the small term selects the longest.
     saved = np.minimum(took_ns, late_ns[:, None]) + took_ns * 1e-9
-    cause = np.array(["storage", "lock", "cpu", "sleep"], dtype=object)[saved.argmax(axis=1)]
+    cause = np.array(["storage", "lock", "pause", "cpu", "sleep"], dtype=object)[saved.argmax(axis=1)]
     cause = np.where((cause == "cpu") & (others["run_queue"] > others["cpu"]), "run_queue", cause)
     cause = np.where(late_ns > 0, cause, "")
     return ticks.assign(**{f"late_{name}_ns": shares[name] for name in CAUSES}, cause=cause)

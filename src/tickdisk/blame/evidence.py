@@ -29,6 +29,8 @@ class Evidence:
     device: pd.DataFrame | None = None
     extents: pd.DataFrame | None = None
     injections: pd.DataFrame | None = None
+    pauses: pd.DataFrame | None = None
+    """Times in which the runtime stopped all threads. It is empty for a runtime that does not tell them."""
     window_ns: tuple[int, int] | None = None
     """Start and end of the time whose ticks are explained. For a server life it begins with the steady part of the first epoch
     and ends with the last epoch. If None, all ticks are explained."""
@@ -132,6 +134,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         device=device,
         extents=table.read("extents", extents) if extents.exists() else None,
         injections=table.read("injections", injections) if injections.exists() else None,
+        pauses=table.read("pauses", folder / "pauses.parquet"),
         window_ns=(int(epochs["steady_ns"].min()), int(epochs["end_ns"].max())),
         lost_events=sum(capture["lost_events"] for capture in life["captures"]),
         budget_ns=server["tick_budget_ns"],

@@ -88,6 +88,12 @@ def shares(
     return table.assign(ticks=sum(map(len, values)), lives=len(values), note=note)
 
 
+def _is_known(cause: str, blame: Blame) -> bool:
+    """Returns whether the evidence can tell a cause. Not every runtime tells its pauses."""
+    pauses = blame.evidence.pauses
+    return cause != "pause" or (pauses is not None and not pauses.empty)
+
+
 def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
     """Returns the time of each part in each tick in ns, with one row per tick and one column per (of, by, name).
 
@@ -100,7 +106,7 @@ def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
         ("late", "", ""): ticks["late_ns"].to_numpy(),
         ("busy", "all", "storage"): storage_ns.to_numpy(),
         ("late", "all", "storage"): ticks["late_storage_ns"].to_numpy(),
-        **{("late", "cause", cause): ticks[f"late_{cause}_ns"].to_numpy() for cause in CAUSES},
+        **{("late", "cause", cause): ticks[f"late_{cause}_ns"].to_numpy() for cause in CAUSES if _is_known(cause, blame)},
     }
     io = blame.links[blame.links["kind"] == "io"]
     row = pd.Series(np.arange(len(ticks)), index=ticks["tick"])[io["tick"]].to_numpy()

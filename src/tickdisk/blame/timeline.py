@@ -192,7 +192,7 @@ def _stacked(ticks: pd.DataFrame, drawn: _TimeWindow) -> pd.DataFrame:
         ticks["running_ns"],
         ticks["io_ns"],
         ticks["lock_storage_ns"],
-        ticks["lock_ns"] - ticks["lock_storage_ns"],
+        ticks["lock_ns"] - ticks["lock_storage_ns"] + ticks["pause_ns"],
         ticks["run_queue_ns"],
         ticks["sleep_ns"],
     ]

@@ -14,6 +14,7 @@ from tickdisk.blame.threads import threads
 CAUSE_WORDS = {
     "storage": "storage",
     "lock": "waiting for threads",
+    "pause": "pauses of the runtime",
     "cpu": "computing",
     "run_queue": "waiting for a core",
     "sleep": "its own pace",
@@ -58,6 +59,7 @@ def explain(blame: Blame, tick: int) -> str:
     parts = {
         "storage": row["storage_ns"],
         "lock": row["lock_ns"] - row["lock_storage_ns"],
+        "pause": row["pause_ns"],
         "cpu": row["running_ns"],
         "run_queue": row["run_queue_ns"],
     }
@@ -66,6 +68,8 @@ def explain(blame: Blame, tick: int) -> str:
             main = _storage(blame, tick, int(row["storage_ns"]))
         case "lock":
             main = _lock(blame, tick)
+        case "pause":
+            main = f"{_ms(row['pause_ns'])} of it in pauses of the runtime ({_pauses(blame, row)})"
         case "cpu" | "run_queue" as cause:
             main = f"{_ms(parts[cause])} of it {CAUSE_WORDS[cause]}"
         case _:
@@ -143,6 +147,14 @@ def _lock(blame: Blame, tick: int) -> str:
     group = links.groupby(["thread_name", "kind"])["ns"].sum()
     (name, kind), total_ns = group.index[int(group.to_numpy().argmax())], group.max()
     return f"{_ms(total_ns)} of it waiting for a lock held by {name or 'an unknown thread'}, which {_IS_DOING[kind]}"
+
+
+def _pauses(blame: Blame, tick: Any) -> str:
+    """Returns the names of the pauses that a tick met, the longest first."""
+    pauses = cast("pd.DataFrame", blame.evidence.pauses)
+    met = pauses[(pauses["begin_ns"] < tick["start_ns"] + tick["gap_ns"]) & (pauses["end_ns"] > tick["start_ns"])]
+    longest = met.assign(ns=met["end_ns"] - met["begin_ns"]).groupby("name")["ns"].sum().nlargest(_MOST_LISTED)
+    return ", ".join(map(str, longest.index))
 
 
 def screen(

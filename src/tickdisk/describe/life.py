@@ -29,6 +29,17 @@ _SAVES = table_entry(
     },
 )
 
+_PAUSES = table_entry(
+    f"{LIFE}/pauses.parquet",
+    "Each row is a time in which the runtime of the server stopped all threads. If it does not tell this, there are no rows.",
+    SCHEMAS["pauses"],
+    {
+        "name": "The reason, in the runtime's own word, such as `gc` or `ZMarkStartYoung`.",
+        "begin_ns": "The time at which the runtime began to stop threads.",
+        "end_ns": "The time at which threads could run again.",
+    },
+)
+
 _ACTIONS = table_entry(
     f"{LIFE}/actions.parquet",
     "Each row is an action of a player; there is one for each line of the player trace.",
@@ -231,6 +242,7 @@ SECTION = Section(
     (
         _TICKS,
         _SAVES,
+        _PAUSES,
         _ACTIONS,
         _DEVICE,
         _EPOCHS,

@@ -24,6 +24,7 @@ _STATES = {
 _CAUSES = {
     "storage": _STATES["storage"],
     "waiting for threads": _STATES["waiting for a thread"],
+    "pauses of the runtime": PALETTE[2],
     "computing": _STATES["computing"],
     "waiting for a core": _STATES["waiting for a core"],
     "its own pace": _STATES["asleep"],

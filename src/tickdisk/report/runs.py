@@ -64,6 +64,10 @@ class LifeTables:
         """Returns the periodic saves that our program of the server made, with one row per save."""
         return table.read("saves", self.folder / "saves.parquet")
 
+    def pauses(self) -> pd.DataFrame:
+        """Returns the times in which the runtime of the server stopped all threads, with one row per pause."""
+        return table.read("pauses", self.folder / "pauses.parquet")
+
     def device(self) -> pd.DataFrame:
         """Returns the device's log of the life, with one row per request."""
         return table.read("device", self.folder / "device.parquet")

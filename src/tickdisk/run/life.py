@@ -78,6 +78,7 @@ def run_life(stage: Stage) -> dict[str, Any]:
             for name, frame in (
                 ("ticks", ticks.table.assign(thread=ticks.table["thread"].fillna(thread))),
                 ("saves", ticks.saves),
+                ("pauses", ticks.pauses),
                 ("actions", actions),
                 ("device", requests),
                 ("clocks", samples),
@@ -133,6 +134,7 @@ def ticks_of(path: Path, samples: pd.DataFrame, budget_ns: int, *, in_order: boo
         pd.DataFrame(columns=table.SCHEMAS["ticks"].names),
         pd.DataFrame(columns=["name", "before_ns", "after_ns"]),
         pd.DataFrame(columns=table.SCHEMAS["saves"].names),
+        pd.DataFrame(columns=table.SCHEMAS["pauses"].names),
         dict.fromkeys(_COUNTS, 0) | {"complete": False},
         (),
     )

@@ -24,6 +24,7 @@ _FIELDS = {
     "g": ("at", "count"),
     "m": ("name", "before", "after"),
     "s": ("begin", "end"),
+    "p": ("name", "begin", "end"),
     "e": ("ticks", "at", "count"),
 }
 """The fields of each kind of line. A field with ? may be empty, and all but the name of a marker are integers."""
@@ -41,6 +42,8 @@ class Ticks:
     """name, before_ns, after_ns: something that the probe was told to do between two times."""
     saves: pd.DataFrame
     """begin_ns, end_ns: the saves that the program of the server made."""
+    pauses: pd.DataFrame
+    """name, begin_ns, end_ns: times in which the runtime stopped all threads, in order."""
     summary: dict[str, Any]
     """ticks; missing (numbers that are not there); duplicated; late (gap above 1.5 budgets); merged (steps that the server left
     out to catch up); backwards (ticks before their predecessor); rejected lines; blocks_generated; complete (it shut down)."""
@@ -111,7 +114,7 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
         "blocks_generated": max(generated, default=0),
         "complete": ended is not None,
     }
-    markers, saves = record.lines["m"], record.lines["s"]
+    markers, saves, pauses = (record.lines[kind] for kind in "msp")
     return Ticks(
         table,
         pd.DataFrame(
@@ -122,6 +125,13 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
             }
         ),
         pd.DataFrame({"begin_ns": times([row[0] for row in saves]), "end_ns": times([row[1] for row in saves])}),
+        pd.DataFrame(
+            {
+                "name": [row[0] for row in pauses],
+                "begin_ns": times([row[1] for row in pauses]),
+                "end_ns": times([row[2] for row in pauses]),
+            }
+        ).sort_values("begin_ns", ignore_index=True),
         summary,
         record.rejects,
     )

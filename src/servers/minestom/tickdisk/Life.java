@@ -186,6 +186,7 @@ final class Life {
 			MinecraftServer.getConnectionManager().getOnlinePlayers().forEach(this::write);
 			MinecraftServer.stopCleanly();
 			chunks.save().join();
+			Pauses.record(recorder);
 			recorder.close();
 			lock.close();
 		} catch (Exception reason) {

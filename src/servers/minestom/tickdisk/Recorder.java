@@ -16,6 +16,7 @@ import java.nio.file.Path;
  * g,AT,COUNT                                  COUNT chunks have been generated so far.
  * m,NAME,BEFORE,AFTER                         A marker: the action NAME was done between the two times.
  * s,BEGIN,END                                 A periodic save, from the call until all its chunks are written.
+ * p,NAME,BEGIN,END                            The virtual machine stopped all threads at a safepoint.
  * e,TICKS,AT,COUNT                            The server shut down in order, after TICKS ticks and COUNT generated chunks.
  * </pre>
  *
@@ -61,6 +62,11 @@ final class Recorder {
 	/** Adds a periodic save. */
 	synchronized void save(long beginNS, long endNS) {
 		add("s," + beginNS + "," + endNS);
+	}
+
+	/** Adds a time in which all threads were stopped. */
+	synchronized void pause(String name, long beginNS, long endNS) {
+		add("p," + name + "," + beginNS + "," + endNS);
 	}
 
 	/** Adds the end of the server and closes the record. It throws the first error of any write. */

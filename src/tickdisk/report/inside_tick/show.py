@@ -132,7 +132,9 @@ def late_shares(results: Results) -> Any:
     notes = [f"n = {number(int(rows['ticks'].iloc[0]))} ticks that no injected stall touched, of {results.counted_lives}"]
     notes += [note for note in rows["note"].iloc[:1] if note]
     rows = rows.assign(group=rows["by"].map(_BY))
-    return plot.late_shares(rows, order=list(blame.CAUSE_WORDS.values()), notes=notes)
+    known = set(rows.loc[rows["by"] == "cause", "name"])
+    order = [words for words in blame.CAUSE_WORDS.values() if words in known]
+    return plot.late_shares(rows, order=order, notes=notes)
 
 
 def paper_shares(results: Results) -> Any:

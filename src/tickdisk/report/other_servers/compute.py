@@ -31,6 +31,8 @@ class Part:
     """Arms with a latency of their own, from the lowest realised latency to the highest."""
     saves: pd.DataFrame
     """The periodic saves that our program of the server made: arm, position of the epoch in its life, and duration in ms."""
+    pauses_ms: Sequence[float]
+    """Length of each time in which the runtime of the server stopped all threads, as far as the runtime tells."""
 
     @property
     def metrics(self) -> list[str]:
@@ -97,7 +99,7 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             continue
         doses = sorted((arm.arm for arm in found.data.arms if arm.role in ("dose", "treatment")), key=found.data.dose_ms)
         title = found.data.manifests[0]["server"]["title"]
-        parts.append(Part(experiment, server, title, found, doses, _saves(lives)))
+        parts.append(Part(experiment, server, title, found, doses, _saves(lives), _pauses_ms(lives)))
     if all(part.server == main for part in parts):
         raise TickdiskError(f"no cell of another server than {main} has run under {runs}; run `snakemake --cores all` first")
     return Results(sorted(parts, key=lambda part: part.server != main), stalls, main)
@@ -131,6 +133,11 @@ def _stalls(data: Runs) -> Stalls:
         blame.count(cpu["blamed"].astype(bool)),
         list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons)),
     )
+
+
+def _pauses_ms(lives: Sequence[LifeTables]) -> list[float]:
+    pauses = pd.concat([life.pauses() for life in lives])
+    return [float(ns) / 1e6 for ns in pauses["end_ns"] - pauses["begin_ns"]]
 
 
 def _saves(lives: Sequence[LifeTables]) -> pd.DataFrame:

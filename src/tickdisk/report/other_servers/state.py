@@ -92,6 +92,9 @@ def _state_part(said: Statement, part: Part) -> None:
     bounds = contrasts.dose_bounds(found, part.doses)
     for metric in found.metrics:
         contrasts.state_doses(said, found, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")
+    if part.pauses_ms:
+        note = "longest time in which the runtime stopped all threads"
+        said.fact("longest_pause", max(part.pauses_ms), "ms", n=len(part.pauses_ms), source="pauses tables", note=note)
     if len(part.saves):
         duration_ms = float(part.saves.loc[part.saves["arm"] == found.baseline, "ms"].median())
         said.fact("save", duration_ms, "ms", n=len(part.saves), source="saves tables", note=f"median save at {found.baseline}")

@@ -2,10 +2,12 @@
 
 import dataclasses
 import socket
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tickdisk.server.built import BuiltServer
-from tickdisk.server.contract import DataType, Needs, Program, Saving, Ticking
+from tickdisk.server.contract import DataType, Launch, Needs, Program, Saving, Ticking
 from tickdisk.server.program import sha256_of
 
 _STATUS_REQUEST = bytes.fromhex("10 00 8606 09") + b"127.0.0.1" + bytes.fromhex("0000 01 0100")
@@ -52,6 +54,13 @@ class Minestom(BuiltServer):
         if folders[-2:] == ("map", "region"):
             return "terrain"
         return "player" if folders[-1:] == ("players",) and ".dat" in Path(path).suffixes else "other"
+
+    def _launch(
+        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+    ) -> Launch:
+        launch = super()._launch(binary, world, described, port, folder, settings)
+        pauses = (folder / "pauses.log").resolve()  # The launcher has Java write it, and the program reads it at its end.
+        return dataclasses.replace(launch, environment={**launch.environment, "TICKDISK_PAUSES": str(pauses)})
 
     def _answers(self, port: int) -> bool:
         with socket.socket() as client:

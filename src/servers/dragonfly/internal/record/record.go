@@ -6,6 +6,7 @@
 //	g,AT,COUNT                                  COUNT chunks have been generated so far.
 //	m,NAME,BEFORE,AFTER                         A marker: the action NAME was done between the two times.
 //	s,BEGIN,END                                 A periodic save, from the call to its return.
+//	p,gc,BEGIN,END                              The garbage collector stopped all goroutines for this long.
 //	e,TICKS,AT,COUNT                            The server shut down in order, after TICKS ticks and COUNT generated chunks.
 package record
 
@@ -37,7 +38,7 @@ func Create(path string) (*Writer, error) {
 	}
 	w := &Writer{file: file, ending: make(chan struct{}), ended: make(chan error, 1)}
 	w.add("tickdisk_probe,2,monotonic,ns\n")
-	go w.flush()
+	go w.flush(newPauses())
 	return w, nil
 }
 
@@ -67,9 +68,6 @@ func (w *Writer) Save(beginNS, endNS int64) { w.add("s,%d,%d\n", beginNS, endNS)
 
 // Close adds the end of the server and closes the record. It returns the first error of any write.
 func (w *Writer) Close() error {
-	w.mu.Lock()
-	w.pending = fmt.Appendf(w.pending, "e,%d,%d,%d\n", w.lastTick, Now(), w.chunks)
-	w.mu.Unlock()
 	close(w.ending)
 	if err := <-w.ended; err != nil {
 		return fmt.Errorf("the record could not be written: %w", err)
@@ -84,7 +82,7 @@ func (w *Writer) add(format string, values ...any) {
 }
 
 // flush writes outside the lock, so that a tick never waits for the file.
-func (w *Writer) flush() {
+func (w *Writer) flush(paused *pauses) {
 	var failed error
 	var writing []byte
 	for ending := false; !ending; {
@@ -93,7 +91,11 @@ func (w *Writer) flush() {
 		case <-w.ending:
 			ending = true
 		}
+		paused.add(w)
 		w.mu.Lock()
+		if ending {
+			w.pending = fmt.Appendf(w.pending, "e,%d,%d,%d\n", w.lastTick, Now(), w.chunks)
+		}
 		writing, w.pending = w.pending, writing[:0]
 		w.mu.Unlock()
 		if _, err := w.file.Write(writing); err != nil && failed == nil {
