@@ -11,6 +11,7 @@ import pytest
 from tickdisk import _native, device, sources
 from tickdisk.config import load_arms, load_config
 from tickdisk.errors import TickdiskError
+from tickdisk.experiment import STUDIES as ENTRIES
 from tickdisk.project import project
 from tickdisk.project.identity import _PLANNED, PRODUCTS, Identity, Product, cell_product, world_product
 from tickdisk.server import SERVERS
@@ -39,7 +40,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/__init__.py": set(),
     "src/tickdisk/start.py": set(),
     "src/tickdisk/accesses/life.py": NOTEBOOKS,
-    "src/tickdisk/blame/words.py": {"inside_tick.ipynb"},
+    "src/tickdisk/blame/words.py": {"inside_tick.ipynb", "other_servers.ipynb"},
     "src/tickdisk/calibrate/measure.py": {"calibration"} | LOOKED_UP,
     "src/tickdisk/calibrate/fidelity.py": {"fidelity"} | LOOKED_UP,
     "src/tickdisk/calibrate/fio.py": {"calibration", "fidelity", "replay"} | LOOKED_UP,
@@ -335,7 +336,8 @@ def test_a_notebook_asks_for_the_cells_of_its_own_experiment(folder: Path, edite
     path, before = folder / "src/tickdisk/trace/record.py", asked()
     edited.append((path, path.read_text()))
     path.write_text(edited[-1][1] + CODE[".py"])
-    assert differing(before, asked()) == {f"{experiment}.ipynb" for experiment in CAPTURED} | {"page"}
+    asking = {entry.name for entry in ENTRIES.values() if {entry.name, *entry.compares} & CAPTURED}
+    assert differing(before, asked()) == {f"{name}.ipynb" for name in asking} | {"page"}
 
 
 def test_what_makes_the_world_makes_every_cell() -> None:

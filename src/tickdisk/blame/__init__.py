@@ -12,7 +12,7 @@ sentence, `blame_actions` explains slow actions of players, `shares` divides the
 
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
-from tickdisk.blame.check import Count, check_injections, count
+from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
 from tickdisk.blame.evidence import Evidence, load_evidence, load_life
 from tickdisk.blame.lanes import KINDS
 from tickdisk.blame.links import JOURNAL
@@ -24,6 +24,7 @@ __all__ = [
     "CAUSES",
     "CAUSE_WORDS",
     "FEWEST_LIVES",
+    "FEWEST_STALLS",
     "JOURNAL",
     "KINDS",
     "SLOW",

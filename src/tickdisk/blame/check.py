@@ -15,6 +15,8 @@ from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import READS, FilesOnDevice
 from tickdisk.errors import TickdiskError
 
+FEWEST_STALLS = 20
+"""Number of injected stalls of a kind from which a claim about blame is decided."""
 _DECIDED = ("outweighed", "blamed")
 
 

@@ -13,8 +13,6 @@ from tickdisk.numbers import number, percent, with_interval
 from tickdisk.report.inside_tick.compute import Results
 from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Statement
 
-STALLS = 20
-"""Number of injected stalls of a kind from which a claim about blame is decided."""
 _NAMED_SHARE = 0.95
 """Least share of the device's stalls that blame must name."""
 _EXAMPLES = 3
@@ -192,7 +190,7 @@ def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
     obstacles = [*results.obstacles, *bound.obstacles]
     ends = f"the 95 % interval of the share is {percent(found.exact[0])} to {percent(found.exact[1])}"
     counted = [bound.words, ends] if found.n else ["no such stall was injected while ticks were captured"]
-    few = [] if found.n >= STALLS else [f"{STALLS} stalls {WOULD_DECIDE}"]
+    few = [] if found.n >= blame.FEWEST_STALLS else [f"{blame.FEWEST_STALLS} stalls {WOULD_DECIDE}"]
     prefix = f"{said.name}.{bound.name}."
     said.bound(
         bound.name,

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from tickdisk.blame import FEWEST_STALLS
 from tickdisk.numbers import percent
 from tickdisk.report import contrasts
-from tickdisk.report.inside_tick.state import STALLS
 from tickdisk.report.other_servers.compute import Part, Results, Stalls, growth
 from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Statement
 
@@ -57,7 +57,7 @@ def _state_stalls(said: Statement, stalls: Stalls) -> None:
         n=explained.n,
         counted="stalls",
     )
-    few = [] if blamed.n >= STALLS else [f"{STALLS} stalls {WOULD_DECIDE}"]
+    few = [] if blamed.n >= FEWEST_STALLS else [f"{FEWEST_STALLS} stalls {WOULD_DECIDE}"]
     said.bound(
         "cpu_stalls",
         source=THIS_PROJECT,
