@@ -61,6 +61,7 @@ def tables_of(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -
     device = pd.DataFrame(asked).assign(op="read", offset=0, length=4096, inflight=1, setting=0)
     device["replied_ns"] = device["nominal_ns"] = device["arrival_ns"] + device["latency_ns"]
     none = pd.array([pd.NA] * len(ns), dtype="Int64")
+    played_ns = epochs[0]["start_ns"]
     return {
         "ticks": pd.DataFrame({"tick": range(len(ns)), "start_ns": ns, "end_ns": none, "players": 1, "thread": none}),
         "actions": acted.assign(
@@ -68,7 +69,7 @@ def tables_of(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -
         ),
         "epochs": pd.DataFrame(epochs),
         "saves": saves_of(epochs),
-        "pauses": pd.DataFrame({"name": ["gc"], "begin_ns": [ns[0]], "end_ns": [ns[0] + 100_000]}),
+        "pauses": pd.DataFrame({"name": "gc", "begin_ns": [0, played_ns], "end_ns": [5_000_000, played_ns + 100_000]}),
         "device": device.assign(seq=range(len(device))),
     }
 

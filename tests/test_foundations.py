@@ -125,6 +125,18 @@ def test_a_child_leaves_command_output_and_exit_code(tmp_path: Path) -> None:
     assert (record["exit_code"], record["command"][0], child.tail()) == (3, "sh", "said")
 
 
+def test_the_end_of_a_child_is_recorded_once_by_whoever_notices_it(tmp_path: Path) -> None:
+    with process.Child("short", ["sh", "-c", "exit 4"], tmp_path) as child:
+        deadline = time.monotonic() + 10
+        while child.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        record = read_json(tmp_path / "short.json")
+        assert record["exit_code"] == 4
+        assert record["started_ns"] < record["ended_ns"] < time.monotonic_ns()
+        assert (child.wait(1), child.stop(1)) == (4, 4)
+    assert read_json(tmp_path / "short.json") == record
+
+
 def test_a_child_is_scheduled_as_asked_for(tmp_path: Path) -> None:
     code = "import os; print(os.sched_getscheduler(0), *os.sched_getaffinity(0))"
     core = min(os.sched_getaffinity(0))

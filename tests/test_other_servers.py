@@ -59,7 +59,7 @@ def test_each_server_has_its_own_effects_and_only_the_others_have_claims(compare
 
 
 def test_the_longest_pause_of_the_runtime_is_stated(compared: Study[Results]) -> None:
-    """Each life of the simulated runs has a pause of 0.1 ms."""
+    """Each life of the simulated runs has a pause of 0.1 ms, and a longer one before its first epoch."""
     fact = compared.statement.facts[f"{PREFIX}.switchback.longest_pause"]
     assert (fact.value, fact.unit) == (0.1, "ms")
 
@@ -108,5 +108,5 @@ def test_every_table_and_figure_comes(compared: Study[Results], tmp_path: Path) 
 
 
 def test_without_another_server_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(TickdiskError, match="no cell of another server than luanti has run"):
+    with pytest.raises(TickdiskError, match="no switchback and no join burst of another server than luanti has run"):
         study_of(write_runs(tmp_path, "switchback"))

@@ -22,7 +22,7 @@ _ATTEMPTS = 9
 
 
 def sample() -> dict[str, int]:
-    """Reads the three clocks at nearly the same time.
+    """Reads the kernel's three clocks at nearly the same time, so that their differences at that time are known.
 
     CLOCK_MONOTONIC is read before and after the two others. The narrowest bracket of several attempts is kept, its middle is the
     time of the sample, and half of its width is the uncertainty.
@@ -53,6 +53,8 @@ def sample() -> dict[str, int]:
 class Sampler:
     """A context manager that samples the clocks when it is entered, when it is left, and periodically in between.
 
+    `table` returns the samples. From them, `to_monotonic` converts the times of programs that ran within the block.
+
     Parameters
     ----------
     period_s
@@ -76,7 +78,10 @@ class Sampler:
         self._samples.append(sample())
 
     def table(self) -> pd.DataFrame:
-        """Returns the samples so far as a table with the columns monotonic_ns, monotonic_raw_ns, realtime_ns, uncertainty_ns."""
+        """Returns the samples so far, in the form in which `to_monotonic` takes them.
+
+        Each row is a sample, and the columns are those of `sample`: monotonic_ns, monotonic_raw_ns, realtime_ns, uncertainty_ns.
+        """
         return pd.DataFrame(self._samples)
 
     def _watch(self) -> None:
@@ -85,7 +90,7 @@ class Sampler:
 
 
 def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -> Nanoseconds:
-    """Converts times of a clock to times of CLOCK_MONOTONIC.
+    """Converts times of a clock to times of CLOCK_MONOTONIC, so that records of different programs can be compared.
 
     The offset between the two clocks is interpolated linearly between the samples. Before the first sample and after the last,
     the offset of the nearest sample holds.

@@ -56,6 +56,8 @@ def whole(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     """Writes a text file, whole or not at all.
 
+    If the process dies before the end, the path still has its old file, or none.
+
     Parameters
     ----------
     path
@@ -68,7 +70,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes a value as indented JSON with sorted keys, whole or not at all.
+    """Writes a value to a file as indented JSON with sorted keys, whole or not at all.
+
+    If the process dies before the end, the path still has its old file, or none.
 
     Parameters
     ----------
@@ -86,7 +90,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Reads a JSON file.
+    """Reads the value in a JSON file, such as one that `write_json` wrote.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _KTHREADD = 2
 
 
 def facts() -> dict[str, object]:
-    """Describes this machine for the record of a result.
+    """Describes this machine, so that the record of a result says where it was measured.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def facts() -> dict[str, object]:
 
 
 def machine() -> dict[str, str | int]:
-    """Describes this machine by the properties that distinguish machines whose results must not be mixed.
+    """Describes this machine by the properties in which machines must agree if their results are to be used together.
 
     Returns
     -------
@@ -62,7 +62,11 @@ def machine() -> dict[str, str | int]:
 
 @dataclass(frozen=True)
 class Load:
-    """The load of the machine in an interval. CPU times are shares of all cores' time, and pressures are shares of wall time."""
+    """The load of the machine in an interval of time, as `LoadMeter.read` returns it.
+
+    It shows whether something else disturbed a measurement. A share of 1 is all of it. CPU times are shares of all cores'
+    time, and pressures are shares of wall time.
+    """
 
     seconds: float
     """Length of the interval in s."""
@@ -82,7 +86,7 @@ class Load:
     of interrupts are not part of it. None if it was not asked for, or if the kernel's threads cannot be seen."""
 
     def as_dict(self) -> dict[str, float | None]:
-        """Returns the fields by name."""
+        """Returns the fields by name, as files keep them."""
         return asdict(self)
 
 
@@ -160,6 +164,8 @@ def _programs() -> _Programs:
 def shows_kernel_threads() -> bool:
     """Tells whether this process can see the kernel's threads, which a pid namespace hides.
 
+    Without them, the CPU time of other programs (`Load.other_programs_share`) cannot be told.
+
     Returns
     -------
     bool
@@ -172,7 +178,9 @@ def shows_kernel_threads() -> bool:
 
 
 def keeps_pressure() -> bool:
-    """Tells whether the kernel keeps pressure accounts. If it does not, pressures are recorded as 0.
+    """Tells whether the kernel keeps pressure accounts: the times in which tasks waited for a core, storage or memory.
+
+    If it does not, the pressures of a `Load` are recorded as 0.
 
     Returns
     -------
@@ -192,7 +200,7 @@ def _pressure(kind: str) -> int:
 
 
 class LoadMeter:
-    """A meter of the machine's load from the creation of the meter to the call of `read`.
+    """A meter of the machine's load. It measures from its own creation to each call of `read`.
 
     Parameters
     ----------
@@ -208,7 +216,7 @@ class LoadMeter:
         self._pressure = {kind: _pressure(kind) for kind in ("cpu", "io", "memory")}
 
     def read(self) -> Load:
-        """Returns the load since the meter was made. The meter can be read again."""
+        """Returns the load since the meter was created. It can be called again, and each time counts from the creation."""
         seconds = time.monotonic() - self._at
         total, idle, steal, programs = (now - before for now, before in zip(_cpu(), self._cpu, strict=True))
         total = max(total, 1)
@@ -220,7 +228,7 @@ class LoadMeter:
 
 
 def cpu_ns(pid: int) -> int | None:
-    """Reads the user and system CPU time of a process with all its threads.
+    """Reads the user and system CPU time that a process with all its threads has used so far.
 
     Parameters
     ----------
@@ -240,19 +248,19 @@ def cpu_ns(pid: int) -> int | None:
 
 
 def thread_cpu_ns(pid: int, thread: int) -> int | None:
-    """Reads the CPU time of a thread (schedstat).
+    """Reads the CPU time that one thread has used so far, from its file schedstat in /proc.
 
     Parameters
     ----------
     pid
         Process of the thread.
     thread
-        Identity of the thread.
+        Identity of the thread in the kernel, as `thread_named` returns it.
 
     Returns
     -------
     int or None
-        CPU time in ns. None if the thread is gone.
+        CPU time in ns since the start of the thread. None if the thread is gone.
     """
     try:
         return int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
@@ -286,12 +294,12 @@ def thread_named(pid: int, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class Cores:
-    """The division of the cores during a live run."""
+    """The division of the cores while a game server is measured, as `split_cores` makes it."""
 
     server: tuple[int, ...]
-    """Cores of the game server."""
+    """Numbers of the cores of the game server."""
     others: tuple[int, ...]
-    """Cores of the clients, the emulator and the probes."""
+    """Numbers of the cores of all other programs, such as the clients, the emulator and the captures."""
 
 
 def split_cores() -> Cores:

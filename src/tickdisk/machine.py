@@ -37,34 +37,37 @@ def _user() -> int:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine that is examined. By default, it is the machine on which the process runs."""
+    """A machine that is asked for what it has, such as files, tools and kernel modules.
+
+    By default, it is the machine on which the process runs. A test can have another folder as its root.
+    """
 
     root: Path = Path("/")
     """Folder that contains /dev, /proc, /sys and /usr of the machine."""
     project: Path = Path()
-    """Folder of the project."""
+    """Folder of the project, in which its own programs are looked for."""
     user: int = field(default_factory=_user)
     """User id that decides what the process may do, as geteuid(2) returns it."""
     folders: tuple[Path, ...] = field(default_factory=_tool_folders)
     """Folders that are searched for tools, in this order."""
 
     def has(self, path: str) -> bool:
-        """Returns whether `path`, relative to the root, exists."""
+        """Returns whether there is a file or folder at `path`, relative to the root folder."""
         return (self.root / path).exists()
 
     def may_use(self, path: str) -> bool:
-        """Returns whether this process may read and write the file at `path`, relative to the root."""
+        """Returns whether this process may read and write the file at `path`, relative to the root folder."""
         return os.access(self.root / path, os.R_OK | os.W_OK)
 
     def lines(self, path: str) -> list[str]:
-        """Returns the lines of the file at `path`, relative to the root, or an empty list if the file cannot be read."""
+        """Returns the lines of the file at `path`, relative to the root folder. The list is empty if the file cannot be read."""
         try:
             return (self.root / path).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []
 
     def tool(self, *names: str) -> Path | None:
-        """Finds a tool.
+        """Finds the executable of a tool in `folders`.
 
         Parameters
         ----------

@@ -18,7 +18,9 @@ _LOCK = ".lock"
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Makes a folder on tmpfs for the time of the block, and removes it at the end.
+    """Makes a folder in memory (tmpfs) for the time of a `with` block, and removes it with its files at the end.
+
+    It is for logs and other files whose writing must not load a disk while something is measured.
 
     The process that owns the folder holds a lock on a file in it. The kernel releases the lock when the process dies, whichever
     pid namespace it is in. Folders with a free lock were therefore left by dead processes, and they are removed first.

@@ -117,7 +117,7 @@ def percent(share: float | None) -> str:
 
 
 def p_value(p: float) -> str:
-    """Writes a p value with its relation.
+    """Writes a p value with an equals sign, or as `p < 0.001` if it is smaller than that.
 
     A few server lives cannot distinguish p values below 0.001, so no smaller value is written.
 

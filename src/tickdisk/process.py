@@ -33,7 +33,7 @@ def die_with_parent() -> None:
 
 
 class Child:
-    """A child process.
+    """A process that this one has started and that runs beside it, such as a game server or the emulator.
 
     The file `logs/NAME.json` records its command, pid, times and exit code, and `logs/NAME.log` has its output. The kernel kills
     the child when the thread that started it ends (PR_SET_PDEATHSIG), so children have to be started from the main thread. As a
@@ -102,6 +102,7 @@ class Child:
             except FileNotFoundError as error:
                 raise TickdiskError(f"{self.command[0]} is not installed; `tickdisk doctor` says what to install") from error
         self.pid = self._process.pid
+        self._is_end_recorded = False
         self._record(None)
 
     def __enter__(self) -> Self:
@@ -113,8 +114,8 @@ class Child:
             self.stop(_EXIT_S)
 
     def poll(self) -> int | None:
-        """Returns the exit code, or None if the child is still running."""
-        return self._process.poll()
+        """Returns the exit code, or None if the child is still running. After a signal it is minus the signal's number."""
+        return self._noted(self._process.poll())
 
     def send(self, number: signal.Signals) -> None:
         """Sends the signal `number` to the child if it is still running."""
@@ -124,14 +125,12 @@ class Child:
     def wait(self, timeout_s: float) -> int | None:
         """Waits for the child to end. Returns its exit code, or None if it is still running after `timeout_s` seconds."""
         try:
-            code = self._process.wait(timeout_s)
+            return self._noted(self._process.wait(timeout_s))
         except subprocess.TimeoutExpired:
             return None
-        self._record(code)
-        return code
 
     def stop(self, timeout_s: float, number: signal.Signals = signal.SIGTERM) -> int | None:
-        """Ends the child.
+        """Ends the child by a signal, and kills it if it does not end in time.
 
         Parameters
         ----------
@@ -153,8 +152,15 @@ class Child:
         return code
 
     def tail(self, lines: int = 8) -> str:
-        """Returns the last `lines` lines of the child's output, which messages quote."""
+        """Returns the last lines, at most `lines`, of what the child has written to its output so far. Messages quote them."""
         return "\n".join(self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+    def _noted(self, code: int | None) -> int | None:
+        """Returns the exit code. When it is known for the first time, the end of the child is recorded."""
+        if code is not None and not self._is_end_recorded:
+            self._is_end_recorded = True
+            self._record(code)
+        return code
 
     def _record(self, code: int | None) -> None:
         write_json(
@@ -171,7 +177,7 @@ class Child:
 
 
 def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | None = None) -> str:
-    """Runs a short command and waits for its end.
+    """Runs a short command, waits for its end, and returns its output.
 
     Parameters
     ----------
@@ -207,9 +213,10 @@ def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | Non
 
 
 def follow_owner() -> None:
-    """Arranges that this process gets SIGTERM when the process in TICKDISK_OWNER_PID dies, even by SIGKILL.
+    """Arranges that this process gets SIGTERM when the workflow that started it dies, even by SIGKILL.
 
-    Snakemake starts a shell between itself and this process, so the death of the parent does not show that the workflow is gone.
+    The environment variable TICKDISK_OWNER_PID has the pid of the workflow. Without it, nothing is done. Snakemake starts a shell
+    between itself and this process, so the death of the parent does not show that the workflow is gone.
     """
     owner = os.environ.get(OWNER_VARIABLE)
     if owner is None:

@@ -53,7 +53,10 @@ class _Output:
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Runs the command `tickdisk` with the arguments that its user gave. The installed program calls this function.
+
+    During the command, SIGINT, SIGTERM and SIGHUP end the process by an exception, so that every `with` block cleans up.
+    """
     for number in _ENDING:
         signal.signal(number, _end)
     sys.stdout = _Output(sys.stdout)

@@ -77,7 +77,9 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 
 def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
-    """Writes a table as a Parquet file that is compressed with zstd, whole or not at all.
+    """Writes one of the tables of `SCHEMAS`, such as the ticks of a server life, as a Parquet file, whole or not at all.
+
+    The file is compressed with zstd. Its metadata have the name of the table and the version of the schemas, which `read` checks.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
 
 
 def read(name: str, path: Path) -> pd.DataFrame:
-    """Reads a table from a Parquet file.
+    """Reads one of the tables of `SCHEMAS` from a Parquet file that `write` wrote.
 
     Parameters
     ----------

@@ -22,7 +22,10 @@ _FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d*\])?;\s*offset:(\d+);\s*size:(\d+
 
 @dataclass(frozen=True)
 class Tracepoint:
-    """The kernel's description of a tracepoint."""
+    """The kernel's description of a tracepoint, which is a named place in the kernel that can report events.
+
+    By the number, a program asks for the events. Each event is a record, in which `fields` says where each value lies.
+    """
 
     number: int
     """Number by which perf_event_open(2) knows the tracepoint."""
@@ -32,6 +35,9 @@ class Tracepoint:
 
 def with_tracefs(script: str, *arguments: str | Path) -> list[str | Path]:
     """Makes a command that runs a shell script while tracefs is mounted at `/sys/kernel/tracing`. The command needs root.
+
+    tracefs is the file system in which the kernel describes its tracepoints. If it was not mounted before, only this command
+    sees the mount. Nothing runs before the caller runs the command.
 
     Parameters
     ----------
@@ -50,7 +56,9 @@ def with_tracefs(script: str, *arguments: str | Path) -> list[str | Path]:
 
 @cache
 def tracepoint(name: str) -> Tracepoint:
-    """Reads the kernel's description of a tracepoint. It is read once and then kept.
+    """Reads the kernel's description of a tracepoint, by which a program can ask for its events and read their records.
+
+    It needs root. Each tracepoint is read once in a process, and is kept for later calls.
 
     Parameters
     ----------

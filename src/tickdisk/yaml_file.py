@@ -29,7 +29,7 @@ _Representer.add_representer(str, _Representer.represent_str)
 
 
 def read_yaml(path: Path, missing: str) -> Any:
-    """Reads a YAML file.
+    """Reads the value in a YAML 1.2 file, such as a configuration or the descriptions of devices.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def read_yaml(path: Path, missing: str) -> Any:
     Returns
     -------
     Any
-        The value in the file.
+        The value in the file, which is a dict if the file has keys.
 
     Raises
     ------

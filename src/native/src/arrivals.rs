@@ -35,7 +35,8 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
 const PERF_EVENT_IOC_SET_BPF: libc::c_ulong = 0x4004_2408;
 
-/// The tracepoint `block:block_rq_issue`, as the kernel describes it.
+/// The tracepoint `block:block_rq_issue`, as this kernel describes it. The kernel passes it whenever it issues a request to a
+/// block device, and gives a program that is attached to it a record of the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracepoint {
     id: u64,

@@ -10,6 +10,7 @@ use crate::clock::thread_cpu_ns;
 /// The longest time that is burned before the burner looks whether it is to stop, in ns.
 const PIECE_NS: u64 = 50_000;
 
+/// CPU time that is still to be burned. One thread burns it in `run`, and any thread may add to it.
 #[derive(Default)]
 pub struct Burner {
     owed_ns: AtomicU64,

@@ -36,7 +36,7 @@ pub struct Setting {
     /// The time that this machine adds to the model's latency. Replies are sent earlier by this time, though never before the
     /// arrival.
     pub floor_ns: u64,
-    /// CPU time to burn for each request after its reply, in ns.
+    /// CPU time to burn for each request after its reply, in ns, as for the sham.
     pub burn_ns: u64,
 }
 

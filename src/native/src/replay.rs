@@ -19,7 +19,8 @@ use crate::replay::request::Op;
 pub use crate::replay::request::{OUTCOME_BYTES, REQUEST_BYTES};
 pub use crate::replay::request::{Outcome, Request};
 
-/// Number of places in the noise at which payloads start. The payload of request i starts at byte i modulo this number.
+/// Number of places in the noise, the random bytes that writes take as their content, at which payloads start. The payload of
+/// request i starts at byte i modulo this number.
 pub const SHIFTS: usize = 4096;
 /// A sleep ends this many ns before a request is due, and the stream spins for the rest. An idle core takes 20 to 50 us to wake.
 /// With a spin of 20 us half of the requests were 7 us late, and with 50 us one in a hundred was 20 us late.

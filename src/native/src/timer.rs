@@ -1,4 +1,4 @@
-//! A thread that hands over items at their deadlines.
+//! A thread that hands over items, such as the answers to requests, at their deadlines.
 //!
 //! The thread sleeps until shortly before a deadline and spins for the rest, because a thread wakes up some microseconds late. If
 //! threads have real-time priority, the thread that takes requests from the kernel has the same priority as this one. It gets the

@@ -20,7 +20,7 @@ _KEYS = ["interaction", "data", "op"]
 
 
 def effects(lives: Sequence[Life], alpha: float = 0.05) -> pd.DataFrame:
-    """Estimates the requests that one interaction causes, by data type and direction.
+    """Estimates how many requests one interaction of a player causes, by data type and direction.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _as_quiet(of: NDArray[np.float64], quiet: NDArray[np.bool_], length_ns: NDAr
 
 
 def compare(found: pd.DataFrame, published: Published) -> pd.DataFrame:
-    """Places the estimated effects of interactions beside the published findings.
+    """Places the estimated effects of interactions beside the findings of PokeSto, to show which accesses both have.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ SQLite begins a journal, and with it a transaction, with a header of at least a 
 
 
 def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -> pd.DataFrame:
-    """Finds the saves of a server life.
+    """Finds the saves of a server life, in each of which Luanti writes all data that have changed.
 
     A save lasts from the start of its step to the end of its last write. If terrain was unloaded in the same step, the save
     begins with the last transaction on the map. The save at the end of the server, which another thread makes, does not count.
@@ -71,7 +71,7 @@ def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -
 
 
 def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:
-    """Returns the number of the save that each access is part of.
+    """Returns for each access the number of the save that it is part of, or null for an access outside saves.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:
 
 
 def delayed(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
-    """Computes the share of written data that was written in saves, by data type.
+    """Computes the share of written data that was written in saves, by data type. The rest was written at once.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def delayed(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
 
 
 def flushes(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
-    """Sums up the writes and syncs of each save.
+    """Describes each save by the number, the bytes and the times of its writes and syncs.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def flushes(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
 
 
 def cumulative(accesses: pd.DataFrame, start_ns: int) -> pd.DataFrame:
-    """Sums up the bytes that were read and written over time, by data type and direction.
+    """Computes for a figure how the bytes that were read and written grow over time, by data type and direction.
 
     Parameters
     ----------

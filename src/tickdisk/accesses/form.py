@@ -15,11 +15,11 @@ SIZES = {
 }
 """Upper limit in bytes of each class of request sizes, by name. The limit itself is too large for the class."""
 PUBLISHED_SIZES = ("4 KiB", "8 KiB")
-"""Classes that have most of the requests according to the published study."""
+"""Size classes that have most of the requests according to PokeSto."""
 
 
 def transfers(accesses: pd.DataFrame) -> pd.DataFrame:
-    """Returns the accesses that move data, which are those that are no syncs."""
+    """Returns the accesses that move data, which are the reads and writes. Syncs are left out."""
     return accesses[accesses["op"] != "sync"]
 
 
@@ -48,7 +48,7 @@ def sequential(accesses: pd.DataFrame) -> pd.Series:
 
 
 def size_class(asked_bytes: pd.Series) -> pd.Series:
-    """Returns the class of each request size.
+    """Returns the size class of each request, which is one of the ranges of `SIZES`.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def sizes(accesses: pd.DataFrame) -> pd.DataFrame:
 
 
 def form(accesses: pd.DataFrame) -> pd.DataFrame:
-    """Describes the reads and writes of each data type.
+    """Describes the reads and writes of each data type: their number, sizes, shares of all, and whether they are sequential.
 
     Parameters
     ----------

@@ -24,11 +24,14 @@ INTERACTIONS = {
     "dig": "terrain modification",
     "leave": "server leave",
 }
-"""Interaction in the words of the published study, by kind of action."""
+"""Interaction in the words of PokeSto, by kind of action of the players."""
 UNLOAD = "region flush"
 """Name of the routine, and of the interaction, in which the server unloads a place that all players have left."""
 UNLOADED = "terrain unloaded"
-"""Data type in counts that replaces `terrain` if the access is part of unloading, because nothing else causes such accesses."""
+"""Data type in `counts` for accesses to terrain by which the server takes a place out of memory.
+
+Such accesses are counted apart, because nothing else causes them.
+"""
 ROUTINES = {
     "region load": ("terrain",),
     UNLOAD: (UNLOADED, "other sync"),
@@ -39,11 +42,12 @@ ROUTINES = {
     "privilege check": ("player read",),
     "save tick": ("terrain", "player", "other"),
 }
-"""Routines of the generative model, with the data types that each can access.
+"""Routines of the generative model (`fit`), with the data types that each can access.
 
-An entry of two words is a data type and an operation. `other sync` is a sync of the world's folder, at the end of a transaction.
-The routines are the published ones that Luanti has and that players cause in the experiment, and three more that were observed:
-water that flows on in loaded terrain, the look-up of a player's privileges, and the fixed cost of a save.
+A routine is an activity of the server that accesses files. An entry of two words is a data type and an operation. `other sync`
+is a sync of the world's folder, at the end of a transaction. The routines are the published ones that Luanti has and that players
+cause in the experiment, and three more that were observed: water that flows on in loaded terrain, the look-up of a player's
+privileges, and the fixed cost of a save.
 """
 
 
@@ -52,10 +56,14 @@ class Life:
     """The accesses, actions and saves of one captured server life. Times are CLOCK_MONOTONIC in ns."""
 
     name: str
+    """Name of the life in tables."""
     accesses: pd.DataFrame
-    """The columns of `Accesses.table`, and unloading (whether the access is part of taking terrain out of memory)."""
+    """One row per access, with the columns of `Accesses.table`, and unloading.
+
+    An access is unloading if it is part of taking terrain out of memory.
+    """
     actions: pd.DataFrame
-    """The table of the players' actions."""
+    """One row per action of a player: the table `actions` of the run."""
     phases: pd.DataFrame
     """One row per phase, a time in which players do one kind of thing, with name, start_ns and end_ns."""
     saves: pd.DataFrame
@@ -65,7 +73,10 @@ class Life:
 
     @property
     def edges_ns(self) -> Times:
-        """Ends of saves. They are the edges of windows, so that data which are written later are in the window of their cause."""
+        """Ends of saves, shape (saves,).
+
+        They are the edges of windows, so that data which are written later are in the window of their cause.
+        """
         return self.saves["end_ns"].to_numpy(dtype="int64")
 
 
@@ -78,7 +89,7 @@ def life_of(
     steps_ns: Sequence[int] | Times,
     unload_timeout_s: float,
 ) -> Life:
-    """Makes a `Life` from the accesses of a capture, and finds its saves.
+    """Makes a `Life` for the analysis from the accesses of a capture, and finds the saves of the server in it.
 
     Parameters
     ----------
@@ -118,7 +129,7 @@ def life_of(
 
 
 def counts(accesses: pd.DataFrame, edges_ns: Sequence[int] | Times, of: Granularity = "requests") -> pd.DataFrame:
-    """Counts the requests, or sums up the bytes, of each window.
+    """Counts the requests, or sums up the bytes, of each window by data type and operation.
 
     Parameters
     ----------
@@ -143,7 +154,7 @@ def counts(accesses: pd.DataFrame, edges_ns: Sequence[int] | Times, of: Granular
 
 
 def kinds(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Returns the data type and the operation of each column of counts or coefficients."""
+    """Returns the data type and the operation of each column of `table`, which is a result of `counts` or `estimate`."""
     return [(str(key[0]), str(key[1])) for key in table.columns.to_list()]
 
 
@@ -171,7 +182,7 @@ def interactions(life: Life, edges_ns: Times) -> pd.DataFrame:
 
 
 def events(life: Life) -> pd.DataFrame:
-    """Counts the events of each routine in the windows between the ends of saves.
+    """Counts the events that make each routine of the server act, in the windows between the ends of saves.
 
     Parameters
     ----------

@@ -22,12 +22,13 @@ _LEAST, _TINY = 0.01, 1e-9
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The requests or bytes that one event of each routine costs.
+    """The generative model that `fit` fits: the requests or bytes that one event of each routine of the server costs.
 
     The tables have one row per routine of `ROUTINES` and one column per (data, op). The row of a routine without an event is NaN.
     """
 
     value: pd.DataFrame
+    """Estimates, which are never below 0."""
     low: pd.DataFrame
     high: pd.DataFrame
     """Upper ends of the intervals over lives, and `low` the lower ends, at confidence 1 - alpha of `fit`. NaN for one life."""
@@ -38,7 +39,7 @@ class Coefficients:
 
 
 def design(lives: Sequence[Life], of: Granularity = "requests") -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Returns the events and the accesses of all windows between saves.
+    """Returns the events and the accesses of all windows between saves, to which `estimate` and `fit` fit the model.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def fit(
 
 
 def nonzero_coefficients(coefficients: Coefficients) -> pd.DataFrame:
-    """Returns the coefficients above zero as a list.
+    """Lists the coefficients of the model that are above zero, each with its interval, to show or state them.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ def nonzero_coefficients(coefficients: Coefficients) -> pd.DataFrame:
 
 
 def predict(coefficients: pd.DataFrame, life: Life, of: Granularity = "requests") -> pd.DataFrame:
-    """Predicts the requests or bytes of every window between the saves of a life.
+    """Predicts the requests or bytes of every window between the saves of a life from the events in it.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def predict(coefficients: pd.DataFrame, life: Life, of: Granularity = "requests"
 
 
 def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
-    """Measures the error of a prediction for each life.
+    """Measures for each life how far the requests or bytes that the model predicts are from those that were observed.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = 
 
 
 def errors_in_turn(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
-    """Measures the error of the prediction of each life from all other lives.
+    """Measures the error of the model for each life if it is fitted to all other lives.
 
     Parameters
     ----------

@@ -19,42 +19,55 @@ class _Strict(BaseModel):
 
 
 class PublishedInteraction(_Strict):
-    """A row of the published table of interactions, with the directions and data types of the accesses that it causes."""
+    """A row of the published table of interactions, which says which accesses an interaction of a player causes."""
 
     interaction: str
+    """Name of the interaction, such as "server join"."""
     directions: list[Direction]
+    """Whether the interaction causes reads (R), writes (W) or both."""
     data: list[Data]
+    """Data types that it accesses."""
 
 
 class PublishedRoutine(_Strict):
     """A row of the published table of routines, which are the activities of a server that access files."""
 
     routine: str
+    """Name of the routine, such as "region load"."""
     accesses: str
     """Number of accesses in words, such as "1 per player"."""
     unique_files: str
     """Number of files in words."""
     timing: Literal["immediate", "delayed"]
+    """Whether the accesses happen at once or wait for the next save."""
     directions: list[Direction]
+    """Whether the routine reads (R), writes (W) or both."""
     data: list[Data]
+    """Data types that it accesses."""
     note: str = ""
+    """Remark of this project on the row. It is empty if there is none."""
 
 
 class Published(_Strict):
-    """The findings of a published study of storage accesses."""
+    """The findings of PokeSto, a published study of the storage accesses of a Minecraft server.
+
+    The study of accesses sets its measurements beside them.
+    """
 
     source: str
     """The publication."""
     system: str
     """The server and the machine that the study measured."""
     interactions: list[PublishedInteraction]
+    """Interactions of players, with the accesses that they cause."""
     routines: list[PublishedRoutine]
+    """Routines of the published generative model."""
     findings: dict[str, str]
     """Findings as sentences, by short name."""
 
 
 def load_published(path: Path) -> Published:
-    """Reads published findings from a YAML file.
+    """Reads the findings of PokeSto, with which measured accesses are compared, from a YAML file.
 
     Parameters
     ----------

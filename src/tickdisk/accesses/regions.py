@@ -18,10 +18,13 @@ ARRIVALS = {"joins": "server join", "teleports": "position change"}
 
 @dataclass(frozen=True)
 class Line:
-    """The line y = intercept + slope x. A number that the points cannot give is NaN."""
+    """The number of accesses over the number of regions, as `line` fits it: accesses = intercept + slope x regions.
+
+    A number that the points cannot give is NaN.
+    """
 
     slope: float
-    """Mean of the slopes of lives."""
+    """Mean over lives of the number of accesses that one more region costs."""
     low: float
     high: float
     """Ends of Student's interval over the slopes of lives. For one life it is the interval of the least-squares slope."""
@@ -35,7 +38,7 @@ class Line:
 
 
 def region_points(lives: Sequence[Life]) -> pd.DataFrame:
-    """Counts the regions and the accesses of every phase in which players arrive at new places.
+    """Counts the regions and the accesses of every phase in which players arrive at new places, to fit a `line` to them.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ def region_points(lives: Sequence[Life]) -> pd.DataFrame:
 
 
 def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: float = 0.05) -> Line:
-    """Fits a least-squares line of `y` over `x`.
+    """Fits a least-squares line to the number of accesses over the number of regions, within each life.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: f
 
 
 def ratio_of_rates(points: pd.DataFrame, y: str = "requests") -> NDArray[np.float64]:
-    """Compares the accesses per region in the phase with most regions with those in the phase with fewest regions.
+    """Compares the accesses per region in the phase with most regions with those in the phase with fewest, in each life.
 
     Parameters
     ----------

@@ -17,21 +17,21 @@ Granularity = Literal["requests", "bytes"]
 
 @dataclass(frozen=True)
 class Accesses:
-    """The storage accesses in a table of requests."""
+    """The storage accesses that `select` finds in a table of requests, which are reads, writes and syncs of the world's files."""
 
     table: pd.DataFrame
     """One row per access, in order of time.
 
     The columns are at_ns and end_ns (its start and end), thread, file (path), store (name of the file, or of the database that a
-    journal belongs to), data, op (read, write or sync), offset (`Int64`, null if unknown), asked_bytes and bytes (moved). A sync
-    has 0 bytes.
+    journal belongs to), data (data type), op (read, write or sync), offset (`Int64`, null if unknown), asked_bytes, and bytes
+    (moved). A sync has 0 bytes.
     """
     left_out: dict[str, int]
     """Number of requests that are no accesses, by reason."""
 
 
 def select(requests: pd.DataFrame) -> Accesses:
-    """Selects the successful reads, writes and syncs of the world's files from the system calls in a table of requests.
+    """Selects the successful reads, writes and syncs of the world's files from the system calls in the requests of a capture.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from tickdisk.accesses.life import Life
 
 
 def summary(lives: Sequence[Life]) -> pd.DataFrame:
-    """Sums up the accesses of each life.
+    """Sums up the accesses of each life in one row: their number, form and saves.
 
     Parameters
     ----------

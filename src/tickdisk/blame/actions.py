@@ -17,7 +17,10 @@ WAIT = (*_ASKED, *_SERVED)
 
 
 def blame_actions(blame: Blame) -> pd.DataFrame:
-    """Explains the actions that were issued and completed while ticks were captured.
+    """Explains slow actions of players by the times in which threads of the server waited for storage during them.
+
+    All actions that were issued and completed while ticks were captured have a row. An action is slow if it takes more than twice
+    the median of its kind, and more than the budget of a tick. A reader is a thread that reads the world for players.
 
     Parameters
     ----------

@@ -25,14 +25,17 @@ WINDOW_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Blame:
-    """The ticks of one server life, or windows of a capture, with the links that explain them."""
+    """The ticks of one server life, or windows of a capture, with the links that explain them. `attribute` returns it.
+
+    A link is a time in which a thread waited or ran: the thread that ticks, or the holder of a lock that it waited for.
+    """
 
     evidence: Evidence
-    """The evidence. Its ticks may be the turns of a loop, which were recognised."""
+    """The tables that were explained. Their ticks may be the turns of a loop, which were recognised."""
     thread_name: str
     """Name of the thread that is explained, which is the tick thread of a server."""
     budget_ns: int | None
-    """Time that a tick may take, or None without ticks."""
+    """Longest gap in ns with which a tick is still in time. None if there are no ticks and the caller gave no budget."""
     ticks: pd.DataFrame
     """One row per tick: tick, start_ns, gap_ns, late_ns, slow, running_ns, io_ns, lock_ns, run_queue_ns, sleep_ns, pause_ns,
     lock_storage_ns, storage_ns, late_CAUSE_ns for each of CAUSES, and cause.
@@ -42,16 +45,17 @@ class Blame:
     for storage, and storage_ns is io_ns + lock_storage_ns. The times late_CAUSE_ns add up to late_ns. cause is the cause without
     which most of the late time would be gone, and empty for a tick that was in time."""
     links: pd.DataFrame
-    """tick, and the columns of `links.describe`. `parent` is a row of this table."""
+    """One row per link, with the number of its tick and the columns that `links.describe` lists. `parent` is the row of this
+    table with the wait for a lock that the link explains, or -1 for a link of the thread that ticks."""
     storage: Intervals
     """Times in which the thread waited for storage, itself or behind locks."""
     uncaptured: int
     """Number of ticks that are not in `ticks` because they began before the capture or ended after it."""
     contradictions: int
-    """Number of waits that overlapped the previous wait of the same thread, and were cut."""
+    """Number of waits of any thread that overlapped its previous wait, and were cut. There are none unless events were lost."""
 
     def chain(self, tick: int) -> pd.DataFrame:
-        """Selects the links of one tick.
+        """Selects the links that explain one tick, so that they can be shown.
 
         Parameters
         ----------
@@ -61,13 +65,15 @@ class Blame:
         Returns
         -------
         DataFrame
-            Rows of `links`, the longest first.
+            Rows of `links`, the longest first. It is empty if the tick was not captured as a whole.
         """
         return self.links[self.links["tick"] == tick].sort_values("ns", ascending=False, kind="stable")
 
 
 def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str | None = None) -> Blame:
-    """Explains the time of every tick in the evidence's window that was captured as a whole.
+    """Finds for every tick how its gap was spent, and which kind of waiting or computing made it late.
+
+    Only ticks in the window of the evidence that were captured as a whole are explained.
 
     Parameters
     ----------

@@ -25,7 +25,9 @@ class Count:
     """A count of k out of n, with 95 % intervals of the share, which are NaN if n is 0."""
 
     k: int
+    """Number of values that are true."""
     n: int
+    """Number of all values."""
     exact: tuple[float, float]
     """Ends of the interval of Clopper and Pearson (1934)."""
     wilson: tuple[float, float]
@@ -60,7 +62,10 @@ def count(found: "pd.Series[bool]") -> Count:
 
 
 def check_injections(blame: Blame) -> pd.DataFrame:
-    """Compares each stall that was injected while ticks were captured with the blame of the tick that it met.
+    """Compares each injected stall with what blame says of the tick that it met, to test whether blame is right.
+
+    A stall is injected if the experiment made it on purpose, in the device or in the processor. Stalls that do not lie within the
+    time of the captured ticks are left out.
 
     Parameters
     ----------

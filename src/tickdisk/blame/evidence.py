@@ -16,28 +16,39 @@ _MANIFEST, _CAPTURE = "manifest.json", "capture.json"
 
 @dataclass(frozen=True)
 class Evidence:
-    """The tables of a capture, with the columns of `tickdisk.table`. A table is None if there is none."""
+    """The tables of a capture from which `attribute` explains ticks, and what it has to know of the captured program.
+
+    The tables have the columns of `table.SCHEMAS`. A table that the capture does not have is None. A capture of a program outside
+    an experiment has only requests and waits.
+    """
 
     name: str
     """Name of the server life or of the folder of the capture, for messages."""
     requests: pd.DataFrame
+    """System calls of the program on files, and page faults in mapped files."""
     waits: pd.DataFrame
+    """Times in which a thread of the program did not run, each with the reason."""
     captured_ns: tuple[int, int]
-    """Start and end of the capture. Between them, a thread without a wait is running."""
+    """Start and end of the capture, in ns. Between them, a thread without a wait is running."""
     ticks: pd.DataFrame | None = None
+    """Ticks of the server, or the turns of a loop that stand for them."""
     actions: pd.DataFrame | None = None
+    """Actions of the players."""
     device: pd.DataFrame | None = None
+    """Requests that the emulated device answered, from its log."""
     extents: pd.DataFrame | None = None
+    """Places of files on the device, by which its requests are matched with files."""
     injections: pd.DataFrame | None = None
+    """Stalls that the experiment made on purpose."""
     pauses: pd.DataFrame | None = None
     """Times in which the runtime stopped all threads. It is empty for a runtime that does not tell them."""
     window_ns: tuple[int, int] | None = None
-    """Start and end of the time whose ticks are explained. For a server life it begins with the steady part of the first epoch
-    and ends with the last epoch. If None, all ticks are explained."""
+    """Start and end, in ns, of the time whose ticks are explained. For a server life it begins when the steady part of the first
+    epoch begins, the part that is analysed, and ends with the last epoch. If None, all ticks are explained."""
     lost_events: int = 0
     """Number of events that did not arrive from the kernel."""
     budget_ns: int | None = None
-    """Time from the start of one tick to the start of the next, if both are on time. None if the process has no ticks."""
+    """Time in ns from the start of one tick to the start of the next, if both are on time. None if the process has no ticks."""
     thread: str | None = None
     """Name of the thread that ticks, if it is known by its name."""
     readers: str | None = None
@@ -64,7 +75,7 @@ class Evidence:
 
 
 def load_evidence(path: Path) -> list[Evidence]:
-    """Loads the evidence of a folder.
+    """Loads from a folder the tables of a capture from which blame explains ticks.
 
     Parameters
     ----------
@@ -100,14 +111,14 @@ def load_evidence(path: Path) -> list[Evidence]:
 
 
 def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
-    """Loads the evidence of one captured server life.
+    """Loads the tables of one captured server life from which blame explains its ticks.
 
     Parameters
     ----------
     folder
         Folder of the server life.
     manifest
-        The manifest of its cell.
+        The record of its cell, which is manifest.json in the run folder.
 
     Returns
     -------

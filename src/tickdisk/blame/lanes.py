@@ -17,7 +17,10 @@ NONE = -1
 
 
 def spread(first: Integers, last: Integers) -> tuple[Integers, Integers]:
-    """Returns (owner, index). `index` has every index of the ranges [first, last) in order, `owner` the number of its range."""
+    """Lists all indices of the ranges [first, last), as (owner, index). An empty range has none.
+
+    `index` has the indices, range after range, and `owner` has for each of them the number of its range.
+    """
     count = np.maximum(last - first, 0)
     owner = np.repeat(np.arange(count.size), count)
     return owner, first[owner] + np.arange(owner.size) - np.repeat(np.cumsum(count) - count, count)
@@ -25,21 +28,27 @@ def spread(first: Integers, last: Integers) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True)
 class Keys:
-    """Combines lane and time into one integer that sorts by lane and then by time, so that one search covers all lanes."""
+    """Combines lane and time into one integer that sorts by lane and then by time, so that one search covers all lanes.
+
+    A lane is the place of a thread among all threads, from 0.
+    """
 
     base_ns: int
-    """The earliest time."""
+    """The earliest time, in ns."""
     span_ns: int
-    """Length of the span of time that the keys cover."""
+    """Length in ns of the span of time that the keys cover."""
 
     def of(self, lane: Integers, at_ns: Integers) -> Integers:
-        """Returns the keys. A time outside the span counts as the nearest end of the span."""
+        """Returns the integer for each lane and time. A time outside the span counts as the nearest end of the span."""
         key: Integers = lane * self.span_ns + np.clip(at_ns - self.base_ns, 0, self.span_ns - 1)
         return key
 
 
 class ThreadWaits:
-    """The waits of every thread. The waits of one thread do not overlap, since overlaps are cut."""
+    """The waits of every thread, sorted so that the waits of a thread in a window of time are found quickly.
+
+    A lane is the index of a thread in `threads`. The waits of one thread do not overlap, since overlaps are cut.
+    """
 
     def __init__(self, waits: pd.DataFrame) -> None:
         start_ns, end_ns = waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64)
@@ -74,13 +83,19 @@ class ThreadWaits:
         return np.where(self.threads[at] == threads, at, NONE)
 
     def seen_ns(self, lane: int) -> tuple[int, int]:
-        """Returns the start of the first wait and the end of the last wait of a thread, not counting times of absence."""
+        """Returns in ns the start of the first wait and the end of the last wait of a thread, without times of absence.
+
+        A thread is absent before it begins and after it ends. The thread must have another wait.
+        """
         low, high = np.searchsorted(self._starts, [lane * self.keys.span_ns, (lane + 1) * self.keys.span_ns])
         own = low + np.flatnonzero(self._present[low:high])
         return int(self.start_ns[own[0]]), int(self.end_ns[own[-1]])
 
     def overlapping(self, lane: Integers, start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
-        """Returns (window, wait) for every pair of a window [start_ns, end_ns) of a lane and a wait of this lane that overlap."""
+        """Returns (window, wait) for every pair of a window [start_ns, end_ns) of a lane and a wait of this lane that overlap.
+
+        `window` is the index in the arguments, which have one element per window, and `wait` is the index in `start_ns`.
+        """
         first = np.searchsorted(self._ends, self.keys.of(lane, start_ns), side="right")
         last = np.searchsorted(self._starts, self.keys.of(lane, end_ns), side="left")
         return spread(first, last)
@@ -88,14 +103,16 @@ class ThreadWaits:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Disjoint intervals in the order of time."""
+    """Disjoint intervals in the order of time, such as those in which a thread waited for storage."""
 
     start_ns: Integers
+    """Starts, shape (n,)."""
     end_ns: Integers
+    """Ends, shape (n,). An end does not belong to its interval."""
 
     @classmethod
     def of(cls, start_ns: Integers, end_ns: Integers) -> Self:
-        """Returns the union of intervals that may overlap."""
+        """Makes intervals of the union of others that may overlap, and that need no order."""
         if not start_ns.size:
             return cls(start_ns, end_ns)
         order = np.argsort(start_ns, kind="stable")
@@ -104,7 +121,7 @@ class Intervals:
         return cls(start[first], end[np.append(first[1:], start.size) - 1])
 
     def within(self, start_ns: Integers, end_ns: Integers) -> Integers:
-        """Returns the number of ns that the intervals cover of every window [start_ns, end_ns)."""
+        """Returns the number of ns that the intervals cover of every window [start_ns, end_ns), in the shape of the arguments."""
         return self._until(end_ns) - self._until(start_ns)
 
     def _until(self, at_ns: Integers) -> Integers:
@@ -116,7 +133,7 @@ class Intervals:
         return covered
 
     def without(self, other: "Intervals") -> "Intervals":
-        """Returns the time that these intervals cover and the other ones do not."""
+        """Returns as intervals the time that these intervals cover and the other ones do not."""
         edges = np.unique(np.concatenate([self.start_ns, self.end_ns, other.start_ns, other.end_ns]))
         start, end = edges[:-1], edges[1:]
         kept = (self.within(start, end) > 0) & (other.within(start, end) == 0)

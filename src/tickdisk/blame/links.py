@@ -17,10 +17,11 @@ _TEXT = ("op", "file", "data", "device_op", "device_file")
 def describe(found: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.DataFrame:
     """Returns the links of `chain.follow` with names instead of numbers, and with the requests that were waited for.
 
-    The columns are depth, parent, thread_name, kind, call, start_ns, end_ns, ns, then of the request its number `request`, op,
-    file, offset, length and data, then of the device's request its number `device`, device_op, device_file, device_offset and
-    device_ns (from arrival to reply), then device_requests (the number of the device's requests that were waited for) and routine
-    (a read, a save or another wait, in the tick thread or behind a lock). An absent text is "", and an absent number is NA.
+    `lanes` are the waits that were followed. The columns are depth, parent, thread_name, kind, call, start_ns, end_ns, ns, then
+    of the request its number `request`, op, file, offset, length and data, then of the device's request its number `device`,
+    device_op, device_file, device_offset and device_ns (from arrival to reply), then device_requests (the number of the device's
+    requests that were waited for) and routine (a read, a save or another wait, in the tick thread or behind a lock). An absent
+    text is "", and an absent number is NA.
     """
     waits = evidence.waits
     wait, parent, lane = (found[name].to_numpy() for name in ("wait", "parent", "lane"))
@@ -43,7 +44,7 @@ def describe(found: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.
 
 
 def describe_waits(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
-    """Returns waits for storage with the requests that they waited for.
+    """Returns waits for storage, given as rows of the waits table, with the requests that they waited for.
 
     The columns are thread_name, call, start_ns and end_ns, and those that `describe` has for a request and for the device's
     request.

@@ -28,19 +28,20 @@ _LENGTHS = np.linspace(0, 0.98, 50)
 
 @dataclass(frozen=True)
 class Loop:
-    """The turns of a loop."""
+    """The loop that a thread runs. Its turns stand for ticks if the program does not tell its ticks."""
 
     period_ns: int
-    """Median time from the start of one turn to the start of the next."""
+    """Median time in ns from the start of one turn to the start of the next."""
     starts_ns: Integers
-    """Start of each turn. If a turn took so long that the thread did not rest, the next one belongs to it."""
+    """Start of each turn, in ns, shape (n,). If a turn took so long that the thread did not rest, the next one belongs to it."""
 
 
 def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
-    """Returns the loop that a thread runs, or None if it runs none.
+    """Recognises from the waits of a thread whether it runs a loop with a period, as a thread that ticks does.
 
-    `waits` has the thread's rows of the waits table in the order of time, and `seen_ns` is the time from the first to the last.
-    A loop may rest at a condition variable, and such a wait looks like a wait for a lock.
+    Returns the loop, or None if the thread runs none with a period of 12 ms to 1 s. `waits` has the thread's rows of the waits
+    table in the order of time, and `seen_ns` is the time in ns from the first to the last. A loop may rest at a condition
+    variable, and such a wait looks like a wait for a lock.
     """
     idle = waits[waits["kind"].isin(["sleep", "lock"])]
     ends_ns = idle["end_ns"].to_numpy(np.int64)

@@ -16,9 +16,10 @@ _METADATA, _OWN_FILE, _OWN_BYTES = 1, 2, 3
 
 
 def requests_of(waits: pd.DataFrame, requests: pd.DataFrame) -> Integers:
-    """Returns for every wait the row of the request of its thread that was under way when the wait began, or -1 for none.
+    """Returns for every wait the row of its thread's request that was under way when the wait began, or -1 if there is none.
 
-    Requests of a thread may lie within each other, such as a page fault in a read. The innermost is returned.
+    `waits` and `requests` have the columns of the tables of a capture, and a row is a position in `requests`, from 0. Requests of
+    a thread may lie within each other, such as a page fault in a read. The innermost is returned.
     """
     begun = requests["start_ns"].to_numpy(np.int64)
     over = begun + requests["latency_ns"].to_numpy(np.int64)
@@ -43,7 +44,7 @@ def requests_of(waits: pd.DataFrame, requests: pd.DataFrame) -> Integers:
 
 @dataclass(frozen=True)
 class FilesOnDevice:
-    """The bytes of files that each request of the device touches.
+    """The bytes of files that each request of the device reads or writes, which tell the file that a request belongs to.
 
     There is one row for each pair of a request and an extent that it touches, sorted by request and file.
     """
@@ -59,7 +60,10 @@ class FilesOnDevice:
 
     @classmethod
     def of(cls, device: pd.DataFrame, extents: pd.DataFrame) -> "FilesOnDevice":
-        """Returns the bytes that all requests of `device` touch. Space that several files had in turn belongs to all of them."""
+        """Finds the bytes that the requests of `device`, the device's log, touch in the files whose places are in `extents`.
+
+        Space that several files had in turn belongs to all of them.
+        """
         names = tuple(sorted(extents["file"].unique()))
         number, shift, begin, end = np.array(list(_merged(extents, names)), np.int64).reshape(-1, 4).T
         offset, length = device["offset"].to_numpy(np.int64), device["length"].to_numpy(np.int64)
@@ -75,12 +79,15 @@ class FilesOnDevice:
         return cls(names, keys[sort], start[sort], finish[sort])
 
     def files(self, row: int) -> set[str]:
-        """Returns the files that a request of the device touches. If there are none, it is for the journal or metadata."""
+        """Returns the paths of the files that a request of the device touches, which is given by its row in the device's log.
+
+        If there are none, the request is for the journal or metadata of the file system.
+        """
         first, last = np.searchsorted(self.keys, [row * len(self.names), (row + 1) * len(self.names)])
         return {self.names[key % len(self.names)] for key in self.keys[first:last].tolist()}
 
     def owned(self, rows: int) -> NDArray[np.bool_]:
-        """Returns whether each of the device's requests, whose number is `rows`, touches a file."""
+        """Returns for each row of the device's log whether its request touches a file. The log has `rows` rows."""
         return np.bincount(self.keys // max(len(self.names), 1), minlength=rows) > 0
 
     def match(
@@ -88,7 +95,8 @@ class FilesOnDevice:
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Returns whether each request of the device touches the file, and whether it touches bytes [offset, end) of the file.
 
-        `row` has the requests, and `file` the number of each file, or -1 if it is not known.
+        `row` has the rows of the requests in the device's log, and `file` the number of each file, or -1 if it is not known. All
+        arrays have the same shape.
         """
         key = row * max(len(self.names), 1) + file
         pair, place = spread(np.searchsorted(self.keys, key), np.searchsorted(self.keys, key, side="right"))

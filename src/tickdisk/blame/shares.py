@@ -27,7 +27,9 @@ def shares(
     alpha: float = 0.05,
     without: Sequence[pd.DataFrame | None] | None = None,
 ) -> pd.DataFrame:
-    """Computes the shares of time that storage and the other causes explain.
+    """Computes which shares of the late time, and of the time in which the thread was not asleep, go to storage and other causes.
+
+    The late time of a tick is what its gap exceeds the budget by.
 
     Parameters
     ----------
@@ -48,7 +50,8 @@ def shares(
         One row per part of the time.
 
         - of: `busy` for the time in which the thread did not sleep, or `late` for the late time.
-        - by: `all` for storage as a whole, or `cause`, `data`, `file` or `routine` for a division. Only late time has causes.
+        - by: `all` for storage as a whole, `cause` for all causes of late time, or `data`, `file` or `routine` for a division of
+          the waits for storage by the type of data, the file, or what the thread did (such as a read behind a lock).
         - name: the part's name. It is `storage` if `by` is `all`.
         - share, low, high: the part's share of the time, with its interval; NaN if there is no such time.
         - ticks, lives: the numbers of ticks and of blames that count, the same in every row.
@@ -121,7 +124,7 @@ def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def overlapping(ticks: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
-    """Finds the ticks that overlap any of several intervals.
+    """Finds the ticks that overlap any of several intervals, such as those that met an injected stall.
 
     Parameters
     ----------

@@ -15,11 +15,12 @@ _LEAST_BUSY = 0.02
 
 
 def threads(evidence: Evidence) -> pd.DataFrame:
-    """Returns one row per thread, with the threads that have a period first, and then the busiest first.
+    """Lists the threads of a capture with what each did, so that the thread whose ticks are explained can be chosen.
 
-    The columns are thread, name (its last name), seen_ns (from its first wait to its last one), computing_ns, io_ns, lock_ns,
-    run_queue_ns, busy_ns and period_ns (NaN without a period). A thread is busy while it computes or waits for a core, but not
-    while it waits for storage or for another thread.
+    Threads that run a loop come first, and the busiest come first among them and among the others. The columns are thread (its
+    number), name (the latest, as a thread can change its name), seen_ns (from its first wait to its last one), computing_ns,
+    io_ns, lock_ns, run_queue_ns, busy_ns and period_ns, which is the time of a turn of its loop, or NaN if it runs none. A thread
+    is busy while it computes or waits for a core, but not while it waits for storage or for another thread.
     """
     rows = [
         _thread(int(str(number)), own.sort_values("start_ns"))

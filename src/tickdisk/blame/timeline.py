@@ -26,10 +26,13 @@ OTHER_FILES = "other files"
 
 @dataclass(frozen=True)
 class Stretch:
-    """The tables of a stretch of time. Times are in seconds since the first explained tick."""
+    """The tables of a figure that shows what the threads, their calls and the disk did in a stretch of time.
+
+    Times are in seconds since the first tick of the blame.
+    """
 
     ticks: pd.DataFrame
-    """tick, start_s, end_s, state (one of STATES), low_ms, high_ms: the parts of each gap, stacked on each other."""
+    """tick, start_s, end_s, state (one of STATES), low_ms, high_ms: the parts of each gap, stacked from low_ms to high_ms."""
     states: pd.DataFrame
     """row (the thread), state, start_s, end_s: the states of the threads."""
     calls: pd.DataFrame
@@ -37,7 +40,7 @@ class Stretch:
     service: pd.DataFrame
     """row (`disk reads`, or `disk writes` for all others), file, start_s, end_s: the requests in the device."""
     saves_s: tuple[float, ...]
-    """Time of the first sync of each tick that saved."""
+    """Time of the first sync of the tick thread in each tick that saved."""
     stalls: pd.DataFrame
     """kind, start_s, end_s: the injected stalls."""
     span_s: tuple[float, float]
@@ -45,16 +48,16 @@ class Stretch:
 
 
 def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
-    """Prepares the tables of a figure of the time [start_ns, end_ns).
+    """Prepares the tables of a figure that shows what the threads, their calls and the disk did in the time [start_ns, end_ns).
 
     Parameters
     ----------
     blame
         The blame of a server life or of a capture.
     start_ns
-        Start of the stretch.
+        Start of the stretch, in ns of CLOCK_MONOTONIC.
     end_ns
-        End of the stretch.
+        End of the stretch, in ns.
 
     Returns
     -------

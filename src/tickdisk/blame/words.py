@@ -173,7 +173,7 @@ def screen(
     top
         Number of ticks to explain.
     reasons
-        Reasons why the server lives are not valid.
+        Reasons why the server lives are not valid. Each gets a line at the top.
 
     Yields
     ------
@@ -243,7 +243,7 @@ def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
     slow = table[table["slow"].astype(bool)]
     if slow.empty:
         return
-    yield f"slow actions (over twice the median of their kind): {len(slow)} of {len(table)}"
+    yield f"slow actions (over twice the median of their kind, and over the budget of a tick): {len(slow)} of {len(table)}"
     for action, own in slow.groupby("action"):
         worst = own.iloc[int(own["latency_ns"].to_numpy().argmax())]
         share = own["storage_ns"].sum() / own["latency_ns"].sum()

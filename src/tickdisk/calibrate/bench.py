@@ -29,7 +29,7 @@ LIMITS = {"steal_share": 0.10, "pressure_memory_share": 0.05}
 
 @dataclass(frozen=True)
 class Measured:
-    """A job that was run, with its requests, the counts of the device, and the load of the machine."""
+    """A job of fio that was run, with its requests, the counts of the device, and the load of the machine meanwhile."""
 
     job: Job
     requests: Requests
@@ -46,7 +46,7 @@ class Measured:
 
 
 class Bench:
-    """A mounted device on which fio runs jobs, on the cores of a server.
+    """A mounted device on which fio runs jobs to measure it. fio runs on the cores that a game server would have.
 
     Raw jobs use a region of the block device that belongs to one file, and `pwrite_fsync` uses another file.
     """
@@ -93,7 +93,7 @@ class Bench:
         self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES) if disk.tells_extents else Target(raw, 0, RAW_BYTES)
 
     def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.Setting:
-        """Puts a model in force. fio's files go to a folder with the model's name from now on.
+        """Lets the mounted device answer as another model says. fio's files go to a folder with the model's name from now on.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Bench:
         return self.disk.set(model, floor_ns=floor_ns)
 
     def run(self, job: Job) -> Measured:
-        """Runs a job, and repeats it while the machine is too loaded.
+        """Runs a job of fio on the device with the model that is in force, and repeats it while the machine is too loaded.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ def run_unloaded(
     disk: device.MountedDevice | None = None,
     interrupts: bool = True,
 ) -> Measured:
-    """Runs `job` on `target` on the cores of a server, again while the machine's load is above `limits`.
+    """Runs `job` of fio on `target` on the cores that a game server would have, again while the machine's load is above `limits`.
 
     The last of at most 1 + `repeats` runs is returned, and marked if the machine was too loaded in that run, too. If `disk` is
     given, its counts and its CPU time are recorded. `run_job` explains `interrupts`.
@@ -187,7 +187,7 @@ Ran = TypeVar("Ran", bound=_Run)
 
 
 def repeat_while_too_loaded(run: Callable[[], Ran], repeats: int) -> tuple[Ran, int]:
-    """Repeats a measurement while the machine is too loaded.
+    """Makes a measurement, and repeats it while the machine is too loaded, so that the result is undisturbed if possible.
 
     Parameters
     ----------
@@ -221,7 +221,9 @@ def bench(
     backend: str | None = None,
     file_system: str = device.DEFAULT_FILE_SYSTEM,
 ) -> Iterator[Bench]:
-    """Brings a device up for the time of the block, with a bench on it. At first the device has no delay.
+    """Brings an emulated device up until the end of the `with` block, with a bench that runs jobs of fio on it.
+
+    At first the device has no delay, and `Bench.set` puts a model in force.
 
     Parameters
     ----------

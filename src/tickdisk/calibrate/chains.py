@@ -23,7 +23,7 @@ _RAW_BYTES, _MINIMUM_RAW_BYTES = 64 << 20, 16 << 20
 
 @dataclass(frozen=True)
 class Chain:
-    """Another way to have a slow block device."""
+    """A way to have a slow block device that is not this project's emulator, and that is measured for comparison with it."""
 
     name: OtherChain
     parts: str

@@ -47,19 +47,20 @@ def measure_fidelity(
     repeats: int = REPEATS,
     say: Callable[[str], None] = print,
 ) -> Fidelity:
-    """Compares realised latencies and bandwidths with those of the models, and does the same for the other chains.
+    """Measures how close the latencies and bandwidths of emulated devices are to those of their models, over queue depths.
 
-    A point is one device, kind of request and queue depth. Each round runs every point once, with floors that are found anew. A
-    job is run again while the machine is too loaded. The last run is kept, and marked if the machine was still too loaded.
+    Two other ways to have a slow block device, called chains (nbdkit and null_blk), are measured for comparison if this machine
+    has them. Each round runs every point once, with floors that are found anew. A job is run again while the machine is too
+    loaded. The last run is kept, and marked if the machine was still too loaded.
 
     Parameters
     ----------
     models
-        Models of the devices.
+        Models of the devices to emulate.
     seconds
-        Time for which a point is measured, in all rounds together. It is up to twice as long where that makes p99 estimable.
+        Time in s for which a point is measured, in all rounds together. It is up to twice as long where that makes p99 estimable.
     out_path
-        JSON file to write.
+        JSON file to write, such as results/fidelity.json.
     runs
         Number of rounds.
     depths

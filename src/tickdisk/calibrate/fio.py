@@ -72,7 +72,7 @@ class Job:
         return f"{self.op}_{self.pattern}_{size}_qd{self.queue_depth}"
 
     def text(self, target: "Target", log_prefix: Path) -> str:
-        """Returns the text of the job file for a run on `target`, whose logs have names that begin with `log_prefix`.
+        """Returns the text of fio's job file for a run on `target`, whose logs have names that begin with `log_prefix`.
 
         fio's own ramp is not used. The ramp is cut from the log later, so that the log has as many requests as fio reports.
         """
@@ -146,7 +146,7 @@ class Requests:
         return len(self.latency_ns)
 
     def after(self, cut_ms: float, cut_requests: int = 0) -> "Requests":
-        """Leaves out the requests of the ramp.
+        """Selects the requests that count, without those of the ramp, which is the beginning of the job.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | No
 
 @dataclass(frozen=True)
 class Answer:
-    """The figures that fio reports of a job as a whole."""
+    """The figures that fio reports of a job as a whole. Its log must have as many requests, or lines of the log were lost."""
 
     requests: Mapping[str, int]
     """Number of requests, by `read` and `write`."""

@@ -44,7 +44,9 @@ _REQUESTS = pa.schema(
 
 
 def tier_jobs(seconds: float, model: DeviceModel) -> list[Job]:
-    """Returns the jobs of a tier, each measured for `seconds` after its ramp. The jobs at queue depth 1 come first.
+    """Returns the jobs of fio with which a tier is calibrated, each measured for `seconds` after its ramp.
+
+    The ramp is the beginning of a job, which is cut. The jobs at queue depth 1 come first.
 
     An fsync costs several requests one after another. Its job is longer on a slow device, so that the median can be estimated.
     """
@@ -71,7 +73,9 @@ def calibrate(
     backend: str | None = None,
     file_system: str = DEFAULT_FILE_SYSTEM,
 ) -> Calibration:
-    """Calibrates device models on this machine.
+    """Measures with fio how fast emulated devices really are on this machine, and finds the floor of each.
+
+    The emulator uses the floors when it emulates a model, and reports state the realised latencies.
 
     A folder beside `out_path`, with its name without the suffix, gets the raw latencies (`requests.parquet`) and fio's files
     (`logs`).
@@ -85,7 +89,7 @@ def calibrate(
     seconds_per_job
         Time in s for which a job is measured after its ramp.
     out_path
-        JSON file to write.
+        JSON file to write, such as results/calibration.json.
     say
         Function that prints a line after each model.
     size_bytes

@@ -24,13 +24,15 @@ _START_S, _LOOK_S, _STOP_S = 10.0, 0.02, 5.0
 
 
 def missing() -> list[str]:
-    """Returns the programs of the chain that are not installed."""
+    """Returns which of the programs nbdkit and nbdfuse are not installed. Without them, `nbd_chain` cannot be used."""
     return [program for program in PROGRAMS if shutil.which(program) is None]
 
 
 @contextmanager
 def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Sequence[int] | None = None) -> Iterator[Target]:
-    """Yields a block device of nbdkit with the latency and bandwidth of `model`, and removes it at the end of the block.
+    """Yields a block device of nbdkit with the latency and bandwidth of `model`, on which fio can run jobs.
+
+    The device has `size_bytes` and is removed at the end of the `with` block. The programs run on `cores`.
 
     nbdkit delays a request by a sleep before it. `folder`, which must not exist yet, gets the socket, the mount point and the
     output of the programs. If a program is not installed or does not start, TickdiskError is raised.

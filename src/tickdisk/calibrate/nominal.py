@@ -13,7 +13,10 @@ _SIMULATED = 4096
 
 @dataclass(frozen=True)
 class Nominal:
-    """The figures that the model predicts for a job. A figure is None if the model says nothing of it or sets no limit."""
+    """The figures that a device model predicts for a job of fio, with which the realised ones are compared.
+
+    A figure is None if the model says nothing of it or sets no limit.
+    """
 
     p50_ns: int | None
     """Median latency."""
@@ -25,7 +28,7 @@ class Nominal:
 
 
 def nominal(model: DeviceModel, job: Job) -> Nominal:
-    """Returns the nominal figures of `job`.
+    """Computes the figures that `job` must have on a device that is exactly like `model`.
 
     The queue of a job is always full, so its rate is limited by Little's law, by the channels and by the bandwidth of the device.
     """
@@ -45,7 +48,7 @@ def nominal(model: DeviceModel, job: Job) -> Nominal:
 
 
 def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
-    """Computes the median latency of one request on the idle device.
+    """Computes the median latency of one request on an idle device, according to its model.
 
     Parameters
     ----------

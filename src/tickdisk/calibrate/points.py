@@ -31,9 +31,10 @@ class _Strict(BaseModel):
 
 
 class Point(_Strict):
-    """The latencies of 4 KiB random requests of one kind at one queue depth.
+    """The latencies of 4 KiB random requests of one kind on one device at one queue depth, as realised and as nominal.
 
-    Values are the medians of the runs of the point, and loads are the highest of any run.
+    Values are the medians of the runs of the point, and loads, as in `host.Load`, are the highest of any run. A percentile is
+    None if too few requests lie beyond it. docs/data.md describes every field.
     """
 
     chain: ChainName
@@ -83,7 +84,10 @@ class Point(_Strict):
 
 
 class Pipe(_Strict):
-    """The bandwidth of 1 MiB sequential requests on a device whose model has a bandwidth and no latency."""
+    """The bandwidth of 1 MiB sequential requests on a device whose model has a bandwidth and no latency.
+
+    Loads are as in `host.Load`. docs/data.md describes every field.
+    """
 
     chain: ChainName
     op: Literal["read", "write"]
@@ -102,7 +106,10 @@ class Pipe(_Strict):
 
 
 class Fidelity(_Strict):
-    """The content of `fidelity.json`: all points and bandwidths of one measurement on one machine."""
+    """The content of `fidelity.json`: how close emulated devices are to their models, by one measurement on one machine.
+
+    docs/data.md describes every field.
+    """
 
     schema_version: Literal[7]
     machine: Mapping[str, Any]
@@ -125,7 +132,7 @@ class Fidelity(_Strict):
         return min(point.p50_ns for point in self.points if point.chain == OURS and point.latency_ns == 0)
 
     def counts(self, point: Point) -> bool:
-        """Tells whether a point is held to the model.
+        """Tells whether a point must keep the bounds on its distance from the model, as this machine is fast enough for it.
 
         Parameters
         ----------
@@ -146,15 +153,15 @@ class Fidelity(_Strict):
 
     @property
     def own_pipes(self) -> list[Pipe]:
-        """The bandwidths of this project's emulator, which are held to the model."""
+        """The bandwidths of this project's emulator, without those of other chains. They must be near their models."""
         return [pipe for pipe in self.pipes if pipe.chain == OURS]
 
     @property
     def holds(self) -> bool:
-        """Whether all points and bandwidths that are held to the model keep their bounds.
+        """Whether the points and bandwidths of this project's emulator are near enough to their models.
 
-        Points and bandwidths that were measured under too much load are left out. If too few points are left
-        (`LEAST_JUDGED_SHARE`), the answer is False.
+        Only points that `counts` accepts matter. Points and bandwidths that were measured under too much load are left out. If
+        too few points are left (`LEAST_JUDGED_SHARE`), the answer is False.
         """
         held = [point for point in self.points if self.counts(point)]
         judged = [point for point in held if not point.too_loaded]
@@ -165,7 +172,7 @@ class Fidelity(_Strict):
 
 
 def load_fidelity(path: Path) -> Fidelity:
-    """Reads the file that `measure_fidelity` writes.
+    """Reads the file that `measure_fidelity` writes, which says how close emulated devices are to their models.
 
     Parameters
     ----------
@@ -191,12 +198,12 @@ def load_fidelity(path: Path) -> Fidelity:
 
 
 def describe(found: Fidelity) -> Iterator[str]:
-    """Writes the points and bandwidths as a table for the terminal.
+    """Writes the content of `fidelity.json` as a table for the terminal.
 
     Parameters
     ----------
     found
-        The points and bandwidths.
+        Content of the file.
 
     Yields
     ------

@@ -22,7 +22,10 @@ class _Strict(BaseModel):
 
 
 class JobResult(_Strict):
-    """The realised and nominal figures of one fio job on one device."""
+    """The realised and nominal figures of one fio job on one device, as an entry of `calibration.json`.
+
+    Fields without `nominal` are realised, and loads are as in `host.Load`. docs/data.md describes every field.
+    """
 
     job: str
     op: Op
@@ -65,7 +68,10 @@ class JobResult(_Strict):
 
 
 class DeviceResult(_Strict):
-    """The calibration of one device model on this machine."""
+    """The calibration of one device model on this machine: its floor, its realised median latency, and the results of its jobs.
+
+    docs/data.md describes every field.
+    """
 
     name: str
     model: Mapping[str, Any]
@@ -90,7 +96,10 @@ class DeviceResult(_Strict):
 
 
 class Calibration(_Strict):
-    """The content of `calibration.json`. The raw latencies are in `calibration/requests.parquet` beside that file."""
+    """The content of `calibration.json`: how fast emulated devices really are on this machine, and the floor of each.
+
+    The raw latencies are in `calibration/requests.parquet` beside that file. docs/data.md describes every field.
+    """
 
     schema_version: Literal[3]
     machine: Mapping[str, Any]
@@ -120,7 +129,7 @@ class Calibration(_Strict):
         return {device.name: device.floor_ns for device in self.devices}
 
     def device(self, name: str) -> DeviceResult:
-        """Finds the result of a device.
+        """Finds the calibration of a device by its name.
 
         Parameters
         ----------
@@ -146,7 +155,7 @@ class Calibration(_Strict):
 
 
 def load_calibration(path: Path) -> Calibration:
-    """Reads a calibration.
+    """Reads the file that says how fast emulated devices really are on this machine.
 
     Parameters
     ----------
@@ -172,7 +181,9 @@ def load_calibration(path: Path) -> Calibration:
 
 
 def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
-    """Looks up the floor of a model. If the model was not calibrated, its floor is interpolated.
+    """Looks up the floor of a model on this machine, which the emulator needs to answer in time.
+
+    If the model was not calibrated, its floor is interpolated.
 
     Parameters
     ----------
@@ -266,6 +277,8 @@ def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:
 
 def burn_ns(calibration: Calibration, *, own: str, other: str) -> int:
     """Computes the CPU time that a device has to burn per request to cost the emulator as much as another device does.
+
+    A sham burns this time.
 
     Parameters
     ----------

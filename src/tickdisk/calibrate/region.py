@@ -63,7 +63,7 @@ def largest_extent(path: Path) -> tuple[int, int]:
 
 
 def raw_target(file: Path, block_device: Path, minimum_bytes: int) -> Target:
-    """Returns the longest run of blocks of `file` on `block_device`, in whole MiB.
+    """Returns the part of `block_device` that jobs of fio may overwrite: the longest run of blocks of `file`, in whole MiB.
 
     If this run is shorter than `minimum_bytes`, TickdiskError is raised.
     """

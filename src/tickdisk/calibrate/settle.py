@@ -23,7 +23,7 @@ _LOOK_PART = 1 / 8
 
 
 def ramp_s(seconds: float) -> float:
-    """Computes the ramp of a job, which is the time that is cut from its start.
+    """Computes the ramp of a job of fio, which is the time at its start whose requests are not counted.
 
     Parameters
     ----------
@@ -45,12 +45,13 @@ def ramp_s(seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Settled:
-    """A floor that was found. It is in force on the steady form of the model, which answers always as the median does.
+    """The floor of a device model that `settle` found. It is in force on the steady form of the model.
 
-    The model itself has to be set before other jobs are measured.
+    The steady form has the median as a constant latency. The model itself has to be set before other jobs are measured.
     """
 
     floor_ns: int
+    """The floor, which is subtracted from the latencies of the device."""
     looks: int
     """Number of measurements that were needed."""
     last: Measured
@@ -58,7 +59,7 @@ class Settled:
 
 
 def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
-    """Finds the floor of `model` and leaves it in force.
+    """Finds the floor of `model` on this machine by measurements, and leaves it in force.
 
     The floor is the time by which p50 at queue depth 1 exceeds the nominal latency. The first measurement is made with nothing
     subtracted. At most three further ones correct the floor by the excess that is left, until that is at most a quarter of the
@@ -98,7 +99,10 @@ def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
 
 
 def excess_ns(model: DeviceModel, measured: list[Measured], ramp_ms: float) -> list[int]:
-    """Returns p50 minus the nominal latency in ns, once for the reads and once for the writes of each job, after the ramp."""
+    """Returns by how many ns p50 exceeds the nominal latency, once for the reads and once for the writes of each job.
+
+    Requests in the ramp, the first `ramp_ms` of a job, do not count. The jobs must have queue depth 1 and requests of 4 KiB.
+    """
     off = []
     for each in measured:
         kept = each.requests.after(ramp_ms)

@@ -24,7 +24,7 @@ depth for the bound on requests per second, and the largest bandwidth that is he
 
 
 def percentile_ns(latency_ns: npt.NDArray[np.int64], share: float) -> int | None:
-    """Computes a percentile of latencies.
+    """Computes a percentile of latencies, if enough requests lie beyond it.
 
     Parameters
     ----------
@@ -62,14 +62,15 @@ def percentile_of_runs_ns(runs: Sequence[npt.NDArray[np.int64]], share: float) -
 
 
 def latency_tolerance_ns(nominal_ns: int) -> int:
-    """Returns the largest distance in ns that p50 at queue depth 1 may have from `nominal_ns`."""
+    """Returns the largest distance in ns that a realised p50 at queue depth 1 may have from the nominal one, `nominal_ns`."""
     return max(LATENCY_TOLERANCE_NS, round(LATENCY_TOLERANCE * nominal_ns))
 
 
 def iops_share(latency_ns: int) -> float:
-    """Returns the share of the nominal requests per second, queue depth / latency, that a device must reach.
+    """Returns the share of the nominal requests per second, queue depth / latency, that an emulated device must reach.
 
-    It is larger on a slow device, whose requests are less affected by the cost of the emulation.
+    `latency_ns` is the nominal latency of a read. The share is larger on a slow device, whose requests are less affected by the
+    cost of the emulation.
     """
     return 0.9 if latency_ns >= SLOW_NS else 0.8
 
@@ -93,7 +94,7 @@ def within(expected: Nominal, realised: float | None, latency_ns: int) -> tuple[
 
 
 def job_result(model: DeviceModel, measured: Measured, ramp_ms: float) -> JobResult:
-    """Returns the figures of a job on `model`, from the requests after the ramp."""
+    """Computes the entry of calibration.json for a job that was run on `model`, from the requests after the ramp."""
     job, kept = measured.job, measured.requests.after(ramp_ms)
     p50_ns, iops = percentile_ns(kept.latency_ns, 0.5), measured.requests.requests_per_s
     if p50_ns is None:
@@ -135,19 +136,20 @@ def job_result(model: DeviceModel, measured: Measured, ramp_ms: float) -> JobRes
 
 
 class Line(TypedDict):
-    """One bound of the acceptance, and whether a device keeps it."""
+    """One bound that an emulated device must keep, and whether it does, as `acceptance` lists it."""
 
     statement: str
     """The bound in words, to which the limit has to be added."""
     value: float | None
     """The measured value. None if it could not be measured."""
     limit: float
+    """The limit, in the unit that the statement says."""
     holds: bool
     """Whether `value` is within `limit`, which is a lower or an upper limit as the statement says."""
 
 
 def acceptance(calibration: Calibration) -> list[Line]:
-    """Lists the bounds that an emulated device must keep on any machine.
+    """Lists the bounds that an emulated device must keep on any machine, and whether each is kept here.
 
     For devices with a latency of at least 100 us, p50 at queue depth 1 is within max(5 us, 3 %) of the nominal latency. At queue
     depth 32 the requests per second are at least 80 % of depth / latency for devices of at least 1 ms, and 90 % from 6 ms up.

@@ -9,9 +9,10 @@ from tickdisk.checkpoint.simulate import Run, simulate
 
 
 def main() -> None:
-    """Prints millions of updates per second on one core, for each of several inputs.
+    """Measures the speed of the simulator on this machine, and prints it in millions of updates per second on one core.
 
-    The numbers are those of making the input, of all algorithms together, and of each algorithm with the sorting by object.
+    For each of several inputs there are the speeds of making the input, of all algorithms together, and of each algorithm alone.
+    The time to sort the updates by object counts for every algorithm.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--ticks", type=int, default=200)

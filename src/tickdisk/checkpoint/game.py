@@ -1,6 +1,7 @@
-"""The game Knights and Archers, which the native core plays, opened to inspection.
+"""The game Knights and Archers, whose units are a state that the simulated algorithms save (`GameTrace`).
 
-The paper does not give all rules of the game. The first lines of `src/native/src/checkpoint/game.rs` say which rules were added.
+The native core plays the game. The paper of Vaz Salles et al. (VLDB 2009) describes it, but does not give all of its rules. The
+first lines of `src/native/src/checkpoint/game.rs` say which rules were added.
 """
 
 import numpy as np
@@ -29,13 +30,18 @@ ATTRIBUTES = (
     "kills",
     "deaths",
 )
-"""Attributes of a unit, in the order of its cells."""
+"""Attributes of a unit, in the order of its cells.
+
+`ready_at` is the first tick in which the unit can act again. `target` is the unit that it last pursued, struck or healed, or -1.
+`strength` is the health that a strike takes or a healing gives, `reach` its largest distance in fields, and `rest` the number of
+ticks after it in which the unit cannot act.
+"""
 KINDS = ("knight", "archer", "healer")
 """Kinds of units, in the order of their numbers in the table."""
 
 
 class KnightsAndArchers:
-    """A game of two teams, each with a base, that march against each other.
+    """A game of two teams, each with a base, that march against each other. It is played tick by tick, to be inspected.
 
     Knights attack and pursue enemies that are near, archers attack and stay near allies, and healers heal the weakest ally. Units
     form squads. A tenth of the units is active at a time, and all active units are replaced within 100 ticks with high
@@ -62,7 +68,7 @@ class KnightsAndArchers:
         self._game = _native.KnightsAndArchers(units, seed)
 
     def step(self) -> npt.NDArray[np.uint32]:
-        """Plays a tick.
+        """Plays the next tick, and returns the cells of the table of units that it changed.
 
         Returns
         -------
@@ -72,10 +78,13 @@ class KnightsAndArchers:
         return np.frombuffer(self._game.step(), dtype="<u4")
 
     def units(self) -> pd.DataFrame:
-        """Returns the table of units, with one row per unit and the columns ATTRIBUTES. `kind` is an index into KINDS."""
+        """Returns the table of units after the last tick that was played, with one row per unit and the columns ATTRIBUTES.
+
+        `kind` is an index into KINDS.
+        """
         values = np.frombuffer(self._game.values(), dtype="<i4").reshape(-1, len(ATTRIBUTES))
         return pd.DataFrame(values, columns=list(ATTRIBUTES))
 
     def active(self) -> npt.NDArray[np.uint32]:
-        """Returns the numbers of the units that are active in the next tick."""
+        """Returns the numbers of the units that are active in the next tick. Only active units move, strike and heal."""
         return np.frombuffer(self._game.active(), dtype="<u4")

@@ -24,7 +24,7 @@ _PAGE_BYTES = 512
 
 
 class Input(Protocol):
-    """A source of updates for one tick after another."""
+    """An input of `simulate`, which says which cells of a state a game updates in one tick after another."""
 
     @property
     def state(self) -> State:
@@ -32,39 +32,53 @@ class Input(Protocol):
         ...
 
     def open(self) -> Updates:
-        """Returns a source of the updates, which begins with the first tick."""
+        """Returns a new source of the updates for the native core.
+
+        It begins with the first tick, so that the same input can be simulated more than once.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class ZipfTrace:
-    """Random updates: row and column of each are drawn independently from Zipf distributions with the same skew.
+    """An input of random updates without an end.
 
-    The distributions are drawn as in Gray et al., SIGMOD 1994.
+    Row and column of each update are drawn independently from Zipf distributions with the same skew, as in Gray et al., SIGMOD
+    1994.
     """
 
     updates_per_tick: int = 64_000
     skew: float = 0.8
     """Skew of both distributions, at least 0 (uniform) and below 1."""
     seed: int = 42
+    """Seed of the draws. The same seed gives the same updates."""
     is_scrambled: bool = False
-    """Whether rows of neighbouring ranks lie far from each other. Otherwise the rank of a row is its index."""
+    """Whether rows of neighbouring ranks, which are updated about equally often, lie far from each other in the state.
+
+    Otherwise the rank of a row is its index, so that the first row is updated most.
+    """
     by_column: bool = False
     """Whether the cells of a column lie together in the state. Otherwise the cells of a row lie together."""
     state: State = field(default_factory=State)
+    """State to which the updates apply."""
 
     def open(self) -> Updates:
-        """Returns a source of the updates, which begins with the first tick."""
+        """Returns a new source of these updates for the native core, which begins with the first tick."""
         rows, columns = self.state.rows, self.state.columns
         return Updates.zipf(rows, columns, self.skew, self.updates_per_tick, self.is_scrambled, self.by_column, self.seed)
 
 
 @dataclass(frozen=True)
 class GameTrace:
-    """The updates of a game of Knights and Archers. The table of its units is the state."""
+    """An input of the updates in a game of Knights and Archers (`KnightsAndArchers`), without an end.
+
+    The table of the game's units is the state.
+    """
 
     seed: int = 42
+    """Seed of the game. The same seed gives the same updates."""
     units: int = UNITS
+    """Number of units, a multiple of 128."""
 
     @property
     def state(self) -> State:
@@ -72,22 +86,23 @@ class GameTrace:
         return State(rows=self.units, columns=len(ATTRIBUTES))
 
     def open(self) -> Updates:
-        """Returns a source of the updates, which begins with the first tick."""
+        """Returns a new source of these updates for the native core, which begins with the first tick."""
         return Updates.knights_and_archers(self.units, self.seed)
 
 
 @dataclass(frozen=True)
 class RecordedTrace:
-    """Recorded updates."""
+    """An input of recorded updates, as `load_trace` and `trace_of_life` return it. It ends with its last tick."""
 
     state: State
+    """State to which the updates apply."""
     counts: npt.NDArray[np.uint32]
-    """Number of updates of each tick."""
+    """Number of updates of each tick, shape (ticks,)."""
     cells: npt.NDArray[np.uint32]
-    """Cells of all updates, tick after tick."""
+    """Numbers of the updated cells, tick after tick, shape (updates,)."""
 
     def open(self) -> Updates:
-        """Returns a source of the updates, which begins with the first tick."""
+        """Returns a new source of these updates for the native core, which begins with the first tick."""
         counts = [int(count) for count in self.counts]
         return Updates.recorded(self.state.rows * self.state.columns, counts, self.cells.astype("<u4").tobytes())
 
@@ -135,7 +150,7 @@ def load_trace(path: Path, state: State | None = None) -> RecordedTrace:
 
 
 def trace_of_life(folder: Path) -> RecordedTrace:
-    """Returns the writes of a captured server life as updates of pages of 512 bytes.
+    """Returns the writes of a captured server life as updates of pages of 512 bytes, to simulate checkpoints of a real server.
 
     A page is an object of one cell. Pages are numbered by file and offset. A write belongs to the tick during which it was
     issued, and writes before the first tick are left out.

@@ -25,7 +25,11 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     "copy_on_update",
     "copy_on_update_partial_redo",
 )
-"""The six algorithms, in the order in which the native core numbers them."""
+"""The six algorithms of the paper, in the order in which the native core numbers them.
+
+They differ in when they copy objects (`COPY_ON_UPDATE`), in whether a checkpoint has all objects or those that have changed, and
+in whether it overwrites one of two images or is appended to a log (`PARTIAL_LOG`).
+"""
 PARTIAL_LOG: tuple[Algorithm, ...] = ("partial_redo", "copy_on_update_partial_redo")
 """Algorithms that append only the objects that changed since the last checkpoint to a log."""
 COPY_ON_UPDATE: tuple[Algorithm, ...] = ("dribble_and_copy_on_update", "copy_on_update", "copy_on_update_partial_redo")
@@ -67,7 +71,7 @@ class State(_Strict):
 
 
 class Costs(_Strict):
-    """The parameters of the cost model.
+    """The parameters of the cost model, which give the simulator the time of each piece of work for a checkpoint.
 
     The defaults are those of the paper, with the units that fit its published times best.
     """
@@ -86,7 +90,7 @@ class Costs(_Strict):
     lock_ns: NotNegative = 145
     """Time of an uncontended lock (O_lock in the paper)."""
     bit_ns: NotNegative = 2
-    """Time to test a dirty bit (O_bit in the paper)."""
+    """Time to test a dirty bit, which says whether an object has changed (O_bit in the paper)."""
     pass_ns: NotNegative | None = None
     """Time for an object until the writer has passed it, if the writer hands objects to the page cache and the disk follows.
 
@@ -97,9 +101,10 @@ class Costs(_Strict):
     slot_bytes: Annotated[int, Field(ge=1)] | None = None
     """Size of an object on the disk. If None, it is the size in memory."""
     page_bytes: Annotated[int, Field(ge=1)] = 4096
-    """Number of bytes that a double backup writes for each eight neighbouring objects of which at least one has changed.
+    """Number of bytes that are written for each eight neighbouring objects of which at least one has changed.
 
-    This applies only with the reading `backup="written"`.
+    This applies only to double backups, which are two images that are overwritten in turn, and only with the reading
+    `backup="written"`.
     """
 
     @property
@@ -113,10 +118,10 @@ class Costs(_Strict):
         return self.disk_bandwidth * _BYTES[self.disk_unit]
 
     def units(self, object_bytes: int) -> tuple[int, ...]:
-        """Returns nine times in the simulator's units, as the native core takes them.
+        """Returns the costs as the native core takes them: nine times in units of the simulator (`UNITS_PER_S`).
 
         They are the times of a tick, the start of a copy, the copy of an object, a lock, a bit test, the write of an object, the
-        writer's passing of an object, a sync, and the write of a page.
+        writer's passing of an object, a sync, and the write of a page. `object_bytes` is the size of an object.
         """
         write_s = (self.slot_bytes or object_bytes) / self.disk_bytes_per_s
         pass_s = write_s if self.pass_ns is None else self.pass_ns / 1e9
@@ -142,9 +147,15 @@ class Readings(_Strict):
     locks: Literal["written", "touched"] = "touched"
     """First updates of an object in a checkpoint that take a lock: those of objects that this checkpoint writes, or all."""
     copies: Literal["unwritten", "touched"] = "unwritten"
-    """First updates of a written object in a checkpoint that save the old value: those before the writer passed it, or all."""
+    """First updates in a checkpoint that save the old value of an object that the checkpoint writes.
+
+    They are those before the writer has passed the object, or all.
+    """
     writes: Literal["always", "ticks"] = "ticks"
-    """Times in which the asynchronous write progresses: always, or only in a tick's own length and not in its overhead."""
+    """Times in which a checkpoint is written beside the game: always, or only in a tick's own length and not in its overhead.
+
+    The overhead of a tick is the time that checkpoints add to it.
+    """
     full_every: Annotated[int, Field(ge=1)] = 10
     """Number of checkpoints per full one, for the algorithms of PARTIAL_LOG (C in the paper).
 
@@ -156,13 +167,13 @@ class Readings(_Strict):
     """End of a checkpoint's time: the end of the tick in which the game finds it written, or the moment of its last write."""
 
     backup: Literal["swept", "written"] = "swept"
-    """Time of a write to a double backup: that of the whole image, because sorted writes pass every track, or that of the pages
-    that are written.
+    """Time of a write to one of the two images of a double backup: that of the whole image, because sorted writes pass every
+    track of a hard disk, or that of the pages that are written.
     """
 
     @property
     def flags(self) -> tuple[bool, ...]:
-        """Readings in the form in which the native core takes them."""
+        """Six of the readings, as the native core takes them. `full_every` and `lasts` are not among them."""
         return (
             self.updates_at == "spread",
             self.locks == "touched",

@@ -17,29 +17,38 @@ class Anchor(_Strict):
     """A published number that the simulator should reproduce."""
 
     name: str
+    """Short name, such as `pause`."""
     value: float
+    """The number as it was printed, in `unit`."""
     unit: str
     statement: str
+    """The published finding as a sentence."""
 
 
 class Log(_Strict):
-    """The time of a checkpoint of the algorithms that write a partial log, at a low update rate."""
+    """The published time of a checkpoint under the algorithms that write a partial log (`PARTIAL_LOG`), at one update rate."""
 
     updates_per_tick: int
+    """Update rate at which the numbers hold."""
     checkpoint_s: float
+    """Time of a checkpoint under these algorithms."""
     times_faster: float
-    """Time of a checkpoint of Naive-Snapshot over that of these algorithms."""
+    """Time of a checkpoint under Naive-Snapshot over that under these algorithms."""
 
 
 class CrossOver(_Strict):
-    """The update rate below which some algorithms add less time to a tick than Naive-Snapshot."""
+    """The published update rate below which some algorithms add less time to a tick than Naive-Snapshot does."""
 
     updates_per_tick: int
     algorithms: list[Algorithm]
+    """The algorithms that have this rate in common."""
 
 
 class CopyOnUpdateExtremes(_Strict):
-    """The extreme overheads of the copy-on-update methods over all update rates, relative to Naive-Snapshot."""
+    """The published extremes of the time that copy-on-update methods (`COPY_ON_UPDATE`) add to a tick, over all update rates.
+
+    Both are relative to Naive-Snapshot at the same update rate.
+    """
 
     most_gain: float
     """Largest factor by which they add less time to a tick than Naive-Snapshot."""
@@ -48,48 +57,64 @@ class CopyOnUpdateExtremes(_Strict):
 
 
 class HalfTick(_Strict):
-    """The ticks and the update rate of the published figure that shows the limit of half a tick."""
+    """The update rate and the ticks of the published figure that shows which algorithms lengthen a tick by more than half."""
 
     updates_per_tick: int
     first_tick: int
+    """First tick that the figure shows."""
     last_tick: int
+    """Last tick that the figure shows."""
 
 
 class GameSize(_Strict):
     """The published size of the game Knights and Archers, and its mean number of updates per tick."""
 
     units: int
+    """Number of units."""
     updates_per_tick: int
+    """Mean number of updates per tick."""
 
 
 class Eager(_Strict):
-    """The overhead of an eager algorithm, which copies at the beginning of a checkpoint, at an extreme update rate."""
+    """The published overhead of an eager algorithm, which copies at the beginning of a checkpoint, at one high update rate."""
 
     algorithm: Algorithm
     updates_per_tick: int
+    """Update rate at which the overhead was found."""
     overhead_ms: float
+    """Mean time that the algorithm adds to a tick."""
 
 
 class PublishedCheckpoint(_Strict):
-    """The published numbers of the paper, as in the section `checkpoint` of `data/published.yaml`."""
+    """The printed numbers of the paper of Vaz Salles et al. (VLDB 2009), from the section `checkpoint` of `data/published.yaml`.
+
+    `tickdisk.report.checkpoint` compares the simulation with them.
+    """
 
     source: str
+    """The paper, as a reference."""
     ticks: int
     """Number of ticks of every published simulation."""
     constants: list[Anchor]
     """Numbers of Naive-Snapshot, which do not depend on the update rate."""
     log: Log
+    """Time of a checkpoint under the algorithms with a partial log."""
     crossovers: list[CrossOver]
+    """Update rates below which algorithms add less time to a tick than Naive-Snapshot."""
     eager: Eager
+    """Overhead of an eager algorithm at a high update rate."""
     copy_on_update: CopyOnUpdateExtremes
+    """Extreme overheads of the copy-on-update methods."""
     half_tick: HalfTick
+    """Place of the figure about ticks that become longer by more than half."""
     game: GameSize
+    """Size and update rate of Knights and Archers."""
     real_copy_on_update: float
     """Overhead of the paper's real implementation of Copy-on-Update over the overhead of its cost model."""
 
 
 def load_published(path: Path = Path("data/published.yaml")) -> PublishedCheckpoint:
-    """Reads the published numbers of the paper.
+    """Reads the published numbers of the paper on checkpoint recovery, with which the report compares the simulation.
 
     Parameters
     ----------

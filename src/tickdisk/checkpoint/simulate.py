@@ -25,20 +25,23 @@ _COSTS, _READINGS = Costs(), Readings()
 
 @dataclass(frozen=True)
 class Run:
-    """One algorithm with its costs and readings."""
+    """One run of the simulator: an algorithm under one set of costs and one set of readings. `simulate` takes several."""
 
     algorithm: Algorithm
     costs: Costs = _COSTS
+    """Time of each piece of work. The defaults are those of the paper."""
     readings: Readings = _READINGS
+    """Choices that the paper leaves open."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run of the simulator."""
+    """The result of one run of the simulator, as `simulate` returns it."""
 
     run: Run
+    """The algorithm that was simulated, with its costs and readings."""
     ticks: pd.DataFrame
-    """One row per tick: overhead_ms (the time added to the tick) and length_ms (its length with that time)."""
+    """One row per tick: overhead_ms (the time that checkpoints add to the tick) and length_ms (its length with that time)."""
     work: pd.DataFrame
     """One row per tick, with the columns WORK."""
     checkpoints: pd.DataFrame
@@ -54,22 +57,25 @@ class Outcome:
 
     @property
     def overhead_ms(self) -> float:
-        """Mean time added to a tick."""
+        """Mean time in ms that checkpoints add to a tick."""
         return float(self.ticks["overhead_ms"].mean())
 
     @property
     def checkpoint_s(self) -> float:
-        """Mean time of a checkpoint, or NaN if none was completed."""
+        """Mean time in s from the beginning of a checkpoint to its end, or NaN if none was completed."""
         return float((self.checkpoints["end_s"] - self.checkpoints["begin_s"]).mean())
 
     @property
     def recovery_s(self) -> float:
-        """Mean time of a recovery, which is a restore and a replay, or NaN if no checkpoint was completed."""
+        """Mean time in s of a recovery after a crash at the end of a checkpoint, or NaN if no checkpoint was completed.
+
+        A recovery reads the checkpoint and plays the lost ticks again.
+        """
         return float(self.checkpoints["recovery_s"].mean())
 
 
 def simulate(source: Input, runs: Sequence[Run], *, ticks: int) -> list[Outcome]:
-    """Simulates algorithms on the same input under the cost model.
+    """Simulates algorithms on the same input, and computes what each adds to every tick under the cost model.
 
     The updates are made once and fed to all runs. Times are counted in whole units of 1/3 ps.
 

@@ -55,20 +55,23 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 class Case(NamedTuple):
-    """An input, the sweeps that it belongs to, and the runs that it is fed to."""
+    """One simulation of a sweep: an input, and the runs of the simulator that it is fed to."""
 
     sweeps: tuple[str, ...]
+    """Names of the sweeps that use the simulation: rate, skew, anchor, game or readings."""
     reading: str
     """Name of the reading of all runs, or VARIED if each run has its own."""
     source: Input
+    """Input that is made once for all runs."""
     runs: Sequence[tuple[str, Run]]
     """Runs with the names of their readings."""
     ticks: int
+    """Number of ticks to simulate."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The tables of a sweep.
+    """The results of all simulations of a sweep, as three tables. The report draws its figures from them.
 
     `runs` has one row for each sweep, input, reading and algorithm. The other tables refer to its column `run`.
     """
@@ -88,7 +91,7 @@ class Sweep:
 
 
 def anchor_rates(published: PublishedCheckpoint) -> list[int]:
-    """Returns the update rates at which the paper gives a number.
+    """Returns the update rates at which the paper gives a number, so that the sweep simulates at these rates, too.
 
     Parameters
     ----------
@@ -114,7 +117,7 @@ def cases(
     anchors: Sequence[int],
     seed: int,
 ) -> list[Case]:
-    """Returns the inputs of a sweep with their runs, those with the most work first.
+    """Plans the simulations of the study: each input with the runs that it is fed to, those with the most work first.
 
     If two sweeps share a rate and a skew, one input serves both. Readings other than the default are tried at the rates of
     `anchors` and at the highest rate, over fewer ticks.
@@ -171,7 +174,7 @@ def _expected_updates(case: Case) -> float:
 
 
 def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None]) -> Sweep:
-    """Simulates all cases, first those with the default readings.
+    """Simulates all cases, first those with the default readings, and collects the results in tables.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _NOTHING_FREE = 1 << 20
 
 
 def main() -> None:
-    """Runs the command line.
+    """Runs the command of the program `tickdisk` that the arguments of the process name.
 
     A TickdiskError, a full disk or a file without permission becomes one line on standard error and exit code 2.
     """

@@ -9,7 +9,9 @@ import typer
 def blame(
     run: Annotated[Path, typer.Argument(help="Run folder, folder of one server life, or folder of a capture.")],
     *,
-    life: Annotated[str | None, typer.Option(help="Name of the only server life to explain.")] = None,
+    life: Annotated[
+        str | None, typer.Option(help="Name of the only server life to explain. By default, all captured lives of RUN.")
+    ] = None,
     thread: Annotated[
         str | None,
         typer.Option(
@@ -19,10 +21,14 @@ def blame(
     top: Annotated[int, typer.Option(min=1, help="Number of ticks to explain, the worst first.")] = 5,
     figure: Annotated[
         Path | None,
-        typer.Option(help="SVG file for a figure of the time around the worst tick, with threads, files, disk and saves."),
+        typer.Option(help="SVG file to write, with a figure of the time around the worst tick: threads, files, disk and saves."),
     ] = None,
 ) -> None:
-    """Explains late ticks: which request to which file delayed them, behind which lock, and how long the disk took."""
+    """Explains late ticks: which request to which file delayed them, behind which lock, and how long the disk took.
+
+    The folder must have a capture by bpftrace, because strace does not see for what threads wait. The explanation is printed, and
+    no file is written without --figure.
+    """
     import numpy as np
 
     from tickdisk import blame as room

@@ -39,7 +39,8 @@ def capture(
 ) -> None:
     """Captures the requests of a process to files and, with bpftrace, what its threads wait for.
 
-    Ctrl-C ends the capture and keeps it.
+    It writes tables into a new folder, which `tickdisk replay` and `tickdisk blame` read, and prints a summary. Ctrl-C ends the
+    capture and keeps it. The exit code is that of the captured program, or 0 for a process that ran already.
     """
     if (command is None) == (pid is None):
         raise TickdiskError("there is nothing to capture; give either a command after -- or a process by --pid")

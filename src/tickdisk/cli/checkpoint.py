@@ -1,4 +1,8 @@
-"""The commands `tickdisk checkpoint ...`, which save a game's state under several algorithms, simulated and for real."""
+"""The commands `tickdisk checkpoint ...`, which save a game's state under several algorithms, simulated and for real.
+
+A life is one process that plays the ticks of a game with random updates of its state, and saves the state under one algorithm
+into a folder, its store. No game server runs in it.
+"""
 
 import math
 import os
@@ -39,7 +43,7 @@ _OneByOne = Annotated[
 _Algorithms = Annotated[
     list[str] | None, typer.Option("--algorithm", help="Algorithm to try; can be repeated. By default, all are tried.")
 ]
-_Store = Annotated[Path, typer.Argument(help="Folder of the store.")]
+_Store = Annotated[Path, typer.Argument(help="Folder of the store, into which `tickdisk checkpoint run` has saved a state.")]
 app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's state, simulated and for real.")
 
 
@@ -48,7 +52,10 @@ def sweep(
     plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
     output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/checkpoint"),
 ) -> None:
-    """Simulates the six algorithms over update rates, over skews, and for the game Knights and Archers."""
+    """Simulates the six algorithms of the published cost model over update rates and skews, and for the game Knights and Archers.
+
+    The plan says the rates, the skews and the number of ticks. The study of checkpoints reads the tables that are written.
+    """
     from tickdisk import checkpoint
     from tickdisk.config import parse_config
     from tickdisk.files import read_json
@@ -86,7 +93,10 @@ def simulate(
         int, typer.Option(help="Number of checkpoints per full one, for the algorithms that write a log.", min=1)
     ] = 10,
 ) -> None:
-    """Simulates the six algorithms on recorded updates, and prints their overhead, checkpoint time and recovery time."""
+    """Simulates the six algorithms of the published cost model on recorded updates of a game, and prints what each would cost.
+
+    The costs are the mean and longest time added to a tick, the time of a checkpoint, and that of a recovery after a crash.
+    """
     from tickdisk import checkpoint
 
     state = checkpoint.State(rows=rows, columns=columns) if rows is not None else None
@@ -118,7 +128,10 @@ def run(
     ] = 30,
     seed: Annotated[int, typer.Option(help="Seed of the random updates.", min=0)] = 42,
 ) -> None:
-    """Plays a life that saves its state for real, one checkpoint after another, and prints the times of ticks and checkpoints."""
+    """Plays ticks of a game with random updates, and saves its state for real under one algorithm, one checkpoint after another.
+
+    It prints how much longer ticks become, how long checkpoints take, and how much is written. The folder keeps the saved state.
+    """
     from tickdisk import checkpoint, store
 
     check_new_folder(folder)
@@ -141,7 +154,10 @@ def recover(
     *,
     rows: _OwnRows = None,
 ) -> None:
-    """Recovers the state at the last committed tick, and says which checkpoint it comes from and what is damaged."""
+    """Recovers the state of a game at its last committed tick from a store, as a server would after a crash.
+
+    It prints which checkpoint and how many ticks the state comes from, how long that took, and what is damaged in the folder.
+    """
     from tickdisk import store
 
     found = store.recover(folder, store.cells_in(folder, None if rows is None else rows * 10))
@@ -169,7 +185,9 @@ def verify(
 
 @app.command("crash")
 def crash(
-    folder: Annotated[Path, typer.Argument(help="Folder for the stores. With --cuts, an emulated device is used instead.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder for the saved states. With --cuts, they are on an emulated device instead.")
+    ],
     *,
     algorithms: _Algorithms = None,
     crashes: Annotated[int, typer.Option(help="Number of crashes for each algorithm.", min=1)] = 84,
@@ -177,9 +195,10 @@ def crash(
     rows: _Rows = 1_000_000,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.", min=0)] = 1,
 ) -> None:
-    """Crashes lives at random instants, recovers each, and compares the state with one that was computed without a crash.
+    """Tests the recovery of every algorithm: crashes a game that saves its state at random times, and recovers the state.
 
-    If a committed state was lost, the exit code is 1.
+    Each recovered state is compared with one that was computed without a crash. A line for each algorithm says how many crashes
+    its state survived. The exit code is 1 if a committed state was lost or is wrong, and 0 otherwise.
     """
     from collections import Counter
     from contextlib import ExitStack
@@ -227,7 +246,11 @@ def compare(
     lives: Annotated[int, typer.Option(help="Number of lives of each algorithm at each rate.", min=1)] = 1,
     output: Annotated[Path | None, typer.Option(help="Folder to write the tables to.")] = None,
 ) -> None:
-    """Plays lives of the real algorithms over update rates, and compares them with the cost model, plain and calibrated."""
+    """Measures how much the real algorithms lengthen ticks over update rates, and compares that with a cost model.
+
+    The model is the published one, with its own parameters and calibrated on this machine. Each life is a process that plays a
+    game and saves its state under one algorithm. The comparison is printed, and written as tables with --output.
+    """
     from tickdisk import checkpoint, store
 
     with _place(folder, device_name, rows) as own:
@@ -253,7 +276,11 @@ def study(
     plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
     output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/store"),
 ) -> None:
-    """Plays the real lives of the plan: the comparison with the cost model, and every algorithm on several games."""
+    """Measures the real algorithms for the study of the store: against the cost models, and all of them on several games.
+
+    The plan says the update rates, the games, and the emulated devices that the games save to. It writes tables, which the
+    notebook of the study reads.
+    """
     from tickdisk import checkpoint, device, store
     from tickdisk.config import parse_config
     from tickdisk.files import read_json
@@ -297,7 +324,7 @@ def advise(
     tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=1)] = 30,
     limit_ms: Annotated[
         float | None,
-        typer.Option(help="Time in milliseconds by which a save may lengthen a tick. By default, half of a tick.", min=0),
+        typer.Option(help="Time in milliseconds by which a checkpoint may lengthen a tick. By default, half of a tick.", min=0),
     ] = None,
     memory_mb: Annotated[
         float | None, typer.Option(help="Memory in MB that the process may use. By default, there is no limit.", min=1)
@@ -305,7 +332,10 @@ def advise(
     one_by_one: _OneByOne = False,
     save_seconds: _SaveSeconds = 2.4,
 ) -> None:
-    """Tries the algorithms on a game like yours, on this machine and disk, and recommends one with the reason."""
+    """Tries the algorithms on a game like yours, on this machine and disk, and recommends one with the reason.
+
+    Each algorithm saves the state of a made-up game with the given size, updates and tick rate. A table of the costs is printed.
+    """
     from tickdisk import checkpoint, store
 
     state = checkpoint.State(rows=rows)

@@ -37,16 +37,23 @@ def compare(
 
 def compare_reference(
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    output: Annotated[Path, typer.Option(help="File to write.")] = Path("results/comparison.json"),
+    output: Annotated[Path, typer.Option(help="JSON file to write.")] = Path("results/comparison.json"),
 ) -> None:
-    """Compares a run with the project's reference run of the same scale."""
+    """Compares a run with the reference of the same scale in data/reference, and prints the comparison in a few sentences.
+
+    It writes the whole comparison as JSON, which the paper and the page quote. If there is no reference, it says so.
+    """
     from tickdisk import compare as room
 
     print(room.compare_with_reference(results, output))
 
 
 def reference(results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results")) -> None:
-    """Keeps a run in data/reference as the reference of its scale, together with the commit that made it."""
+    """Keeps a run as the reference of its scale, with which later runs are compared.
+
+    It writes the facts, the claims and the main parts of the plan of the run to data/reference/SCALE, together with the commit of
+    the project. An older reference of this scale is replaced. It needs a checkout without changes that are not committed.
+    """
     from tickdisk import compare as room
 
     print(room.write_reference(results))

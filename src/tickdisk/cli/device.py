@@ -51,7 +51,7 @@ def up(
     devices: _Devices = DEVICES,
     as_json: Annotated[bool, typer.Option("--json", help="Print name, mount point, backend and file system as JSON.")] = False,
 ) -> None:
-    """Mounts an emulated device, which stays until `down`.
+    """Mounts an emulated storage device that is as slow as its description says. It stays until `tickdisk device down`.
 
     Standard output has the mount point alone; a description goes to standard error.
     """
@@ -82,7 +82,7 @@ def up(
 
 @app.command()
 def backends() -> None:
-    """Lists the backends: what each is, what it can do, and whether it works here."""
+    """Lists the backends, which are the ways to emulate a device: what each is and can do, and whether it works here."""
     chosen, machine = device.default_backend(), Machine()
     for name, backend in device.BACKENDS.items():
         lack, can = backend.lacks(machine), backend.abilities
@@ -100,7 +100,10 @@ def backends() -> None:
 
 @app.command("set")
 def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -> None:
-    """Turns a mounted device into another device, and keeps its files."""
+    """Turns a mounted device into another device while it stays mounted, for example a fast disk into a slow one.
+
+    Its files are kept. Requests that follow meet the new device.
+    """
     model, disk = device.named(tier, in_project(devices)), device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
     setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
@@ -110,7 +113,7 @@ def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -
 
 @app.command()
 def status(name: _Name = None) -> None:
-    """Prints the state and the counters of a mounted device as JSON."""
+    """Prints the state of a mounted device as JSON, with its settings and the counters of its requests."""
     disk = device.attach(name)
     block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
     where = {"name": disk.name, "backend": disk.backend.name, "mount_point": str(disk.mount_point), "block_device": block_device}
@@ -121,7 +124,7 @@ def status(name: _Name = None) -> None:
 def stall(
     milliseconds: Annotated[int, typer.Argument(min=1, help="Length of the stall in milliseconds.")], name: _Name = None
 ) -> None:
-    """Makes a mounted device start nothing for a time that begins with its next request."""
+    """Makes a mounted device stall: from its next request on, it starts no request for the given time."""
     disk = device.attach(name)
     disk.stall(milliseconds * 1_000_000)
     print(f"{disk.name}: its next request begins a stall of {milliseconds} ms")
@@ -136,7 +139,10 @@ def cut(
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice of pages.")] = 0,
 ) -> None:
-    """Cuts the power of a mounted device, switches it on and mounts it again. Data that was not flushed is lost."""
+    """Cuts the power of a mounted device, switches it on and mounts it again, to test what a program loses.
+
+    Data that was not flushed is lost, except for the share that --keep names. The number of lost pages is printed.
+    """
     disk = device.attach(name)
     lost = disk.cut(keep, seed)
     print(
@@ -161,7 +167,10 @@ def down(name: _Name = None) -> None:
 
 @app.command()
 def recover() -> None:
-    """Removes what runs that died have left behind. Devices in use stay."""
+    """Removes mounted devices that programs left behind when they died, and prints what was removed.
+
+    Devices of programs that live stay, and so do those of `tickdisk device up` that still work.
+    """
     for line in device.recover() or ["nothing was left"]:
         print(line)
 
@@ -190,7 +199,10 @@ def profile(
         str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G. It should be larger than the caches of the disk.")
     ] = "1G",
 ) -> None:
-    """Measures a real disk and writes it down as a device, which `up`, `set` and experiments can emulate on any machine."""
+    """Measures a real disk and writes it down as a device, which `up`, `set` and experiments can emulate on any machine.
+
+    It needs fio. It prints the latencies of the disk, the nearest known device, and what our reference run says of such a disk.
+    """
     from tickdisk import profile as room
 
     writes = path.is_dir() if write is None else write

@@ -11,7 +11,9 @@ DEVICES = Path("data/devices.yaml")
 
 
 def in_project(path: Path) -> Path:
-    """Returns `path` itself if it exists or is absolute, and otherwise the same path below the project's folder.
+    """Finds a file of the project from any folder, for commands that are given a path such as data/devices.yaml.
+
+    Returns `path` itself if it exists or is absolute, and otherwise the same path below the project's folder.
 
     Examples
     --------
@@ -22,7 +24,7 @@ def in_project(path: Path) -> Path:
 
 
 def check_new_folder(folder: Path) -> None:
-    """Raises TickdiskError if a new folder would not be made on the disk that the user means.
+    """Raises TickdiskError if a new folder would not be made on the disk that the user means. Commands check their outputs so.
 
     The folder's parent must exist. If /etc/fstab lists a mount point at or above the folder, it must be mounted, because
     otherwise the folder would be made on another disk.

@@ -48,7 +48,11 @@ def replay(
         typer.Option(help="New folder for fio's trace and job file. The files are made in TARGET, and nothing is replayed."),
     ] = None,
 ) -> None:
-    """Makes captured requests again at their times, and says how late they were issued and how long the device took."""
+    """Makes captured requests again at their times, and says how late they were issued and how long the device took.
+
+    It needs a capture and a folder on the device under test, or --simulate with a device for which a model computes the times. A
+    summary is printed, and the times of all requests are written with --output.
+    """
     from tickdisk import device
     from tickdisk import replay as room
 

@@ -11,7 +11,10 @@ app = typer.Typer(no_args_is_help=True, help="Lists the game servers, and checks
 
 @app.command("list")
 def list_servers() -> None:
-    """Lists the servers with their ticks, their saves, the actions of players, and whether they can run here."""
+    """Lists the kinds of game server that experiments can run, and whether each can run on this machine.
+
+    It prints the length of a server's ticks, how it saves its world, and which actions its players can do.
+    """
     from tickdisk import server
     from tickdisk.errors import TickdiskError
 

@@ -12,7 +12,7 @@ from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY
 from tickdisk.files import write_text
 from tickdisk.project import PLAN_PATH, Project
 
-_Plan = Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")]
+_Plan = Annotated[Path, typer.Option(help="The plan, which `tickdisk plan` wrote from the configuration.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
 _PREADS = 48_000
 _REPLAYED_ON = ("nvme_ssd", "hdd")
@@ -30,7 +30,10 @@ def plan(
     scale: Annotated[str, typer.Option(help="Scale to plan, instead of the one that the configuration names.")] = "",
     output: _Output = PLAN_PATH,
 ) -> None:
-    """Writes the plan, which lists every cell in the order in which they run."""
+    """Writes the plan of a run from the configuration, the arms and the devices, and prints its cells in the order of running.
+
+    A cell is one block of an experiment, with one or more server lives. The steps of a run that follow read the plan.
+    """
     from tickdisk.config import load_config
 
     values = json.loads(config) if config else load_config().model_dump(mode="json")
@@ -45,7 +48,10 @@ def world(
     plan: _Plan = PLAN_PATH,
     on: Annotated[str, typer.Option("--server", help="Server to generate the world for, instead of that of the studies.")] = "",
 ) -> None:
-    """Generates the world of a server. Every server life begins with a copy of it."""
+    """Generates the world of a server into the folder that the plan names. Every server life begins with a copy of it.
+
+    If the folder has a world of the same settings already, that world is kept.
+    """
     from tickdisk import server
 
     process.follow_owner()
@@ -63,7 +69,11 @@ def calibrate(
     output: _Output = Path("results/calibration.json"),
     backend: Annotated[str | None, typer.Option(help="fuse or tree. By default, the first of them that works here.")] = None,
 ) -> None:
-    """Measures all devices of the experiments with fio: their floors, and the latency and bandwidth that the tiers realise."""
+    """Measures all devices of the experiments with fio: their floors, and the latency and bandwidth that the tiers realise.
+
+    It needs the plan and writes a JSON file, from which experiments and the replay take the floor of each device. The raw
+    latencies go to a folder beside it. It runs before the experiments.
+    """
     from tickdisk import calibrate as room
 
     process.follow_owner()
@@ -86,9 +96,10 @@ def fidelity(
     output: _Output = Path("results/fidelity.json"),
     strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a point misses its bounds.")] = False,
 ) -> None:
-    """Compares the latencies of every tier with its model over queue depths.
+    """Compares the latencies of every tier with its model over queue depths, and prints how near they are.
 
-    fio measures the latencies. Where nbdkit and null_blk are available, they are measured beside the tiers.
+    fio measures the latencies, and the results are written as JSON. Where nbdkit and null_blk are available, which are other ways
+    to have a slow block device, they are measured in the same way.
     """
     from tickdisk import calibrate as room
 
@@ -111,7 +122,11 @@ def fidelity(
 
 
 def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro.parquet")) -> None:
-    """Measures the cost of a capture to a program that does nothing but read from memory."""
+    """Measures how much a capture slows down a program that does nothing but read from memory.
+
+    The program runs without a capture and under each capturing tool, in random order. It writes a table of the time of a read in
+    each run, which the study of the cost of a capture reads.
+    """
     from tickdisk import table, trace
 
     process.follow_owner()
@@ -128,7 +143,11 @@ def run(
     calibration: Annotated[Path, typer.Option(help="File that `tickdisk calibrate` wrote.")] = Path("results/calibration.json"),
     runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("results/runs"),
 ) -> None:
-    """Runs one live cell: a real server on an emulated device, with real clients."""
+    """Runs the server lives of one cell: a real server on an emulated device, with real clients as players.
+
+    It needs the plan, the calibration and the world of the server. It writes the run folder of the cell, RUNS/HASH, with the
+    tables of the lives and a manifest. If this folder is whole already, nothing runs.
+    """
     from tickdisk import calibrate as room
     from tickdisk.run import Progress, run_cell
 
@@ -147,7 +166,11 @@ def replay_study(
         "results/replay/replay.json"
     ),
 ) -> None:
-    """Replays the first life of the study of storage accesses: on an NVMe SSD (Tickdisk, fio) and a hard disk (Tickdisk)."""
+    """Replays the first captured life of the study of storage accesses on emulated devices, for the study of replay.
+
+    Tickdisk and fio make its requests again on an NVMe SSD, and Tickdisk on a hard disk. It needs the run folder of that life.
+    It writes replay.json with a table of the requests of each replay.
+    """
     from tickdisk import calibrate as measured
     from tickdisk import replay as room
 
@@ -179,8 +202,8 @@ def replay_study(
     )
 
 
-_Folders = Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote.")]
-_LeftOut = Annotated[list[str] | None, typer.Option(help="A study that does not run, as NAME=REASON.")]
+_Folders = Annotated[list[Path], typer.Argument(help="Folders that notebooks wrote, each named after its study.")]
+_LeftOut = Annotated[list[str] | None, typer.Option(help="A study that does not run, as NAME=REASON; can be repeated.")]
 
 
 def _missing(left_out: list[str] | None, failed: list[str] | None = None) -> dict[str, str]:
@@ -193,7 +216,11 @@ def collect(
     left_out: _LeftOut = None,
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
 ) -> None:
-    """Merges the facts and claims of all notebooks, and answers the questions of the paper from them."""
+    """Merges the facts, claims and figures of all notebooks, and answers the questions of the paper from them.
+
+    It writes facts.json, claims.json, figures.json, missing.json and answers.json into the folder of the results, for the paper
+    and the page.
+    """
     from tickdisk.report import collect as merge
 
     merge(folders, output, missing=_missing(left_out))
@@ -204,7 +231,10 @@ def publish(
     left_out: _LeftOut = None,
     failed: Annotated[list[str] | None, typer.Option(help="A study that is missing because a step failed.")] = None,
 ) -> None:
-    """Makes the paper and the page of an unfinished run. Both say what is missing."""
+    """Makes the paper and the page of an unfinished run from the notebooks that finished. Both say what is missing.
+
+    It works in the folder results: it collects the facts, compares them with the reference, and writes paper.pdf and index.html.
+    """
     from tickdisk import compare, report
 
     results, missing = Path("results"), _missing(left_out, failed)
@@ -216,21 +246,27 @@ def publish(
 
 
 def paper(template: Annotated[Path, typer.Argument(help="Typst template.")], output: _Output = Path("results/paper.pdf")) -> None:
-    """Sets the paper. Every number in it is read from the facts."""
+    """Sets the paper as a PDF. Every number in it is read from the facts that `tickdisk collect` wrote."""
     from tickdisk.report import set_paper
 
     set_paper(template, output)
 
 
 def page(template: Annotated[Path, typer.Argument(help="Jinja template.")], output: _Output = Path("results/index.html")) -> None:
-    """Writes the page `results/index.html`."""
+    """Writes the page of a run, which shows its answers and claims and links to all of its results.
+
+    It reads the results from the folder of the output, in which `tickdisk collect` must have run.
+    """
     from tickdisk.report import write_page
 
     write_page(template, output.parent, output)
 
 
 def check(output: _Output = Path("results/checked.json")) -> None:
-    """Checks that the results are complete: figures, facts and claims of every notebook, the paper and the page."""
+    """Checks that the results are complete: figures, facts and claims of every notebook, the paper and the page.
+
+    It prints every claim with its verdict, and writes a JSON file with the counts. If a check fails, it says what is wrong.
+    """
     from tickdisk.report import check_results
 
     for line in check_results(output):
@@ -238,7 +274,7 @@ def check(output: _Output = Path("results/checked.json")) -> None:
 
 
 def schema() -> None:
-    """Writes the schema of the configuration from its types."""
+    """Writes workflow/config/schema.json, which describes every key of the configuration, from the types in the code."""
     from tickdisk.config import SCHEMA_PATH
     from tickdisk.config import schema as generate
 

@@ -13,7 +13,7 @@ _UNDECIDED = ("inconclusive", "not valid")
 
 @dataclass(frozen=True)
 class Row:
-    """One claim and its results in both runs."""
+    """One claim with its verdict and its effect in each of the two runs that are compared."""
 
     id: str
     statement: str
@@ -22,29 +22,35 @@ class Row:
     effects: tuple[str, str]
     """The effect in each run as it is read; empty where the claim has none."""
     compared: Verdicts
+    """Relation of the two verdicts. A verdict is undecided if it is inconclusive or not valid."""
     intervals: Intervals
+    """Whether the intervals of the two effects overlap or are apart; "none" if an interval is missing or the plans differ."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of all claims of two runs."""
+    """The comparison of all claims of two runs of the project, as `compare` makes it."""
 
     first: str
+    """Path of the results of the run that is compared."""
     second: str
+    """Path of the results of the run that it is compared with."""
     rows: tuple[Row, ...]
+    """One row for each claim of either run."""
     plans: tuple[str, ...]
     """The studies whose plans differ, so that their claims are not compared."""
     machines: tuple[str, str]
+    """Processor, cores, kernel and game server of each run, in words."""
     is_one_run: bool
     """Whether all estimates that both runs hold are the same to the last digit, as those of a run and itself are."""
 
     def count(self, compared: Verdicts) -> int:
-        """Returns the number of claims whose verdicts compare in a given way.
+        """Returns the number of claims whose two verdicts have a given relation.
 
         Parameters
         ----------
         compared
-            The relation of the two verdicts.
+            The relation, as in `Row.compared`, such as "same".
 
         Returns
         -------
@@ -59,7 +65,7 @@ class Comparison:
         return not any(row.compared == "other" or row.intervals == "apart" for row in self.rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the comparison as an object that can be written as JSON."""
+        """Returns the comparison as an object that can be written as JSON: the fields, with `rows` as objects, and `agrees`."""
         return {**asdict(self), "agrees": self.agrees}
 
 

@@ -19,11 +19,14 @@ _ARM = "setup.arm."
 
 @dataclass(frozen=True)
 class Side:
-    """The facts of one run by name, and its claims by id."""
+    """One of the two runs of a comparison, as `load` reads it from facts.json and claims.json."""
 
     name: str
+    """Path from which the run was read."""
     facts: Mapping[str, Mapping[str, Any]]
+    """Facts by their full name, such as `switchback.lives`."""
     claims: Mapping[str, Mapping[str, Any]]
+    """Claims by their id."""
 
     def design(self, study: str) -> dict[str, Any]:
         """Returns the facts that must be equal in two runs if the numbers of a study are to mean the same.
@@ -39,7 +42,10 @@ class Side:
         return own | {name: self.facts[f"setup.{name}"]["value"] for name in _GENERAL if f"setup.{name}" in self.facts}
 
     def setup(self, name: str) -> str:
-        """Returns the text of a fact of the set-up, or "not known" if the run did not state the fact."""
+        """Returns the text of a fact about how the run was made, such as its `processor`, or "not known" without the fact.
+
+        `name` is the name of the fact without the beginning `setup.`.
+        """
         return str(self.facts.get(f"setup.{name}", {"text": "not known"})["text"])
 
 

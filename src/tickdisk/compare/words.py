@@ -8,7 +8,7 @@ _ORDER = ("other", "same", "undecided in one", "undecided in both", "other plan"
 
 
 def summary(found: Comparison) -> str:
-    """Returns a comparison in a few sentences.
+    """Sums up a comparison of two runs in a few sentences: how many verdicts are the same, and how many intervals overlap.
 
     Parameters
     ----------

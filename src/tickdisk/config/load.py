@@ -34,12 +34,12 @@ def _sentence(error: ValidationError, where: str) -> TickdiskError:
 
 
 def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Config:
-    """Checks the values of a configuration and gives them their types.
+    """Checks the values of a configuration and makes the typed `Config` of them.
 
     Parameters
     ----------
     values
-        The values, as in the configuration file.
+        The values, as in the file `workflow/config/config.yaml`, perhaps with changes from the command line.
     where
         Name of their source, for messages.
 
@@ -51,7 +51,7 @@ def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Co
     Raises
     ------
     TickdiskError
-        If a value is wrong. The message names the source and the key.
+        If a value is wrong or a key is unknown. The message names the source and the key.
     """
     try:
         return Config.model_validate(dict(values))
@@ -84,7 +84,7 @@ def load_config(path: Path = CONFIG_PATH) -> Config:
 
 
 def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
-    """Reads the table of experiments.
+    """Reads the table of experiments, each row of which is an arm: one condition of an experiment.
 
     Parameters
     ----------
@@ -123,10 +123,10 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
 
 
 def check_arms(config: Config, arms: Sequence[Arm]) -> None:
-    """Checks that experiments have the arms that their analysis needs.
+    """Checks that each experiment of the table has the arms that its analysis needs, such as a baseline. Returns nothing if so.
 
-    An experiment has its controls on every server. Only the server of the studies needs the sham, which shows the effect of the
-    emulator's processor time. The arm of the confirmatory claims is there, unless its experiment has no arms.
+    An experiment needs its controls on every server. Only the server of the studies needs the sham, which shows the effect of the
+    emulator's processor time. The arm of the confirmatory claims has to be there, unless its experiment has no arms.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
     Raises
     ------
     TickdiskError
-        If an arm is missing.
+        If an arm is missing, or if there are two for one role.
     """
     for name, entry in EXPERIMENTS.items():
         for server in dict.fromkeys(server for arm in arms if arm.experiment == name for server in arm.servers):
@@ -161,7 +161,9 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
 
 
 def schema() -> str:
-    """Returns the JSON schema of the configuration and of a row of the table of experiments, which the types generate.
+    """Returns the JSON schema of the configuration and of a row of the table of experiments, which is kept at `SCHEMA_PATH`.
+
+    The schema is generated from the types and their docstrings, and describes every key.
 
     Returns
     -------

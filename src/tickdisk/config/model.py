@@ -72,14 +72,14 @@ class Scale(_Strict):
     """The sizes of single servers, instead of the scale's. Keys are names of servers."""
 
     def design(self, study: Study[DesignType], server: str | None = None) -> DesignType:
-        """Returns the design of a study at this scale.
+        """Returns the design of a study at this scale, which has all its sizes, such as the number of server lives.
 
         Parameters
         ----------
         study
             Entry of the study in the registry.
         server
-            Server on which an experiment runs. If None, the design is that of the scale.
+            Server on which an experiment runs, which may have sizes of its own. If None, or without those, the scale's are taken.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class Scale(_Strict):
         return found if own is None else own
 
     def world_of(self, server: str) -> World:
-        """Returns the world of a server at this scale.
+        """Returns the settings of the world that is generated for a server at this scale.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class Config(_Strict):
 
     @property
     def chosen(self) -> Scale:
-        """The scale that runs, with the option `blocks` applied."""
+        """The sizes of the scale that runs. If `blocks` is set, every experiment has that many blocks instead of its own."""
         scale = self.scales[self.scale]
         if self.blocks is None:
             return scale

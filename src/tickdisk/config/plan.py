@@ -23,36 +23,47 @@ it.
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an experiment: the server lives that run one after another and are planned together."""
+    """The smallest part of a run that is computed by itself: one block of an experiment on one server.
+
+    Its server lives run one after another and share a run folder, `results/runs/HASH`. `plan` makes the cells.
+    """
 
     experiment: str
+    """Name of the experiment."""
     server: str
     """Name of the server on which the experiment runs."""
     block: int
+    """Number of the block, from 0."""
     lives: tuple[Life, ...]
+    """Planned server lives, in the order in which they run."""
     resolved: Mapping[str, Any]
-    """Everything that decides the outcome: configuration, arms with their devices, the world, and under `code` all programs."""
+    """Everything that decides the outcome of all cells of the experiment on the server: design, arms with their device models,
+    limits, world, seed, and under `code` digests of all programs."""
 
     @property
     def hash(self) -> str:
-        """Sixteen hexadecimal digits that name the cell's folder."""
+        """Name of the cell's run folder: sixteen hexadecimal digits, a digest of all that decides the cell's outcome.
+
+        The digest covers `resolved`, the experiment, the number of the block and the planned lives. If any of it changes, the
+        cell has another folder and runs anew. The total number of blocks is not part of it.
+        """
         return digest(
             {**self.resolved, "experiment": self.experiment, "block": self.block, "lives": [asdict(life) for life in self.lives]}
         )
 
     @property
     def seconds(self) -> float:
-        """Rough time that the cell takes."""
+        """Rough time in s that the cell takes to run, if no life is replaced. The shown time left depends on it."""
         return sum(life.seconds + _SERVER_START_S for life in self.lives)
 
     @property
     def title(self) -> str:
-        """Name of the cell for people, such as "switchback on luanti, block 1"."""
+        """Name of the cell in messages, such as "switchback on luanti, block 1", where blocks count from 1."""
         return f"{self.experiment} on {self.server}, block {self.block + 1}"
 
 
 def digest(value: Any) -> str:
-    """Returns a short digest of a value.
+    """Returns a short digest by which cells, plans and code are named. The order of keys in a value does not matter.
 
     Parameters
     ----------
@@ -68,7 +79,7 @@ def digest(value: Any) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Returns the checksum of a file.
+    """Returns the SHA-256 checksum of the content of a file.
 
     Parameters
     ----------
@@ -78,26 +89,26 @@ def file_digest(path: Path) -> str:
     Returns
     -------
     str
-        The SHA-256 in hexadecimal digits.
+        The checksum in 64 hexadecimal digits.
     """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def world_hash(world: World, code: Mapping[str, str]) -> str:
-    """Returns the name of the folder of a world.
+    """Returns the name of the folder in `results/worlds` that a generated world has.
 
     Parameters
     ----------
     world
         The settings of the world.
     code
-        Digests of the programs that generate it, by part.
+        Digests of the programs that generate it, by part, from `Identity.world`.
 
     Returns
     -------
     str
-        The name, which changes with the settings and the programs.
+        Sixteen hexadecimal digits. They change with the settings and the programs, so that an outdated world is not used.
     """
     return digest({"world": world.model_dump(), "code": dict(code)})
 
@@ -108,7 +119,7 @@ def plan(
     models: Mapping[tuple[str, str], Mapping[str, Any]],
     code: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> list[Cell]:
-    """Plans the cells of the chosen scale.
+    """Plans the cells that the configuration asks for: one for each block of each experiment on each server.
 
     Parameters
     ----------
@@ -117,7 +128,7 @@ def plan(
     arms
         The arms of all experiments.
     models
-        The resolved device models, by experiment and arm.
+        The device model of each arm as a dictionary, by the names of experiment and arm.
     code
         Digests of all programs that make the cells of an experiment on a server, by experiment and server and then by part. An
         experiment runs on the servers for which it has an entry here, in the order of the entries.
@@ -169,15 +180,16 @@ def arms_of(arms: Sequence[Arm], experiment: str, server: str) -> list[Arm]:
     Returns
     -------
     list[Arm]
-        The arms, in their order.
+        The arms, in the order of the table. Empty if the experiment does not run on the server.
     """
     return [arm for arm in arms if arm.experiment == experiment and server in arm.servers]
 
 
 def generators(seed: int, experiment: str, server: str) -> Callable[[str, int], np.random.Generator]:
-    """Returns a function that makes the generator of an experiment on a server for a purpose and a number.
+    """Returns the function `Block.rng` of an experiment on a server, which makes a generator of random numbers.
 
-    The generator depends on the whole names.
+    It takes a purpose, such as `order`, and a number, such as that of the block. Generators of different experiments, servers,
+    purposes or numbers are independent. The same ones with the same `seed` give the same random numbers.
     """
 
     def generator(purpose: str, number: int) -> np.random.Generator:

@@ -27,7 +27,7 @@ _OWN = "tickdisk."
 
 @dataclass(frozen=True)
 class Key:
-    """A column of a table, or a key of an object."""
+    """A column of a Parquet table, or a key of a JSON object, with what the code says about it."""
 
     name: str
     kind: str
@@ -37,12 +37,12 @@ class Key:
 
 
 def keys_of_table(schema: pa.Schema) -> tuple[Key, ...]:
-    """Returns the columns of a Parquet table."""
+    """Returns the columns of a Parquet table with their types in words, which are read from its schema."""
     return tuple(Key(column.name, f"{column_kind(column.type)}{' or null' if column.nullable else ''}") for column in schema)
 
 
 def column_kind(kind: pa.DataType) -> str:
-    """Returns the name that pandas has for a column's type.
+    """Returns the name that pandas has for the type of a column in a Parquet schema.
 
     Examples
     --------
@@ -55,7 +55,11 @@ def column_kind(kind: pa.DataType) -> str:
 
 
 def keys_of_class(described: type[Any], *properties: str) -> tuple[Key, ...]:
-    """Returns the fields of a dataclass or pydantic model, followed by those of its `properties` that the file contains."""
+    """Returns the keys of a JSON object that is written from a dataclass or pydantic model.
+
+    They are the fields of the class, followed by the `properties` that the object also has. Their types come from annotations,
+    and their sentences from the docstrings in the class.
+    """
     if issubclass(described, BaseModel):
         hints = {name: field.annotation for name, field in described.model_fields.items()}
     else:
@@ -72,7 +76,7 @@ def _property(described: type[Any], name: str) -> Key:
 
 
 def elements_of(hint: Any) -> type[Any]:
-    """Returns the class of the objects in a list or a tuple.
+    """Returns the class of the elements of a list or a tuple, from its type hint. For a tuple, it is that of the first element.
 
     Examples
     --------
@@ -84,12 +88,12 @@ def elements_of(hint: Any) -> type[Any]:
 
 
 def elements_of_field(described: type[Any], name: str) -> type[Any]:
-    """Returns the class of the objects that a field of a dataclass lists."""
+    """Returns the class of the elements of a field that is a list or a tuple. `name` is the field of the class `described`."""
     return elements_of(get_type_hints(described)[name])
 
 
 def kind_of(hint: Any) -> str:
-    """Returns a type in words, as JSON has it.
+    """Returns the JSON type of values with a Python type hint, in words for docs/data.md.
 
     Examples
     --------

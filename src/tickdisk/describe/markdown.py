@@ -63,7 +63,7 @@ commands print.
 
 
 def document() -> str:
-    """Writes the text of docs/data.md.
+    """Makes the text of docs/data.md, which describes every table and every JSON file that Tickdisk writes.
 
     Returns
     -------

@@ -16,7 +16,9 @@ _BYTES = {"dev": 4, "sector": 8, "nr_sector": 4}
 
 
 def watch(emulator: Path, block_device: Path) -> str:
-    """Lets the emulator behind the socket `emulator` take the arrival times of a block device's requests from the kernel.
+    """Lets an emulator take the arrival times of a block device's requests from the kernel, where they are most exact.
+
+    `emulator` is the path of the emulator's control socket, and `block_device` is the device on which the file system lies.
 
     Returns an empty text if that works, and otherwise the reason why it does not. Without root, or where the kernel runs no BPF
     programs, a request arrives when the emulator takes it, which is later by the time that the request waited for the emulator.

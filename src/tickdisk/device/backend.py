@@ -21,7 +21,7 @@ _MEMORY_BYTES_PER_S = 10**10
 
 @dataclass(frozen=True)
 class Abilities:
-    """The abilities of a backend."""
+    """The abilities of a backend. `tickdisk device backends` prints them, and `bring_up` refuses options that need others."""
 
     mounts: bool
     """Whether the device is mounted, so that files can be written to it."""
@@ -36,15 +36,16 @@ class Abilities:
     cuts_power: bool
     """Whether `MountedDevice.cut` can drop what was not flushed."""
     model: str
-    """The parts of a device model that the backend honours, in words."""
+    """The parts of a device model that the backend honours, in words for people. `Backend.refuses` decides it for a model."""
 
 
 @dataclass(frozen=True)
 class Backend:
-    """One way to have an emulated device."""
+    """One way to have an emulated device, with its abilities and its needs. `BACKENDS` has all of them by name."""
 
     name: BackendName
     description: str
+    """A few words that say how the backend is built, for people."""
     abilities: Abilities
     lacks: Callable[[Machine], str | None]
     """Function that returns what a machine lacks for the backend, or None if the backend works there."""
@@ -52,12 +53,12 @@ class Backend:
     """Function that returns what the backend cannot do of a model, or None if it honours the whole model."""
 
     def check_model(self, model: DeviceModel) -> None:
-        """Checks that the backend can be a device.
+        """Checks that the backend can emulate a device, with all parts of its model.
 
         Parameters
         ----------
         model
-            The device.
+            The model of the device.
 
         Raises
         ------
@@ -248,7 +249,7 @@ def default_backend(machine: Machine | None = None) -> Backend:
 
 
 def find_backend(name: str | None, machine: Machine | None = None) -> Backend:
-    """Returns the backend with a given name.
+    """Returns the backend with a given name, after a check that it works on the machine.
 
     Parameters
     ----------

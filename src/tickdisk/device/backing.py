@@ -14,7 +14,7 @@ from tickdisk.memory import MEMORY
 
 
 def make_backing(record: Record) -> Path:
-    """Makes a new folder for the files of a tree and returns its path.
+    """Makes a new folder for the files of a device of the backend tree, and returns its path.
 
     The folder is on tmpfs, or beside the device's record if this process may not write to tmpfs. A folder on a disk serves as
     well, because its pages stay in the page cache while there is memory, and no sync ever waits for them.
@@ -27,7 +27,10 @@ def make_backing(record: Record) -> Path:
 
 
 def made_backing(record: Record) -> Path | None:
-    """Returns the folder that was made for the record's tree, or None if there is none or the user had given a folder."""
+    """Returns the folder that `make_backing` made for the record's device, so that it can be removed with the device.
+
+    It returns None if the folder does not exist, or if the user had given the folder, which is then never removed.
+    """
     path = record.backing
     if path is None or not record.made_backing or path.parent not in (MEMORY, records.STATE):
         return None

@@ -50,7 +50,10 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 def main() -> int:
-    """Prints the table, and returns 1 if a kind of model is slower than `_WANTED_PER_S` demands, and 0 otherwise."""
+    """Measures how fast each kind of device model computes completions, and prints a table with a row for each kind.
+
+    It returns the exit code, which is 1 if a kind is slower than `_WANTED_PER_S` demands, and 0 otherwise.
+    """
     rng = np.random.default_rng(1)
     requests = (
         np.cumsum(rng.integers(0, 10_000, _REQUESTS)),

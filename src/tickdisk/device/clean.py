@@ -27,12 +27,15 @@ _CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
 def recover() -> list[str]:
-    """Removes every device whose owner has died. Devices whose owner is alive are not touched.
+    """Removes every mounted device whose owner has died. Devices whose owner is alive are not touched.
+
+    The owner is the process that brought the device up, or the emulator if the device was detached from that process. Devices
+    from before the last start of the machine count as left behind, too.
 
     Returns
     -------
     list of str
-        A line for each thing that was removed, which begins with the name of its device.
+        A line for each thing that was removed, such as a loop device, which begins with the name of its device.
     """
     return [f"{record.name}: {line}" for record in records() if not _owned(record) for line in clean(record)]
 
@@ -48,7 +51,7 @@ def _owned(record: Record) -> bool:
 
 
 def clean(record: Record) -> list[str]:
-    """Removes everything that a record names, and returns a line for each thing that was removed.
+    """Removes a device with everything that its record names, and returns a line for each thing that was removed.
 
     A part that a process still has open, or that is mounted in another mount namespace, gives only errors from now on, and goes
     when it is no longer in use. A line on standard error names such parts, and the record stays for the next `recover`.
@@ -84,7 +87,10 @@ def clean(record: Record) -> list[str]:
 
 
 def end(process: Identity) -> bool:
-    """Kills a process and waits until it is gone, for at most 5 s. Returns whether this very process was running before."""
+    """Kills a process by SIGKILL and waits until it is gone, for at most 5 s. Returns whether it was running before.
+
+    A later process that has the same pid is not touched.
+    """
     if not process.alive():
         return False
     with suppress(ProcessLookupError):  # The process may have just ended by itself.
@@ -96,10 +102,11 @@ def end(process: Identity) -> bool:
 
 
 def users_of(record: Record) -> list[int]:
-    """Returns the pids of the processes that use a device.
+    """Returns the pids of the processes that use a device and would therefore keep it from being unmounted, in rising order.
 
     A process uses the device if an open file, its program, its working folder or its root folder is on the device, or if the
-    device is mounted in its mount namespace and that namespace is not ours. A process that only maps a closed file is not found.
+    device is mounted in its mount namespace and that is not the namespace of this process. A process that only maps a closed
+    file is not found.
     """
     found = set()
     source = f" {_source(record)} "

@@ -11,8 +11,9 @@ _LIMIT_S = 5.0
 
 
 def ask(path: Path, what: str, limit_s: float = _LIMIT_S, **arguments: Any) -> dict[str, Any]:
-    """Sends the request `what` to the emulator and returns its reply.
+    """Sends a request to the emulator whose control socket is at `path`, and returns its reply.
 
+    `what` is the name of the request, such as `set` or `status`, and `arguments` are its arguments (see `daemon.py`).
     If the emulator refuses, is gone, or does not reply within `limit_s`, TickdiskError is raised.
     """
     try:
@@ -30,7 +31,10 @@ def ask(path: Path, what: str, limit_s: float = _LIMIT_S, **arguments: Any) -> d
 
 
 def answers(path: Path) -> bool:
-    """Returns whether an emulator listens on the socket. Its process may be in another pid namespace, where /proc hides it."""
+    """Returns whether an emulator listens on the control socket at `path`, and is therefore alive.
+
+    This works even for an emulator in another pid namespace, which /proc does not show.
+    """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(1)

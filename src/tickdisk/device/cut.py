@@ -18,7 +18,7 @@ _NO_LOG_FLUSH = 2
 
 @dataclass(frozen=True)
 class Cut:
-    """The effects of a power cut."""
+    """The effects of a power cut of a volatile device, as `MountedDevice.cut` returns them."""
 
     pages_dropped: int
     """Number of versions of 4 KiB pages that were written after the last flush and are lost."""
@@ -27,8 +27,8 @@ class Cut:
     requests_failed: int
     """Number of requests that waited in the device and were answered with an error. They are not in the device's log."""
     cut_ns: int
-    """The time of the cut, on CLOCK_MONOTONIC. Data that a program was promised before this time are kept. A promise after this
-    time counts for nothing, because the kernel has not noticed the cut yet, and a machine without power promises nothing."""
+    """The time of the cut, in ns of CLOCK_MONOTONIC. Data that a program was promised before this time are kept. A promise after
+    this time counts for nothing, because the kernel has not noticed the cut yet, and a machine without power promises nothing."""
     number: int
     """The number in the device's log of the setting that holds after the cut. It is the same device at rest, and the file system
     recovers at its speed."""
@@ -37,7 +37,9 @@ class Cut:
 
 
 def force_down(mount_point: Path) -> None:
-    """Ends the file system at `mount_point` at once, without another write.
+    """Ends the file system at `mount_point` at once, without another write, as a loss of power would.
+
+    Programs that have files open get errors from then on.
 
     A file system that does not support this order stays, and gets errors from its device instead.
     """

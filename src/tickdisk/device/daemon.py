@@ -20,7 +20,10 @@ _LOOK_S = 1.0
 
 
 def main() -> None:
-    """Mounts the device, answers requests on the control socket, and ends at the order to quit or when the mount is gone."""
+    """Runs the emulator, which is the process that serves a device, with the arguments that `start_emulator` gives.
+
+    It mounts the device, answers requests on the control socket, and ends at the order to quit or when the mount is gone.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--mount-point", required=True)
     parser.add_argument("--source", required=True)

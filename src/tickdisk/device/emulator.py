@@ -18,10 +18,11 @@ _NAME = "emulator"
 def start_emulator(
     record: Record, log_path: Path | None, logs: Path, cores: Sequence[int] | None, *, detached: bool
 ) -> Child | None:
-    """Starts the emulator that serves the record's device, and waits until it answers.
+    """Starts the emulator, which is the process that serves the record's device, and waits until it answers.
 
-    It returns the child process, or None if `detached`. A detached emulator survives this process and may run on every core. If
-    the emulator does not come up within 20 s, TickdiskError contains the last line of its output.
+    `log_path` is the file for the log of requests, or None for none. The folder `logs` gets the emulator's own output, and
+    `cores` are those on which it may run. It returns the child process, or None if `detached`. A detached emulator survives this
+    process and may run on every core. If it does not come up within 20 s, TickdiskError contains the last line of its output.
     """
     arguments: dict[str, object] = {
         "mount-point": record.fuse_mount,

@@ -46,7 +46,7 @@ def extents_of(path: Path) -> Iterator[Extent]:
 
 
 def written_bytes(path: Path) -> int:
-    """Returns how many bytes of a file are read from its disk.
+    """Returns how many bytes of a file have been written, and would therefore be read from its disk if the file were read.
 
     Holes do not count, and neither does space that is reserved for the file and was never written. The file is synced first.
 
@@ -94,6 +94,8 @@ def _extents(path: Path, how: int) -> Iterator[tuple[int, int, int, int]]:
 class ExtentRecorder:
     """A recorder of the extents of all files below a folder, within a `with` block.
 
+    The extents later tell to which file a request in the device's log belongs.
+
     A thread looks at the files every `period_s`, because journals come and go, and a last look follows at the end of the block.
     FIEMAP without its sync flag reads what the kernel has in memory, so that a look makes no request to the device.
     """
@@ -125,7 +127,7 @@ class ExtentRecorder:
             self._look()
 
     def table(self) -> pd.DataFrame:
-        """Returns the extents that were seen.
+        """Returns the extents that were seen so far, each once, in the order in which they were first seen.
 
         Returns
         -------

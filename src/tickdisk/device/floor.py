@@ -17,7 +17,7 @@ _ROUNDS, _TOLERANCE_NS = 4, 1_000
 
 
 def measure_floor(device: MountedDevice, model: DeviceModel) -> int:
-    """Measures the floor of a model on a mounted device.
+    """Measures the floor of a model on a mounted device, so that `MountedDevice.set` can subtract it.
 
     The floor is the median time by which 4 KiB O_DIRECT reads, one at a time, exceed the model's latency. It includes the wake-up
     of an idle core, and therefore depends on the latency. The measurement is repeated with the floor found so far subtracted,

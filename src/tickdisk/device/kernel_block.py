@@ -22,19 +22,22 @@ _DEPTH = 1024
 
 
 class Kind(Protocol):
-    """The operations on one kind of block device."""
+    """The operations on one kind of block device, zram or null_blk.
+
+    Each takes the record of the emulated device (`Record`), which names the block device.
+    """
 
     def make(self, record: Record, model: DeviceModel) -> None:
-        """Makes a block device of the record's size that behaves as `model`, and writes its name into the record."""
+        """Makes a block device of the record's size that behaves as `model`, and saves its name in the record."""
 
     def is_there(self, record: Record) -> bool:
-        """Returns whether the record's device exists."""
+        """Returns whether the record's block device exists."""
 
     def remove(self, record: Record) -> None:
-        """Removes the record's device. While the device is in use, OSError is raised."""
+        """Removes the record's block device, if it exists. While the block device is in use, OSError is raised."""
 
     def is_as(self, record: Record, model: DeviceModel) -> bool:
-        """Returns whether the record's device already behaves as `model`."""
+        """Returns whether the record's block device already behaves as `model`."""
 
 
 class _Zram:
@@ -108,7 +111,10 @@ KINDS: dict[str, Kind] = {"zram": _Zram(), "null_blk": _NullBlk()}
 
 
 def make(record: Record, model: DeviceModel) -> None:
-    """Makes the record's block device. If the kernel refuses, TickdiskError is raised."""
+    """Makes the zram or null_blk device of a record, which behaves as `model`, and saves its name in the record.
+
+    If the kernel refuses, TickdiskError is raised.
+    """
     try:
         KINDS[record.backend].make(record, model)
     except OSError as error:
@@ -118,17 +124,23 @@ def make(record: Record, model: DeviceModel) -> None:
 
 
 def is_there(record: Record) -> bool:
-    """Returns whether the record's block device exists."""
+    """Returns whether the zram or null_blk device of a record exists."""
     return KINDS[record.backend].is_there(record)
 
 
 def is_as(record: Record, model: DeviceModel) -> bool:
-    """Returns whether the record's block device already behaves as `model`."""
+    """Returns whether the zram or null_blk device of a record already behaves as `model`.
+
+    If it does not, it has to be taken down and made again, because it cannot be changed.
+    """
     return KINDS[record.backend].is_as(record, model)
 
 
 def remove(record: Record, limit_s: float) -> bool:
-    """Removes the record's block device, and returns whether it is gone. While it is in use, it is tried again for `limit_s`."""
+    """Removes the zram or null_blk device of a record, and returns whether it is gone.
+
+    While it is in use, the removal is tried again for `limit_s` seconds.
+    """
     deadline = time.monotonic() + limit_s
     while KINDS[record.backend].is_there(record):
         try:

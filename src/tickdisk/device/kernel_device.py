@@ -19,11 +19,14 @@ for flushes, which have none (Documentation/block/stat.rst)."""
 
 
 class KernelDevice(MountedDevice):
-    """A device without an emulator. It has no floor, no log and no stalls, and keeps one model from `up` to `down`."""
+    """A mounted device of the backend zram or null_blk, which the kernel serves without an emulator.
+
+    It has no floor, no log and no stalls, and keeps one model from `up` to `down`.
+    """
 
     @property
     def block_device(self) -> Path:
-        """The block device of the kernel on which the file system lies."""
+        """The path of the kernel's block device on which the file system lies. If it was not made, TickdiskError is raised."""
         if self._record.block is None:
             raise TickdiskError(f"device {self.name} has no block device; it is down")
         return self._record.block.path
@@ -42,7 +45,10 @@ class KernelDevice(MountedDevice):
         *,
         detached: bool,  # noqa: ARG002 - no process has to outlive its parent
     ) -> None:
-        """Makes the block device, and makes and mounts the file system on it."""
+        """Makes the block device, and makes and mounts the file system on it.
+
+        Only `model` is used. A `log_path` raises TickdiskError, because the kernel writes no log of requests.
+        """
         if log_path is not None:
             raise TickdiskError(f"backend {self.backend.name} keeps no log of requests; take backend fuse or tree")
         for folder in (self._record.folder, self._record.mount_point):
@@ -51,12 +57,15 @@ class KernelDevice(MountedDevice):
         self._make_file_system()
 
     def leave(self) -> None:
-        """Takes the device from its owner, so that it stays until `down` or until the machine is shut down."""
+        """Makes the device independent of this process, so that it stays until `down` or until the machine is shut down."""
         self._record.is_nobodys = True
         self._record.save()
 
     def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
-        """Returns the setting in force. If `model` is not the one that the device was made with, TickdiskError is raised."""
+        """Returns the setting in force, which is the only one, because the device cannot change while it is mounted.
+
+        If `model` is another than the one that the device was made with, TickdiskError is raised.
+        """
         self.backend.check_model(model)
         if not kernel_block.is_as(self._record, model):
             raise TickdiskError(f"a {self.backend.name} device does not change while it is mounted; take it down and up again")
@@ -68,7 +77,10 @@ class KernelDevice(MountedDevice):
         raise TickdiskError(f"a {self.backend.name} device cannot be stalled for {duration_ns} ns; take backend fuse or tree")
 
     def status(self) -> dict[str, Any]:
-        """Returns the model in force, and the kernel's counts of requests and bytes by operation."""
+        """Returns the state of the device with some of the keys of `MountedDevice.status`.
+
+        The counts of requests and bytes by operation are the kernel's, and begin when the block device is made.
+        """
         counts = [int(word) for word in (Path("/sys/block") / self.block_device.name / "stat").read_text().split()]
         flushes = {"flush": 0}
         return {
@@ -85,7 +97,7 @@ class KernelDevice(MountedDevice):
         return kernel_block.is_there(self._record)
 
     def remount(self) -> None:
-        """Unmounts the file system and mounts it again, so that its page cache is cold.
+        """Unmounts the file system and mounts it again, so that its page cache is cold and reads go to the device.
 
         If the file system is in use, TickdiskError is raised.
         """

@@ -18,9 +18,10 @@ _PIPE_BYTES = 1 << 20
 
 
 class LogCheck:
-    """A check of the log of one device, which is read and counted within a `with` block.
+    """A check that a device's log has one record for each request, and that no request was answered too early.
 
-    The `path` is a pipe that the block makes, and is given to the device as its `log_path`. The device must have no floor.
+    The `path` is a pipe that the `with` block makes, and is given to the device as its `log_path`. The block reads the log while
+    it is written, and `records` is the number of records so far. The device must have no floor, which makes replies early.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +47,7 @@ class LogCheck:
         os.close(self._reader)
 
     def finish(self) -> list[str]:
-        """Returns the faults of the log of a device that is down.
+        """Reads the rest of the log after the device has been taken down, and returns the faults of the whole log in words.
 
         The list is empty if every request has exactly one record and no request was answered too early.
         """

@@ -25,7 +25,7 @@ _ATTEMPTS = 20
 
 
 class Loop:
-    """A loop device on a file, with direct I/O.
+    """A loop device, which makes a block device of a file, with direct I/O. A device of the backend fuse lies on one.
 
     The kernel detaches it when no process has it open and no file system on it is mounted, so after `close` and an unmount.
     """
@@ -61,23 +61,26 @@ class Loop:
 
     @property
     def path(self) -> Path:
-        """The path of the block device."""
+        """The path of the block device, such as /dev/loop0."""
         return device_path(self.number)
 
     def close(self) -> None:
-        """Closes the device. If nothing else uses it, the kernel detaches it."""
+        """Closes the loop device for this process. If nothing else uses it, the kernel detaches it from its file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def device_path(number: int) -> Path:
-    """Returns the path of the loop device with a given number."""
+    """Returns the path of the loop device with a given number, such as /dev/loop0 for 0."""
     return Path(f"/dev/loop{number}")
 
 
 def is_ours(number: int, mark: str) -> bool:
-    """Returns whether a loop device is attached and bears `mark`."""
+    """Returns whether the loop device with this number is attached to a file and bears `mark`, the text that it was made with.
+
+    The answer tells the loop device of an emulated device (`Record.mark`) from those of others.
+    """
     try:
         descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -91,7 +94,10 @@ def is_ours(number: int, mark: str) -> bool:
 
 
 def detach(number: int, mark: str, limit_s: float) -> bool:
-    """Detaches a loop device that bears `mark`, waits for at most `limit_s` until it is gone, and returns whether it is gone."""
+    """Detaches the loop device with this number from its file if it bears `mark`, and returns whether it is gone.
+
+    It waits for at most `limit_s` seconds. A loop device without that mark is another's, is not touched, and counts as gone.
+    """
     deadline = time.monotonic() + limit_s
     while is_ours(number, mark):
         with suppress(OSError):  # The device may have gone meanwhile, or be busy. The loop looks again in both cases.

@@ -36,16 +36,19 @@ _ABOUT = {"description", "source", "tier", "fit"}
 
 
 class DeviceModel(Part):
-    """A storage device as the emulator knows it. If a part or limit is None or empty, the device does not have it.
+    """The description of a storage device, from which the emulator and `simulate` compute when each request completes.
 
     A request passes the token buckets and waits for a free channel. Then its latency and its transfer begin at the same time, and
     the request completes when both are over. All channels share the bandwidth. Requests are served in the order of their arrival.
+    Each operation has a latency in ns, which is constant or drawn. If a part or limit is None or empty, the device does not have
+    it. `load_devices` reads devices from a YAML file such as data/devices.yaml.
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str
     description: str = ""
+    """A few words about the device for people."""
     source: str = ""
     """The source of the values."""
     tier: bool = False
@@ -55,20 +58,26 @@ class DeviceModel(Part):
     flush_latency_ns: OpLatency
     discard_latency_ns: OpLatency = 0
     bandwidth_bytes_per_s: Count | None = None
+    """Bytes of reads and writes that all channels together transfer in a second."""
     channels: Annotated[int, Field(gt=0, le=1 << 20)] | None = None
+    """Number of requests that are served at the same time. Later ones wait for a free channel."""
     load: Points = ()
     """Pairs of a number of requests in flight and the factor that multiplies the latency, from [1, 1] on. The factor is linear
     between the pairs, and keeps its last slope beyond them."""
     credits: Annotated[tuple[Bucket, ...], Strict(False)] = ()
+    """Token buckets that reads and writes pass, by which a cloud volume limits requests and bytes."""
     seek: Seek | None = None
+    """Movement of a hard disk's arm, which costs time before a request."""
     stalls: Stalls | None = None
+    """Times in which the device starts nothing."""
     cache: Cache | None = None
+    """Volatile write cache, which answers writes before they are on the medium."""
     seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
     """Seed of everything that is drawn. With the same seed, the same arrivals have the same completions."""
     burn_ns: Nanoseconds = 0
     """CPU time that the emulator wastes on each request, after its reply. The sham arm uses it."""
     fit: Annotated[tuple[FitLine, ...], Strict(False)] = ()
-    """Closeness of a profiled device's model to the measurements. It is empty for other devices."""
+    """Closeness of the model to the measurements of the real disk, if the device is a profile. It is empty for other devices."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -95,7 +104,9 @@ class DeviceModel(Part):
         return read_ns, write_ns, median_ns(self.flush_latency_ns), median_ns(self.discard_latency_ns)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns everything that decides the completions, in types of JSON.
+        """Returns everything that decides when the device completes requests, as a dict that JSON can hold.
+
+        Results keep the device in this form. Two devices with the same values behave alike.
 
         Returns
         -------
@@ -105,18 +116,21 @@ class DeviceModel(Part):
         return self.model_dump(mode="json", exclude=_ABOUT)
 
     def parameters(self) -> dict[str, Any]:
-        """Returns the parameters of the native model, by the names of the fields of its `Parameters` in Rust.
+        """Returns the parameters in the form in which the native code (`tickdisk._native`) takes a device.
 
         Returns
         -------
         dict
-            The parameters. The latencies are a list in the order of `OPS`.
+            The parameters, by the names of the fields of the struct `Parameters` in Rust.
+            The latencies are a list in the order of `OPS`.
         """
         values = self.model_dump(mode="json", exclude=_ABOUT | {"name", "burn_ns"})
         return {"latency_ns": [values.pop(f"{op}_latency_ns") for op in ("read", "write", "flush", "discard")], **values}
 
     def with_latency(self, latency_ns: int) -> Self:
         """Returns this device with a constant latency of reads, writes and flushes, and with the latency in its name.
+
+        An experiment makes such devices to vary only the latency.
 
         The new device has no load factors and no arm, so that its latency depends neither on requests in flight nor on places.
         Bandwidth, channels, token buckets, stalls and the size of a cache stay.
@@ -145,7 +159,7 @@ class DeviceModel(Part):
         )
 
     def with_burn(self, burn_ns: int) -> Self:
-        """Returns this device, under the same name, with an emulator that costs more CPU time.
+        """Returns this device, under the same name, with an emulator that costs more CPU time. A sham is made in this way.
 
         Parameters
         ----------
@@ -160,12 +174,12 @@ class DeviceModel(Part):
         return self.model_copy(update={"burn_ns": burn_ns})
 
     def with_seed(self, seed: int) -> Self:
-        """Returns this device, under the same name, with another seed.
+        """Returns this device, under the same name, with another seed, so that it draws other latencies and stalls.
 
         Parameters
         ----------
         seed
-            The seed of everything that is drawn.
+            The seed of everything that is drawn, at least 0 and below 2**64.
 
         Returns
         -------
@@ -176,6 +190,8 @@ class DeviceModel(Part):
 
     def steady(self) -> Self:
         """Returns a device whose constant latencies are the medians of this device while it is idle.
+
+        The floor is measured with it, because a latency that varies would hide the time that the machine adds.
 
         Returns
         -------
@@ -198,7 +214,7 @@ class DeviceModel(Part):
         return self.model_validate({**about, "read_latency_ns": 0, "write_latency_ns": 0, "flush_latency_ns": 0})
 
     def service_ns(self, length: int) -> int:
-        """Returns the median time that the idle device takes for a read.
+        """Returns the median time that the idle device takes for a read according to the model, without the floor.
 
         Parameters
         ----------
@@ -218,7 +234,7 @@ NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, f
 
 
 def load_devices(path: Path) -> dict[str, DeviceModel]:
-    """Reads the devices from a YAML file.
+    """Reads all device models from a YAML file, such as data/devices.yaml.
 
     Parameters
     ----------
@@ -275,7 +291,7 @@ def _problem(error: ValidationError) -> str:
 
 
 def find_device(devices: Mapping[str, DeviceModel], name: str) -> DeviceModel:
-    """Returns the device with a given name.
+    """Returns the device model with a given name, as a user writes it.
 
     Parameters
     ----------
@@ -300,7 +316,7 @@ def find_device(devices: Mapping[str, DeviceModel], name: str) -> DeviceModel:
 
 
 def is_file(name: str) -> bool:
-    """Returns whether the name of a device is the path of a file with one device.
+    """Returns whether the name of a device model is the path of a YAML file with one device, and not a name in a list of devices.
 
     Parameters
     ----------
@@ -321,7 +337,7 @@ def is_file(name: str) -> bool:
 
 
 def named(name: str, devices: Path) -> DeviceModel:
-    """Returns a device by its name, which may be the path of a file with one device.
+    """Returns the device model that a user named, by a name in a list of devices or by the path of a file with one device.
 
     Parameters
     ----------
@@ -344,12 +360,12 @@ def named(name: str, devices: Path) -> DeviceModel:
 
 
 def load_device(path: Path) -> DeviceModel:
-    """Reads the only device from a YAML file.
+    """Reads the device model from a YAML file that has only one, such as a file that `tickdisk device profile` wrote.
 
     Parameters
     ----------
     path
-        File with one device.
+        File with the name of the device and, below it, its keys.
 
     Returns
     -------

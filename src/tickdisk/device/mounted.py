@@ -34,24 +34,24 @@ _CUT_STEP_S, _STEP_S, _WRITE_BACK_S = 1.0, 5.0, 60.0
 
 @dataclass(frozen=True)
 class Setting:
-    """A model that is in force for requests from one time on."""
+    """A model that is in force on a mounted device for requests from one time on, as `MountedDevice.set` returns it."""
 
     number: int
     """Number of the setting in the device's log."""
     effective_ns: int
-    """Time from which arriving requests are under this setting, on CLOCK_MONOTONIC."""
+    """Time from which arriving requests are under this setting, in ns of CLOCK_MONOTONIC. It is 0 for zram and null_blk."""
     model: str
     """Name of the model."""
     floor_ns: int
-    """Time that is subtracted from the model's latency."""
+    """Time by which replies are sent earlier than the model says, because the machine itself adds it (the floor)."""
 
 
 class MountedDevice:
     """A device that is up, usually with a file system on it.
 
     This class is for the backend fuse, in which a file system lies on a loop device on an emulated disk. Its subclasses are for
-    the other backends. `backend` says what a device can do. `down` removes the device, and the `with` block of
-    `tickdisk.device.up` calls it at its end.
+    the other backends. `up`, `bring_up` and `attach` return devices. `backend` says what a device can do, `name` is the name of
+    the device, and `size_bytes` its size. `down` removes it, and the `with` block of `up` calls that at its end.
     """
 
     def __init__(self, record: Record) -> None:
@@ -72,26 +72,29 @@ class MountedDevice:
 
     @property
     def tells_extents(self) -> bool:
-        """Whether `extents_of` returns places on the block device. It does not on btrfs, which has addresses of its own."""
+        """Whether `extents_of` returns places on the block device, by which a request in the log can be assigned to a file.
+
+        It does not on a tree, which has no block device, nor on btrfs, which has addresses of its own.
+        """
         return self.backend.abilities.block_device and self.file_system in ("ext4", "xfs")
 
     @property
     def mount_point(self) -> Path:
-        """The folder at which the file system is mounted."""
+        """The folder at which the file system is mounted. For a bare block device, TickdiskError is raised."""
         if self._record.file_system is None:
             raise TickdiskError(f"device {self.name} has no file system; use its block device {self.block_device}")
         return self._record.mount_point
 
     @property
     def block_device(self) -> Path:
-        """The path of the loop device on which the file system lies."""
+        """The path of the loop device on which the file system lies. If none was attached, TickdiskError is raised."""
         if self._record.loop is None:
             raise TickdiskError(f"device {self.name} has no block device; it is down")
         return device_path(self._record.loop)
 
     @property
     def daemon_pid(self) -> int:
-        """The pid of the emulator's process."""
+        """The pid of the emulator's process, which serves the device. If it was not started, TickdiskError is raised."""
         if self._record.daemon is None:
             raise TickdiskError(f"device {self.name} has no emulator; it is down")
         return self._record.daemon.pid
@@ -106,7 +109,10 @@ class MountedDevice:
 
     @contextmanager
     def probe(self) -> Iterator[tuple[Path, int]]:
-        """Yields the path of a block device or file that can be read past the page cache, and its size in bytes."""
+        """Yields the path of a block device or file that can be read past the page cache, and its size in bytes.
+
+        `measure_floor` reads it to find the latency of the device itself, without a file system.
+        """
         yield self.block_device, self.size_bytes
 
     def start(
@@ -118,8 +124,9 @@ class MountedDevice:
         *,
         detached: bool,
     ) -> None:
-        """Starts the emulator, attaches the loop device, and makes and mounts the file system.
+        """Starts the emulator, attaches the loop device, and makes and mounts the file system, without any delay yet.
 
+        `bring_up` calls it once, with the model that it sets afterwards and with the `Options` of these names.
         If a step fails, `down` removes what the steps before it have made.
         """
         self._start_emulator(log_path, logs, cores, detached=detached)
@@ -139,7 +146,7 @@ class MountedDevice:
             mount(str(self.block_device), self._record.mount_point, file_system)
 
     def leave(self) -> None:
-        """Makes the emulator the owner of the device, so that the device stays when this process ends.
+        """Makes the emulator the owner of the device, so that the device stays when this process ends (`Record.owner`).
 
         From then on only the mounted file system keeps the loop device attached.
         """
@@ -150,19 +157,19 @@ class MountedDevice:
             self._loop = None
 
     def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
-        """Puts a model in force for requests that arrive from now on.
+        """Puts a model in force for requests that arrive from now on, while the device stays mounted with its files.
 
         Parameters
         ----------
         model
-            The model.
+            The model, which begins as an idle device.
         floor_ns
             Time in ns that the machine adds to the model's latency. Replies are sent earlier by it, and with 0 none is early.
 
         Returns
         -------
         Setting
-            The new setting.
+            The new setting, with the time at which it came into force.
 
         Raises
         ------
@@ -181,7 +188,7 @@ class MountedDevice:
             self._record.save()
 
     def stall(self, duration_ns: int) -> int:
-        """Lets the next request begin a stall, in which neither that request nor a later one starts.
+        """Makes the device stall: its next request begins a time in which neither that request nor a later one starts.
 
         Requests that the device took before the stall go on, even if they are still queued. A `set` during the stall ends it.
         Afterwards `status()["stalls"]` has the begin and the end of the stall.
@@ -227,7 +234,9 @@ class MountedDevice:
         return {"device": self._record.model, "description": self._record.description}
 
     def cut(self, keep_share: float = 0.0, seed: int = 0) -> Cut:
-        """Cuts the power, switches it on again, and mounts the file system at the same place.
+        """Cuts the power of a volatile device, switches it on again, and mounts the file system at the same place.
+
+        It serves to test what a program loses.
 
         Afterwards `block_device` is another one. The old block device and all files that were open give only errors. The cache
         of the model plays no part in a power cut. All data that were not flushed can be lost, which is the worst that a device
@@ -298,7 +307,7 @@ class MountedDevice:
             self._record.save()
 
     def remount(self) -> None:
-        """Unmounts the file system and mounts it again, so that its page cache is cold.
+        """Unmounts the file system and mounts it again, so that its page cache is cold and reads go to the device.
 
         Raises
         ------
@@ -375,7 +384,7 @@ class MountedDevice:
         return _STEP_S if users_of(self._record) else _WRITE_BACK_S
 
     def alive(self) -> bool:
-        """Returns whether the emulator still runs."""
+        """Returns whether the emulator still runs. Without it, every request to the device fails."""
         return self._record.daemon is not None and self._record.daemon.alive()
 
     def _attach(self) -> None:

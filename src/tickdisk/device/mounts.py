@@ -31,17 +31,19 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Mount:
-    """A mount, as a line of /proc/self/mountinfo describes it."""
+    """A mounted file system, as a line of /proc/self/mountinfo describes it."""
 
     minor: int
     """Minor number of the mount's device. For FUSE it is the number of the connection."""
     mount_point: Path
     file_system: str
+    """Kind of the file system, such as `ext4` or `tmpfs`."""
     source: str
+    """The mounted block device, or, for other file systems, the name that was given at the mount."""
 
 
 def mounts() -> list[Mount]:
-    """Returns the mounts in the mount namespace of this process."""
+    """Returns all mounted file systems that this process can see, which are those in its mount namespace."""
     found = []
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         fields, _, rest = line.partition(" - ")
@@ -57,6 +59,8 @@ def _plain(word: str) -> str:
 
 def memory_file_system(path: Path) -> str | None:
     """Returns the kind of the file system on which a path is, if that file system keeps its files in memory only.
+
+    A measurement of a real disk uses it to refuse a path that is on no disk.
 
     Parameters
     ----------
@@ -74,7 +78,11 @@ def memory_file_system(path: Path) -> str | None:
 
 
 def mount(source: str, mount_point: Path, file_system: str, options: str = "") -> None:
-    """Mounts a file system. If the kernel refuses, TickdiskError is raised."""
+    """Mounts a file system of the kind `file_system` at an existing folder. If the kernel refuses, TickdiskError is raised.
+
+    `source` is the path of its block device, or any name if it has none. `options` are those of the file system, as `mount -o`
+    takes them.
+    """
     if _libc.mount(source.encode(), os.fsencode(mount_point), file_system.encode(), MOUNT_FLAGS, options.encode()) != 0:
         reason = os.strerror(ctypes.get_errno())
         raise TickdiskError(
@@ -93,7 +101,10 @@ def sync(path: Path) -> None:
 
 
 def within(limit_s: float, call: Callable[[], None]) -> bool:
-    """Runs `call` in a thread, and returns whether it ended within `limit_s`. The thread of a call that hangs is left behind."""
+    """Runs `call` in a thread, and returns whether it ended within `limit_s` seconds.
+
+    It is for system calls that can hang on a dead file system. The thread of a call that hangs is left behind.
+    """
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
     thread.join(limit_s)
@@ -103,9 +114,9 @@ def within(limit_s: float, call: Callable[[], None]) -> bool:
 def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
     """Unmounts the file system at `mount_point`, and returns whether nothing is mounted there any more.
 
-    While the file system is busy, it is tried again for `limit_s`. If it is still busy then, or the call hangs, and `lazily` is
-    set, the file system is taken out of the tree of mounts, and goes when its last user has closed it. With a `limit_s` of 0,
-    only the lazy way is tried.
+    While the file system is busy, the unmount is tried again for `limit_s` seconds. If it is still busy then, or the call hangs,
+    and `lazily` is set, the file system is taken out of the tree of mounts, and goes when its last user has closed it. With a
+    `limit_s` of 0, only the lazy way is tried. If nothing is mounted there, the result is True.
     """
     path, deadline, code = os.fsencode(mount_point), time.monotonic() + limit_s, [errno.EBUSY]
 

@@ -18,13 +18,16 @@ Points = Annotated[tuple[Annotated[tuple[float, float], Strict(False)], ...], St
 
 
 class Part(BaseModel):
-    """A part of a device model, in which unknown keys and values of another type are errors."""
+    """The base class of `DeviceModel` and its parts. Unknown keys and values of another type are errors in all of them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Lognormal(Part):
-    """A latency whose logarithm has a normal distribution. A description may give `p99_ns` instead of `sigma`."""
+    """A latency that is drawn for each request, and whose logarithm has a normal distribution.
+
+    A description may give `p99_ns`, the 99th percentile, instead of `sigma`.
+    """
 
     median_ns: Annotated[int, Field(gt=0, le=LONGEST_NS)]
     sigma: Annotated[float, Field(ge=0, le=3)]
@@ -43,9 +46,11 @@ class Lognormal(Part):
 
 
 class Quantiles(Part):
-    """A latency by its quantiles, as pairs [share, ns] from share 0 to share 1. The latency is linear between the pairs."""
+    """A latency that is drawn for each request from a distribution that is given by its quantiles."""
 
     quantiles: Points
+    """Pairs of a share, which rises from 0 to 1, and the latency in ns that this share of the requests does not exceed. The
+    latency is linear between the pairs."""
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:
@@ -60,7 +65,9 @@ class Quantiles(Part):
 
 
 class QuantilesByInflight(Part):
-    """A latency by its quantiles for several numbers of requests in flight.
+    """A latency that is drawn from a distribution which depends on the number of requests in flight.
+
+    The distributions are given by their quantiles for several numbers, as a profile has measured them.
 
     The number in flight includes the request itself and those that arrived before it and are not completed. The latency is linear
     between the numbers. Below the first number it is as at the first, and beyond the last it keeps the last slope if that rises.
@@ -83,7 +90,7 @@ class QuantilesByInflight(Part):
         return self
 
     def table(self, column: int) -> Quantiles:
-        """Returns the quantiles for one number of requests in flight.
+        """Returns the distribution of the latency at one of the numbers of requests in flight.
 
         Parameters
         ----------
@@ -93,7 +100,7 @@ class QuantilesByInflight(Part):
         Returns
         -------
         Quantiles
-            The quantiles.
+            The quantiles of the latency in ns at that number.
         """
         return Quantiles(quantiles=tuple((row[0], row[column + 1]) for row in self.quantiles))
 
@@ -133,7 +140,7 @@ OpLatency = Annotated[
 
 
 def median_ns(latency: OpLatency) -> int:
-    """Returns the median of a latency in ns on an idle device."""
+    """Returns the median in ns of a constant or drawn latency on an idle device, which has no other request in flight."""
     match latency:
         case QuantilesByInflight():
             return median_ns(latency.table(0))
@@ -147,9 +154,10 @@ def median_ns(latency: OpLatency) -> int:
 
 
 class Bucket(Part):
-    """A token bucket that reads and writes pass in the order of their arrival. It is full at first.
+    """A token bucket, by which a cloud volume limits requests or bytes. Reads and writes pass it in the order of their arrival.
 
-    A request waits until the bucket holds what the request costs. If it costs more than `capacity`, a full bucket lets it pass.
+    The bucket is full at first. A request waits until the bucket holds what the request costs. If it costs more than `capacity`,
+    a full bucket lets it pass.
     """
 
     per_s: Count
@@ -161,14 +169,17 @@ class Bucket(Part):
 
 
 class Seek(Part):
-    """An arm over a turning platter. A seek takes `least_ns` + (`most_ns` - `least_ns`) * sqrt(distance / `span_bytes`).
+    """The arm of a hard disk over a turning platter. It has to move to the place of a request, which is called a seek.
 
-    After the seek the head waits until the place comes by. A track has as many bytes as the bandwidth transfers in a revolution.
-    A read that continues where the last request ended needs no seek and no wait, because it has been read ahead.
+    A seek takes `least_ns` + (`most_ns` - `least_ns`) * sqrt(distance / `span_bytes`), with the distance in bytes. After the
+    seek the head waits until the place comes by. A track has as many bytes as the bandwidth transfers in a revolution. A read
+    that continues where the last request ended needs no seek and no wait, because it has been read ahead.
     """
 
     least_ns: Nanoseconds
+    """Time of the shortest seek."""
     most_ns: Nanoseconds
+    """Time of a seek over `span_bytes` or more."""
     span_bytes: Count
     """Size of the whole disk. A smaller emulated device is a partition of it."""
     revolution_ns: Nanoseconds
@@ -185,7 +196,8 @@ class Stalls(Part):
     """Times in which the device starts nothing, such as the garbage collection of flash."""
 
     every_bytes: Annotated[int, Field(ge=4096, lt=1 << 63)] | None = None
-    """A stall begins with the write that completes so many written bytes. If None, writes begin no stalls."""
+    """Number of written bytes from one stall to the next, which begins with the write that completes it. If None, writes begin no
+    stalls."""
     period_ns: Annotated[int, Field(gt=0, le=LONGEST_NS)] | None = None
     """Length of a period, each of which has one stall. Periods begin with the first request. If None, there are no periods."""
     at_random: bool = False
@@ -201,19 +213,27 @@ class Stalls(Part):
 
 
 class Cache(Part):
-    """A volatile write cache. A write takes `latency_ns` while there is room, and a flush waits until all is on the medium."""
+    """A volatile write cache of a device, which writes its contents to the medium in the order in which they came.
+
+    A write takes `latency_ns` while there is room, and otherwise first waits for room. A flush waits until all is on the medium.
+    """
 
     bytes: Count
     """Size of the cache."""
     latency_ns: Latency
+    """Latency of a write into the cache, instead of the device's `write_latency_ns`."""
     destage_bytes_per_s: Count
     """Bandwidth at which the cache is written to the medium."""
 
 
 class FitLine(Part):
-    """Closeness of a model to the measurement of one kind of 4 KiB requests at one queue depth. Errors are relative."""
+    """Closeness of the model of a profiled disk to the measurement of one kind of 4 KiB requests at one queue depth.
+
+    The simulated latencies are those that the model gives at that depth. Errors are relative, so 0.1 is 10 % too much.
+    """
 
     op: Literal["read", "write", "write_flush"]
+    """Kind of request. `write_flush` is a write and then a flush, measured together."""
     queue_depth: Annotated[int, Field(ge=1)]
     used: Literal["fit", "held_out"]
     """Whether the model was fitted to this measurement, or only compared with it."""
@@ -226,21 +246,21 @@ class FitLine(Part):
     p50_error: float
     """Simulated median divided by the measured one, less 1."""
     p99_error: float | None
-    """Simulated 99th percentile divided by the measured one, less 1."""
+    """Simulated 99th percentile divided by the measured one, less 1. It is None if `p99_ns` is."""
     ks_distance: Annotated[float, Field(ge=0, le=1)]
     """Two-sample Kolmogorov-Smirnov distance between measured and simulated latencies."""
     p50_repeat: Annotated[float, Field(ge=0)]
     """Error of the round whose median is farthest from `p50_ns`. No model can be expected to be much closer than that."""
     p99_repeat: Annotated[float, Field(ge=0)] | None
-    """Error of the round whose 99th percentile is farthest from `p99_ns`."""
+    """Error of the round whose 99th percentile is farthest from `p99_ns`. It is None if `p99_ns` is."""
     steal_share: float
-    """Largest share of steal in any round that was kept."""
+    """Largest share of the cores' time that the hypervisor took for other guests (steal) in any round that was kept."""
     pressure_cpu_share: float
-    """Largest share of pressure on the processor in any round that was kept."""
+    """Largest share of the time in which some task waited for a core (pressure), in any round that was kept."""
     pressure_io_share: float
-    """Largest share of pressure on storage in any round that was kept."""
+    """Largest share of the time in which some task waited for storage, in any round that was kept."""
     pressure_memory_share: float
-    """Largest share of pressure on memory in any round that was kept."""
+    """Largest share of the time in which some task waited for memory, in any round that was kept."""
     client_cpu_share: float = 0.0
     """Largest share of a round in which fio was on its core. Near 1 the latencies are as much fio's as the disk's."""
     repeats: Annotated[int, Field(ge=0)]

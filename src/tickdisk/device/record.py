@@ -39,7 +39,10 @@ _STARTED = 19
 
 
 class Identity(BaseModel):
-    """A process, identified by its pid and by its start time, which tells it from a later process with the same pid."""
+    """A process, identified by its pid and by its start time.
+
+    The start time tells it from a later process with the same pid, so that a record never leads to the end of a wrong process.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,22 +60,28 @@ class Identity(BaseModel):
         return None if fields[0] in "ZX" else cls(pid=pid, started=int(fields[_STARTED]))
 
     def alive(self) -> bool:
-        """Returns whether this very process is still running."""
+        """Returns whether this very process is still running, and not only another one with its pid."""
         return Identity.of(self.pid) == self
 
 
 def boot_id() -> str:
-    """Returns the kernel's identity of this boot."""
+    """Returns the kernel's identity of this boot, which is another text after each start of the machine.
+
+    A record with another identity is of a device that the end of that boot has removed.
+    """
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def pid_namespace() -> int:
-    """Returns the inode of this process's pid namespace, which identifies it."""
+    """Returns the inode of this process's pid namespace, which identifies the namespace.
+
+    Pids in a record have a meaning only in the namespace in which the record was written.
+    """
     return Path("/proc/self/ns/pid").stat().st_ino
 
 
 class KernelBlock(BaseModel):
-    """A block device that the kernel made on request."""
+    """A block device that the kernel made on request, for a device of the backend zram or null_blk."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -83,7 +92,7 @@ class KernelBlock(BaseModel):
 
     @property
     def path(self) -> Path:
-        """The path of the block device."""
+        """The path of the block device, in /dev."""
         return Path("/dev") / self.name
 
     @classmethod
@@ -92,15 +101,19 @@ class KernelBlock(BaseModel):
         return cls(name=name, inode=(Path("/sys/block") / name).stat().st_ino)
 
     def there(self) -> bool:
-        """Returns whether this very device still exists."""
+        """Returns whether this very block device still exists, and not only another one with its name."""
         folder = Path("/sys/block") / self.name
         return folder.exists() and folder.stat().st_ino == self.inode
 
 
 class Record(BaseModel):
-    """The record of one mounted device."""
+    """The record of one mounted device, which names all that has to be removed with the device.
+
+    It is kept as the file `path`, so that other processes can use the device, and can remove it if its owner died.
+    """
 
     name: str
+    """Name of the mounted device, which no other mounted device has."""
     owner: Identity
     """The process whose end also ends the device. It is the emulator itself if the device is detached."""
     boot_id: str
@@ -108,7 +121,9 @@ class Record(BaseModel):
     pid_namespace: int
     """Inode of the pid namespace in which the pids of this record are valid."""
     backend: str = "fuse"
+    """Name of the backend, one of `BACKENDS`."""
     size_bytes: int = 0
+    """Size of the block device. It has no meaning for a tree."""
     model: str = ""
     """The name of the model in force."""
     description: str = ""
@@ -118,22 +133,23 @@ class Record(BaseModel):
     volatile: bool = False
     """Whether a power cut drops what was not flushed."""
     mount_point: Path
+    """Folder at which the file system is mounted. Nothing is mounted there for a bare block device."""
     daemon: Identity | None = None
-    """The process of the emulator."""
+    """The process of the emulator. It is None before the emulator starts, and for the backends zram and null_blk."""
     loop: int | None = None
-    """Number of the loop device."""
+    """Number of the loop device. It is None before one is attached, and for backends other than fuse."""
     arrivals_lack: str = ""
     """The reason why the kernel does not say when requests arrive, or an empty text if it does."""
     block: KernelBlock | None = None
-    """The block device of the backends zram and null_blk."""
+    """The block device of the backends zram and null_blk. It is None for other backends."""
     backing: Path | None = None
-    """The folder that contains the files of a tree."""
+    """The folder that contains the files of a tree. It is None for other backends."""
     made_backing: bool = False
     """Whether the backing folder was made for the device, and is removed with it."""
     is_nobodys: bool = False
     """Whether the device is a detached one of the kernel, which needs no process and stays until it is taken down."""
     users: list[Identity] = []
-    """Processes that are killed before the device is removed."""
+    """Processes that use the device (`MountedDevice.add_user`). They are killed before the device is removed."""
     old_loops: list[int] = []
     """Numbers of loop devices from before a power cut, on which processes still have files open."""
     cut_off: list[Identity] = []
@@ -150,8 +166,9 @@ class Record(BaseModel):
         *,
         volatile: bool = False,
     ) -> Self:
-        """Returns a record of a device that holds nothing yet and that this process owns.
+        """Returns a record, not yet written, of a device that holds nothing yet and that this process owns.
 
+        If `mount_point` is None, the device is mounted at a folder below `folder`.
         If `name` does not have the form of a name, TickdiskError is raised.
         """
         if not _NAME.fullmatch(name):
@@ -176,12 +193,12 @@ class Record(BaseModel):
 
     @property
     def path(self) -> Path:
-        """The path of the record's file."""
+        """The path of the record's file, in the folder `STATE`."""
         return STATE / f"{self.name}.json"
 
     @property
     def folder(self) -> Path:
-        """The folder with the device's mounts, socket and logs."""
+        """The folder with the device's control socket, and with its mounts and logs unless the caller gives other folders."""
         return STATE / self.name
 
     @property
@@ -191,7 +208,7 @@ class Record(BaseModel):
 
     @property
     def socket(self) -> Path:
-        """The control socket of the emulator."""
+        """The path of the emulator's control socket, to which `control.ask` sends requests."""
         return self.folder / "control"
 
     @property
@@ -205,7 +222,7 @@ class Record(BaseModel):
         return f"tickdisk:{self.name}"
 
     def create(self) -> None:
-        """Writes the record for the first time.
+        """Writes the record to its file for the first time, which reserves the name of the device.
 
         If the device has a record already, or another user owns the folder of records, TickdiskError is raised.
         """
@@ -229,11 +246,14 @@ class Record(BaseModel):
             first.unlink(missing_ok=True)
 
     def save(self) -> None:
-        """Writes the record again."""
+        """Writes the present values of the record to its file again, after something about the device has changed."""
         write_json(self.path, self.model_dump(mode="json"))
 
     def remove(self) -> None:
-        """Removes the record, the logs and the device's empty folders. A folder on which something is still mounted stays."""
+        """Removes the record's file, the logs and the device's empty folders, when nothing else is left of the device.
+
+        A folder on which something is still mounted stays.
+        """
         shutil.rmtree(self.logs, ignore_errors=True)
         self.socket.unlink(missing_ok=True)
         for folder in (self.folder / "fs", self.folder / "fuse", self.folder):
@@ -243,7 +263,7 @@ class Record(BaseModel):
 
 
 def load_record(path: Path) -> Record:
-    """Returns the record in a file. If the file does not contain a record, TickdiskError is raised."""
+    """Reads the record of a mounted device from its file. If the file does not contain a record, TickdiskError is raised."""
     try:
         return Record.model_validate(read_json(path))
     except ValidationError as error:
@@ -251,7 +271,7 @@ def load_record(path: Path) -> Record:
 
 
 def records() -> Iterator[Record]:
-    """Yields every record, except those that another process removes meanwhile."""
+    """Yields the record of every device in the folder `STATE`, except those that another process removes meanwhile."""
     for path in sorted(STATE.glob("*.json")):
         try:
             yield load_record(path)
@@ -261,7 +281,7 @@ def records() -> Iterator[Record]:
 
 
 def find_record(name: str | None) -> Record:
-    """Returns the record called `name`, or the only record if `name` is None.
+    """Returns the record of the mounted device called `name`, or of the only mounted device if `name` is None.
 
     If there is no such record, TickdiskError lists the mounted devices.
     """

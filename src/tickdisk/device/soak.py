@@ -43,16 +43,22 @@ _PAGE_BYTES = 4096
 
 @dataclass
 class Watch:
-    """The observations of the emulator, which are made once a second."""
+    """The observations of the emulator during the soak test, which are made once a second."""
 
     resident_bytes: list[int] = field(default_factory=list)
+    """Resident memory of the emulator's process at each look."""
     status: dict[str, Any] = field(default_factory=dict)
+    """State of the device at the last look, as `MountedDevice.status` returns it. It is empty before the first."""
     moved_s: float = field(default_factory=time.monotonic)
-    """Time of the last look at which requests had been made since the look before."""
+    """Time of the last look at which requests had been made since the look before, in s of CLOCK_MONOTONIC."""
     longest_silence_s: float = 0.0
+    """Longest time so far from a look that found new requests to the next such look, or to the last look."""
 
     def look(self, disk: MountedDevice) -> None:
-        """Makes one observation. If there was no new request for `SILENCE_S`, TickdiskError is raised."""
+        """Makes one observation of a device, of its counters and its emulator's memory.
+
+        If there was no new request for `SILENCE_S`, the device hangs and TickdiskError is raised.
+        """
         status, now_s = disk.status(), time.monotonic()
         before = self.status.get("requests")
         self.status = status
@@ -66,11 +72,14 @@ class Watch:
 
     @property
     def requests(self) -> int:
-        """The number of requests so far."""
+        """The number of requests that the device had served at the last look, of all operations together."""
         return sum(self.status.get("requests", {}).values())
 
     def resident(self) -> tuple[int, int]:
-        """Returns the median resident memory in bytes in the second quarter of the time, after the warm-up, and in the last."""
+        """Returns the median resident memory in bytes in the second quarter of the observations and in the last quarter.
+
+        The first quarter is the warm-up. A difference between the two values shows a leak.
+        """
         quarter = max(1, len(self.resident_bytes) // 4)
         return round(median(self.resident_bytes[quarter : 2 * quarter] or [0])), round(
             median(self.resident_bytes[-quarter:] or [0])
@@ -78,7 +87,11 @@ class Watch:
 
 
 def soak(seconds: float) -> tuple[list[str], str]:
-    """Runs the load for `seconds`. Returns a list of faults, which is empty if all is well, and a description with numbers."""
+    """Tests an emulated device under random reads, writes and flushes of fio for `seconds`.
+
+    It returns the faults that were found in words, which is an empty list if all is well, and a sentence with the numbers of the
+    test, such as requests and memory.
+    """
     watch, problems = Watch(), []
     with folder() as scratch, LogCheck(scratch / "device.log") as log:
         with up(
@@ -153,7 +166,10 @@ def _watch(disk: MountedDevice, load: Child, watch: Watch, deadline_s: float) ->
 
 
 def wrong(watch: Watch) -> list[str]:
-    """Returns the faults that the observations show. The list is empty if there are none."""
+    """Returns the faults that the observations of the emulator show, in words. The list is empty if there are none.
+
+    Faults are memory that grew, requests without an answer, failed requests, and requests without a record in the log.
+    """
     if not watch.status:
         return ["the emulator was never seen at work"]
     before, after = watch.resident()
@@ -168,7 +184,10 @@ def wrong(watch: Watch) -> list[str]:
 
 
 def main() -> int:
-    """Runs the test and prints the verdict. Returns 0 if the emulator passed, and 1 otherwise."""
+    """Runs the soak test with the options of the command line and prints whether the emulator passed.
+
+    It returns the exit code, which is 0 if the emulator passed, and 1 otherwise.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m tickdisk.device.soak", description=__doc__.splitlines()[0] if __doc__ else ""
     )

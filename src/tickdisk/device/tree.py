@@ -19,7 +19,7 @@ _STEP_S, _COOL_S = 5.0, 60.0
 
 
 class TreeDevice(MountedDevice):
-    """A device that is a tree of files, in memory or in a folder that the user gave.
+    """A mounted device of the backend tree, which is a tree of files in memory or in a folder that the user gave.
 
     The kernel's write-back cache lies above the tree. Reads that miss the cache, write-back and syncs are the requests of the
     device, with offsets in their file. Names, sizes and modes cost nothing, and there is no journal. Closing a file writes back
@@ -33,7 +33,7 @@ class TreeDevice(MountedDevice):
 
     @contextmanager
     def probe(self) -> Iterator[tuple[Path, int]]:
-        """Yields the path of a file of zeroes and its size in bytes.
+        """Yields the path of a file of zeroes and its size in bytes, at whose reads the device's latency is measured.
 
         The file has no name in the tree, so that the kernel removes it when this process ends, whatever happens.
         """
@@ -56,7 +56,10 @@ class TreeDevice(MountedDevice):
         *,
         detached: bool,
     ) -> None:
-        """Makes a backing folder if none was given, and starts the emulator, which mounts the tree."""
+        """Makes a backing folder if none was given, and starts the emulator, which mounts the tree.
+
+        The arguments are those of `MountedDevice.start`.
+        """
         record = self._record
         if record.backing is None:
             record.backing, record.made_backing = make_backing(record), True
@@ -67,7 +70,7 @@ class TreeDevice(MountedDevice):
         self._start_emulator(log_path, logs, cores, detached=detached)
 
     def leave(self) -> None:
-        """Makes the emulator the owner of the device, so that the device stays when this process ends."""
+        """Makes the emulator the owner of the device, so that the device stays when this process ends (`Record.owner`)."""
         if self._record.daemon is not None:
             self._record.owner = self._record.daemon
             self._record.save()

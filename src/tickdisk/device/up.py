@@ -35,7 +35,7 @@ _count = itertools.count()
 
 
 class Options(TypedDict, total=False):
-    """The options with which a device is brought up. Every option may be left out."""
+    """The options with which `up` and `bring_up` bring a device up. Every option may be left out."""
 
     backend: str | None
     """Name of the backend, one of `BACKENDS`. If None or left out, `default_backend` chooses it."""
@@ -44,7 +44,8 @@ class Options(TypedDict, total=False):
     file_system: str | None
     """Kind of the file system, ext4 unless given. If None, the device is a bare block device. A tree has no other file system."""
     floor_ns: int | None
-    """Time that the machine adds to the model's latency. If None or left out, it is measured first, which takes some seconds."""
+    """Time by which replies are sent earlier, because the machine itself adds it to the model's latency. If None or left out, it
+    is measured first, which takes some seconds."""
     name: str | None
     """Name of the device. If None or left out, it is made from the model's name, the pid and a counter."""
     log_path: Path | None
@@ -93,14 +94,16 @@ def up(model: DeviceModel, **options: Unpack[Options]) -> Iterator[MountedDevice
 
 
 def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Options]) -> MountedDevice:
-    """Brings a device up, which the caller has to take down with `MountedDevice.down`.
+    """Brings a device up without a `with` block. The caller has to take it down with `MountedDevice.down`.
+
+    Devices of dead processes are removed first, as by `up`. If a step fails, all that was made is removed again.
 
     Parameters
     ----------
     model
         The device that is emulated.
     detached
-        Whether the device stays when this process ends.
+        Whether the device stays when this process ends, as after `tickdisk device up`. Otherwise its emulator ends with it.
     **options
         The fields of `Options`, such as backend, size and file system.
 
@@ -141,7 +144,7 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
 
 
 def name_of(model: DeviceModel) -> str:
-    """Returns a name for a device that was given none, which is the model's name in characters that a name may have.
+    """Returns a name for a mounted device that was given none: the model's name in characters that a name may have.
 
     `bring_up` adds the pid and a counter to it. A device that is brought up by hand has it as it is.
 
@@ -164,12 +167,12 @@ def name_of(model: DeviceModel) -> str:
 
 
 def attach(name: str | None) -> MountedDevice:
-    """Returns a mounted device that another process has brought up.
+    """Returns a mounted device that another process has brought up, so that this process can use, change or remove it.
 
     Parameters
     ----------
     name
-        Name of the device. If None, it is the only device that is mounted.
+        Name with which the device was brought up. If None, it is the only device that is mounted.
 
     Returns
     -------
@@ -217,7 +220,7 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
 
 
 def check_memory(size_bytes: int, *, volatile: bool = False) -> None:
-    """Checks that a device fits into the memory that is free now.
+    """Checks that the contents of an emulated device fit into the memory that is free now.
 
     Parameters
     ----------

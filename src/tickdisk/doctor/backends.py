@@ -5,7 +5,7 @@ from tickdisk.machine import Machine
 
 
 def backend_check(machine: Machine) -> Check:
-    """Checks which backends work.
+    """Checks which backends work on a machine, and which of them is used unless another is named.
 
     Parameters
     ----------

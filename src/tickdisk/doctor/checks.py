@@ -16,14 +16,18 @@ _KIB_PER_GIB = 1 << 20
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one check.
+    """The result of one check of `tickdisk doctor`: whether a part of the machine is good enough for `make paper`.
 
-    With the state `missing`, `make paper` cannot run. With `limited`, it runs without something that `detail` names.
+    `make paper` makes all results. With the state `missing`, it cannot run. With `limited`, it runs without something that
+    `detail` names.
     """
 
     name: str
+    """Name of the part that was checked, such as `fio`."""
     state: State
+    """Whether the part is good enough, as above."""
     detail: str
+    """Words for the user: the part that was found, or the one that is lacking and how to get it."""
     packages: tuple[str, ...] = ()
     """Debian and Ubuntu packages that would help."""
 
@@ -33,7 +37,7 @@ def _needed(name: str, there: object, detail: str, otherwise: str, *packages: st
 
 
 def examine(machine: Machine) -> list[Check]:
-    """Checks hardware, kernel and programs of a machine.
+    """Checks whether the hardware, the kernel and the programs of a machine are enough to make all results (`make paper`).
 
     Parameters
     ----------

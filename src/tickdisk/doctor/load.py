@@ -10,12 +10,15 @@ _MUCH = 0.10
 
 
 def load_check(seconds: float = _LOOK_S) -> Check:
-    """Measures stolen processor time and pressure for a moment.
+    """Measures for a moment whether the machine is busy with something else, which would make the results of a run invalid.
+
+    It is busy if the hypervisor gives more than a tenth of the processor time to other guests, or if tasks wait for a core or
+    memory for more than a tenth of the time.
 
     Parameters
     ----------
     seconds
-        Length of the measurement.
+        Length of the measurement in s.
 
     Returns
     -------

@@ -7,12 +7,14 @@ from tickdisk.errors import TickdiskError
 
 
 def tier_checks(devices: Path, calibration: Path) -> list[Check]:
-    """Checks which tiers this machine reaches.
+    """Checks which tiers this machine can emulate as fast as their models say, according to its calibration.
+
+    A tier that is faster than this machine can emulate is called floor-limited.
 
     Parameters
     ----------
     devices
-        File that describes the devices.
+        File that describes the devices, such as data/devices.yaml.
     calibration
         File that `tickdisk calibrate` wrote. It need not exist.
 

@@ -40,33 +40,43 @@ DesignType = TypeVar("DesignType", bound=Design)
 
 @dataclass(frozen=True)
 class Card:
-    """The introduction of a study on the page: a title, a few words, and the study's main figure with a description."""
+    """The introduction of a study on the page, which is the HTML summary of all results."""
 
     title: str
+    """Heading of the card."""
     words: str
+    """One or two sentences about the study."""
     figure: str
+    """Name of the study's main figure, without `.svg`, among the figures of its notebook."""
     alt: str
+    """Description of the figure for readers who do not see it."""
 
 
 @dataclass(frozen=True)
 class Block(Generic[DesignType]):
-    """One block of an experiment, from which its server lives are planned."""
+    """The inputs from which the server lives of one block are planned. `Experiment.lives` takes it."""
 
     design: DesignType
+    """Sizes of the experiment at the chosen scale."""
     arms: Sequence[Arm]
+    """Arms of the experiment on one server."""
     number: int
     """Number of the block, from 0."""
     rng: Callable[[str, int], np.random.Generator]
-    """Returns the generator of random numbers for a purpose and a number, which is that of the block or of a square of orders."""
+    """Returns a generator of random numbers for a purpose, such as `order`, and a number.
+
+    The number is that of the block, or of a Williams square (`balanced_order`). The same purpose and number give the same
+    numbers.
+    """
 
     @property
     def baseline(self) -> str:
-        """The name of the baseline arm."""
+        """The name of the arm with the role `baseline`."""
         return next(arm.arm for arm in self.arms if arm.role == "baseline")
 
     @property
     def trace_seed(self) -> int:
-        """The seed of the block's player traces."""
+        """The seed of the block's player traces. All lives of a block have the same, so that their players do the same things."""
         return int(self.rng("trace", self.number).integers(2**31))
 
 
@@ -78,32 +88,37 @@ class Study(Generic[DesignType]):
     """
 
     name: str
+    """Name of the study in the configuration, in commands and in the names of its files, such as `join_burst`."""
     design: type[DesignType]
-    """The sizes of the study at one scale, which stand under its name in the configuration."""
+    """Class of the sizes of the study at one scale, which stand under its name in the configuration."""
     evidence: tuple[str, ...]
-    """Result files that the notebook reads. The manifests of an experiment's cells are read, too."""
+    """Paths of the result files that the notebook reads, without the manifests of an experiment's cells, which it reads, too."""
     parameters: Mapping[str, str]
-    """Parameters of the notebook with which the workflow renders it."""
+    """Parameters with which the workflow renders the notebook: the path of a file or folder by the name of each parameter."""
     card: Card
+    """Introduction of the study on the page."""
     stated: Mapping[str, str] = field(default_factory=dict)
-    """Values of the design that the paper names, each with its unit."""
+    """Keys of the design whose values become facts for the paper, each with its unit."""
     needs: tuple[str, ...] = ()
-    """Experiments whose cells the study uses. Without their arms, the study is left out."""
+    """Names of the experiments whose cells the study uses. If one of them has no arms, the study is left out."""
     compares: tuple[str, ...] = ()
-    """Experiments whose cells on all servers the notebook reads. With one server only, the study is left out."""
+    """Names of the experiments whose cells on all servers the notebook compares. With one server only, the study is left out."""
 
 
 @dataclass(frozen=True)
 class Experiment(Study[DesignType]):
-    """A study of server lives, which are planned, played and analysed in blocks."""
+    """A study that runs game servers. Its server lives are planned, played and analysed in blocks.
+
+    An experiment has arms, which are rows of `workflow/config/experiments.tsv`, and each of its blocks runs as one cell.
+    """
 
     lives: Callable[[Block[DesignType]], tuple[Life, ...]] = field(kw_only=True)
-    """Plans the server lives of a block, in the order in which they run."""
+    """Function that plans the server lives of a block, and returns them in the order in which they run."""
     behaviour: str = field(kw_only=True)
-    """Behaviour of the players, one of `tickdisk.player.BEHAVIOURS`."""
+    """Name of the behaviour of the players, a key of `tickdisk.player.BEHAVIOURS`."""
     repeats: str = field(default="lives", kw_only=True)
-    """Key of the design that has the number of blocks. The option `blocks` replaces it."""
+    """Key of the design that has the number of blocks. `blocks` in the configuration replaces its value."""
     controls: tuple[Role, ...] = field(default=("baseline", "null", "sham"), kw_only=True)
-    """Roles of which the experiment has exactly one arm each."""
+    """Roles that the analysis needs: the experiment has exactly one arm with each. `check_arms` checks it."""
     positive: tuple[PositiveFor, ...] = field(default=("ticks", "actions"), kw_only=True)
-    """Kinds of metrics for which the experiment has exactly one arm that is a positive control."""
+    """Kinds of metrics for which the experiment has exactly one arm that is a positive control: it must make them worse."""

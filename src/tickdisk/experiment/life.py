@@ -14,45 +14,63 @@ _DELAY_AFTER_S = 0.1
 
 @dataclass(frozen=True)
 class Epoch:
-    """A part of a server life in which one arm is in force. Times are counted from the start of the player trace."""
+    """A planned part of a server life in which one arm is in force. Times are counted from the start of the player trace."""
 
     arm: str
+    """Name of the arm."""
     start_s: float
+    """Time at which the device of the arm comes into force."""
     steady_s: float
+    """Time from which the epoch is analysed. The time before it is left for the change to settle."""
     end_s: float
+    """Time at which the epoch ends."""
 
 
 @dataclass(frozen=True)
 class Injection:
-    """A stall of the device or of the tick thread that is made on purpose, at a time from the start of the player trace."""
+    """A planned stall that is made on purpose in a server life, either of the device or of the thread that ticks."""
 
     kind: Literal["device_stall", "cpu_stall"]
+    """Kind of stall: the device starts no request, or the probe keeps the tick thread busy."""
     due_s: float
+    """Time from the start of the player trace at which the stall is to begin."""
     length_ms: int
+    """Length of the stall."""
 
 
 @dataclass(frozen=True)
 class Life:
-    """One planned server life."""
+    """One planned server life, as `run_life` plays it."""
 
     name: str
+    """Name of the life within its cell and of its folder in the run folder: `life`, or the name of its arm in a join burst."""
     first_arm: str
     """The arm on whose device the server starts."""
     trace_seed: int
+    """Seed of the player trace, from which the random draws of the device also follow."""
     seconds: float
     """Time from the start of the player trace to the end of the last epoch."""
     epochs: tuple[Epoch, ...]
+    """Epochs in the order in which they run."""
     injections: tuple[Injection, ...] = ()
+    """Stalls that are made on purpose, in the order of due times."""
 
 
 def epochs_of(order: Sequence[str], start_s: float, *, length_s: float, cut_s: float) -> tuple[Epoch, ...]:
-    """Returns one epoch for each arm, one after another. The first `cut_s` of an epoch are not analysed."""
+    """Returns one epoch of `length_s` seconds for each arm of `order`, one after another without a gap.
+
+    The first epoch begins `start_s` seconds after the start of the player trace. The first `cut_s` seconds of an epoch are not
+    analysed.
+    """
     starts_s = [start_s + length_s * number for number in range(len(order))]
     return tuple(Epoch(arm, at_s, at_s + cut_s, at_s + length_s) for arm, at_s in zip(order, starts_s, strict=True))
 
 
 def delays_of(arms: Sequence[Arm], epochs: Sequence[Epoch]) -> tuple[Injection, ...]:
-    """Returns the delays of the tick thread in the epochs of arms that have them."""
+    """Returns the planned delays of the tick thread, which are stalls of the processor, in the epochs of arms that ask for them.
+
+    An arm asks for them by `tick_delay_ms`. They come every 1.6 s in the analysed part of its epochs. Empty if no arm does.
+    """
     lengths_ms = {arm.arm: arm.tick_delay_ms for arm in arms}
     found = []
     for epoch in epochs:

@@ -12,10 +12,12 @@ _ROAMING = ("players", "teleport_period_s", "edit_period_s", "ping_period_s")
 
 @dataclass(frozen=True)
 class Acts:
-    """The actions of all players in a server life, and the phases of a behaviour that has phases."""
+    """The result of a behaviour: all that the players of one server life are to do."""
 
     events: list[Event]
+    """Actions of all players, which `write_trace` turns into a player trace."""
     phases: Sequence[Phase] = ()
+    """Parts of the trace in which players do one kind of thing. Only the behaviour `explore` has them."""
 
 
 def _roam(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
@@ -38,6 +40,8 @@ BEHAVIOURS: Mapping[str, Callable[[Sequence[Place], Mapping[str, Any], int, floa
     "join_burst": _join_burst,
     "explore": _explore,
 }
-"""Behaviours by name. A behaviour takes the places of the world, the design of the experiment as it stands in the plan, the seed
-of the trace, and the length of the trace in seconds.
+"""Behaviours by name. A behaviour is a function that plans what all players do in a server life.
+
+It takes the places of the world, the design of the experiment as it stands in the plan, the seed of the trace, and the length of
+the trace in seconds.
 """

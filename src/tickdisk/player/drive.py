@@ -35,12 +35,12 @@ _STATUS_KEYS = {
 
 
 def binary(driver: str) -> Path:
-    """Finds the program of the clients.
+    """Finds the program that runs the players and speaks the protocol of one kind of server.
 
     Parameters
     ----------
     driver
-        Name of the driver, which speaks the protocol of a server.
+        Name of the driver, as in `Server.clients`: `luanti`, `bedrock` or `java`.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def start_players(
     timeout_s: float = TIMEOUT_S,
     max_lag_ms: float = 20.0,
 ) -> Child:
-    """Starts the clients, whose process ends after the trace.
+    """Starts the clients, which act out a player trace on a server. Their process ends after the trace.
 
     A join or a teleport is complete when the terrain around the player has arrived, as far as the driver says by default. The
     clients write `ACTIONS` and `STATUS` into `out_dir` as they end, also after SIGTERM.
@@ -79,13 +79,13 @@ def start_players(
     Parameters
     ----------
     driver
-        Name of the driver, which speaks the protocol of the server.
+        Name of the driver, as in `Server.clients`, which speaks the protocol of the server.
     server_address
         Address of the server, as HOST:PORT.
     trace_path
-        The player trace.
+        The player trace, a file that `write_trace` wrote.
     start_ns
-        Time of CLOCK_MONOTONIC that is zero in the trace.
+        Time in ns of CLOCK_MONOTONIC from which the due times of the trace count.
     out_dir
         Folder for `ACTIONS` and `STATUS`.
     logs
@@ -94,7 +94,7 @@ def start_players(
     cores
         Cores that the clients may use. If None, they may use all.
     timeout_s
-        Time after which an action has timed out.
+        Time in s after which an action has timed out.
     max_lag_ms
         99th percentile of the lag behind their own schedule above which the clients call themselves saturated.
 
@@ -117,7 +117,7 @@ def start_players(
 
 
 def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
-    """Reads the records that the clients wrote.
+    """Reads what became of each action of a player trace, from the records that the clients wrote.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
     -------
     DataFrame
         The actions table, sorted by due time: player, action, due_ns, issued_ns and completed_ns (null if that did not happen),
-        outcome, and detail.
+        outcome (completed, timed_out or failed), and detail (a remark in words). Times are ns of CLOCK_MONOTONIC.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def _record(line: str) -> dict[str, Any] | None:
 
 
 def read_status(path: Path) -> dict[str, Any]:
-    """Reads the status that the clients wrote about themselves.
+    """Reads the status that the clients wrote at their end: counts of actions, and how well they kept to their own schedule.
 
     Parameters
     ----------

@@ -23,25 +23,31 @@ _PHASES = 7 + len(TELEPORTS_PER_S) + len(EDITS_PER_S)
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the trace in which players do one kind of thing, so many times a second altogether."""
+    """A part of a trace of `explore` in which players do one kind of thing at one rate, and nothing else."""
 
     name: str
+    """Kind of thing: `joins`, `teleports`, `edits`, `leaves` or `quiet`, in which nothing is done."""
     start_s: float
+    """Time from the start of the trace to the beginning of the phase."""
     end_s: float
+    """Time from the start of the trace to the end of the phase."""
     events: int
+    """Number of such things in the phase, of all players together. One edit is a place and a dig."""
 
     @property
     def rate_per_s(self) -> float:
-        """Events per second, of all players together."""
+        """Events per second over the whole phase, of all players together."""
         return self.events / (self.end_s - self.start_s)
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """A trace and its phases."""
+    """The trace that `explore` makes, with its phases."""
 
     events: list[Event]
+    """Actions of all players, sorted by due time."""
     phases: list[Phase]
+    """Phases in the order in which they come."""
 
 
 def explore(places: Sequence[Place], *, seed: int, players: int, seconds: float) -> Exploration:
@@ -55,13 +61,13 @@ def explore(places: Sequence[Place], *, seed: int, players: int, seconds: float)
     Parameters
     ----------
     places
-        Places of the world.
+        Places of the world, each as x, y and z in nodes.
     seed
         Seed of the order of phases.
     players
-        Number of players.
+        Number of players, at least two.
     seconds
-        Length of the trace.
+        Length of the trace in s, at whose end the first player leaves.
 
     Returns
     -------

@@ -27,18 +27,19 @@ is that of its place. A faster player would make some servers look ahead, beyond
 
 @dataclass(frozen=True, order=True)
 class Event:
-    """One action of one player.
-
-    `due_ns` is counted from the start of the trace. `parameters` are pairs of a name and a whole number.
-    """
+    """One action that one player is to take: a line of a player trace. Events are ordered by due time first."""
 
     due_ns: int
+    """Time in ns from the start of the trace at which the action is due."""
     player: str
+    """Name of the player, as from `player_name`."""
     action: str
+    """Kind of action, such as `teleport`. `tickdisk.server.Capability` has all kinds."""
     parameters: tuple[tuple[str, int], ...] = ()
+    """Pairs of a name and a whole number, such as the place of a teleport. Empty for an action without parameters."""
 
     def line(self) -> str:
-        """Returns the event as a line of a trace."""
+        """Returns the event as a line of a trace file: a JSON object and a line feed."""
         value = {"due_ns": self.due_ns, "player": self.player, "action": self.action, "parameters": dict(self.parameters)}
         return json.dumps(value) + "\n"
 
@@ -164,7 +165,7 @@ def join_burst(
 
 
 def write_trace(path: Path, events: Iterable[Event]) -> int:
-    """Writes a trace, sorted, whole or not at all.
+    """Writes the actions of players as a trace file, sorted by due time. The file appears whole or not at all.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def write_trace(path: Path, events: Iterable[Event]) -> int:
     Returns
     -------
     int
-        Number of actions.
+        Number of actions, which is the number of lines.
 
     Raises
     ------
@@ -191,7 +192,7 @@ def write_trace(path: Path, events: Iterable[Event]) -> int:
 
 
 def read_trace(path: Path) -> list[Event]:
-    """Reads a trace.
+    """Reads a trace file that `write_trace` wrote.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from tickdisk.numbers import number, with_interval
 from tickdisk.plot.theme import INK, MOST_ROWS, MUTED, PALETTE, WIDTH, checked, colour, finish, title
 
 DATA = ("terrain", "player", "npc", "other")
-"""Data types in the order in which figures show them."""
+"""Types of the data that a server reads and writes, in the order in which figures show them."""
 _OPS = {"read": PALETTE[0], "write": PALETTE[1], "sync": PALETTE[2]}
 _STRETCHES = 400
 _CELLS = (400, 160)
@@ -32,8 +32,8 @@ def cumulative_accesses(table: pd.DataFrame, *, saves_s: Sequence[float], life: 
     Parameters
     ----------
     table
-        Columns data, op ("read" or "write"), at_s, and bytes (so far), of any length. The last row in each of 400 stretches of
-        time is drawn.
+        Columns data (one of `DATA`), op ("read" or "write"), at_s, and bytes (so far), of any length. The last row in each of 400
+        stretches of time is drawn.
     saves_s
         Times of the server's saves in s, marked with triangles.
     life
@@ -71,7 +71,7 @@ def access_sizes(table: pd.DataFrame) -> Any:
     Parameters
     ----------
     table
-        Columns data, op ("read" or "write"), size (class of size), and requests.
+        Columns data (one of `DATA`), op ("read" or "write"), size (one of `accesses.SIZES`), and requests (their number).
 
     Returns
     -------
@@ -141,12 +141,14 @@ def offset_time(table: pd.DataFrame, *, store: str) -> Any:
 
 
 def accesses_over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
-    """Draws reads of terrain over the number of regions that players came to.
+    """Draws reads of terrain over the number of regions that players came to, to show whether reads grow with regions.
+
+    A region is the terrain around the place where a player arrives.
 
     Parameters
     ----------
     points
-        Columns kind (of arrival), life, regions, and reads.
+        Columns kind (of arrival, such as "joins"), life, regions, and reads, with one row for each phase of a life.
     lines
         The fitted line of each kind of arrival.
 
@@ -175,12 +177,14 @@ def accesses_over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> An
 
 
 def predicted_observed(windows: pd.DataFrame) -> Any:
-    """Draws the requests in each window between saves, observed and predicted by the model.
+    """Draws the number of storage requests in each window between two saves, as observed, and as a model predicts it.
+
+    The model computes the requests of a server from the actions of its players.
 
     Parameters
     ----------
     windows
-        Columns life, at_s, observed, and predicted.
+        Columns life, at_s (time since the first save), observed, and predicted.
 
     Returns
     -------

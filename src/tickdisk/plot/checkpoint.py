@@ -14,7 +14,7 @@ _ROW_HEIGHT = 64
 def checkpoint_cost(
     table: pd.DataFrame, *, x: str, y: str, order: Sequence[str], titles: tuple[str, str], heading: str, note: str
 ) -> Any:
-    """Draws a cost of checkpoints over a parameter of the workload, with one line for each algorithm.
+    """Draws a cost of checkpoints, such as the time added to a tick, over a parameter of the workload, such as the update rate.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def checkpoint_cost(
     Returns
     -------
     chart
-        An Altair chart.
+        A line for each algorithm.
     """
     rows = checked(table, ["algorithm", x, y], f"{y} over {x}")
     scale, ticks = log_scale(rows[y])
@@ -55,12 +55,12 @@ def checkpoint_cost(
 
 
 def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, note: str) -> Any:
-    """Draws the costs of checkpoints for one game.
+    """Draws the costs of checkpoints for one game, such as the times of a checkpoint and of a recovery.
 
     Parameters
     ----------
     table
-        Columns algorithm, quantity (with its unit), and value.
+        Columns algorithm, quantity (name of the cost, with its unit), and value.
     order
         Names of the algorithms, in the order of their colours.
     heading
@@ -91,7 +91,7 @@ def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, 
 
 
 def tick_lengths(table: pd.DataFrame, *, limit_ms: float, tick_ms: float, order: Sequence[str], note: str) -> Any:
-    """Draws the length of every tick while checkpoints are written.
+    """Draws the length of every tick while checkpoints are written, to show which algorithms make ticks too long.
 
     Parameters
     ----------

@@ -25,19 +25,20 @@ def _state_shape() -> alt.Shape:
 
 
 def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
-    """Draws realised over nominal latency at queue depth 1, on two logarithmic axes.
+    """Draws realised over nominal latency of devices at queue depth 1, on two logarithmic axes.
 
     Parameters
     ----------
     table
-        Columns device, op, nominal_us (above 0), p50_us, p99_us, p999_us (NaN if not estimable), and floor_limited (bool).
+        Columns device, op, nominal_us (above 0), p50_us, p99_us, p999_us (NaN if not estimable), and floor_limited (whether this
+        machine is too slow for the device).
     n
         Words that say on how many requests a point rests.
 
     Returns
     -------
     chart
-        An Altair chart.
+        A dot at the median of each device and operation, with marks at its p99 and p99.9.
     """
     points = checked(table, ["device", "op", "nominal_us", "p50_us", "p99_us", "p999_us", "floor_limited"], "calibration latency")
     ops = sorted(points["op"].unique())
@@ -133,12 +134,13 @@ def iops_over_depth(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any
 
 
 def bandwidth(table: pd.DataFrame, *, n: str) -> Any:
-    """Draws realised bandwidth as a share of nominal bandwidth.
+    """Draws the realised bandwidth of devices as a share of the nominal bandwidth.
 
     Parameters
     ----------
     table
-        Columns device, op, nominal_bytes_per_s, realised_bytes_per_s, and floor_limited (bool).
+        Columns device, op, nominal_bytes_per_s, realised_bytes_per_s, and floor_limited (whether this machine is too slow for the
+        device).
     n
         Words that say on how many requests a point rests.
 

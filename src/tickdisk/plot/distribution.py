@@ -22,7 +22,7 @@ def tails(
     quantity: str = "Tick gap",
     heading: str = "Distribution of tick gaps",
 ) -> Any:
-    """Draws the distribution function of each arm, and its tail on two logarithmic axes.
+    """Draws the distribution of a quantity, such as the tick gap, in each arm, and its tail on two logarithmic axes.
 
     Parameters
     ----------

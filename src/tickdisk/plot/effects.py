@@ -117,8 +117,8 @@ def forest(
     Parameters
     ----------
     rows
-        Columns arm, metric, ratio, low, high, n, and verdict. A ratio or an interval that is NaN is not drawn, but its verdict
-        is.
+        Columns arm, metric, ratio, low and high (ends of its interval), n, and verdict. A ratio or an interval that is NaN is not
+        drawn, but its verdict is.
     margin
         Margin of equivalence, drawn shaded.
     baseline
@@ -220,7 +220,8 @@ def paired_dots(
     Parameters
     ----------
     table
-        Columns life (the block), arm, and the metric in `unit`. Rows whose metric is not estimable are left out and counted.
+        Columns life (name of the block), arm, and the metric in `unit`, with one row for each run. Rows whose metric is not
+        estimable are left out and counted.
     metric
         Column of the metric.
     title

@@ -51,9 +51,10 @@ def tick_timeline(
     Parameters
     ----------
     tables
-        Tables by name, with times in s. They are ticks (start_s, end_s, state, low_ms, high_ms), states (row, state, start_s,
-        end_s), calls and service (both row, file, start_s, end_s), and stalls (kind, start_s, end_s), which are shaded. The
-        first four have at most 5,000 rows each.
+        Tables by name, with times in s: ticks (start_s, end_s, state, low_ms, high_ms), states of threads (row, state, start_s,
+        end_s), calls on files and service by the disk (both row, file, start_s, end_s), and stalls (kind, start_s, end_s), which
+        are shaded. A row of ticks is the part of a bar from low_ms to high_ms that the tick spent in a state. The column row
+        names the line of the figure, such as a thread. The first four have at most 5,000 rows each.
     span_s
         Start and end of the stretch in s.
     saves_s
@@ -132,12 +133,13 @@ def tick_timeline(
 
 
 def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str]) -> Any:
-    """Draws what made ticks late, as shares of the late time.
+    """Draws what made ticks late, as shares of the late time, which is the time by which ticks exceed the server's step.
 
     Parameters
     ----------
     rows
-        Columns group, name, share, low, and high, with shares from 0 to 1. The first group is that of the causes.
+        Columns group (what the time is divided by, such as cause or file), name, share, low and high (ends of its interval), with
+        shares from 0 to 1. The first group is that of the causes.
     order
         Names of the causes.
     notes
@@ -186,7 +188,7 @@ def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str
 
 
 def stalls_found(rows: pd.DataFrame) -> Any:
-    """Draws every injected stall, and whether blame said of it what it should.
+    """Draws every stall that an experiment injected, and whether blame named it as the cause of the slow tick if it should.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def lateness_tails(parts: Mapping[str, Mapping[str, NDArray[np.float64]]], *, li
     Parameters
     ----------
     parts
-        Lateness in us by quantity, and within each quantity by replay.
+        Lateness of requests in us by quantity, such as the lag, and within each quantity by replay.
     limit_us
         Lateness in us that is still acceptable, drawn dashed.
 
@@ -71,7 +71,7 @@ def lateness_over_time(table: pd.DataFrame, *, order: Sequence[str], quantity: s
     order
         Names of the replays, in the order of their colours.
     quantity
-        Name of the quantity.
+        Name of the lateness in the column us, such as the time lost.
     heading
         Title of the figure.
 

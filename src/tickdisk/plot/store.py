@@ -20,7 +20,7 @@ def modelled_and_measured(table: pd.DataFrame, *, order: Sequence[str], kinds: S
     Parameters
     ----------
     table
-        Columns algorithm, kind, rate, and added_ms.
+        Columns algorithm, kind (measured, or the name of a model), rate (updates per tick), and added_ms.
     order
         Names of the algorithms, in the order of the panels.
     kinds
@@ -72,7 +72,7 @@ def overhead_by_game(table: pd.DataFrame, *, games: Sequence[str], note: str) ->
     Parameters
     ----------
     table
-        Columns game, algorithm, added_ms (mean), longest_ms, and limit_ms (drawn dashed).
+        Columns game, algorithm, added_ms (mean), longest_ms, and limit_ms (longest acceptable time, drawn dashed).
     games
         Names of the games, in the order of the panels.
     note

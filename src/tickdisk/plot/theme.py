@@ -65,13 +65,14 @@ _CONFIG: dict[str, Any] = {
 
 
 def title(text: str, subtitle: str | Sequence[str]) -> alt.TitleParams:
-    """Returns a title with its lines of subtitle, which say how to read the figure and on how many observations it rests."""
+    """Returns the title of a chart with its subtitle, which says how to read the figure and on how many observations it rests."""
     return alt.TitleParams(text=text, subtitle=[subtitle] if isinstance(subtitle, str) else list(subtitle))
 
 
 def checked(table: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.DataFrame:
-    """Returns the given columns of a prepared table, or raises TickdiskError if a column is missing or the number of rows is 0
-    or too large.
+    """Returns the columns of a prepared table that a figure draws.
+
+    Raises TickdiskError, which names the `figure`, if a column is missing or if the table has no row or more than `MOST_ROWS`.
     """
     missing = [column for column in columns if column not in table.columns]
     if missing:
@@ -91,7 +92,10 @@ def colour(
     known: Sequence[str] | None = None,
     legend: bool = True,
 ) -> alt.Color:
-    """Returns the colour channel of a column. A name has the colour of its place in `known`, which is `order` if None."""
+    """Returns the encoding that colours the marks of a chart by the names in the column `name`, with a legend under `heading`.
+
+    `order` has the names in the order of the legend. A name has the colour of its place in `known`, which is `order` if None.
+    """
     places = [list(order if known is None else known).index(each) for each in order]
     scale = alt.Scale(domain=list(order), range=[PALETTE[place % len(PALETTE)] for place in places])
     return alt.Color(
@@ -112,7 +116,10 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_scale(values: "pd.Series[float]", *also: float, pad: float = 1.15) -> tuple[alt.Scale, list[float]]:
-    """Returns a padded logarithmic scale around positive values, and its ticks."""
+    """Returns a logarithmic scale that contains positive values and the numbers in `also`, and its ticks.
+
+    `pad` is the factor by which the scale is longer at each end.
+    """
     low, high = (
         min(float(values.min()), *also, float(values.max())) / pad,
         max(float(values.max()), *also, float(values.min())) * pad,

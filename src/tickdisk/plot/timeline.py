@@ -28,12 +28,12 @@ def switchback_timeline(
     order: Sequence[str] | None = None,
     saves_ns: Sequence[int] = (),
 ) -> Any:
-    """Draws one server life: the device's latency above, and tick gaps below on a logarithmic axis.
+    """Draws one server life over time: the device's latency above, and tick gaps below on a logarithmic axis.
 
     Parameters
     ----------
     epochs
-        Columns arm, latency_ms, start_ns, steady_ns, and end_ns.
+        Columns arm, latency_ms, start_ns, steady_ns (time from which the epoch is analysed), and end_ns, one row for each epoch.
     gaps
         Columns start_ns and gap_ms, of any length. The longest gap in each of 1500 stretches is drawn. Gaps in the part of an
         epoch that is cut are pale.
@@ -47,7 +47,7 @@ def switchback_timeline(
     Returns
     -------
     chart
-        An Altair chart.
+        Two panels on one axis of time.
     """
     steps = checked(epochs, ["arm", "latency_ms", "start_ns", "steady_ns", "end_ns"], "timeline").sort_values("start_ns")
     arms = list(order) if order is not None else list(steps.sort_values("latency_ms", kind="stable")["arm"].unique())

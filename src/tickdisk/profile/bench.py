@@ -44,7 +44,10 @@ _KNOWN, _DEVICES = "network_volume", Path("data/devices.yaml")
 
 
 def main() -> int:
-    """Prints a table for each disk. Returns 1 if a percentile is further off than a profile promises, and 0 otherwise."""
+    """Profiles disks, emulates the profiles, and prints for each disk how far the emulated device is from it.
+
+    Returns 1 if a percentile is further off than a profile promises, and 0 otherwise.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("paths", type=Path, nargs="*", help="Disks to profile. Without any, two disks are made.")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="Folder of the profiles.")

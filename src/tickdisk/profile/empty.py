@@ -11,7 +11,7 @@ from tickdisk.process import run
 
 @contextmanager
 def claimed(path: Path, *, write: bool) -> Iterator[None]:
-    """Claims a block device for the time of the block, so that nobody else can mount it or use it exclusively.
+    """Claims a block device until the end of the `with` block, so that nobody else can mount it or use it exclusively.
 
     If the device may not be written to, TickdiskError says why. If `write` is False, nothing is checked or claimed, because
     reading changes nothing for anybody.

@@ -21,7 +21,9 @@ _BUSY = 0.8
 
 
 def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[int]) -> tuple[FitLine, ...]:
-    """States how far a model is from each sample.
+    """States how far the simulated latencies of a fitted model are from each measured sample of the disk.
+
+    The lines go into the file of the profile, so that its user can judge the model.
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def again(measured: Measurements) -> str:
 
 
 def screen(model: DeviceModel) -> str:
-    """Writes the fit of a profiled device as a table for the terminal.
+    """Writes how well the model of a profiled device fits its disk, as a table for the terminal.
 
     Parameters
     ----------
@@ -135,7 +137,7 @@ def _client(fit: Sequence[FitLine]) -> str:
 
 
 def verdict(model: DeviceModel) -> str:
-    """States how close a profiled device is to the disk at the depths that were held out.
+    """States how close a profiled device is to the disk at the queue depths that were held out, which were not used for the fit.
 
     Parameters
     ----------

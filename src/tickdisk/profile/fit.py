@@ -38,7 +38,7 @@ ones do not show the limit of the bandwidth."""
 
 
 def simulated_ns(model: DeviceModel, op: str, depth: int, requests: int = _REQUESTS) -> Latencies:
-    """Simulates latencies of 4 KiB requests on a device, in a closed loop.
+    """Simulates latencies of 4 KiB requests on a device, in a closed loop, in which a request begins whenever one is completed.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Sample:
     """Kind of the requests. `write_flush` is a write together with its flush."""
     queue_depth: int
     rounds: tuple[Latencies, ...]
-    """Latencies in ns of each round, after its ramp."""
+    """Latencies in ns of each round, without its ramp, which is its beginning."""
     loads: tuple[host.Load, ...] = ()
     """Load of the machine in each round."""
     client_cpu_share: float = 0.0
@@ -88,13 +88,13 @@ class Sample:
 
     @property
     def requests_per_s(self) -> float:
-        """The requests per second, by Little's law, as the queue was always full."""
+        """The requests per second that the disk completed, by Little's law from the mean latency, as the queue was full."""
         return self.queue_depth / float(self.latency_ns.mean()) * 1e9
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measurements of a disk."""
+    """The measurements of a disk by fio, to which `fit` fits a model. `measure` returns it."""
 
     samples: tuple[Sample, ...]
     """A sample for each kind of request and queue depth."""
@@ -120,7 +120,7 @@ def measure(
     depths: Sequence[int] = (*FIT_DEPTHS, *HELD_OUT_DEPTHS),
     say: Say = print,
 ) -> Measurements:
-    """Measures a disk with fio.
+    """Measures with fio how long requests take on a disk at several queue depths, so that a model can be fitted to it.
 
     The jobs are random reads of 4 KiB at each queue depth, and sequential reads of 1 MiB, whose median over the rounds is the
     bandwidth. With `write`, there are also random writes of 4 KiB at each depth, and writes with fdatasync. A cache remembers

@@ -26,18 +26,20 @@ _WRITTEN = 0.95
 
 @dataclass(frozen=True)
 class Source:
-    """The part of a disk that is measured."""
+    """The part of a disk that is measured, which `source` prepared."""
 
     kind: Literal["folder", "file", "block device"]
+    """Kind of the path that was given."""
     target: Target
+    """Part that fio may use, in a test file, the file or the block device."""
 
 
 @contextmanager
 def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
-    """Prepares the part of a disk that is measured, for the time of the block.
+    """Prepares the part of a disk that is to be measured, until the end of the `with` block.
 
     The contents of a file are never overwritten. A block device is overwritten only if nothing is recognised on it and nobody
-    uses it. A folder gets a test file, which is gone after the block in any case.
+    uses it. A folder gets a test file, which is gone afterwards in any case.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ _held: list[int] = []
 
 
 def claim(results: Path) -> None:
-    """Claims a results folder for this process until the process ends.
+    """Locks a results folder for this process until the process ends, so that no other workflow works in it.
 
     Parameters
     ----------

@@ -30,12 +30,16 @@ _ALL_SERVERS = ("tickdisk.server", "tickdisk.server.registry")
 
 @dataclass(frozen=True)
 class Product:
-    """A kind of result, and where the code begins and ends that it is computed with (see `sources.closure`)."""
+    """A kind of result, described by the Python code that it is computed with.
+
+    This code is all that `starts` reach by imports without passing `stops` (see `sources.closure`). If it changes, the result is
+    out of date.
+    """
 
     starts: tuple[str, ...]
-    """Modules or functions with which the computation starts."""
+    """Modules, or functions as `module:function`, with which the computation starts."""
     stops: tuple[str, ...] = _PLANNED
-    """Modules that are not followed."""
+    """Modules whose code does not count and whose imports are not followed. `.*` stands for all modules below."""
 
 
 PRODUCTS: Mapping[str, Product] = {
@@ -63,15 +67,18 @@ PRODUCTS: Mapping[str, Product] = {
     },
     "compare": Product(("tickdisk.cli.compare:compare_reference",), _rooms("project")),
 }
-"""Products by name. A start in `tickdisk.cli` is the command that a rule calls. If the room of the work does more than the
-result needs, the room's `__init__` is a stop.
+"""The kinds of result of the workflow, by name, without cells and worlds.
+
+A start in `tickdisk.cli` is the command that a rule of the workflow calls. If the room of the work does more than the result
+needs, the room's `__init__` is a stop.
 """
 
 
 def cell_product(server: str, *, captured: bool) -> Product:
-    """Returns the product that the live cells on a server are.
+    """Returns the `Product` of the cells on one server, which says with which code they are computed.
 
-    A cell only looks up the results of the calibration. The micro-workload is in the room of captures, but no cell runs it.
+    If `captured`, the code of captures counts, too. A cell only looks up the results of the calibration. The micro-workload is in
+    the room of captures, but no cell runs it.
     """
     starts = ("tickdisk.run.cell", "tickdisk.calibrate.record", "tickdisk.server.ticks", f"tickdisk.server.{server}")
     captures = ("tickdisk.trace.micro",) if captured else _rooms("trace")
@@ -79,25 +86,31 @@ def cell_product(server: str, *, captured: bool) -> Product:
 
 
 def world_product(server: str) -> Product:
-    """Returns the product that the world of a server is."""
+    """Returns the `Product` of the generated world of a server, which says with which code the world is made."""
     return Product((f"tickdisk.server.{server}",), (*_PLANNED, *_ALL_SERVERS))
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The code of a checkout on a machine, as digests of its parts."""
+    """The code of a checkout on a machine, as digests of its parts, from which results get their names.
+
+    Each method returns the digests that count for one kind of result. If one of them differs, the result is out of date.
+    """
 
     checkout: sources.Checkout
+    """The source files of the project."""
     toolchains: sources.Toolchains
+    """Versions of the compilers, and digests of the sources that the programs were built from."""
     servers: Mapping[str, str]
-    """Version and checksum of each game server that can run on this machine, by the server's name."""
+    """`Server.identity` of each game server that can run on this machine, by the server's name."""
     notebooks: Path = NOTEBOOKS
+    """Folder of the notebooks."""
     _cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
     """Digests that were computed before. A process names all its results after the sources that it saw first."""
 
     @classmethod
     def of(cls, servers: Sequence[str]) -> "Identity":
-        """Returns the identity of this checkout.
+        """Returns the identity of the checkout that this process runs from.
 
         Parameters
         ----------
@@ -121,7 +134,7 @@ class Identity:
         return cls(checkout, toolchains, {name: server.named(name).identity() for name in servers})
 
     def cell(self, name: str, *, captured: bool) -> dict[str, str]:
-        """Returns digests of the code that makes live cells on a server.
+        """Returns digests of all programs that the cells on a server are computed with, which the hash of a cell covers.
 
         Parameters
         ----------
@@ -133,14 +146,14 @@ class Identity:
         Returns
         -------
         dict[str, str]
-            Digests by part.
+            Digests by part, such as `python`, `players` and `server`.
         """
         built = server.named(name).programs
         players = {"players": digest([self._cached((self.checkout.built, program)) for program in built])}
         return {**self._of(cell_product(name, captured=captured)), **self._server(name), **players, "go": self.toolchains.go}
 
     def world(self, name: str) -> dict[str, str]:
-        """Returns digests of the code that generates the world of a server. They are among those of its live cells.
+        """Returns digests of the code that generates the world of a server. The same code counts for its cells.
 
         Parameters
         ----------
@@ -155,12 +168,12 @@ class Identity:
         return {**self._of(world_product(name)), **self._server(name)}
 
     def product(self, name: str) -> dict[str, str]:
-        """Returns digests of the code that a result is computed with.
+        """Returns digests of the code that a kind of result is computed with.
 
         Parameters
         ----------
         name
-            Name of the result in `PRODUCTS`.
+            Name of the kind of result in `PRODUCTS`, such as `calibration`.
 
         Returns
         -------

@@ -16,17 +16,19 @@ OTHER_CODE, OTHER_SETTINGS = "by other code", "with other settings"
 
 @dataclass(frozen=True)
 class Kept:
-    """The number of cells of an experiment that exist but are not in the plan, for one reason."""
+    """The number of cells of one experiment that have a run folder but are not in the plan, for one reason."""
 
     experiment: str
+    """Name of the experiment."""
     reason: str
-    """OTHER_CODE if all else is as in the plan. OTHER_SETTINGS if scale, seed, design or device differ, or if the plan has fewer
-    blocks.
+    """`OTHER_CODE` if only the programs differ from the plan. `OTHER_SETTINGS` if scale, seed, design or device differ, or if the
+    plan has fewer blocks.
     """
     cells: int
+    """Number of such cells."""
 
     def sentence(self, runs: Path) -> str:
-        """Returns a sentence that tells a person about these cells.
+        """Returns a sentence that tells the user how many cells there are, why, and where.
 
         Parameters
         ----------
@@ -44,7 +46,7 @@ class Kept:
 
 
 def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
-    """Counts the cells that are in a folder but not in the plan, by experiment and reason.
+    """Counts the cells that have a run folder but are not in the plan, by experiment and reason, so that the user can be told.
 
     A cell was made by other code if its manifest differs from the plan only under `code`. A manifest without the key `code`
     or `server` is older than the key, and such a cell counts as made by other code, too.
@@ -52,14 +54,14 @@ def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
     Parameters
     ----------
     plan
-        Content of the plan file.
+        Content of the plan file, as from `Project.as_plan`.
     runs
-        Folder of the run folders.
+        Folder of the run folders, such as `results/runs`.
 
     Returns
     -------
     list[Kept]
-        One entry for each experiment and reason that occurs.
+        One entry for each experiment and reason that occurs. Empty if all cells are in the plan.
     """
     planned = {cell["hash"] for cell in plan["cells"]}
     counts: Counter[tuple[str, str]] = Counter()

@@ -30,23 +30,26 @@ DEVICES_PATH = Path("data/devices.yaml")
 
 @dataclass(frozen=True)
 class Project:
-    """The inputs of a plan: the configuration, arms, device models, and digests of the code and the game server.
+    """The inputs from which the workflow plans a run: configuration, arms, device models, and digests of code and game servers.
 
     The cells of the plan follow from them, and so do the digests by which results that are out of date are recognised. Paths are
     relative to the current folder, which has to be the project's.
     """
 
     config: Config
+    """The configuration, with changes from the command line."""
     arms: tuple[Arm, ...]
+    """Arms of all experiments, which are the rows of the table of experiments."""
     devices: Mapping[str, device.DeviceModel]
     """Device models by the name that arms use."""
     identity: Identity
+    """Digests of the code of this checkout and of the game servers on this machine."""
     missing_servers: Mapping[str, str] = field(default_factory=dict)
     """Servers of the table of experiments that cannot run on this machine, each with the reason."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Project":
-        """Makes the project for a configuration.
+        """Makes the project for a configuration, with the arms, devices, code and servers of the current folder.
 
         Parameters
         ----------
@@ -61,7 +64,7 @@ class Project:
         Raises
         ------
         TickdiskError
-            If a value is wrong, or if something is missing on this machine.
+            If a value is wrong, if the server of the studies cannot run on this machine, or if a program has not been built.
         """
         config = parse_config(values)
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
@@ -81,7 +84,7 @@ class Project:
 
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
-        """Makes the project from which a plan file was written.
+        """Makes the project for the configuration in a plan file. Arms, devices and code are those of the checkout as it is now.
 
         Parameters
         ----------
@@ -97,7 +100,7 @@ class Project:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """The cells of the chosen scale, in the order in which they run."""
+        """The cells of the plan at the chosen scale, in the order in which they run. Servers that cannot run here have none."""
         models: dict[tuple[str, str], dict[str, Any]] = {
             (arm.experiment, arm.arm): self.model(arm.experiment, arm.arm).as_dict() for arm in self.arms
         }
@@ -112,7 +115,10 @@ class Project:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """The studies that do not run, each with the reason in words."""
+        """The studies that do not run, by name, each with the reason in words.
+
+        The configuration may leave a study out, the table of experiments may lack arms for it, or servers may be missing.
+        """
         main = self.config.server
         have = {arm.experiment for arm in self.arms if main in arm.servers}
         without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
@@ -129,7 +135,7 @@ class Project:
         return dict.fromkeys(self.config.leave_out, "the configuration leaves it out") | without | lacking | alone
 
     def world(self, server: str) -> Path:
-        """Returns the folder of the generated world of a server.
+        """Returns the folder in `results/worlds` of the world that is generated for a server, whether or not it is there yet.
 
         Parameters
         ----------
@@ -145,24 +151,25 @@ class Project:
 
     @property
     def plan_digest(self) -> str:
-        """Digest of the plan. If it changes, the plan file must be written again."""
+        """Digest of the content of the plan file (`as_plan`). If it changes, the plan file must be written again."""
         return digest(self.as_plan())
 
     def asked_digest(self, experiment: str) -> str:
-        """Returns a digest of the plan of one experiment: the configuration, all arms, and the experiment's cells.
+        """Returns a digest of all in the plan that one study depends on, so that its notebook is rendered again if it changes.
 
-        Cells of other experiments and of other servers do not count. If the plan has no cell of it, the digest is that of the
-        configuration and the arms.
+        The configuration, all arms, and the cells of the experiment on the server of the studies count. For a study that compares
+        servers, the cells of the compared experiments on all servers count. If the plan has no cell for the name, only
+        configuration and arms count.
 
         Parameters
         ----------
         experiment
-            Name of the experiment.
+            Name of the experiment or study, or another name, such as `paper`.
 
         Returns
         -------
         str
-            The digest.
+            The digest, sixteen hexadecimal digits.
         """
         whole = self.as_plan()
         name = self.config.server
@@ -175,12 +182,12 @@ class Project:
         return digest([whole["config"], whole["arms"], own, whole["resolved"][name].get(experiment)])
 
     def computing(self, product: str) -> str:
-        """Returns a digest of the code that a result is computed with.
+        """Returns a digest of the code that a kind of result is computed with. If it changes, the result is out of date.
 
         Parameters
         ----------
         product
-            Name of the result in `PRODUCTS`.
+            Name of the kind of result in `PRODUCTS`, such as `calibration`.
 
         Returns
         -------
@@ -190,7 +197,7 @@ class Project:
         return digest(self.identity.product(product))
 
     def rendering(self, notebook: str) -> str:
-        """Returns a digest of what a notebook is rendered from, except for results: its code, text, data and packages.
+        """Returns a digest of what a notebook is rendered from, except for results: its code, text, data files and packages.
 
         Parameters
         ----------
@@ -205,12 +212,12 @@ class Project:
         return digest(self.identity.notebook(notebook))
 
     def cell(self, name: str) -> Cell:
-        """Returns a cell of the plan.
+        """Returns the cell of the plan that has a given hash.
 
         Parameters
         ----------
         name
-            Hash of the cell.
+            Hash of the cell, which is the name of its run folder.
 
         Returns
         -------
@@ -228,7 +235,7 @@ class Project:
         raise TickdiskError(f"no cell {name} in the plan; `tickdisk plan` lists the cells")
 
     def model(self, experiment: str, arm: str) -> device.DeviceModel:
-        """Returns the device model of an arm.
+        """Returns the model of the emulated device that an arm uses.
 
         A sham's model lacks the processor time that it burns, which is known only after calibration.
 
@@ -249,13 +256,13 @@ class Project:
         return model if row.latency_us is None else model.with_latency(round(row.latency_us * 1000))
 
     def models(self) -> list[device.DeviceModel]:
-        """Returns every device model that is calibrated, each once: the tiers, and the devices of the experiments' arms."""
+        """Returns all device models that `tickdisk calibrate` measures, each once: the tiers, and the devices of all arms."""
         tiers = {model.name: model for model in self.devices.values() if model.tier}
         found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in self.arms}}
         return list(found.values())
 
     def as_plan(self) -> dict[str, Any]:
-        """Returns the content of the plan file."""
+        """Returns the content of the plan file: configuration, arms, tiers, worlds, programs, and a row for each cell."""
         return {
             "config": self.config.model_dump(mode="json"),
             "chosen": self.config.chosen.model_dump(mode="json"),
@@ -286,7 +293,7 @@ class Project:
         }
 
     def save(self, path: Path = PLAN_PATH) -> None:
-        """Writes the plan file.
+        """Writes the plan file, which notebooks and the analysis read.
 
         Parameters
         ----------
@@ -308,7 +315,7 @@ def _lacking(name: str) -> str | None:
 
 
 def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
-    """Adds the device of an arm whose device is a file to `devices`, under the path of the file.
+    """Adds the device of an arm to `devices`, if the arm names a file instead of one of the known devices. The path is its key.
 
     Calibration uses the model's own name, so no other device may have that name. Otherwise a TickdiskError is raised.
     """

@@ -15,21 +15,27 @@ from tickdisk.stats import quantile
 class ActionMetrics:
     """The metrics of one kind of action, for the actions that were due in a window. A value that cannot be estimated is None.
 
-    The latency of an action is min(completed - due, tau). It begins at the due time, so the time that an action waits behind a
-    late one counts. No latency below tau is censored. An action that failed, timed out or took longer than tau counts as tau,
-    which is the worst outcome.
+    The latency of an action is min(completed - due, tau), where tau is the longest latency that an action counts with. It begins
+    at the due time, so the time that an action waits behind a late one counts. No latency below tau is censored. An action that
+    failed, timed out or took longer than tau counts as tau, which is the worst outcome.
     """
 
     offered: int
     """Number of actions that were due."""
     completed: int
+    """Number of the offered actions that were completed, however late."""
     timed_out: int
+    """Number of the offered actions that the client gave up because they took too long."""
     failed: int
+    """Number of the offered actions that could not be issued, or that ended with an error."""
     at_tau: int
     """Number of actions that count as tau, because they failed, timed out, or were not completed before tau."""
     mean_ms: float | None
+    """Mean latency of the offered actions."""
     p50_ms: float | None
+    """Median of their latencies."""
     p95_ms: float | None
+    """95th percentile of their latencies."""
     offered_per_s: float
     """Actions per second of the window that were due in it."""
     achieved_per_s: float

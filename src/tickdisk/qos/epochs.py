@@ -25,10 +25,11 @@ def epoch_table(
     tau_ns: int,
     ended_epoch: int | None = None,
 ) -> pd.DataFrame:
-    """Computes the metrics of each epoch of a life in its steady part, [steady_ns, end_ns).
+    """Computes the metrics of ticks and actions for each epoch of a server life, over the steady part of the epoch.
 
-    If the server ended by itself in an epoch, the tick gaps and latencies of that epoch get their worst values. Every `gap_*_ms`
-    is then as long as the steady part, and the mean, p50 and p95 of each kind of action are tau.
+    The steady part is [steady_ns, end_ns), which leaves out the beginning of the epoch. If the server ended by itself in an
+    epoch, the tick gaps and latencies of that epoch get their worst values. Every `gap_*_ms` is then as long as the steady part,
+    and the mean, p50 and p95 of each kind of action are tau.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def epoch_table(
     life
         Name or number of the life.
     budget_ns
-        Length of the server's step in ns.
+        Intended time in ns from the start of one tick to the start of the next.
     tau_ns
         Longest latency in ns that an action counts with.
     ended_epoch
@@ -92,7 +93,7 @@ def epoch_table(
 
 
 def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | int) -> pd.DataFrame:
-    """Counts the device's requests in each epoch, as a manipulation check.
+    """Counts the device's requests in each epoch of a server life, to check that they met the latency of the epoch's arm.
 
     A latency that no request met cannot have had an effect.
 
@@ -120,7 +121,7 @@ def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | in
 
 
 def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: str) -> Mapping[str, "pd.Series[float]"]:
-    """Computes the log ratios of a metric of each arm to the baseline, life by life.
+    """Computes for each arm the effect on a metric in each server life, as the log of its ratio to the baseline.
 
     An arm is compared with the mean of both baseline epochs of its life, on the log scale. The null arm is compared with the
     baseline epoch. If a life has neither baseline epoch because its server ended before them, the mean of the other lives'

@@ -29,13 +29,14 @@ class TickMetrics:
     n: int
     """Number of gaps."""
     gap_mean_ms: float | None
+    """Mean length of the gaps. The fields after it are percentiles of their lengths."""
     gap_p50_ms: float | None
     gap_p95_ms: float | None
     gap_p99_ms: float | None
     gap_max_ms: float | None
     """Length of the longest gap."""
     over_budget_share: float | None
-    """Share of gaps more than 5 % over the budget."""
+    """Share of gaps that are more than 5 % over the budget, which is the intended time from one tick to the next."""
     instability_ratio: float | None
     """Meterstick's Instability Ratio (Eickhoff, Donkervliet and Iosup 2023), from 0 for a steady server to 1. See
     `instability_ratio`.
@@ -48,7 +49,8 @@ class TickMetrics:
     mspt_p50_ms: float | None
     mspt_p95_ms: float | None
     mspt_max_ms: float | None
-    """Time from the start to the end of a tick. Operators call it milliseconds per tick (MSPT)."""
+    """Longest time from the start to the end of a tick, with the shortest and percentiles before it. Operators call such a time
+    milliseconds per tick (MSPT)."""
     missing: int
     """Number of tick numbers that were skipped."""
     duplicate: int
@@ -58,7 +60,7 @@ class TickMetrics:
 
 
 def instability_ratio(gap: NDArray[np.float64], budget: float) -> float | None:
-    """Computes Meterstick's Instability Ratio (Eickhoff, Donkervliet and Iosup 2023).
+    """Computes Meterstick's Instability Ratio (Eickhoff, Donkervliet and Iosup 2023), which says how irregular ticks are.
 
     The ratio is sum |max(b, t_i) - max(b, t_i-1)| / (2 b N) for gaps t in order, the budget b, and N = sum(max(b, t)) / b
     expected ticks. It is 0 if every gap is equal, and approaches 1 if ever longer gaps alternate with short ones. A gap within
@@ -69,7 +71,7 @@ def instability_ratio(gap: NDArray[np.float64], budget: float) -> float | None:
     gap
         Tick gaps in order of time, shape (n,).
     budget
-        Length of the server's step, in the unit of the gaps.
+        Intended time from the start of one tick to the start of the next, in the unit of the gaps.
 
     Returns
     -------
@@ -88,7 +90,7 @@ def instability_ratio(gap: NDArray[np.float64], budget: float) -> float | None:
 
 
 def gaps(ticks: pd.DataFrame) -> pd.DataFrame:
-    """Lists all tick gaps of a life.
+    """Lists all tick gaps of a server life.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float
 
 
 def estimate(values: NDArray[np.float64], q: float) -> float | None:
-    """Returns a quantile of the values, or None if the sample is too small for it."""
+    """Returns the quantile `q` (from 0 to 1) of the values, in their unit, or None if the sample is too small for it."""
     found = quantile(values, q)
     return None if found is None else found.value
 
@@ -173,7 +175,7 @@ def tick_metrics(ticks: pd.DataFrame, start_ns: int, end_ns: int, budget_ns: int
     end_ns
         End of the window in ns. The end itself does not belong to the window.
     budget_ns
-        Length of the server's step in ns.
+        Intended time in ns from the start of one tick to the start of the next.
 
     Returns
     -------

@@ -9,7 +9,10 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class InitialFiles:
-    """The files as they are before the first request. Paths are relative to the root of the plan."""
+    """The files that a replay must find when it begins, as far as the captured requests show them.
+
+    Paths are relative to the root of the plan, which is the captured folder that is replayed. `prepare` makes the files.
+    """
 
     sizes: Mapping[str, int]
     """Files that exist, with the size in bytes that the reads of the trace need."""
@@ -91,7 +94,10 @@ class _Walk:
 
 
 def beginning(requests: pd.DataFrame, folders: frozenset[str]) -> InitialFiles:
-    """Returns the files that must exist before the first of the requests of a plan."""
+    """Infers from the requests of a plan (`Plan.requests`) which files must exist before the first of them, and how large.
+
+    `folders` has the paths that are folders, which are left out.
+    """
     walk = _Walk()
     columns = (requests[name] for name in ("op", "file", "other", "offset", "length", "cuts", "expected"))
     for op, path, other, offset, length, cuts, expected in zip(*columns, strict=True):

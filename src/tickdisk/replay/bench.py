@@ -21,7 +21,10 @@ _ROOT, _FILE_BYTES, _BLOCK = "/bench", 16 << 20, 4096
 
 
 def random_reads(streams: int, seconds: float, requests_per_s: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Returns a requests table of 4 KiB reads of one file. In each stream their times are a Poisson process of the given rate."""
+    """Makes a requests table of random 4 KiB reads of one file, which stands for a capture in this benchmark.
+
+    Each stream is a thread that reads for `seconds`. The times of its reads are a Poisson process with `requests_per_s`.
+    """
     count = max(1, round(seconds * requests_per_s))
     parts = [
         pd.DataFrame(

@@ -13,7 +13,7 @@ _COLUMNS = ("total", "p50", "p99", "longest")
 
 
 def costs(timings: pd.DataFrame) -> pd.DataFrame:
-    """Sums up the times of requests in the replay ("here") and in the capture, for each operation.
+    """Compares how long the requests took in a replay ("here") and in the capture, for each operation such as read.
 
     Parameters
     ----------

@@ -28,12 +28,13 @@ class Bench:
 
     model: device.DeviceModel
     floor_ns: int
-    """Latency of the emulator itself, from calibration."""
+    """Floor of the device on this machine in ns, from calibration."""
     tools: tuple[str, ...] = (TICKDISK,)
     """Tools that replay, from TICKDISK and FIO. A simulated replay has only TICKDISK."""
     backend: str | None = None
     """Name of the backend, by default `device.default_backend`. If it cannot mount a device, the replay is simulated."""
     file_system: str = device.DEFAULT_FILE_SYSTEM
+    """Kind of the file system on the device, such as ext4."""
 
 
 def experiment(

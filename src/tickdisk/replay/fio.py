@@ -34,7 +34,9 @@ _GLOBAL = (
 
 
 def files_for_fio(plan: Plan) -> dict[str, int]:
-    """Returns the size that each file must have before a replay by fio. fio ends a job that reads beyond the end of a file.
+    """Returns the size that each file must have before a replay by fio, which is as long as the reads of the plan need.
+
+    fio ends a job that reads beyond the end of a file.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def files_for_fio(plan: Plan) -> dict[str, int]:
     Returns
     -------
     dict
-        Size in bytes by path, for `prepare`.
+        Size in bytes by path below the root of the plan, for `prepare`.
     """
     reads = plan.requests[(plan.requests["op"] == "read") & (plan.requests["expected"] > 0)]
     needed = (reads["offset"] + reads["expected"]).groupby(reads["file"]).max()
@@ -57,10 +59,10 @@ def files_for_fio(plan: Plan) -> dict[str, int]:
 def replay_by_fio(
     plan: Plan, target: Path, folder: Path, *, cores: Sequence[int] | None = None, is_real_time: bool = False
 ) -> ReplayResult:
-    """Lets fio replay a plan, with one job per stream and the engine psync.
+    """Lets fio replay a plan, with one job per stream and the engine psync. A stream has the requests of one captured thread.
 
     Times count from the start of each job. fio cuts completion times to whole milliseconds, so they are up to 1 ms too early. fio
-    does not log syncs. They have no row, and the lag and the time lost of the request after a sync are null.
+    does not log syncs. They have no row, and the lag and the time lost (see `lateness`) of the request after a sync are null.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ _COLUMNS = ("op", "call", "file", "offset", "length", "due_ns", "expected")
 
 
 def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
-    """Writes one stream as a trace file of fio.
+    """Writes one stream, the requests of one captured thread, as a trace file that fio can replay.
 
     The first lines, at 1 us, add all files and open those that the stream uses before it opens them itself. A due time of 0
     becomes 2 us. Times are cut to whole microseconds.
@@ -81,7 +81,7 @@ def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
 
 
 def unfit(stream: pd.DataFrame) -> pd.Series:
-    """Returns the reason why the format cannot hold each request, or an empty string if it can."""
+    """Returns for each request the reason why fio's trace file format cannot hold it, or an empty string if it can."""
     names = {
         file: len(file.encode()) <= _LONGEST_BYTES_OF_NAME and not re.search(r"\s", file) for file in stream["file"].unique()
     }
@@ -132,7 +132,7 @@ def read_iolog(path: Path) -> pd.DataFrame:
 
 
 def requests_table(streams: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Returns streams as a requests table, like that of a capture.
+    """Joins streams from trace files of fio in a requests table, so that `plan` can plan their replay like that of a capture.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _OPS = (
 
 
 def payload(index: int, length: int) -> bytes:
-    """Returns the data that a write of a plan writes in the replay.
+    """Returns the data that a write of a plan writes in the replay, because a capture does not hold the written data.
 
     Parameters
     ----------
@@ -48,15 +48,19 @@ def payload(index: int, length: int) -> bytes:
 
 
 def noise(longest: int) -> bytes:
-    """Returns random bytes that contain the data of every write of at most `longest` bytes. They are the same in every call."""
+    """Returns random bytes in which each write of at most `longest` bytes finds its data. `payload` says at which place.
+
+    They are the same bytes in every call.
+    """
     return np.random.default_rng(_SEED).bytes(longest + SHIFTS)
 
 
 def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> ReplayResult:
-    """Makes the requests of a plan again, and returns when the last is completed.
+    """Makes the requests of a plan again on real files, and returns when the last is completed.
 
-    Each stream has a thread of its own. A request is due as long after the start as it was captured after the first request. It
-    is issued when it is due, or when the request before it in its stream is completed, whichever is later.
+    A stream has the requests of one captured thread. Each stream has a thread of its own. A request is due as long after the
+    start as it was captured after the first request. It is issued when it is due, or when the request before it in its stream is
+    completed, whichever is later.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """The result of a replay."""
+    """The times of the requests of a replay, and how the replay was made."""
 
     timings: pd.DataFrame
     """One row per request, in the order of due times, with the columns COLUMNS."""

@@ -8,9 +8,10 @@ from tickdisk.replay.plan import Plan
 
 
 def rename_blanks(plan: Plan) -> tuple[Plan, Mapping[str, str]]:
-    """Returns a plan whose file names have no blanks.
+    """Returns a plan whose file names have no blanks, because fio's trace files cannot hold such names.
 
-    Each blank becomes an underscore. If another file has the new name already, a number is appended.
+    A blank is a space or any other white space. Each blank becomes an underscore. If another file has the new name already, a
+    number is appended.
 
     Parameters
     ----------

@@ -25,7 +25,10 @@ _NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Plan:
-    """The part of a capture that is made again. The captured requests are the replayed ones and the refused ones together."""
+    """The requests of a capture that a replay makes again, and the files that it needs. `plan` makes it.
+
+    The captured requests are the replayed ones and the refused ones together.
+    """
 
     requests: pd.DataFrame
     """Requests that are made again, in the order of due times.
@@ -39,21 +42,24 @@ class Plan:
     root: str
     """Folder of the captured program that the target folder stands for."""
     folders: frozenset[str]
-    """Paths that are folders."""
+    """Paths that are folders, relative to the root."""
     beginning: InitialFiles
     """Files that must exist before the first request."""
     captured: int
-    """Number of captured requests in the time that is replayed, counted in the capture."""
+    """Number of captured requests in the time that is replayed. `requests` and `refused` together have as many."""
 
     @property
     def streams(self) -> pd.DataFrame:
-        """Table of the streams, with the columns thread, thread_name, requests (their number)."""
+        """Table of the streams, with the columns thread, thread_name, requests (their number).
+
+        A stream has the requests of one captured thread, which a replay makes one after another.
+        """
         found = self.requests.groupby("thread", sort=False)["thread_name"].agg(["last", "size"]).reset_index()
         return found.set_axis(["thread", "thread_name", "requests"], axis=1)
 
 
 def load_capture(path: Path) -> pd.DataFrame:
-    """Reads the requests of a capture.
+    """Reads the requests of a capture, of which `plan` makes the plan of a replay.
 
     Parameters
     ----------
@@ -158,7 +164,7 @@ def _root(captured: pd.Series, files: Path | None) -> str:
 
 
 def below_root(files: pd.Series, root: str) -> pd.Series:
-    """Returns paths relative to `root`, and null for paths that are not below it."""
+    """Returns absolute paths relative to the folder `root`, and null for paths that are not below it. `root` itself is `.`."""
     distinct = {path: Path(path) for path in files.dropna().unique()}
     relative = {
         path: str(at.relative_to(root)) for path, at in distinct.items() if at.is_relative_to(root) and ".." not in at.parts

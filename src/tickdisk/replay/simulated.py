@@ -68,7 +68,11 @@ class PageCache:
         self._names_changed = False
 
     def requests(self, op: str, call: str, file: str, other: str, offset: int, length: int) -> list[list[Request]]:
-        """Returns the requests of a call to the device, in steps. Each step begins when the step before it is completed."""
+        """Takes a call into the cache, and returns the requests that it makes to the device, in steps.
+
+        Each step begins when the step before it is completed. A step without requests takes no time. `op` is the kind of the
+        call, `call` its name and `other` the new name of a rename. `offset` and `length` are in bytes.
+        """
         match op:
             case "read":
                 return [list(self._read(self._file(file), offset, length))]

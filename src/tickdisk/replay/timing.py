@@ -13,7 +13,10 @@ QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
 def previous_completion(stream: npt.ArrayLike, completed_ns: npt.ArrayLike) -> Integers:
-    """Returns the completion of the request before each request in its stream, or the smallest integer for the first request."""
+    """Returns for each request the completion time of the request before it in its stream.
+
+    For the first request of a stream, it is the smallest integer. Within a stream, requests are in the order of their issue.
+    """
     streams, completed = np.asarray(stream), np.asarray(completed_ns, dtype=np.int64)
     order = np.argsort(streams, kind="stable")
     previous = np.full(len(streams), np.iinfo(np.int64).min)
@@ -90,7 +93,9 @@ def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, completed_ns: npt.Ar
 
 
 def summarise(timings: pd.DataFrame) -> dict[str, Any]:
-    """Sums up a replay: its requests and their lag, time lost, service time and differing results.
+    """Sums up a replay: its requests and their lag and time lost (see `lateness`), service time and differing results.
+
+    The service time of a request lasts from its issue to its completion.
 
     Requests whose lag is not known, as those after a sync in a replay by fio, are left out of lag and time lost, and are counted
     in `lag_unknown`.
@@ -127,14 +132,14 @@ def summarise(timings: pd.DataFrame) -> dict[str, Any]:
 
 
 def spread(values: npt.NDArray[np.float64]) -> dict[str, float | None]:
-    """Returns p50, p99 and the maximum of values. Each is None if there are too few values for it."""
+    """Returns p50, p99 and max of values by name, in the unit of the values. Each is None if there are too few values for it."""
     found = {name: stats.quantile(values, q) for name, q in QUANTILES.items()}
     quantiles = {name: None if value is None else value.value for name, value in found.items()}
     return {**quantiles, "max": float(values.max()) if len(values) else None}
 
 
 def differing(timings: pd.DataFrame) -> dict[str, int]:
-    """Returns the number of results that were not as captured, by kind.
+    """Returns the number of results of calls in a replay that were not as captured, by kind.
 
     `short` and `long` count reads and writes that moved fewer or more bytes, `failed` counts calls that failed in another way or
     had succeeded in the capture, and `succeeded` counts calls that had failed in the capture.

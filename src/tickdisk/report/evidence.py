@@ -12,7 +12,7 @@ from tickdisk.report.statement import Statement
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that the studies of a run state, as plain JSON values."""
+    """Everything that the studies of a run state, as plain JSON values. The answers, the paper and the page are made from it."""
 
     facts: Mapping[str, Mapping[str, Any]]
     """Facts by their full name, such as `switchback.lives`."""
@@ -27,9 +27,11 @@ class Evidence:
     def collect(
         cls, folders: Sequence[Path], also: Sequence[Statement] = (), missing: Mapping[str, str] | None = None
     ) -> "Evidence":
-        """Returns the evidence from the folders of the notebooks. Each folder has the name of its study.
+        """Merges what the notebooks of a run wrote into one evidence.
 
-        `also` adds the facts of further statements. `missing` names the studies that this run lacks, each with the reason.
+        Each of the `folders` belongs to one notebook, has the name of its study, and has the files that `Study.save` writes.
+        `also` adds the facts of further statements, but not their claims. `missing` names the studies that this run lacks, each
+        with the reason.
         """
         facts: dict[str, Any] = {}
         claims: dict[str, Any] = {}
@@ -44,7 +46,7 @@ class Evidence:
 
     @classmethod
     def load(cls, results: Path) -> "Evidence":
-        """Returns the evidence that `save` wrote into the folder."""
+        """Returns the evidence that `save` wrote into the folder of the results."""
         claims = {claim["id"]: claim for claim in read_json(results / "claims.json")}
         return cls(
             read_json(results / "facts.json"),
@@ -54,18 +56,21 @@ class Evidence:
         )
 
     def save(self, results: Path) -> None:
-        """Writes facts.json, claims.json, figures.json and missing.json into the folder."""
+        """Writes facts.json, claims.json, figures.json and missing.json into the folder of the results."""
         write_json(results / "facts.json", dict(self.facts))
         write_json(results / "claims.json", list(self.claims.values()))
         write_json(results / "figures.json", dict(self.figures))
         write_json(results / "missing.json", dict(self.missing))
 
     def has(self, study: str) -> bool:
-        """Returns whether the run has results of a study."""
+        """Returns whether the run has results of a study, given by its name."""
         return study in self.figures
 
     def text(self, name: str) -> str:
-        """Returns a fact as a person reads it. Raises TickdiskError if no study states it, as the following methods do."""
+        """Returns a fact as a person reads it, with its interval and unit. `name` is the full name of the fact.
+
+        Raises TickdiskError if no study states the fact, as the following methods do.
+        """
         return str(self._fact(name)["text"])
 
     def short(self, name: str) -> str:
@@ -78,7 +83,7 @@ class Evidence:
         return None if value is None else float(value)
 
     def n(self, name: str) -> int:
-        """Returns the n of a fact, or 0 if the fact has none."""
+        """Returns the number of lives or other things that a fact rests on, or 0 if the fact has no such number."""
         return int(self._fact(name)["n"] or 0)
 
     def _fact(self, name: str) -> Mapping[str, Any]:

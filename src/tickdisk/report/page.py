@@ -45,7 +45,9 @@ _FILES = {
 
 
 def write_page(template: Path, results: Path, output: Path) -> None:
-    """Writes the page of a run. The page contains its style sheet and loads nothing from another host.
+    """Writes the page `index.html` of a run, which shows its answers and claims and links to all of its results.
+
+    The page contains its style sheet and loads nothing from another host.
 
     Parameters
     ----------

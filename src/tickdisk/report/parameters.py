@@ -45,7 +45,10 @@ _PATH = (lambda value: isinstance(value, str) and bool(value), "the path of a fi
 
 
 def check_values(**values: Any) -> None:
-    """Raises TickdiskError if a parameter has a wrong type or range. A parameter without a rule of its own must be a path."""
+    """Raises TickdiskError if a parameter of a notebook has a wrong type or range.
+
+    The parameters are given by name, such as `margin=0.2`. A parameter without a rule of its own must be a path.
+    """
     for name, value in values.items():
         is_fine, words = _RULES.get(name, _PATH)
         if not (isinstance(value, str | int | float | None) and is_fine(value)):
@@ -63,7 +66,11 @@ def _assigned(source: str) -> set[str]:
 
 
 def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Returns the names that papermill injected but no cell declares, and the declared names, from the cells that ran so far."""
+    """Returns the names of the parameters that papermill injected but no cell declares, and the names that cells declare.
+
+    `cells` has the sources of the cells of a notebook that ran so far. The cell that declares parameters begins with
+    `# parameters`, and the cell that papermill injects begins with `# Parameters`.
+    """
     declared = set().union(*(_assigned(cell) for cell in cells if cell.startswith(_DECLARED)))
     injected = set().union(*(_assigned(cell) for cell in cells if cell.startswith(_INJECTED)))
     return injected - declared, declared
@@ -72,6 +79,7 @@ def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
 def check_parameters(**values: Any) -> None:
     """Raises TickdiskError if papermill injected a parameter that this notebook does not declare, or if a value is wrong.
 
+    Every study calls it first with its parameters, given by name. Papermill is the program that runs a notebook with parameters.
     In a notebook, this function also changes into the project's folder, because the paths in the parameters are relative to it.
     The project's folder is the nearest one at or above the current folder that has a Snakefile, or else the folder from which the
     package was loaded. Outside of a notebook, only the values are checked.

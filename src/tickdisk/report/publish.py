@@ -76,7 +76,7 @@ def set_paper(template: Path, output: Path) -> None:
 
 @dataclass(frozen=True)
 class Extent:
-    """The length of a paper."""
+    """The length of a paper, which `check_results` compares with its limits."""
 
     body_pages: int
     """Pages before references and appendix."""
@@ -87,7 +87,7 @@ class Extent:
 
 
 def extent(template: Path) -> Extent:
-    """Returns the length of the paper that the template sets from the merged results."""
+    """Returns the length of the paper that a typst template sets from the merged results."""
 
     def ask(selector: str) -> Any:
         return json.loads(typst.query(str(template), selector, field="value", root=".", ignore_system_fonts=True))
@@ -121,7 +121,10 @@ _LINK = re.compile(r"<a\s[^>]*>")
 
 
 def other_host(html: str) -> str | None:
-    """Returns the first part of a page that would load a file from another host, or None. Links for a reader do not count."""
+    """Returns the first part of a page that would load a file from another host, or None if the page loads no such file.
+
+    `html` is the text of the page. Links that a reader may follow do not count.
+    """
     found = _LOADED.search(_LINK.sub("", html))
     return None if found is None else found.group(0)
 
@@ -190,7 +193,7 @@ def check_results(output: Path) -> list[str]:
             "facts": len(evidence.facts),
         },
     )
-    width = max(len(claim["verdict"]) for claim in evidence.claims.values())
+    width = max((len(claim["verdict"]) for claim in evidence.claims.values()), default=0)
     lines = [f"{claim['verdict']:{width}}  n={claim['n']:<3} {claim['statement']}" for claim in evidence.claims.values()]
     return [
         *lines,

@@ -18,21 +18,32 @@ from tickdisk.project import OTHER_CODE, kept
 
 @dataclass(frozen=True)
 class LifeTables:
-    """The tables of one server life, and its part of the manifest."""
+    """One server life as an analysis reads it: its recorded tables, and its part of the manifest of its cell.
+
+    `Runs.lives` makes one for each life from the run folder of the cell (results/runs/HASH).
+    """
 
     block: int
     """Number of the block, from 0. In an experiment without blocks, every life has a block of its own."""
     name: str
     """Name of the life in its cell: `life`, or the name of its arm in an experiment with blocks."""
     folder: Path
+    """Folder in the run folder that holds the tables of the life as Parquet files."""
     manifest: dict[str, Any]
+    """Record of the life in manifest.json of the run folder. It says how the life ran, and what disturbed it."""
     budget_ns: int
-    """Time from the start of one tick of the server to the start of the next, if both are on time."""
+    """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
     arms: tuple[str, ...]
     """Arms that were planned to have an epoch in the life."""
     ticks: pd.DataFrame
+    """One row per tick of the server, with its start and end in ns. docs/data.md describes the columns of all three tables."""
     actions: pd.DataFrame
+    """One row per action of a player, with the times in ns at which it was due and completed."""
     epochs: pd.DataFrame
+    """One row per epoch that the life reached, with its arm and the times in ns of its start, its steady part and its end.
+
+    The steady part is the epoch without its first part, which is cut. It is the part that is analysed.
+    """
 
     @property
     def title(self) -> str:
@@ -41,13 +52,14 @@ class LifeTables:
 
     @property
     def marked(self) -> bool:
-        """Whether something outside the system under test disturbed even the last replacement of the life."""
+        """Whether the life is marked: something outside the system under test disturbed even its last permitted repetition."""
         return bool(self.manifest["marked"])
 
     def epoch_rows(self, tau_ns: int) -> pd.DataFrame:
-        """Returns one row per epoch with the metrics of its steady part. Its column `life` holds the number of the block.
+        """Returns the metrics of ticks and actions over the steady part of each epoch, with one row per epoch.
 
-        `tau_ns` is the latency that an action counts with if it failed, timed out or took longer.
+        `tau_ns` is the latency in ns that an action counts with if it failed, timed out or took longer. The columns are those of
+        `qos.epoch_table`, and `marked`. Their column `life` holds the number of the block.
         """
         ended = self.manifest["ended"]
         return qos.epoch_table(
@@ -61,21 +73,28 @@ class LifeTables:
         ).assign(marked=self.marked)
 
     def saves(self) -> pd.DataFrame:
-        """Returns the periodic saves that our program of the server made, with one row per save."""
+        """Returns the begin and the end in ns of each periodic save that Tickdisk asked the server for, with one row per save.
+
+        The table is empty for a server that decides by itself when it saves.
+        """
         return table.read("saves", self.folder / "saves.parquet")
 
     def pauses(self) -> pd.DataFrame:
-        """Returns the times in which the runtime of the server stopped all threads, with one row per pause."""
+        """Returns the times in ns in which the runtime of the server stopped all threads, such as for garbage collection.
+
+        There is one row per pause. The table is empty if the runtime does not tell its pauses.
+        """
         return table.read("pauses", self.folder / "pauses.parquet")
 
     def device(self) -> pd.DataFrame:
-        """Returns the device's log of the life, with one row per request."""
+        """Returns the log of the emulated device for the life, with one row per request in the order of arrival."""
         return table.read("device", self.folder / "device.parquet")
 
     def requests(self) -> pd.DataFrame:
-        """Returns one row per epoch with the number of its requests in the device's log, their median latency, and `late_p99_ms`.
+        """Returns how many requests reached the device in each epoch, and how long and how late they were answered.
 
-        `late_p99_ms` is the 99th percentile of the time from the moment at which the model answers a request to its reply.
+        There is one row per epoch with the columns of `qos.requests_table`, such as the median latency, and `late_p99_ms`. This
+        is the 99th percentile of the time in ms from the completion that the device's model computes to the emulator's reply.
         """
         requests = self.device()
         arrival_ns, late_ms = requests["arrival_ns"], (requests["replied_ns"] - requests["nominal_ns"]) / 1e6
@@ -85,9 +104,11 @@ class LifeTables:
 
 
 class Runs:
-    """The cells of one experiment on one server that are in the plan and have run. The server is that of the studies, by default.
+    """The cells of one experiment on one server that are in the plan and have run. Studies read their server lives from them.
 
-    Raises TickdiskError if no cell has run, or if the cells ran on machines of more than one kind.
+    `plan` is the path of results/plan.json, and `runs` that of the folder of the run folders. If `server` is None, it is the
+    server that the configuration names. Raises TickdiskError if no cell has run, or if cells ran on machines of more than one
+    kind.
     """
 
     def __init__(self, plan: str, runs: str, experiment: str, server: str | None = None) -> None:
@@ -109,33 +130,51 @@ class Runs:
 
     @property
     def decision(self) -> Decision:
-        """The rules of decision, which were fixed before the runs."""
+        """The rules by which verdicts are decided, such as the margin, alpha and the least numbers of lives.
+
+        They are part of the configuration, and were fixed before the runs.
+        """
         return self.config.decision
 
     def design(self, entry: Experiment[DesignType]) -> DesignType:
-        """Returns the design of an experiment as it was fixed before the runs, without the option `blocks`."""
+        """Returns the sizes of an experiment, such as its number of lives, as the scale fixed them before the runs.
+
+        They are the same whatever the option `blocks` of the configuration asks for.
+        """
         return self.config.scales[self.config.scale].design(entry, self.server)
 
     def asked(self, entry: Experiment[DesignType]) -> DesignType:
-        """Returns the design with the option `blocks`, which may ask for more or fewer lives than were fixed."""
+        """Returns the sizes of an experiment that this run was asked for.
+
+        They differ from those of `design` if the option `blocks` of the configuration asks for more or fewer lives.
+        """
         return self.config.chosen.design(entry, self.server)
 
     @property
     def budget_ns(self) -> int:
-        """Time from the start of one tick of the server to the start of the next, if both are on time."""
+        """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
         return int(self.manifests[0]["server"]["tick_budget_ns"])
 
     @property
     def calibrations(self) -> int:
-        """Number of different calibrations that the cells were made with."""
+        """Number of different calibrations of the emulated devices that the cells ran with.
+
+        It is above 1 if devices were calibrated again between cells.
+        """
         return len({manifest["calibration"] for manifest in self.manifests})
 
     def role(self, role: str) -> str:
-        """Returns the first arm with this role."""
+        """Returns the name of the first arm of the experiment that has a role, such as `baseline`, `null` or `sham`.
+
+        Raises StopIteration if no arm has it.
+        """
         return next(arm.arm for arm in self.arms if arm.role == role)
 
     def positive_for(self, metrics: str) -> str:
-        """Returns the arm that is the positive control of a kind of metrics, which is `ticks` or `actions`."""
+        """Returns the name of the arm that must make a kind of metrics slower, and so is the positive control of these metrics.
+
+        `metrics` is `ticks` or `actions`. Raises StopIteration if there is no such arm.
+        """
         return next(arm.arm for arm in self.arms if arm.positive_for == metrics)
 
     def latency_ms(self, arm: str) -> float:
@@ -152,7 +191,7 @@ class Runs:
         return sum(known) / len(known) if known else self.latency_ms(arm)
 
     def lives(self) -> Iterator[LifeTables]:
-        """Yields the server lives in the order of the plan."""
+        """Yields the server lives of the cells that have run, in the order of the plan. Each call reads their tables again."""
         for manifest, folder in zip(self.manifests, self.folders, strict=True):
             for life in manifest["plan"]:
                 at = folder / life["name"]
@@ -178,7 +217,7 @@ class Runs:
         return found
 
     def marked(self) -> list[str]:
-        """Returns one sentence if something outside disturbed even the last replacement of a life, and no sentence otherwise."""
+        """Returns a list with one sentence that counts the marked lives, or an empty list if no life is marked."""
         lives = [life for manifest in self.manifests for life in manifest["lives"].values()]
         count = sum(bool(life["marked"]) for life in lives)
         return [f"{count} of {len(lives)} lives were disturbed from outside even in their last replacement"] if count else []
@@ -192,9 +231,9 @@ class Runs:
         return found
 
     def summary(self) -> pd.DataFrame:
-        """Returns one row per cell with the counts of its lives and their largest loads.
+        """Returns a table for display, with one row per cell: counts of its lives, and the largest load of the machine in them.
 
-        The loads are those of the last attempt of each life.
+        The counts are of ticks, actions, requests and replaced lives. The loads are those of the last attempt of each life.
         """
         rows = []
         for manifest in self.manifests:

@@ -12,9 +12,11 @@ _PLAN = "plan.json"
 
 
 def state_setup(plan: Mapping[str, Any], results: Path) -> Statement:
-    """Returns the facts about the set-up of a run. `results` is the folder of its calibration and its run folders.
+    """States the facts about how a run was made: the machine, the programs, the sizes and arms, and the load of the machine.
 
-    Facts about the machine are left out if there is no calibration. Facts about the load are not estimable without run folders.
+    `plan` is the content of results/plan.json, and `results` is the folder of the calibration and the run folders. The names of
+    the facts begin with `setup.`. Facts about the machine are left out if there is no calibration. Facts about the load are not
+    estimable without run folders.
     """
     said = Statement("setup")
     _state_design(said, plan)

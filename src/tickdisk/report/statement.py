@@ -17,9 +17,9 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import write_json
 
 THIS_PROJECT = "this project"
+"""Source of a claim that no published study makes."""
 WOULD_DECIDE = "would decide"
 """Words of the evidence of a claim that too few measurements left open. `answers` recognises the reason by them."""
-"""Source of a claim that no published study makes."""
 Kind = Literal["comparison", "bound"]
 VERDICTS: dict[Kind, tuple[str, ...]] = {
     "comparison": ("different", "equivalent", "inconclusive", "not valid"),
@@ -39,7 +39,10 @@ _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
 
 @dataclass(frozen=True)
 class Fact:
-    """A number or a word with its source. Prose, tables and claims refer to it by name."""
+    """A number or a word that a study states, with its unit, interval and source.
+
+    The paper, the page and the claims refer to it by its full name, such as `switchback.lives`.
+    """
 
     value: float | int | None
     """The value in `unit`. It is None for a word, and for a value that is not estimable."""
@@ -76,7 +79,10 @@ class Fact:
         return Fact(self.value, self.unit, None, None, self.n, self.source, self.note, self.word).text
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the object in facts.json: the fields, `text` and `short`. The field `word` is left out if it is None."""
+        """Returns the fact as the object that facts.json holds: the fields, `text` and `short`.
+
+        The field `word` is left out if it is None.
+        """
         values = {name: value for name, value in asdict(self).items() if name != "word" or value is not None}
         return {**values, "text": self.text, "short": self.short}
 
@@ -88,6 +94,7 @@ class Claim:
     id: str
     """Full name of the claim, `STUDY.NAME`."""
     kind: Kind
+    """Whether the claim compares two conditions, or is about a bound that must be kept. The possible verdicts depend on it."""
     source: str
     """Published study that the question comes from, or `THIS_PROJECT`."""
     statement: str
@@ -108,16 +115,17 @@ class Claim:
     """Plural of the word for what n counts."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the object in claims.json: the fields, and `n_text`, which is n with the word for what it counts."""
+        """Returns the claim as the object that claims.json holds: the fields, and `n_text`, such as "12 lives" for n = 12."""
         counted = _singular(self.counted) if self.n == 1 else self.counted
         return {**asdict(self), "n_text": f"{numbers.number(self.n)} {counted}"}
 
 
 def upheld(verdict: str, finding: Finding | None, *, is_longer: bool = True) -> str:
-    """Returns the outcome for a published finding: upheld, contradicted or open.
+    """Returns the outcome of a verdict of this project for a published finding: upheld, contradicted or open.
 
-    If `finding` is None, the claim is a bound, and a bound that is kept upholds the finding. `is_longer` says whether the effect
-    is a ratio above 1. A difference in the other direction contradicts the finding "longer".
+    It is open if the verdict is inconclusive or not valid. If `finding` is None, the claim is a bound, and a bound that is kept
+    upholds the finding. `is_longer` says whether the effect is a ratio above 1. A difference in the other direction contradicts
+    the finding "longer".
     """
     if verdict not in ("different", "equivalent", "kept", "missed"):
         return "open"
@@ -390,7 +398,7 @@ class Statement:
         return pd.DataFrame(rows, columns=["claim", "source", "verdict", "study", "n", "evidence"]).set_index("claim")
 
     def save(self, folder: Path) -> None:
-        """Writes facts.json and claims.json.
+        """Writes the facts and claims of the study as facts.json and claims.json, which `collect` merges for the paper.
 
         Parameters
         ----------

@@ -16,21 +16,31 @@ _ORDERLY = (None, 0, 3)
 
 
 class ServerEndedError(TickdiskError):
-    """The server ended by itself in the middle of a life. A slow disk may have caused that, so the life is a result."""
+    """The game server ended by itself in the middle of a server life.
+
+    A slow disk may have caused that, so the life is kept as a result and is not run again.
+    """
 
 
 @dataclass(frozen=True)
 class Actors:
-    """The device, the server and the players of a life."""
+    """The three parts that have to stay alive while a server life is played: the device, the game server and the clients.
+
+    `play` waits through the methods of this class, so that the end of one of the parts is seen within 0.1 s.
+    """
 
     disk: device.MountedDevice
+    """The device, which needs the process of its emulator."""
     running: server.RunningServer
+    """The game server, which runs on the device."""
     players: process.Child
+    """The process of the clients, in which all players run."""
 
     def check(self, *, may_have_ended: bool = True) -> None:
-        """Checks that all three are alive. Players that have recorded every action may have ended if `may_have_ended`.
+        """Checks that the emulator, the server and the clients are alive.
 
-        Raises ServerEndedError if the server has ended, and InstrumentError if the emulator or the players have.
+        Clients that have come to the end of their trace exit with code 0. `may_have_ended` says whether that is in order now.
+        Raises ServerEndedError if the server has ended, and InstrumentError if the emulator or the clients have ended otherwise.
         """
         check_device(self.disk)
         if not self.running.alive():
@@ -40,13 +50,17 @@ class Actors:
             raise InstrumentError("the players ended before the life did, with exit code 0; run the same command again")
 
     def wait_until(self, at_ns: int) -> None:
-        """Sleeps until `at_ns` (CLOCK_MONOTONIC). Raises the errors of `check` if one of them ends meanwhile."""
+        """Sleeps until `at_ns` (CLOCK_MONOTONIC). Raises an error of `check` if one of the three parts ends before."""
         while (left_ns := at_ns - time.monotonic_ns()) > 0:
             time.sleep(min(left_ns / 1e9, _CHECK_PERIOD_S))
             self.check(may_have_ended=False)
 
     def finish(self, until_ns: int) -> None:
-        """Waits for the players to end. At `until_ns`, players that are still busy are interrupted and record every action."""
+        """Waits for the clients to come to the end of their trace, at most until `until_ns` (CLOCK_MONOTONIC).
+
+        Clients that are still busy then get SIGTERM. They write the record of every action before they end. Raises an error of
+        `check` if the server or the emulator ends meanwhile, or if the clients end in disorder.
+        """
         while self.players.wait(_CHECK_PERIOD_S) is None and time.monotonic_ns() < until_ns:
             self.check()
         if self.players.poll() is None:
@@ -54,13 +68,19 @@ class Actors:
         self.check()
 
     def end_players(self) -> None:
-        """Ends the players after the server has ended. They record every action."""
+        """Ends the clients, after the server has ended by itself.
+
+        They write the record of every action before they end. Raises InstrumentError if they end in disorder.
+        """
         self.players.stop(_STOP_S)
         self._check_players()
 
     @contextmanager
     def explained_by_its_end(self) -> Iterator[None]:
-        """Raises ServerEndedError instead of an error inside the block if the server has ended, because its end explains both."""
+        """Replaces an error inside the block by the ServerEndedError of `check` if the server has ended.
+
+        Clients may fail because their server ended, and then its end is the cause. Other errors pass unchanged.
+        """
         try:
             yield
         except ServerEndedError:
@@ -75,14 +95,17 @@ class Actors:
 
 
 def check_device(disk: device.MountedDevice) -> None:
-    """Raises InstrumentError if the device's emulator has ended."""
+    """Raises InstrumentError if the process that emulates the device has ended."""
     if not disk.alive():
         raise InstrumentError("the device's emulator ended in the middle of the run; run the same command again")
 
 
 @contextmanager
 def instruments(disk: device.MountedDevice | None = None) -> Iterator[None]:
-    """Turns every error inside the block into InstrumentError. If the emulator of `disk` has ended, the error says so."""
+    """Turns every TickdiskError inside the block into InstrumentError, so that the server life is run again.
+
+    If the emulator of `disk` has ended, the error says so, because that explains other failures. With None it is not asked.
+    """
     try:
         yield
     except InstrumentError:

@@ -22,10 +22,11 @@ class _Part:
 
 
 class LifeCaptures:
-    """Starts and stops the captures of one server.
+    """Starts and stops the captures of the server in one server life, as the arms in force ask for it.
 
-    `tools` has the tool of each arm. `fast` is a folder in memory, into which captures are written. `classify` returns the kind
-    of data in a file of the server.
+    `tools` has the tool of each arm, or `none`. `fast` is a folder in memory, into which captures are written, and `logs` takes
+    the logs of the tools. The tools run on `cores`, and `cpu` samples their processor time. `classify` returns the kind of data
+    in a file of the server.
     """
 
     def __init__(
@@ -59,7 +60,10 @@ class LifeCaptures:
 
     @contextmanager
     def around_start(self, arm: str) -> Iterator[None]:
-        """Captures the program that the block starts from its first system call, if the first arm has a tool."""
+        """Captures the server, which the block starts, from its first system call, with the tool of `arm`.
+
+        `arm` is the arm in which the life begins. If no arm of the life has a tool, nothing is done.
+        """
         if self._cgroup is None:
             yield
             return
@@ -68,11 +72,14 @@ class LifeCaptures:
             yield
 
     def follow(self, pid: int) -> None:
-        """Says which process is the server. strace attaches to it."""
+        """Takes the pid of the server, to which strace attaches from then on. bpftrace captures the server without it."""
         self._server = pid
 
     def begin(self, arm: str) -> None:
-        """Captures with the tool of an arm from now on. A capture of another arm is ended first."""
+        """Captures with the tool of `arm` from now on, because this arm comes into force.
+
+        A capture of the arm before is ended first. Nothing changes if `arm` is in force already.
+        """
         if arm == self._arm or self._cgroup is None:
             return
         self.end()
@@ -87,16 +94,18 @@ class LifeCaptures:
             self._cpu.follow("capture", self._running.pid)
 
     def end(self) -> None:
-        """Ends the capture that runs, if one does."""
+        """Ends the capture that runs, if one does, and keeps its raw output for `write`."""
         if self._running is not None:
             self._parts.append(_Part(str(self._arm), self._running.stop()))
             self._running = None
         self._arm = None
 
     def write(self, folder: Path, samples: pd.DataFrame, root: Path) -> list[dict[str, Any]]:
-        """Writes the tables and the raw capture of a life that one tool captured as a whole, and summarises every capture.
+        """Parses all captures of the life, and returns the arm and the summary of each, for the manifest.
 
-        `samples` are the life's clock samples. `root` is the folder of the world on the device: only files below it count.
+        If all arms have the same tool, the tables of requests and of waits and the compressed raw capture are also written into
+        `folder`. `samples` are the clock samples of the life. Only files below `root` count, the folder of the world on the
+        device.
         """
         found = []
         for part in self._parts:

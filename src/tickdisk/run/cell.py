@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 
 
 def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, runs: Path, say: Say) -> Path:
-    """Runs a cell.
+    """Runs the server lives of a cell, and makes the cell's run folder with their tables and the manifest.
 
     A life is replaced if something outside the system under test disturbed it, but not for anything that a slow disk may cause.
     The scale says how often a life may be replaced. If the last attempt was disturbed, too, it is kept and marked.
@@ -38,14 +38,14 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
     calibration
         The calibration of the devices on this machine.
     runs
-        Folder of the run folders.
+        Folder of the run folders, such as `results/runs`.
     say
-        Function that tells a line to the user.
+        Function that is called with each line of text for the user.
 
     Returns
     -------
     Path
-        The run folder of the cell. A cell that has one already is not run again.
+        The run folder of the cell. If it is there already with a manifest, nothing is run.
 
     Raises
     ------
@@ -92,7 +92,11 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
 
 
 def server_facts(name: str) -> dict[str, Any]:
-    """Returns how the server of a cell ticks and reads its world, which the analysis has to know."""
+    """Returns the part of a cell's manifest that says how a server ticks and reads its world, for the analysis.
+
+    `name` is the server's name in `SERVERS`. The result has the server's name and title, its tick budget in ns, the names of its
+    threads, and whether idle threads wait in a futex.
+    """
     kind = server.named(name)
     return {
         "name": name,
@@ -105,7 +109,11 @@ def server_facts(name: str) -> dict[str, Any]:
 
 
 def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration) -> dict[str, device.DeviceModel]:
-    """Returns the device model of every arm. A sham's burns the processor time that the slowest arm costs the emulator more."""
+    """Returns the device model of every arm of a cell, by the name of the arm.
+
+    The model of a sham burns as much more processor time as the arm with the slowest reads costs the emulator. This time is taken
+    from the calibration.
+    """
     arms = arms_of(project.arms, cell.experiment, cell.server)
     models = {arm.arm: project.model(cell.experiment, arm.arm) for arm in arms}
     slowest = max(models.values(), key=lambda model: model.latency_ns[0])
@@ -115,7 +123,11 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
 
 
 def undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
-    """Runs a life until nothing outside disturbs it or it may not be replaced again, and returns its part of the manifest."""
+    """Runs a server life again and again, until nothing outside disturbs it or it may not be replaced once more.
+
+    Returns the life's part of the manifest. It lists all attempts with their load, and under `marked` the reasons why the attempt
+    that is kept counts as disturbed. Raises InstrumentError if an instrument fails in the last permitted attempt.
+    """
     config, what = stage.project.config, f"{stage.cell.title}, {stage.life.name}"
     most = config.chosen.replacements
     controls = {arm.arm for arm in stage.project.arms if arm.experiment == stage.cell.experiment and arm.role in _CONTROLS}

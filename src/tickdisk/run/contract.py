@@ -19,27 +19,34 @@ _BURN_MS = 400
 _END_S = 10.0
 _SAVE_PERIOD_S = 1.5
 _STOP_S = 30.0
+_LATE, _NEAR_BUDGET = 1.5, 0.1
+"""Number of budgets from which a gap is late, and the most by which the mean gap may differ from the budget, as a share of it."""
 _NOT_STARTED = (1, 2)
 """Exit codes of clients that have no record."""
 
 
 @dataclass(frozen=True)
 class Clause:
-    """One clause of the contract, and whether the server kept it."""
+    """One requirement that every kind of game server has to meet, and whether a server met it in `check_server`."""
 
     name: str
+    """The requirement in a few words, such as `ticks keep their budget`."""
     kept: bool
+    """Whether the server met the requirement."""
     detail: str
     """The evidence in words."""
 
 
 def check_server(kind: server.Server, folder: Path, *, port: int, players: int = 10) -> Iterator[Clause]:
-    """Starts a server with real players, and checks every clause of the contract.
+    """Starts a server with real players, and checks every clause of the contract that all kinds of server have to keep.
+
+    The contract says how a server makes a world, ticks, records, lets players act, saves and ends. The check runs on the folder
+    as it is, without an emulated device.
 
     Parameters
     ----------
     kind
-        The server.
+        The kind of server, one of `SERVERS`.
     folder
         An empty folder for the world and for what the programs write.
     port
@@ -50,7 +57,7 @@ def check_server(kind: server.Server, folder: Path, *, port: int, players: int =
     Yields
     ------
     Clause
-        Each clause, as soon as it is checked.
+        Each clause, as soon as it is checked. A clause that is not kept does not end the check.
 
     Raises
     ------
@@ -174,8 +181,10 @@ def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
     start_ns, end_ns = ticks.table["start_ns"].to_numpy(), ticks.table["end_ns"]
     gaps_ns = np.diff(start_ns)
     budget_ns = kind.ticking.budget_ns
-    usual = float(np.median(gaps_ns)) / budget_ns
-    yield Clause("ticks keep their budget", abs(usual - 1) < 0.1, f"the median gap is {usual:.3f} budgets")  # noqa: PLR2004
+    # A loop may tick a little late and a little early in turn, so that its mean gap tells its period, and its median gap does not.
+    usual = float(np.mean(gaps_ns[gaps_ns < _LATE * budget_ns])) / budget_ns
+    words = f"the mean gap is {usual:.3f} budgets without late ones"
+    yield Clause("ticks keep their budget", abs(usual - 1) < _NEAR_BUDGET, words)
     spans = bool((end_ns.dropna() >= ticks.table.loc[end_ns.notna(), "start_ns"]).all())
     yield Clause("ends of ticks", spans and bool(end_ns.notna().all()) == kind.ticking.has_end, f"{end_ns.notna().sum()} ends")
     threads = sorted(set(ticks.table["thread"].dropna()))

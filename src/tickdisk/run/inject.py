@@ -10,11 +10,12 @@ from tickdisk.experiment import Injection
 def injections_table(
     planned: Sequence[Injection], started_ns: int, stalls: Sequence[Sequence[int]], markers: pd.DataFrame
 ) -> pd.DataFrame:
-    """Returns the table of injections (kind, due_ns, start_ns, end_ns) with every stall that took place, in order of due time.
+    """Returns a row for each stall that was made on purpose and took place in a server life, in order of due time.
 
-    `stalls` are the begin and end of the device's stalls, and `markers` are those of the probe. A stall belongs to the last
-    planned one of its kind that was due before it began. A stall of the device does not take place if no request arrives before
-    the next one is due.
+    The columns are kind, due_ns, start_ns and end_ns, with times of CLOCK_MONOTONIC. `started_ns` is the start of the player
+    trace, from which the `planned` due times count. `stalls` are begin and end of each stall as the device recorded them, and
+    `markers` is `Ticks.markers` of the probe. A stall belongs to the last planned one of its kind that was due before it began. A
+    stall of the device does not take place if no request arrives before the next one is due.
     """
     burns = markers[markers["name"] == "burn"]
     made: dict[str, list[tuple[int, int]]] = {

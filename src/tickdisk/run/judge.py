@@ -14,11 +14,18 @@ LATE_SWITCH_NS = 200_000_000
 
 
 class InstrumentError(TickdiskError):
-    """An instrument failed in the middle of a life, so nothing of the life can be kept."""
+    """An instrument failed in the middle of a server life, so nothing of the life can be kept.
+
+    Instruments are the emulator, the clients, the probe, the captures and the logs that they write. The life is run again as
+    often as the scale permits.
+    """
 
 
 def not_judged() -> list[str]:
-    """Returns sentences about limits that cannot be judged on this machine."""
+    """Returns a sentence for each limit of `Limits` that cannot be judged on this machine, for the manifest.
+
+    The kernel or a pid namespace may hide the needed counts. The list is empty if all limits can be judged.
+    """
     lacks = {
         "memory pressure is not judged: the kernel keeps no pressure accounts": host.keeps_pressure(),
         "other programs are not judged: the threads of the kernel cannot be seen from here": host.shows_kernel_threads(),
@@ -27,26 +34,32 @@ def not_judged() -> list[str]:
 
 
 def reasons_to_replace(limits: Limits, life: Mapping[str, Any], controls: Collection[str]) -> list[str]:
-    """Returns in words how a life was disturbed from outside the system under test. `life` is its part of the manifest.
+    """Returns in words how a server life was disturbed from outside the system under test, or an empty list if it was not.
 
-    Nothing that a slow disk may cause is a reason. `controls` are the arms with the baseline's device: clients that are saturated
-    there are a reason.
+    `life` is the life's part of the manifest. Nothing that a slow disk may cause is a reason. `controls` are the arms with the
+    device of the baseline: if the clients were short of processor time there (saturated), that is a reason.
     """
     saturated = [f"{reason} (at {arm})" for arm, reason in life["saturated"].items() if arm in controls]
     return [*_of_load(limits, life["load"]), *saturated, *_of_probe(life), *_of_clocks(life), *_of_device(life)]
 
 
 def arms_not_valid(life: Mapping[str, Any], controls: Collection[str]) -> dict[str, str]:
-    """Returns the arms about which the life says nothing valid, each with the reason.
+    """Returns the arms for which a server life has no valid result, each with the reason in words.
 
-    The clients were saturated in such an arm and not at the baseline.
+    In such an arm, the clients were saturated: they were late behind their own schedule. `life` is the life's part of the
+    manifest. If the clients were saturated in one of `controls`, too, the result is empty, because the whole life is then
+    replaced or marked.
     """
     saturated: Mapping[str, str] = life["saturated"]
     return {} if set(saturated) & set(controls) else dict(saturated)
 
 
 def noted(life: Mapping[str, Any]) -> list[str]:
-    """Returns sentences about events that a slow disk may have caused. They stay in the results and are told beside them."""
+    """Returns sentences about events in a server life that a slow disk may have caused, such as failed actions.
+
+    `life` is the life's part of the manifest. These events do not replace the life: they stay in the results and are told beside
+    them.
+    """
     return [*_of_ending(life), *_of_actions(life), *_of_ticks(life)]
 
 

@@ -28,7 +28,7 @@ _COUNTS = ("ticks", "missing", "duplicated", "late", "backwards", "rejected", "m
 
 
 def run_life(stage: Stage) -> dict[str, Any]:
-    """Plays a life, writes its tables into its folder, and returns its part of the manifest.
+    """Plays one server life on its emulated device, writes its tables into `stage.folder`, and returns its part of the manifest.
 
     A slow disk may let the server end in the middle of the life, so that is a result: `ended` says when it did, and the tables
     have everything until then. InstrumentError is raised if an instrument fails in the middle, and TickdiskError if the server
@@ -124,7 +124,11 @@ def run_life(stage: Stage) -> dict[str, Any]:
 
 
 def ticks_of(path: Path, samples: pd.DataFrame, budget_ns: int, *, in_order: bool) -> server.Ticks:
-    """Reads the record of the probe. If the server did not end in order, it may not have got as far as writing a tick."""
+    """Reads the record that the tick probe of a server life wrote to `path`. Times become CLOCK_MONOTONIC by the clock `samples`.
+
+    `budget_ns` is the planned time of a tick. A server that did not end `in_order` may not have got as far as writing a tick. The
+    result then has empty tables and counts of 0, where otherwise a TickdiskError is raised.
+    """
     try:
         return server.read_ticks(path, lambda ns, name: clock.to_monotonic(ns, name, samples), budget_ns)
     except TickdiskError:

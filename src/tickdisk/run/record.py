@@ -19,7 +19,10 @@ _PERIOD_S = 1.0
 
 
 class CpuRecorder:
-    """Samples the CPU time of processes and threads every second."""
+    """A context manager that samples the CPU time of processes and threads once a second, in a thread of its own.
+
+    The samples are the table `load` of a server life. They show whether server, clients or emulator were short of a core.
+    """
 
     def __init__(self) -> None:
         self._used: dict[str, Callable[[], int | None]] = {}
@@ -36,12 +39,15 @@ class CpuRecorder:
         self._thread.join()
 
     def follow(self, process: str, pid: int, *, thread: int | None = None) -> None:
-        """Starts to sample a process, or one thread of it."""
+        """Starts to sample the process `pid`, or one thread of it if its identity `thread` is given.
+
+        `process` is the name in the table, such as `server`. Another process of the same name takes the place of the first.
+        """
         self._used[process] = partial(host.cpu_ns, pid) if thread is None else partial(host.thread_cpu_ns, pid, thread)
         self._sample()
 
     def table(self) -> pd.DataFrame:
-        """Returns the samples so far: monotonic_ns, process, and cpu_ns, which is cumulative."""
+        """Returns the samples so far: monotonic_ns, process (its name), and cpu_ns, its CPU time since its start."""
         return pd.DataFrame(self._rows, columns=["monotonic_ns", "process", "cpu_ns"])
 
     def _watch(self) -> None:
@@ -56,6 +62,6 @@ class CpuRecorder:
 
 
 def compress(path: Path, folder: Path) -> None:
-    """Writes a compressed copy of a file, `folder/NAME.zst`."""
+    """Writes a copy of the file `path` to `folder/NAME.zst`, compressed with Zstandard. The original stays."""
     with whole(folder / f"{path.name}.zst") as unfinished, path.open("rb") as source, unfinished.open("wb") as target:
         zstandard.ZstdCompressor(level=6).copy_stream(source, target)

@@ -13,11 +13,12 @@ _S = 1_000_000_000
 def saturated_arms(
     client: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]], arms: Iterable[str], started_ns: int
 ) -> dict[str, str]:
-    """Returns the arms in which the clients were saturated, each with a sentence.
+    """Returns the arms in which the clients were saturated, which means too slow for their own schedule, each with a sentence.
 
-    `client` is the status of the clients, whose `lag_seconds` count timers by second of the trace. `epochs` are the rows of the
-    table of epochs. A second belongs to the epoch in whose steady part its middle lies. If the life has one arm only, the whole
-    life counts.
+    This is so if more than 1 % of their timers fired later than the limit, or if a single one of fewer than 100 did. `client` is
+    the status of the clients, whose `lag_seconds` count timers by second of the trace. `epochs` are the rows of the table of
+    epochs. A second belongs to the epoch in whose steady part its middle lies. If the life has one arm only, the whole life
+    counts. `started_ns` is the start of the trace on CLOCK_MONOTONIC.
     """
     wanted, limit_ms = list(arms), client["max_lag_ms"]
     found = {}

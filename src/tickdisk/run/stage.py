@@ -24,48 +24,60 @@ _FIRST_TICK_S = 2.0
 
 @dataclass(frozen=True)
 class Stage:
-    """A life of a cell, with the models of its devices and the folder that its files go to."""
+    """All that one attempt at a planned server life is played with, and the methods that set the device and the server up.
+
+    `run_life` plays it. The life and its cell are of the plan.
+    """
 
     project: Project
+    """The project, whose plan has the cell."""
     cell: Cell
+    """The cell that the life belongs to."""
     life: Life
+    """The planned server life."""
     models: Mapping[str, device.DeviceModel]
-    """Device models by arm."""
+    """Device models by the name of the arm."""
     calibration: calibrate.Calibration
+    """The calibration of this machine, which has the floors."""
     folder: Path
+    """Folder for the tables and logs of the life."""
 
     @property
     def server(self) -> Server:
-        """The kind of server."""
+        """The kind of server that the cell runs on, an object of `SERVERS`."""
         return named(self.cell.server)
 
     @property
     def world(self) -> Path:
-        """Folder of the generated world, of which every life has a copy."""
+        """Folder of the world that was generated for the server. Every life runs on a copy of it on the device."""
         return self.project.world(self.cell.server)
 
     @property
     def tools(self) -> dict[str, Tool]:
-        """The tool that captures in each arm of the life."""
+        """The tool that captures in each arm of the life, by the name of the arm. It is `none` in an arm without a capture."""
         arms = {epoch.arm for epoch in self.life.epochs} | {self.life.first_arm}
         return {arm["arm"]: arm["capture"] for arm in self.cell.resolved["arms"] if arm["arm"] in arms}
 
     @property
     def captured(self) -> bool:
-        """Whether bpftrace captures the whole life."""
+        """Whether bpftrace captures in every arm of the life, so that its waits and requests are known throughout."""
         return set(self.tools.values()) == {"bpftrace"}
 
     @property
     def address(self) -> str:
-        """Address on which the server accepts players."""
+        """Address on which the server accepts players, as HOST:PORT."""
         return f"127.0.0.1:{self.project.config.port}"
 
     def floor_ns(self, arm: str) -> int:
-        """Returns the time that this machine adds to the latency of the arm's device, which the emulator subtracts."""
+        """Returns the floor of the arm's device in ns, which is the time that this machine adds and the emulator subtracts."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
     def device_up(self, log: Path, logs: Path, cores: Sequence[int]) -> AbstractContextManager[device.MountedDevice]:
-        """Returns the device of the first arm, which is mounted when it is entered. It writes its log to the file `log`."""
+        """Returns a context manager that mounts the device of the life's first arm when it is entered, and removes it at the end.
+
+        The device writes its log of requests to the file `log`, and its emulator, which may use `cores`, has its output in
+        `logs`.
+        """
         return device.up(
             self.models[self.life.first_arm],
             backend=self.calibration.backend,
@@ -78,14 +90,18 @@ class Stage:
         )
 
     def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.Setting:
-        """Turns the device into that of an arm, with random draws that belong to the epoch alone."""
+        """Turns the mounted device into that of an arm, and returns the setting with the time at which it came into force.
+
+        Random draws of the device depend on the number of the epoch, so that no two epochs have the same ones.
+        """
         model, floor_ns = self.models[arm], self.floor_ns(arm)
         return disk.set(model.with_seed(device_seed(model, self.life, epoch)), floor_ns=floor_ns)
 
     def copy_world(self, disk: device.MountedDevice) -> Path:
-        """Copies the world to the device without delay, and returns the folder of the copy.
+        """Copies the world to the device, and returns the folder of the copy.
 
-        Afterwards the file system is mounted anew, so that the page cache is cold, and the device is that of the first arm.
+        The device has no delay while the copy is made. Afterwards the file system is mounted anew, so that the page cache is
+        cold, and the device is that of the life's first arm. Raises TickdiskError if the world does not fit.
         """
         disk.set(self.models[self.life.first_arm].unlimited(), floor_ns=0)
         target = disk.mount_point / "world"
@@ -102,7 +118,11 @@ class Stage:
         return target
 
     def start_server(self, world: Path, folder: Path, logs: Path, cores: Sequence[int] | None) -> RunningServer:
-        """Starts the server on the copy of the world, with the settings of the design. `folder` takes what its probe writes."""
+        """Starts the server on `world`, the copy on the device, with the save period and the settings of the experiment's design.
+
+        `folder` takes the record of the probe and the log of the server, and `logs` takes its command and exit code. With `cores`
+        None, the server may use all cores.
+        """
         design = self.cell.resolved["design"]
         return self.server.start(
             world,
@@ -116,7 +136,11 @@ class Stage:
 
 
 def tick_thread(kind: Server, running: RunningServer) -> int | None:
-    """Returns the identity of the thread in which a server ticks, or None if its probe does not tell it in time."""
+    """Returns the identity of the thread in which a running server ticks, so that its processor time can be sampled.
+
+    The thread is found by its name if the kind of server has one. Otherwise the record of the probe tells it. Returns None if
+    there is no such thread, or if the probe does not tell it within 2 s.
+    """
     if kind.ticking.thread is not None:
         return host.thread_named(running.pid, kind.ticking.thread)
     until = time.monotonic() + _FIRST_TICK_S
@@ -128,5 +152,5 @@ def tick_thread(kind: Server, running: RunningServer) -> int | None:
 
 
 def device_seed(model: device.DeviceModel, life: Life, epoch: int) -> int:
-    """Returns the seed of a device's random draws in an epoch, which differs from that of any other epoch and block."""
+    """Returns the seed of a device's random draws in an epoch of a life. It differs from that of any other epoch and block."""
     return int(np.random.SeedSequence([model.seed, life.trace_seed, epoch]).generate_state(1, np.uint64)[0])

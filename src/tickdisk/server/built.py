@@ -14,27 +14,33 @@ from tickdisk.server.world import WorldSpec
 
 
 class BuiltServer(Server):
-    """A server whose program has the commands `generate` and `serve`. All of a world follows from its spec."""
+    """A kind of server for which the set-up builds a program of the project, with a library such as Dragonfly or Minestom in it.
+
+    The program has the commands `generate`, which makes a world, and `serve`. All of a world follows from its spec.
+    """
 
     version: ClassVar[tuple[str, str]]
-    """File in `sources` that names the version of the server, and a pattern whose group is the version."""
+    """File in `sources` that names the version of the library, and a regular expression whose first group is the version."""
     terrain: ClassVar[str]
-    """Pattern of the files of a world that hold terrain."""
+    """Glob pattern of the files that hold terrain, relative to the folder of a world, such as `map/db/*`."""
     error: ClassVar[str]
-    """Text before the message in those lines of the log that are errors."""
+    """Text that those lines of the server's log have which are errors. The message follows it."""
 
     def check(self) -> Program:
-        """Returns the program that the set-up built. Raises TickdiskError if it did not."""
+        """Returns the program that the set-up built for this server. Raises TickdiskError if it was not built."""
         name, pattern = self.version
         found = re.search(pattern, (self.sources / name).read_text(encoding="utf-8"))
         return built(self, found[1] if found else "of an unknown version")
 
     def identity(self) -> str:
-        """Returns the version of the server. Digests of the sources and of what they are built with stand beside it."""
+        """Returns title and version of the server, by which results are named.
+
+        A checksum of the program is not needed, because results are also named by digests of its sources and of its compilers.
+        """
         return f"{self.title} {self.check().version}"
 
     def errors(self, log: Path) -> list[str]:
-        """Returns the errors in the server's log, in order. Raises TickdiskError if there is no log."""
+        """Returns the messages of the errors in the server's log, in order. Raises TickdiskError if there is no log."""
         try:
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError as error:

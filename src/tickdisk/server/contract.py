@@ -20,7 +20,7 @@ Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping
 
 @dataclass(frozen=True)
 class Ticking:
-    """The ticks of a server."""
+    """A description of how a kind of server ticks, which the run and the analysis use."""
 
     budget_ns: int
     """Time from the start of one tick to the start of the next, if both are on time."""
@@ -31,86 +31,98 @@ class Ticking:
     parks: bool
     """Whether a thread of the server waits in a futex when it has nothing to do, as threads of Go and of the JVM do."""
     source: str
-    """The place in the server where the probe sees ticks, in words."""
+    """The place in the server at which the probe records ticks, in words for `tickdisk server list`."""
 
 
 @dataclass(frozen=True)
 class Saving:
-    """The policy by which a server saves its world."""
+    """A description of when a kind of server writes its world to disk."""
 
     policy: Literal["none", "periodic", "on event"]
+    """The occasion of a save: there is none, a period has passed, or something has happened."""
     decided_by: Literal["the server", "Tickdisk"]
-    """Whether the server has this policy by itself, or the project's program makes it save."""
+    """Whether the server saves by itself in this way, or the program of the project asks it to save."""
     period_s: float
-    """Time between periodic saves, unless an experiment chooses another."""
+    """Time in s from one periodic save to the next, unless an experiment chooses another."""
     note: str
-    """The saves and their times in words."""
+    """A description of the saves and of their times, in words for `tickdisk server list`."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The program of a server on this machine."""
+    """The program of a kind of server, as `Server.check` finds it on this machine."""
 
     binary: str
+    """Path of the program."""
     version: str
+    """Version of the server, such as `5.6.1`."""
     sha256: str
+    """SHA-256 of the program, in hexadecimal digits. For a program of several files it is that of all of them."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """The parts of a server that a machine must have. Either the commands or the built program are named."""
+    """The programs and files that a machine must have to run a kind of server. `doctor` looks for them.
+
+    The program of the server is named either by `commands` or by `built`.
+    """
 
     commands: tuple[str, ...] = ()
-    """Commands, of which one has to be installed."""
+    """Names under which the program may be installed. One of them is enough."""
     built: str | None = None
-    """Name of the program in the folder `build`, which the set-up makes."""
+    """Name of the program that the set-up builds into the folder `build`. None for a server that is installed."""
     files: tuple[str, ...] = ()
-    """Files and folders below the root folder."""
+    """Files and folders that the server also needs, relative to the root folder of the machine."""
     packages: tuple[str, ...] = ()
-    """Packages of Debian that have all of these."""
+    """Debian packages that contain all of these, which a message can advise to install."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A command that starts a server, with its whole environment."""
+    """A command that starts a server or generates a world, with its environment."""
 
     command: Sequence[str | Path]
+    """Program and arguments."""
     environment: Mapping[str, str]
+    """All environment variables of the command. It inherits no others."""
 
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that accepts players."""
+    """A game server that has been started and accepts players, as `Server.start` returns it."""
 
     child: Child
+    """The process of the server."""
     tick_log: Path
     """File that the tick probe writes. `read_ticks` reads it."""
     server_log: Path
+    """File to which the server itself writes its log."""
     facts: Mapping[str, Any]
-    """Version, settings in force and the time to readiness, for the manifest."""
+    """Program, version, SHA-256, settings, port, and `ready_s`, the time in s to readiness. The manifest takes them over."""
     errors: Callable[[Path], list[str]]
-    """Returns the errors in the server's log."""
+    """Returns the errors in a server log, in order, as `Server.errors` does."""
 
     @property
     def pid(self) -> int:
-        """Process that the processor time is accounted to."""
+        """Process id of the server. Captures follow it, and the processor time of the server is read from it."""
         return self.child.pid
 
     def alive(self) -> bool:
-        """Returns whether the process still runs."""
+        """Returns whether the process of the server still runs."""
         return self.child.poll() is None
 
     def last_words(self) -> str:
-        """Returns the last lines of the server's log, or else of its output, in one line."""
+        """Returns the last lines of the server's log, or of its output if it has no log, as one line for a message."""
         return last_words(self.child, self.server_log)
 
     def stop(self, timeout_s: float) -> list[str]:
-        """Sends SIGTERM and waits for the last save.
+        """Ends the server with SIGTERM, and waits at most `timeout_s` seconds while it saves its world. After that it is killed.
 
         Returns
         -------
         list[str]
-            The problems, which are the errors in the log and an end that was not in order. Empty if there was none.
+            The problems in words. They are the errors in the server's log, and an end that was not in order: before the signal,
+            with an exit code other than 0, or too late. Empty if there was none.
         """
         ended_before = not self.alive()
         self.child.send(signal.SIGTERM)
@@ -123,45 +135,57 @@ class RunningServer:
 
 
 class Server(ABC):
-    """A kind of game server.
+    """A kind of game server, such as Luanti, which can be given a world and started on it.
 
-    A subclass says what the server is in its attributes, and how it is started in its methods. Everything else is the same for
-    all servers.
+    A subclass describes the server in its attributes, and its methods say how it is started. The base class has everything that
+    is the same for all servers. `SERVERS` has one object of each subclass.
     """
 
     name: ClassVar[str]
-    """Name in the configuration, in commands and of the folders `src/tickdisk/server/NAME` and `src/servers/NAME`."""
+    """Name in the configuration and in commands, and of the folders `src/tickdisk/server/NAME` and `src/servers/NAME`."""
     title: ClassVar[str]
-    """Name for people."""
+    """Name of the server in the paper and in messages."""
     needs: ClassVar[Needs]
+    """Programs and files that a machine must have to run the server."""
     programs: ClassVar[tuple[str, ...]]
     """Folders in `src` of the programs that the set-up builds for the server and its clients."""
     ticking: ClassVar[Ticking]
+    """Description of the ticks of the server."""
     saving: ClassVar[Saving]
+    """Description of the times at which the server saves its world."""
     capabilities: ClassVar[frozenset[Capability]]
     """Kinds of action that players can do on the server."""
     clients: ClassVar[str]
-    """Name of the driver of the clients."""
+    """Name of the driver of the clients, which speaks the protocol of the server, such as `bedrock`."""
     readers: ClassVar[str | None]
     """Beginning of the names of the threads that read the world for players. None if the thread that ticks reads it."""
     radius: ClassVar[int]
     """Distance in blocks of 16 nodes up to which the terrain around a player is sent and active."""
     ready_s: ClassVar[float] = 60.0
-    """Time within which the server has to accept players."""
+    """Time in s within which the server has to accept players after its start."""
     sources: ClassVar[Path]
-    """Folder of what runs inside the server."""
+    """Folder of the project's code that runs inside the server, such as the probe."""
 
     @abstractmethod
     def check(self) -> Program:
-        """Returns the program on this machine. Raises TickdiskError, which says what to install, if there is none."""
+        """Returns the server's program, which is installed on this machine or was built by the set-up.
+
+        Raises TickdiskError, which says what to install or to build, if there is none.
+        """
 
     @abstractmethod
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of the world holds."""
+        """Returns what kind of data a file of this server's world holds, from the path of the file alone.
+
+        Results are split by this kind. A file that the server does not know is `other`.
+        """
 
     @abstractmethod
     def errors(self, log: Path) -> list[str]:
-        """Returns the errors in the server's log, in order. Raises TickdiskError if there is no log."""
+        """Returns the errors in the server's log, in order, each as one line. Harmless ones are left out.
+
+        Raises TickdiskError if there is no log.
+        """
 
     @abstractmethod
     def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
@@ -189,14 +213,19 @@ class Server(ABC):
         """Asks the server on 127.0.0.1:`port` for an answer, as a client does, and returns whether one came."""
 
     def identity(self) -> str:
-        """Returns the version of the program and a checksum, by which results are named."""
+        """Returns title, version and SHA-256 of the installed program as one text.
+
+        It is among the digests that name results, so that results of another program are not used.
+        """
         program = self.check()
         return f"{self.title} {program.version} {program.sha256}"
 
     def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float = 900) -> dict[str, Any]:
-        """Generates the folder `world`, whole or not at all, and returns the content of its world.json.
+        """Generates a world for this server in the folder `world`, and returns the content of its `world.json`.
 
-        A world of the same spec that is there already is kept.
+        The content includes `places`, where players can stand. The folder appears whole or not at all, and logs go to `logs`. A
+        world of the same spec that is there already is kept. Raises TickdiskError if another world is there, or if none was
+        generated within `timeout_s` seconds.
         """
         if (world / WORLD_FILE).exists():
             there: dict[str, Any] = read_json(world / WORLD_FILE)
@@ -238,11 +267,13 @@ class Server(ABC):
         save_period_s: float | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> RunningServer:
-        """Starts the server on `world` and returns when it answers on 127.0.0.1:`port`.
+        """Starts the server on `world`, which `make_world` made, and returns when it answers on 127.0.0.1:`port`.
 
-        Player pN enters the world at its place N. `folder` lies in memory and takes the record of the probe and the server's log,
-        and `logs` takes command and exit code. `settings` of the server come after those that the project chooses. TickdiskError
-        if the port is taken, if there is no world or one of another server, or if the server does not start.
+        Player N, such as `p007`, enters the world at its place N. `folder` lies in memory and takes the record of the probe and
+        the server's log, and `logs` takes command and exit code. The server may use `cores`, or all if that is None.
+        `save_period_s` is the time between periodic saves, and None stands for the usual time in `saving`. `settings` of the
+        server come after those that the project chooses, and take precedence over them. Raises TickdiskError if the port is
+        taken, if there is no world or one of another server, or if the server does not start.
         """
         program = self.check()
         if not (world / WORLD_FILE).exists():

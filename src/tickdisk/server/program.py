@@ -13,7 +13,7 @@ _REPOSITORY = Path(__file__).parents[3]
 
 
 def sha256_of(files: Sequence[Path]) -> str:
-    """Returns the SHA-256 of the files' contents, one after another."""
+    """Returns the SHA-256 of the contents of all files together, one after another, in hexadecimal digits."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())
@@ -21,14 +21,15 @@ def sha256_of(files: Sequence[Path]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment of a server, which depends on nothing of the user's but the search path."""
+    """Returns the environment variables for the process of a server. Only PATH is taken over from the user."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
 
 
 def built(server: Server, version: str) -> Program:
-    """Returns the program of a server in the folder `build` of the current folder, or else of the checkout.
+    """Returns the program that the set-up built for a server, with the given `version`.
 
-    Raises TickdiskError if the set-up could not build it.
+    The program is looked for in the folder `build` of the current folder, and then of the checkout. Raises TickdiskError if it is
+    in neither.
     """
     name = str(server.needs.built)
     found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _BUILD / name).is_file()), None)

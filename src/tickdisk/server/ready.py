@@ -10,13 +10,16 @@ from tickdisk.process import Child
 
 
 def last_words(child: Child, log: Path, lines: int = 6) -> str:
-    """Returns the last lines of the server's log, or of its output when it has no log yet, in one line."""
+    """Returns the last lines of a server's log file `log`, or of its output if it has no log yet, as one line for a message.
+
+    At most `lines` lines are taken. The text is empty if there are none.
+    """
     text = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:] if log.exists() else []
     return " | ".join(line.strip() for line in (text or child.tail(lines).splitlines()) if line.strip())
 
 
 def free_port() -> int:
-    """Returns a port that no process uses, neither for UDP nor for TCP."""
+    """Returns a port of 127.0.0.1 that no process uses now, neither for UDP nor for TCP."""
     while True:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket(socket.AF_INET) as streams:
             datagrams.bind(("127.0.0.1", 0))
@@ -46,7 +49,11 @@ def require_free(port: int) -> None:
 def wait_until_ready(
     child: Child, log: Path, *, title: str, limit_s: float, listens: Callable[[], bool], answers: Callable[[], bool]
 ) -> None:
-    """Returns when the server says that it listens, and answers. TickdiskError has its last words if it ends or is too late."""
+    """Waits until a server that was just started accepts players: until it says that it listens, and answers a request.
+
+    `listens` and `answers` ask for this again and again. `title` names the server in messages. Raises TickdiskError, with the
+    last words of the server, if it ends or is not ready after `limit_s` seconds.
+    """
     deadline = time.monotonic() + limit_s
     while not listens():
         _check_starting(child, log, title, limit_s, deadline)

@@ -10,21 +10,21 @@ from tickdisk.server.luanti import Luanti
 from tickdisk.server.minestom import Minestom
 
 SERVERS: Mapping[str, Server] = {one.name: one for one in (Luanti(), Dragonfly(), Minestom())}
-"""The servers by name."""
+"""All kinds of server by the names that the configuration and commands use."""
 
 
 def named(name: str) -> Server:
-    """Returns a server of `SERVERS`.
+    """Returns the kind of server that has a given name in `SERVERS`.
 
     Parameters
     ----------
     name
-        Name of the server.
+        Name of the server, such as `luanti`.
 
     Returns
     -------
     Server
-        The server.
+        The kind of server.
 
     Raises
     ------
@@ -37,7 +37,9 @@ def named(name: str) -> Server:
 
 
 def classify(path: Path | str) -> DataType:
-    """Returns what kind of data a file of a process holds, if it is a file of one of the servers.
+    """Returns what kind of data a file holds, for a process whose kind of server is not known.
+
+    All servers are asked in turn, from the path alone.
 
     Parameters
     ----------
@@ -47,6 +49,6 @@ def classify(path: Path | str) -> DataType:
     Returns
     -------
     DataType
-        The kind of data that the first server says that knows the file, and else `other`.
+        The answer of the first server that knows the file. It is `other` if none does.
     """
     return next((kind for one in SERVERS.values() if (kind := one.classify(path)) != "other"), "other")

@@ -34,32 +34,39 @@ ToMonotonic = Callable[[Nanoseconds, Clock], Nanoseconds]
 
 @dataclass(frozen=True)
 class Ticks:
-    """The record of the probe. Times are nanoseconds of CLOCK_MONOTONIC."""
+    """Everything that the tick probe recorded in a server life, as tables. Times are nanoseconds of CLOCK_MONOTONIC."""
 
     table: pd.DataFrame
-    """tick, start_ns, end_ns (null if the probe sees no end), players, thread (null if not known), in order of tick."""
+    """One row for each tick, in order: tick (its number, from 1), start_ns, end_ns (null if the probe sees no end), players (how
+    many are connected), thread (identity of the thread, null if not known)."""
     markers: pd.DataFrame
-    """name, before_ns, after_ns: something that the probe was told to do between two times."""
+    """One row for each order of a player that the probe carried out: name, and before_ns and after_ns, between which it was done.
+    The name is `read` with the number of a marker, or `burn` for a time in which the tick thread was kept busy."""
     saves: pd.DataFrame
-    """begin_ns, end_ns: the saves that the program of the server made."""
+    """One row for each save of the world: begin_ns, end_ns. Only saves that the project's own program asks its server for are
+    recorded, so Luanti, which saves by itself, has no rows."""
     pauses: pd.DataFrame
-    """name, begin_ns, end_ns: times in which the runtime stopped all threads, in order."""
+    """One row for each time in which the runtime of Go or of Java stopped all threads of the server, such as for garbage
+    collection: name (the reason), begin_ns, end_ns. No rows for a server without such a runtime."""
     summary: dict[str, Any]
-    """ticks; missing (numbers that are not there); duplicated; late (gap above 1.5 budgets); merged (steps that the server left
-    out to catch up); backwards (ticks before their predecessor); rejected lines; blocks_generated; complete (it shut down)."""
+    """Counts of ticks: ticks (recorded), missing (numbers without a record), duplicated, late (their gap is above 1.5 budgets),
+    backwards (they start before the tick before) and merged (steps that the server left out to catch up). Further keys are
+    rejected (the number of lines in `rejects`), blocks_generated (pieces of terrain) and complete (the server shut down in
+    order).
+    """
     rejects: tuple[tuple[int, str], ...]
-    """Lines that are not records: line number and text."""
+    """Lines of the file that are no valid records, each with line number and text."""
 
 
 def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
-    """Reads the record of a tick probe.
+    """Reads the file in which the tick probe recorded a server life, and converts all times to CLOCK_MONOTONIC.
 
     Parameters
     ----------
     path
         The file that the probe wrote.
     to_monotonic
-        Function that converts times in ns of a clock, which is named as in `tickdisk.clock`, to CLOCK_MONOTONIC.
+        Function that converts an array of times in ns of a clock, which is named as in `tickdisk.clock`, to CLOCK_MONOTONIC.
     budget_ns
         Time from the start of one tick to the start of the next, if both are on time.
 
@@ -138,7 +145,7 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
 
 
 def first_thread(path: Path) -> int | None:
-    """Finds the thread of the first tick in a record that may still be written.
+    """Finds the thread in which a server ticks, from the first tick in the record of its probe, which may still be written.
 
     Parameters
     ----------
@@ -148,7 +155,7 @@ def first_thread(path: Path) -> int | None:
     Returns
     -------
     int or None
-        Identity of the thread. None if there is no tick yet, or if the probe does not know threads.
+        Identity of the thread in the kernel. None if there is no tick yet, or if the probe does not know threads.
     """
     try:
         record = _parse(path)

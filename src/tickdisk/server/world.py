@@ -19,15 +19,19 @@ _CHUNK_BLOCKS = 5
 
 @dataclass(frozen=True)
 class WorldSpec:
-    """The settings that decide a world's terrain."""
+    """The settings that decide the terrain of a generated world."""
 
     seed: int
+    """Seed of the terrain."""
     edge_blocks: int
     """Edge of the generated square in blocks of 16 nodes, rounded down to whole squares of five blocks."""
 
     @property
     def edge_chunks(self) -> int:
-        """Edge in squares of five blocks. Each holds one place for a player in its middle."""
+        """Edge of the generated square, counted in chunks of 5 by 5 blocks. Each chunk has one place for a player, in its middle.
+
+        Raises TickdiskError if the edge is less than one chunk.
+        """
         edge = self.edge_blocks // _CHUNK_BLOCKS
         if edge < 1:
             raise TickdiskError(
@@ -37,16 +41,21 @@ class WorldSpec:
 
 
 def shuffled(places: list[list[int]], seed: int) -> list[list[int]]:
-    """Returns `places` in an order that depends on `seed` alone, so that places used one after another are not neighbours."""
+    """Returns the places of a world in a random order that depends on `seed` alone.
+
+    Traces use places one after another, and these are then rarely neighbours.
+    """
     order = np.random.default_rng(np.random.SeedSequence([seed, 0x706C61636573])).permutation(len(places))
     return [places[index] for index in order]
 
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yields a temporary folder beside `folder`; on success it is renamed to `folder`, on any exception it is removed.
+    """Yields a temporary folder beside `folder`, in which the block writes, so that `folder` appears whole or not at all.
 
-    An empty `folder` is replaced (Snakemake makes it beforehand). Temporary folders of processes that died are removed.
+    At the end of the block it is renamed to `folder`, and after an exception it is removed. An empty `folder` is replaced,
+    because Snakemake makes it beforehand. Temporary folders of processes that died are removed. Raises TickdiskError if the disk
+    is full or `folder` holds something.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     for left in folder.parent.glob(f".{folder.name}.*.partial"):

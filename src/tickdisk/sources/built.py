@@ -19,10 +19,12 @@ TOOLCHAINS = Path("build/toolchains.json")
 
 @dataclass(frozen=True)
 class Toolchains:
-    """The content of the record: versions of the compilers, and digests of the sources that they compiled."""
+    """The record of what the set-up built, in build/toolchains.json: the compilers, and digests of the sources they compiled."""
 
     rustc: str
+    """Version of the Rust compiler."""
     go: str
+    """Version of the Go compiler."""
     built: Mapping[str, str]
     """Digests of the sources by the program's folder in `src`. A program that could not be built has none."""
 
@@ -81,7 +83,10 @@ def check_built(checkout: Checkout, toolchains: Toolchains, names: Collection[st
 
 
 def main(output: str, rustc: str, go: str, *names: str) -> None:
-    """Writes the record of what was built from this checkout to the file `output`."""
+    """Writes the record of what the set-up built from this checkout to the file `output`.
+
+    `rustc` and `go` are the versions of the compilers. `names` are the folders in `src` of the programs that were built.
+    """
     checkout = Checkout.own()
     write_json(Path(output), asdict(Toolchains(rustc, go, {name: checkout.built(name) for name in names})))
 

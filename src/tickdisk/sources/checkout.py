@@ -30,10 +30,13 @@ JAVA_PROGRAMS = {"servers/minestom": ("java.txt", "minestom.txt")}
 
 @dataclass(frozen=True)
 class Checkout:
-    """A folder with the project's sources: `src/tickdisk`, `src/native`, `src/players` and `envs`."""
+    """A folder with the project's sources. Its methods return digests of their parts, from which results get their names.
+
+    A digest changes if the code changes, but not with comments, docstrings and formatting.
+    """
 
     root: Path
-    """The folder."""
+    """The folder, which has `src/tickdisk`, `src/native`, `src/players` and `envs`."""
 
     @classmethod
     def own(cls) -> "Checkout":
@@ -56,7 +59,7 @@ class Checkout:
         return cls(root)
 
     def python(self, starts: Sequence[str], stops: Sequence[str] = ()) -> Closure:
-        """Returns the Python code that a computation uses.
+        """Returns the Python code that a computation uses, so that a digest of it shows whether its results are out of date.
 
         Parameters
         ----------
@@ -73,12 +76,12 @@ class Checkout:
         return closure(starts, self.root / "src/tickdisk", stops)
 
     def part(self, name: str) -> str:
-        """Returns a digest of a part of the native module.
+        """Returns a digest of one part of the native module, which is the compiled Rust code that Python calls.
 
         Parameters
         ----------
         name
-            Name of the part, such as `device`.
+            Name of the part, which is one of `sources.native.PARTS`, such as `device`.
 
         Returns
         -------
@@ -88,7 +91,7 @@ class Checkout:
         return digest(part_code(name, self.root / "src/native/src"))
 
     def crates(self) -> str:
-        """Returns a digest of the files that say how the native module is built and which crates it uses."""
+        """Returns a digest of Cargo.toml and Cargo.lock, which say how the native module is built and which libraries it uses."""
         return digest(crates(self.root / "src/native"))
 
     def go_program(self, name: str) -> str:
@@ -147,7 +150,7 @@ class Checkout:
         return self.java_program(name) if name in JAVA_PROGRAMS else self.go_program(name)
 
     def locked(self) -> list[str]:
-        """Returns the locked versions of Python packages, as `name==version`."""
+        """Returns the versions of Python packages that envs/requirements.txt locks, each as `name==version`."""
         return _PIN.findall((self.root / "envs/requirements.txt").read_text(encoding="utf-8"))
 
 
@@ -156,7 +159,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def server_digests(folder: Path) -> dict[str, str]:
-    """Returns digests of what runs inside a server.
+    """Returns digests of the project's files that a game server runs with: the code of its probe, and its settings.
 
     Parameters
     ----------
@@ -182,7 +185,7 @@ def server_digests(folder: Path) -> dict[str, str]:
 
 
 def notebook_cells(path: Path) -> list[tuple[str, str]]:
-    """Returns the cells of a notebook, without what they showed and without their metadata.
+    """Returns the cells of a notebook without their outputs and metadata, so that a digest of them changes only with the cells.
 
     Parameters
     ----------
@@ -198,7 +201,7 @@ def notebook_cells(path: Path) -> list[tuple[str, str]]:
 
 
 def data_digests(texts: Iterable[str]) -> dict[str, str]:
-    """Returns checksums of the YAML files in `data/` that are named in some texts.
+    """Returns checksums of the YAML files in `data/` that code names, because a result depends on them as well.
 
     Parameters
     ----------

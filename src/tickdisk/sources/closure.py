@@ -19,12 +19,12 @@ _PACKAGE, _NATIVE = "tickdisk", "_native"
 
 @dataclass(frozen=True)
 class Closure:
-    """The code of a computation."""
+    """The Python code that a computation uses, directly or through imports, as the function `closure` finds it."""
 
     code: Mapping[str, str]
     """Text without comments, docstrings and formatting. The key is a module, `module:function`, or a file beside a module."""
     native: frozenset[str]
-    """Names of the native module that the code uses."""
+    """Names of the native module that the code uses, such as `simulate`."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _Module:
 
 
 def closure(starts: Sequence[str], package: Path, stops: Sequence[str] = ()) -> Closure:
-    """Finds the code that a computation uses.
+    """Finds the Python code that a computation uses, so that a digest of it shows whether results are out of date.
 
     An import is followed wherever it stands, also inside a function. A string that is the name of a module or another file
     beside the importing module is followed too, because it can name a program that is started. A package means its `__init__`

@@ -30,12 +30,12 @@ _TESTS = "tests.rs"
 
 
 def parts_of(names: Iterable[str]) -> list[str]:
-    """Returns the parts of the native module that define some names.
+    """Returns the parts of the native module that define some names, so that a result depends only on the parts that it uses.
 
     Parameters
     ----------
     names
-        Names that Python code uses.
+        Names of the native module that Python code uses, as in `Closure.native`.
 
     Returns
     -------
@@ -52,7 +52,10 @@ def parts_of(names: Iterable[str]) -> list[str]:
 
 
 def part_files(part: str, folder: Path) -> list[Path]:
-    """Returns the sorted files of a part in `folder` (`src/native/src`): its own files, and those of all modules that it uses."""
+    """Returns the sorted Rust files that a part of the native module consists of: its own, and those of all modules that it uses.
+
+    `part` is one of `PARTS`, and `folder` is `src/native/src`.
+    """
     waiting = [folder / "python" / f"{part}.rs", *_module(part, folder)]
     found: set[Path] = set()
     while waiting:
@@ -65,17 +68,17 @@ def part_files(part: str, folder: Path) -> list[Path]:
 
 
 def part_code(part: str, folder: Path) -> dict[str, str]:
-    """Returns the code of a part and of the modules that it uses, by file."""
+    """Returns the code of each file that `part_files` finds, by its path in `folder`. Comments and tests are cut."""
     return {str(path.relative_to(folder)): code_of(path) for path in part_files(part, folder)}
 
 
 def all_code(folder: Path) -> dict[str, str]:
-    """Returns the code of all parts and of the files that list the parts, by file."""
+    """Returns the code of all Rust files of the native module, by its path in `folder`. Comments and tests are cut."""
     return {str(path.relative_to(folder)): code_of(path) for path in sorted(folder.rglob("*.rs")) if path.name != _TESTS}
 
 
 def crates(native: Path) -> list[object]:
-    """Returns the contents of Cargo.toml and Cargo.lock in the folder `native` (`src/native`)."""
+    """Returns the contents of Cargo.toml and Cargo.lock, which name the Rust libraries, in the folder `native` (`src/native`)."""
     return [tomllib.loads((native / name).read_text(encoding="utf-8")) for name in ("Cargo.toml", "Cargo.lock")]
 
 

@@ -32,7 +32,7 @@ _WORD = re.compile(r"\w")
 
 
 def code_of(path: Path) -> str:
-    """Returns the text of a file without the parts that do not change what it does.
+    """Returns the text of a source file without the parts that do not change what it does, for a digest.
 
     Python is treated as by `python_code`. Rust, Go, Java, Lua and bpftrace lose comments, unit tests and white space. A file in
     another format, such as a server's settings, is returned as it is.
@@ -44,9 +44,9 @@ def code_of(path: Path) -> str:
 
 
 def python_code(tree: ast.Module) -> str:
-    """Returns the code of a module in one format, without comments and without docstrings, also those of attributes.
+    """Returns the code of a Python module in one format, without comments and without docstrings, also those of attributes.
 
-    It changes `tree`.
+    `tree` is the parsed module, from which the docstrings are removed.
     """
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):

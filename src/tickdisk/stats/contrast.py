@@ -17,7 +17,7 @@ The interval of equal contrasts has no width.
 
 @dataclass(frozen=True)
 class Contrast:
-    """The effect of an arm, as the contrasts of n server lives show it.
+    """The effect of an arm on a metric, as the contrasts of n server lives show it. `contrast` returns it.
 
     Every ratio is arm over baseline. A value that n lives cannot estimate is NaN. The contrast of a life is a log ratio, so the
     intervals are those of Student's t test on the log scale. They cover the true ratio in 95 % of experiments if contrasts are
@@ -44,7 +44,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The dependence of a contrast on single lives and on the t distribution.
+    """The dependence of a contrast on single lives and on the t distribution, as `sensitivity` measures it.
 
     It is shown beside the verdict and decides nothing.
     """
@@ -57,7 +57,7 @@ class Sensitivity:
 
 
 def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArray[np.float64]:
-    """Computes each life's contrast of each arm with the baseline.
+    """Computes each life's contrast of each arm with the baseline, which is a log ratio that `contrast` tests over lives.
 
     An arm is compared with the mean of the life's two baseline epochs, which are the columns `baseline` and `null`. If one of
     the two is NaN, the other takes the place of the mean. The column `null` of the result holds the A/A contrast, null minus
@@ -86,7 +86,7 @@ def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArra
 
 
 def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
-    """Tests the contrasts of server lives, one log ratio for each life.
+    """Tests whether an arm differs from the baseline and whether both are equivalent, from one log ratio for each server life.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
 
 
 def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Contrast]:
-    """Tests many contrasts at once. Each row gives the same result as `contrast`.
+    """Tests the contrasts of many metrics and arms at once, each of which is one row. A row gives the same as `contrast`.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Con
 
 
 def sensitivity(log_ratios: ArrayLike, *, rng: np.random.Generator) -> Sensitivity:
-    """Measures how much a contrast depends on single lives and on the t distribution.
+    """Measures how much a contrast depends on single lives and on the t distribution, to be shown beside its verdict.
 
     Parameters
     ----------

@@ -14,7 +14,9 @@ from tickdisk.stats.families import adjusted
 from tickdisk.stats.power import detectable_ratio, needed_lives
 
 Word = Literal["different", "equivalent", "inconclusive", "not valid"]
+"""The four verdicts on a contrast."""
 Family = Literal["confirmatory", "scan", "control"]
+"""Group of tests: claims that were named before the runs (confirmatory), all other claims (scan), or controls."""
 Key = tuple[str, str]
 """A metric and an arm, which together name a contrast."""
 MINIMUM_FOR_EQUIVALENCE = 6
@@ -28,7 +30,7 @@ PLANNED_LIVES = "planned lives"
 
 @dataclass(frozen=True)
 class Plan:
-    """The rules of an analysis, which were fixed before the runs."""
+    """The rules by which `verdict` decides on contrasts. They were fixed before the runs."""
 
     lives: int
     """Planned number of server lives, or of blocks if a block is the unit of analysis."""
@@ -46,7 +48,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Roles:
-    """The arms that are controls, and the claims that are confirmatory."""
+    """The roles of an experiment's arms, from which `decide` knows the controls, and the claims that are confirmatory."""
 
     null: str
     """Arm that repeats the baseline (A/A)."""
@@ -57,16 +59,17 @@ class Roles:
     positive: Mapping[str, str]
     """For each metric, the arm that must make the metric longer by construction."""
     treatments: Sequence[str]
-    """The arms that claims are about."""
+    """Arms whose effects the claims are about."""
     confirmatory: Collection[Key] = ()
     """Claims that were named as confirmatory before the runs. All other claims are a scan."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The decision on one contrast."""
+    """The decision on one contrast: whether the arm differs from the baseline, is equivalent to it, or neither is shown."""
 
     word: Word
+    """The verdict."""
     reason: str
     """Reason for the decision, in words."""
     n: int
@@ -74,7 +77,7 @@ class Verdict:
     planned: int
     """Number of lives that were planned."""
     family: Family
-    """Family of tests that the contrast belongs to."""
+    """Group of tests that the contrast belongs to."""
     p: float
     p_equivalent: float
     """p values of a difference and of equivalence that decided. They are adjusted if the family is adjusted."""
@@ -82,11 +85,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Controls:
-    """The verdicts on the controls of one metric."""
+    """The verdicts on the controls of one metric, which say whether claims about the metric may be decided."""
 
     positive: Verdict
+    """Verdict on the positive control, which must be found slower than the baseline."""
     null: Verdict
+    """Verdict on the arm that repeats the baseline (A/A). It must be neither different nor not valid."""
     sham: Verdict | None
+    """Verdict on the sham, for which the same holds. None if the experiment has no sham."""
     detectable: float
     """Ratio that the null control, with its number of lives and its spread, would have found with 80 % power."""
     reasons: tuple[str, ...]
@@ -101,7 +107,9 @@ class Decision:
     """
 
     verdicts: Mapping[Key, Verdict]
+    """Verdicts by metric and arm."""
     controls: Mapping[str, Controls]
+    """Verdicts on the controls by metric."""
 
 
 def verdict(
@@ -115,7 +123,7 @@ def verdict(
     p: float | None = None,
     p_equivalent: float | None = None,
 ) -> Verdict:
-    """Decides on one contrast.
+    """Gives the verdict on one contrast by the rules of a plan.
 
     The verdict is "not valid" if there is an obstacle, if there are fewer lives than `minimum` or than planned, or if the lives
     give no p value. Otherwise "equivalent" comes before "different", because a difference whose whole interval lies inside the
@@ -176,7 +184,7 @@ def verdict(
 
 
 def lives_to_decide(effect: Contrast, found: Verdict, plan: Plan) -> int | None:
-    """Computes how many lives would decide an inconclusive contrast with 80 % power.
+    """Computes how many server lives would decide an inconclusive contrast with 80 % power.
 
     Parameters
     ----------

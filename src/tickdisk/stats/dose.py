@@ -18,7 +18,8 @@ from tickdisk.stats.contrast import Contrast
 class Bounds:
     """The doses at which a metric is shown to stay within the margin, and the doses at which it is shown to exceed the margin.
 
-    Nothing is known about doses between the two. A bound is None if no dose was shown to satisfy it.
+    `dose_bounds` returns them in the unit of the doses, such as ms. Nothing is known about doses between the two. A bound is None
+    if no dose was shown to satisfy it.
     """
 
     good_up_to: float | None
@@ -93,7 +94,7 @@ class Slope:
 
 
 def slope(dose_ms: ArrayLike, response: ArrayLike, life: ArrayLike, *, at_ms: ArrayLike, alpha: float) -> Slope | None:
-    """Fits a line of a metric over the dose within each life, and tests the slopes over lives.
+    """Fits a line of a metric over the dose within each life, and tests the slopes over lives against 0.
 
     Parameters
     ----------
@@ -111,7 +112,8 @@ def slope(dose_ms: ArrayLike, response: ArrayLike, life: ArrayLike, *, at_ms: Ar
     Returns
     -------
     Slope or None
-        A life with fewer than two doses has no slope and is left out. None if fewer than two lives have a slope.
+        The mean slope with its test, and the mean line. A life with fewer than two doses has no slope and is left out. None if
+        fewer than two lives have a slope.
     """
     dose, metric, at = (np.asarray(values, dtype=float) for values in (dose_ms, response, at_ms))
     labels = np.asarray(life)

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def named_generator(seed: int, *purpose: str) -> np.random.Generator:
-    """Makes the random generator of one purpose.
+    """Makes the random generator of one purpose, so that an analysis always draws the same numbers for it.
 
     The same seed and the same words give the same draws. Any other word gives draws that are independent of them.
 

@@ -8,7 +8,7 @@ from scipy.stats import false_discovery_control
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Adjusts p values by Holm's method (1979), for many families at once.
+    """Adjusts p values by Holm's method (1979), for many families at once, such as those of simulated experiments.
 
     statsmodels has the method for one family at a time. It also collects garbage at every call, which takes a simulation
     minutes.
@@ -38,7 +38,7 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def adjusted(p_values: ArrayLike, family: Literal["confirmatory", "scan"]) -> NDArray[np.float64]:
-    """Adjusts p values within their family.
+    """Adjusts the p values of one family, whose claims are tested together, for their number.
 
     Parameters
     ----------

@@ -10,9 +10,13 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of one value for each life, with Student's interval. A number that n lives cannot estimate is NaN."""
+    """The mean over server lives of one value for each life, with Student's interval. `over_lives` returns it.
+
+    A number that n lives cannot estimate is NaN.
+    """
 
     value: float
+    """Mean of the values."""
     low: float
     high: float
     """Ends of the interval of `value` at confidence 1 - alpha."""
@@ -23,7 +27,7 @@ class Mean:
 
 
 def over_lives(values: ArrayLike, alpha: float = 0.05) -> Mean:
-    """Computes the mean over lives and its interval.
+    """Computes the mean of a value over server lives and its interval.
 
     Parameters
     ----------

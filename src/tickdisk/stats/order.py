@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class OrderEffect:
-    """The slopes of a log metric over two order terms, estimated beside fixed effects of arm and life.
+    """The effects of the order of arms on a log metric, as `order_effect` estimates them beside the effects of arm and life.
 
-    Each slope has an interval at confidence 1 - alpha and a p value. All values are NaN if they cannot be estimated.
+    There are two: carry-over from the epoch before, and drift over the places in a life. Each has an interval at confidence
+    1 - alpha and a p value. All values are NaN if they cannot be estimated.
     """
 
     carry_over: float
@@ -43,7 +44,7 @@ def order_effect(
     *,
     alpha: float,
 ) -> OrderEffect:
-    """Estimates the effects of the order of arms in a switchback.
+    """Estimates the effects of the order of arms in a switchback: carry-over from the epoch before, and drift within a life.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def family_power(
     rng: np.random.Generator,
     simulations: int = 4000,
 ) -> tuple[float, float]:
-    """Simulates experiments with a family of claims, and counts the claims that are decided.
+    """Estimates the power of a planned number of lives, by simulated experiments with a family of claims.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def needed_lives(mean: float, sd: float, *, margin: float, alpha_different: floa
     Returns
     -------
     int or None
-        None if more than 65,536 lives are needed, if `mean` is not finite, or if `sd` is not above 0.
+        Number of lives. None if more than 65,536 lives are needed, if `mean` is not finite, or if `sd` is not above 0.
     """
     if not (isfinite(mean) and sd > 0):
         return None
@@ -115,7 +115,7 @@ def _lives(effect_size: float, alpha: float, power: float, alternative: str) -> 
 
 
 def detectable_ratio(n: int, sd: float, *, alpha: float) -> float:
-    """Computes the ratio above 1 that a t test over lives finds with 80 % power.
+    """Computes the smallest ratio above 1 that a t test over lives finds with 80 % power.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def detectable_ratio(n: int, sd: float, *, alpha: float) -> float:
     Returns
     -------
     float
-        NaN for fewer than two lives, or if `sd` is not above 0.
+        Ratio of arm to baseline. NaN for fewer than two lives, or if `sd` is not above 0.
     """
     if n < 2 or not sd > 0:  # noqa: PLR2004 - a spread needs two
         return nan

@@ -14,6 +14,7 @@ class Quantile:
     """A sample quantile with an interval between two order statistics, which needs no assumption about the distribution."""
 
     value: float
+    """Estimate of the quantile, in the unit of the sample."""
     low: float
     high: float
     """Ends of the interval. They are NaN if n values are too few for an interval."""

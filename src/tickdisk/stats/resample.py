@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def block_length(values: ArrayLike) -> float:
-    """Estimates the mean block length for a stationary bootstrap of a series.
+    """Estimates the mean block length with which `stationary_indices` keeps the correlation in a series.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def block_length(values: ArrayLike) -> float:
 
 
 def stationary_indices(n: int, mean_length: float, samples: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draws the indices of resamples by the stationary bootstrap (Politis and Romano 1994).
+    """Draws the indices of resamples of a correlated series by the stationary bootstrap (Politis and Romano 1994).
 
     A resample consists of blocks that begin at random places, have geometrically distributed lengths, and wrap around at the
     end.

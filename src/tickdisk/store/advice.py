@@ -12,17 +12,18 @@ _AS_GOOD = 1.1
 
 @dataclass(frozen=True)
 class Advice:
-    """The algorithm that is recommended for a game, with the reason."""
+    """The checkpoint algorithm that `advise` recommends for a game, with the reason."""
 
     algorithm: str
+    """Name of the algorithm, one of `ALGORITHMS`."""
     keeps: bool
-    """Whether the algorithm lengthened no tick by more than the limit."""
+    """Whether the algorithm lengthened no tick by more than `limit_ms` in the trials."""
     why: str
     """The reason in one sentence, which is to be read after the name of the algorithm."""
 
 
 def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None = None) -> Advice:
-    """Chooses an algorithm from trials of several algorithms at one update rate.
+    """Chooses the checkpoint algorithm for a game, from trials of several algorithms at the game's update rate.
 
     An algorithm is eligible if it lengthened no tick by more than `limit_ms` and needed at most `memory_bytes`. Eligible
     algorithms count as equally good if their mean added time exceeds the smallest by at most 10 % or 0.05 ms, whichever is more.

@@ -11,7 +11,7 @@ from tickdisk.store.trial import Design, trials
 
 
 def main() -> None:
-    """Prints a row for each algorithm, all measured in the same run.
+    """Plays lives under all twelve algorithms in a folder, and prints what each algorithm costs, as a row.
 
     The columns are the algorithm's own time per update (if updates are handed to the store one by one, and if all updates of a
     tick are handed over at once), and, for updates at once, the mean and the longest time added to a tick and the highest memory.

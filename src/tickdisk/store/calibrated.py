@@ -46,20 +46,21 @@ _IMAGES = {"atomic_copy_dirty_objects": 2, "copy_on_update": 2, "partial_redo": 
 
 
 class Calibrated(BaseModel):
-    """The time of each work item on this machine while a checkpoint is being written."""
+    """The calibrated cost model, as `calibrate` fits it: the time that each item of work takes in real lives on one machine."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     machine: Machine
+    """Parameters of the machine, from micro-benchmarks that run alone."""
     terms_ns: dict[str, float]
     """Time of one item of work, for each of TERMS."""
     pass_ns: float
-    """Time for an object until the writer has put it into the page cache."""
+    """Time for an object until the writer of checkpoints has put it into the page cache."""
     sync_ms: float
-    """Time of a checkpoint besides the writing of its bytes."""
+    """Time that a checkpoint takes besides the writing of its bytes, such as for syncs."""
 
     def costs(self, design: Design, rate: int) -> Costs:
-        """Returns the simulator's parameters at an update rate.
+        """Returns the simulator's parameters for lives at an update rate.
 
         They decide when simulated checkpoints begin and end, and how much is copied. The log of actions takes its share of the
         disk's bandwidth, at most 90 %.
@@ -95,7 +96,7 @@ class Calibrated(BaseModel):
 
 
 def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrated:
-    """Fits the calibrated cost model to trials.
+    """Fits the times of the calibrated cost model to trials, so that the model can predict overheads at other update rates.
 
     The fit minimises the squared logarithm of modelled over real `own_ms`, with 0.02 ms added to both, and no term is below 0.
 
@@ -158,7 +159,7 @@ def _explain(work: npt.NDArray[np.float64], real_ms: npt.NDArray[np.float64]) ->
 
 
 def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:
-    """Predicts the time added to a tick and the time of a checkpoint, by the paper's model and by the calibrated model.
+    """Predicts what algorithms add to a tick and how long a checkpoint takes, by the paper's model and by the calibrated model.
 
     The simulation uses the updates of the first life at each rate.
 
@@ -198,9 +199,10 @@ def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -
 
 
 def whole(outcome: Outcome) -> slice:
-    """Returns the positions of the ticks that are counted in real lives, too: those of complete checkpoints after the first ones.
+    """Returns the ticks of a simulation over which means are taken, as positions in the tables of `outcome`.
 
-    If there are too few checkpoints, all ticks are returned.
+    They are the ticks of complete checkpoints after the first `SETTLING`, as in real lives (see `trials`), or all ticks if there
+    are too few checkpoints.
     """
     begun = outcome.checkpoints["tick"].to_numpy()
     return slice(int(begun[SETTLING]) + 1, int(begun[-1]) + 1) if len(begun) > SETTLING + 1 else slice(None)
@@ -213,7 +215,10 @@ def checkpoint_s(outcome: Outcome) -> float:
 
 
 def work(outcome: Outcome, design: Design, rate: int) -> "pd.Series[float]":
-    """Returns the mean count of each work item per tick, over the ticks of `whole`. All of TERMS are among the items."""
+    """Returns how often each item of work occurs in a simulation, as the mean count per tick over the ticks of `whole`.
+
+    All of TERMS are among the items. `rate` is the number of updates per tick.
+    """
     counted = outcome.work[whole(outcome)]
     mean = counted.mean()
     mean["handed"] = rate if design.one_by_one else 1

@@ -11,9 +11,10 @@ from tickdisk._native import Updates, store_live
 
 
 def main() -> None:
-    """Plays the life, and writes the tick at which the state was found, the last tick, the tables and the memory as JSON.
+    """Plays the life that SETTING.json describes (see `Setting.as_json`), and writes its record to RESULT.json if that is given.
 
-    The packed tables of ticks and checkpoints are written as hexadecimal digits.
+    The record has the last tick of the state that was found in the folder, the last tick that was played, the packed tables of
+    ticks and checkpoints as hexadecimal digits, and the highest memory of the process in bytes.
     """
     setting = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     kind, *parameters = setting.pop("updates")

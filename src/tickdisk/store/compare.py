@@ -24,6 +24,7 @@ from tickdisk.store.trial import Design, interleaved
 RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 """Update rates of the paper, in updates per tick."""
 FIT_RATES = (1_500, 6_000, 24_000, 96_000, 300_000)
+"""Update rates at which the calibrated model is fitted, in updates per tick. None of them is among RATES, so RATES are a test."""
 WITHIN = 0.3
 """Largest relative error of a prediction that counts as right."""
 LEAST_MS = 0.01
@@ -32,9 +33,10 @@ LEAST_MS = 0.01
 
 @dataclass(frozen=True)
 class Comparison:
-    """The trials of one comparison on one machine, with the predictions of the paper's model and of the calibrated model."""
+    """The overheads of real algorithms in trials on one machine, with the predictions of the paper's and the calibrated model."""
 
     calibrated: Calibrated
+    """The calibrated model, with the parameters of the machine."""
     fitted: pd.DataFrame
     """Trials that the calibrated model was fitted to, as `trials` returns them."""
     tested: pd.DataFrame
@@ -44,7 +46,7 @@ class Comparison:
     """
 
     def points(self) -> pd.DataFrame:
-        """Returns the tested trials with one row for each rate and each algorithm that the cost model knows.
+        """Returns the tested trials beside both predictions, with one row for each rate and algorithm that the cost model knows.
 
         Every column of the trials is the median over lives, as in the fit, because a life that other programs disturbed must not
         decide the cost of an algorithm.
@@ -85,7 +87,7 @@ class Comparison:
         return float(shares.mean()), float(shares.mean() - half), float(shares.mean() + half), len(shares)
 
     def summary(self) -> pd.DataFrame:
-        """Sums up `points` with one row for each algorithm that the cost model knows.
+        """Sums up how well both models predict each algorithm, from `points`, with one row for each algorithm that they know.
 
         Returns
         -------
@@ -130,7 +132,7 @@ def _ranks(real: pd.Series, model: pd.Series) -> float:
 
 
 def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> Comparison:
-    """Plays trials and compares them with the paper's cost model and with the calibrated model.
+    """Plays trials of real algorithms, and compares them with the paper's cost model and with the calibrated model.
 
     The calibrated model is fitted to trials at `fit_rates`, which have another seed. The lives of both sets of trials are played
     in one random order, so that both see the same drift of the machine.

@@ -23,6 +23,11 @@ from tickdisk.store.life import Setting, failure, started
 from tickdisk.store.recovery import recover
 
 PHASES = ("idle", "update", "copy", "write", "sync", "switch", "commit")
+"""Phases of the threads of a life, in the order in which the native core numbers them.
+
+The game plays updates (update) or begins a checkpoint (copy). The writer writes a checkpoint, syncs it and makes it count (write,
+sync, switch). The committer makes the log of actions durable, or the writer waits for this (commit).
+"""
 _ROLES = {"copy": 0, "write": 1, "sync": 1, "switch": 1, "commit": 2}
 """Number of the thread that enters a phase: 0 is the game, 1 the writer, 2 the committer of the log of actions."""
 _TICK, _COMMITTED, _WORDS = 3, 4, 5
@@ -40,19 +45,23 @@ _ONE_BY_ONE = 0.5
 
 @dataclass(frozen=True)
 class Crash:
-    """One crash of a life, and the state that was recovered after it."""
+    """One crash of a life in a `campaign`, and the state that was recovered after it."""
 
     algorithm: str
+    """Name of the checkpoint algorithm."""
     how: str
-    """The kind of crash: "kill" or "cut"."""
+    """The kind of crash: "kill" for the process alone, or "cut" for the power of its disk."""
     aimed: str
-    """The phase that the crash was aimed at."""
+    """The target of the crash, one of `AIMED`. The crash can have come later, as `phases` shows."""
     phases: tuple[str, str, str]
-    """The phases in which the game, the writer and the committer were at the crash."""
+    """The phases (`PHASES`) in which the threads of game, writer and committer were at the crash."""
     tick: int
     """The tick that was running at the crash."""
     committed: int
-    """The last tick that was committed before the crash, or 0 if this life had committed none."""
+    """The last tick that was committed before the crash, or 0 if this life had committed none.
+
+    A tick is committed when its updates are in the log of actions on the disk. A crash must not lose it.
+    """
     recovered: int
     """The last tick in the recovered state."""
     image_tick: int
@@ -83,7 +92,7 @@ class Board:
         return struct.unpack_from(f"<{_WORDS}Q", self._map)
 
     def phase(self, aimed: str) -> bool:
-        """Returns whether the thread that enters the phase `aimed` is in it now."""
+        """Returns whether the thread that enters the phase `aimed` is in it now. `aimed` is one of `AIMED`, but not `START`."""
         word: int = struct.unpack_from("<Q", self._map, 8 * _ROLES[aimed])[0]
         return word == PHASES.index(aimed)
 
@@ -93,12 +102,13 @@ class Board:
 
 
 class CrashMethod(Protocol):
-    """A way to end a life."""
+    """A way in which `campaign` ends lives."""
 
     name: str
+    """Name of the kind of crash."""
 
     def folder(self) -> Path:
-        """Returns where the store is."""
+        """Returns the folder of the store in which the lives are played."""
         ...
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
@@ -130,7 +140,7 @@ class ProcessKill:
         self._folder = folder
 
     def folder(self) -> Path:
-        """Returns where the store is."""
+        """Returns the folder of the store in which the lives are played."""
         return self._folder
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
@@ -153,7 +163,7 @@ class PowerCut:
         self._disk = disk
 
     def folder(self) -> Path:
-        """Returns where the store is."""
+        """Returns the folder of the store in which the lives are played, on the emulated device."""
         return self._disk.mount_point / "store"
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:

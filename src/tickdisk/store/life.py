@@ -51,10 +51,13 @@ class Setting:
     """The parameters of a life: its algorithm, its folder, its updates and its length."""
 
     algorithm: str
+    """Name of the algorithm, one of ALGORITHMS."""
     folder: Path
     """Folder of the store. If it holds a state already, the life goes on from there."""
     updates: ZipfTrace = field(default_factory=ZipfTrace)
+    """Random updates of the ticks, which also have the size of the state."""
     ticks: int = 300
+    """Number of ticks to play."""
     tick_hz: float = 30
     """Ticks per second. If 0, each tick begins as soon as the tick before it has ended."""
     spins: bool = False
@@ -81,11 +84,11 @@ class Setting:
 
     @property
     def cells(self) -> int:
-        """Number of cells of the state."""
+        """Number of cells of the state, which is cut into objects of 128 cells."""
         return self.updates.state.rows * self.updates.state.columns
 
     def as_json(self, board: Path | None) -> dict[str, Any]:
-        """Returns the parameters in the form that `child.py` reads.
+        """Returns the parameters in the form that `child.py` reads, the program of the process that plays the life.
 
         Parameters
         ----------
@@ -120,9 +123,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Life:
-    """The record of a life that has ended."""
+    """The record of a life of a store that has ended, as `live` returns it."""
 
     setting: Setting
+    """Parameters of the life."""
     found: int
     """The last tick in the state that the life began with, or 0 for a new state."""
     last: int
@@ -141,7 +145,7 @@ class Life:
     is_full, objects (number written), write_ns, sync_ns, switch_ns (times of the writer's three phases) and end_ns.
     """
     memory_bytes: int
-    """Highest resident memory of the process."""
+    """Highest resident memory of the process that played the life."""
 
 
 def index_of(algorithm: str) -> int:
@@ -154,6 +158,8 @@ def index_of(algorithm: str) -> int:
 @contextmanager
 def started(setting: Setting, scratch: Path, *, board: Path | None = None, result: Path | None = None) -> Iterator[Popen[bytes]]:
     """Starts the process of a life, and kills it at the end if it still runs.
+
+    `live` waits for the end of the process, and `campaign` crashes it.
 
     Parameters
     ----------
@@ -188,12 +194,12 @@ def started(setting: Setting, scratch: Path, *, board: Path | None = None, resul
 
 
 def live(setting: Setting) -> Life:
-    """Plays a life to its end.
+    """Plays a life of a store to its end in a process of its own, and records every tick and every checkpoint.
 
     Parameters
     ----------
     setting
-        Parameters of the life. Its folder is created if it does not exist.
+        Parameters of the life. Its folder is created if it does not exist, and keeps the state at the end.
 
     Returns
     -------

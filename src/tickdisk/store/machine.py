@@ -16,7 +16,7 @@ _WRITE_BYTES = 1 << 20
 
 
 class Machine(BaseModel):
-    """The parameters of the cost model, measured on this machine, for one size of state and one disk."""
+    """The parameters of the cost model, as `measure_machine` measures them for one size of state and one disk."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -63,7 +63,7 @@ class Machine(BaseModel):
 
 
 def measure_machine(state: State, folder: Path, *, rounds: int = 5, write_bytes: int = 64 << 20) -> Machine:
-    """Measures the parameters of the cost model on this machine.
+    """Measures the parameters of the cost model on this machine by the paper's micro-benchmarks, which run alone.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ class StoreRefused(TickdiskError):  # noqa: N818 - it says what happened
 
 @dataclass(frozen=True)
 class Recovered:
-    """The result of a recovery."""
+    """The result of a recovery by `recover`, without the state itself, of which it has a digest."""
 
     tick: int
     """The last tick in the recovered state, or 0 for a new state."""
@@ -33,11 +33,11 @@ class Recovered:
     replay_s: float
     """Time to play the ticks after the checkpoint again, from the log of actions."""
     digest: int
-    """Digest of the recovered state, 64 bits."""
+    """Digest of the recovered state, 64 bits. Equal states have equal digests, so that a test can compare states."""
 
 
 def cells_in(folder: Path, cells: int | None = None) -> int:
-    """Returns the size of the state in a store, as its newest checkpoint says.
+    """Returns the size of the state in a store, as its newest checkpoint says. `recover` and `verify` need it.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ def cells_in(folder: Path, cells: int | None = None) -> int:
 def recover(folder: Path, cells: int) -> Recovered:
     """Recovers the state at the last committed tick from the newest whole checkpoint and the log of actions.
 
-    An incomplete end of the log, as a crash leaves it, is reported and not used. Damage of a committed tick is refused.
+    A tick is committed when its updates are in the log of actions on the disk. An incomplete end of the log, as a crash leaves
+    it, is reported and not used. Damage of a committed tick is refused.
 
     Parameters
     ----------

@@ -24,30 +24,34 @@ _SPARE_BYTES, _PAGE_BYTES = 1 << 30, 4096
 
 @dataclass(frozen=True)
 class Game:
-    """A game on which all algorithms are tried."""
+    """A game of the study, on which all twelve algorithms are tried: a state, its random updates, and a disk."""
 
     name: str
+    """Name of the game in tables."""
     rows: int
     """Size of the state in rows of ten cells of 4 bytes."""
     updates_per_tick: int
+    """Number of updates of cells in each tick."""
     skew: float
     """Skew of the Zipf distribution of the updates."""
     save_s: float
-    """Time in which checkpoints begin, before each rest (see `Design`)."""
+    """Time in s in which checkpoints begin, before each rest (see `Design`)."""
     device: device.DeviceModel
+    """Emulated device on which the store lies."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The results of the study."""
+    """The results of the study of the store, as `study` returns them."""
 
     comparison: Comparison
+    """Comparison of real algorithms with the predictions of the cost models."""
     games: pd.DataFrame
     """Trials on the games, as `trials` returns them, with the further columns game, state_bytes, skew, device and tick_hz."""
 
 
 def device_bytes(state: State, *, full_every: int = Design.full_every) -> int:
-    """Returns the size of a device on which a store fits with its log of actions.
+    """Returns the size of an emulated device that is large enough for a store with its log of actions.
 
     A partial log reaches back to the full checkpoint before the last one, and every checkpoint since may contain the whole state.
     An emulated device uses memory only for the parts that are written.
@@ -69,7 +73,7 @@ def device_bytes(state: State, *, full_every: int = Design.full_every) -> int:
 
 
 def check_device_memory(rows: Sequence[int]) -> None:
-    """Checks that the devices of the study fit into the memory that is free now.
+    """Checks that the emulated devices of a study, which lie in memory, fit into the memory that is free now.
 
     Parameters
     ----------
@@ -142,7 +146,9 @@ def study(
 
 
 def write_study(found: Findings, folder: Path) -> None:
-    """Writes the results of the study. Each file appears only when it is whole, and `calibrated.json` comes last.
+    """Writes the results of the study as `games.parquet` and the files of `write_comparison`, with `calibrated.json` at last.
+
+    Each file appears only when it is whole.
 
     Parameters
     ----------

@@ -34,19 +34,25 @@ They have more to write than later checkpoints, because a double backup has two 
 
 @dataclass(frozen=True)
 class Design:
-    """The design of trials: the algorithms, the update rates, and the parts of each life."""
+    """The design of trials: the algorithms, the update rates, and the parts of each life.
+
+    A life begins with a part that is not counted. Then come cycles, each of which has a time with checkpoints and a rest.
+    """
 
     folder: Path
     """Folder on the disk to be tried. Every life has a new store in it, which is removed afterwards."""
     state: State
+    """Size of the state."""
     rates: Sequence[int]
     """Update rates in updates per tick."""
     algorithms: Sequence[str]
+    """Names of the algorithms to try, from `tickdisk.store.ALGORITHMS`."""
     skew: float = 0.8
     """Skew of the Zipf distribution of the updates."""
     one_by_one: bool = False
     """Whether each update is handed to the store by itself, as in the paper's framework, or all updates of a tick at once."""
     tick_hz: float = 30
+    """Ticks per second of the game."""
     warm_up_s: float = 2
     """Length of the first part of a life, which is not counted because pages are touched for the first time and caches fill.
 
@@ -61,11 +67,12 @@ class Design:
     lives: int = 1
     """Number of lives of each algorithm at each rate. Each of them has its own updates."""
     seed: int = 42
+    """Seed of the updates and of the order of lives."""
     full_every: int = 10
     """Number of checkpoints per full one, for the algorithms that write a partial log."""
 
     def trace(self, rate: int, life: int = 0) -> ZipfTrace:
-        """Returns the updates of a life.
+        """Returns the random updates of a life of the trials. All algorithms get the same.
 
         Parameters
         ----------
@@ -83,22 +90,22 @@ class Design:
 
     @property
     def warm_up_ticks(self) -> int:
-        """Number of ticks at the beginning of a life that are not counted."""
+        """Number of ticks of `warm_up_s`, the first part of a life, which is not counted."""
         return round(self.warm_up_s * self.tick_hz)
 
     @property
     def save_ticks(self) -> int:
-        """Number of ticks of a cycle in which checkpoints begin."""
+        """Number of ticks of `save_s`, the part of a cycle in which one checkpoint begins after another. It is at least 1."""
         return max(1, round(self.save_s * self.tick_hz))
 
     @property
     def cycle_ticks(self) -> int:
-        """Number of ticks of a cycle, with its rest."""
+        """Number of ticks of a whole cycle: those of `save_ticks`, and those of the rest in which no checkpoint begins."""
         return self.save_ticks + max(1, round(self.rest_s * self.tick_hz))
 
     @property
     def ticks(self) -> int:
-        """Number of ticks of a life."""
+        """Number of ticks of a life: those of the first part, and those of all cycles."""
         return self.warm_up_ticks + self.cycles * self.cycle_ticks
 
 
@@ -152,7 +159,7 @@ def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
 
 
 def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[pd.DataFrame]:
-    """Returns the trials of each design (see `trials`), sorted by rate and life.
+    """Plays the lives of several designs in turn, and returns the trials of each (see `trials`), sorted by rate and life.
 
     The lives are played in rounds. A round has one life of each algorithm at each rate of each design, in a random order that is
     drawn anew. The machine's drift therefore affects all of them alike, and shows as a difference between the lives of each.
@@ -206,7 +213,10 @@ def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, flo
 
 
 def life_summary(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
-    """Returns the columns of `trials` for one life, without rate, life and algorithm."""
+    """Returns the columns of `trials` for one life of `design`, without rate, life and algorithm.
+
+    `recovery_s` is the time of a recovery after the life.
+    """
     ticks, made = life.ticks, life.checkpoints
     saving, written, resting = phases(ticks, made, design)
     update_ms, shadow_ms = (ticks[name].to_numpy() / 1e6 for name in ("update_ns", "shadow_ns"))
@@ -245,6 +255,8 @@ _Mask = npt.NDArray[np.bool_]
 
 def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[_Mask, _Mask, _Mask]:
     """Returns three masks of the ticks of a life: counted ticks, counted ticks that began during a write, and resting ticks.
+
+    `ticks` and `made` are the tables `ticks` and `checkpoints` of the `Life`.
 
     The counted ticks of a cycle are those of whole checkpoints: from the end of the tick at which the third checkpoint begins to
     the end of the tick at which the last begins. A cycle with fewer than four checkpoints has none. The second mask has the

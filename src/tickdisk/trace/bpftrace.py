@@ -60,7 +60,7 @@ def version() -> str:
 
 
 class Bpftrace:
-    """A running bpftrace that captures the members of one cgroup.
+    """A running bpftrace that captures calls on files, page faults and waits of all processes in one cgroup.
 
     bpftrace runs under setsid, so that Ctrl-C at a terminal reaches only this process, which then ends bpftrace by `stop` without
     losing events.
@@ -94,10 +94,11 @@ class Bpftrace:
             raise
 
     def stop(self) -> dict[str, Any]:
-        """Waits until all events up to now are written, ends bpftrace, and returns the facts that are needed to read its output.
+        """Waits until all events up to now are written, ends bpftrace, and returns what is needed to read its output.
 
-        The time stamps are in CLOCK_BOOTTIME, or in CLOCK_MONOTONIC with old kernels. The reader has to subtract the fact
-        `clock_offset_ns` from them to get CLOCK_MONOTONIC.
+        The keys are version (of bpftrace), clock_offset_ns, lost_printed (lines that bpftrace lost), missing (tracepoints that
+        this kernel lacks) and faults (the tracepoint of page faults, or None). The time stamps are in CLOCK_BOOTTIME, or in
+        CLOCK_MONOTONIC with old kernels. The reader has to subtract clock_offset_ns from them to get CLOCK_MONOTONIC.
         """
         boot, monotonic, last = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.monotonic_ns(), max(self._beats.values())
         suspended_ns = (
@@ -119,7 +120,10 @@ class Bpftrace:
 
     @property
     def pid(self) -> int:
-        """The number of bpftrace's process. The programs before bpftrace in the command replace each other in this process."""
+        """The number of bpftrace's process, whose processor time is part of the cost of capturing.
+
+        The programs before bpftrace in the command replace each other in this process.
+        """
         return self._child.pid
 
     def kill(self) -> None:

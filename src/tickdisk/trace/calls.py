@@ -12,7 +12,11 @@ Op = Literal["read", "write", "sync", "truncate", "open", "close", "rename", "un
 
 @dataclass(frozen=True)
 class Call:
-    """A system call: its number, the kind of request that it makes, and the positions of its arguments."""
+    """A system call that is captured: its number, the kind of request that it makes, and the positions of its arguments.
+
+    The program in the kernel and the reader of strace's output take the arguments from these positions, which count from 0. A
+    position is None if the call has no such argument, or if the argument is not needed.
+    """
 
     number: int
     """Number on x86_64."""

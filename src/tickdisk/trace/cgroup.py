@@ -36,7 +36,9 @@ def cgroup_of(pid: int) -> Path:
 
 
 class Cgroup:
-    """A new cgroup v2, which exists while it is used as a context manager.
+    """A new cgroup v2 for processes that are to be captured. It exists while it is used as a context manager.
+
+    bpftrace sees the processes of the whole machine, and captures those in the cgroup.
 
     It lies below another process's cgroup, so that the limits of that cgroup still hold. This process holds a lock on the
     cgroup's folder. The kernel releases the lock when this process dies, whatever its process namespace. Entering removes the
@@ -131,7 +133,9 @@ class Cgroup:
 
 
 def remove_abandoned() -> list[Path]:
-    """Removes the cgroups whose owners died, and moves their members to the cgroup above.
+    """Removes the cgroups that captures left behind when they were killed, and moves their members to the cgroup above.
+
+    A cgroup is left behind if the process that made it as a `Cgroup` has died. Cgroups of processes that run stay.
 
     Returns
     -------

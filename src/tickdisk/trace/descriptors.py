@@ -38,11 +38,14 @@ CLOSED = -1
 
 @dataclass(frozen=True)
 class Opened:
-    """An open file description, which several descriptors can share."""
+    """A file that a captured process opened (an open file description), which several descriptors can share."""
 
     path: str
+    """Absolute path of the file when it was opened."""
     flags: int
+    """Flags of open(2), such as O_APPEND."""
     since_ns: int
+    """Time in ns at which it was opened, or at which the snapshot that shows it was taken."""
     position: int = 0
     """Position in bytes from a snapshot, or 0 for a file that was opened during the capture."""
     size: int | None = None
@@ -66,26 +69,32 @@ class _Change(NamedTuple):
 
 @dataclass
 class FileHistory:
-    """The open files of a capture, and the file of each call."""
+    """The files that the captured processes had open, and the file that each captured call used.
+
+    `follow` makes it. A call names its file by a descriptor, but the requests table names it by its path.
+    """
 
     opened: list[Opened]
+    """Every open file of the capture. The other fields name an open file by its index in this list."""
     of: "pd.Series[int]"
     """For each call, the index in `opened` of the file of its descriptor. It is CLOSED if the descriptor was not a file's."""
     paths: "pd.Series[str]"
     """For each call that names its file by a path, the absolute path."""
     since: dict[int, int]
-    """For each captured process, the time from which its calls count. A process that only starts captured ones is not in it."""
+    """For each captured process, by its number, the time in ns from which its calls count. It is 0 if the process ran when the
+    capture began. A process that only starts captured ones is not in it."""
     changes: pd.DataFrame
     """process, fd, ns, opened: from the time `ns`, the descriptor `fd` of the process stands for the open file `opened`."""
     append: dict[int, list[tuple[int, bool]]]
-    """For each open file, the times at which F_SETFL switched O_APPEND on or off."""
+    """For each open file, the times in ns at which F_SETFL set its flags, and whether O_APPEND was then on."""
     snapshots: dict[int, dict[str, Any]]
     """The snapshots, by the number that the tool gives to their process."""
 
     def at(self, frame: pd.DataFrame, fd: str, ns: str) -> "pd.Series[int]":
         """Returns the open file that each row's descriptor stood for just before the row's time.
 
-        `fd` and `ns` name the columns of descriptor and time. The rows of `frame` have to be sorted by time.
+        The file is an index in `opened`, or CLOSED if the descriptor was not a file's. `fd` and `ns` name the columns of `frame`
+        for descriptor and time, beside its column process. The rows have to be sorted by time.
         """
         keys = frame[["process", fd, ns]].rename(columns={fd: "fd", ns: "at"})
         found = pd.merge_asof(keys, self.changes, left_on="at", right_on="ns", by=["process", "fd"], allow_exact_matches=False)
@@ -93,8 +102,9 @@ class FileHistory:
 
 
 def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: bool) -> FileHistory:
-    """Finds the open file of every call.
+    """Finds for every captured call the open file that its descriptor stood for.
 
+    `reading` has the calls, and `snapshots` has a snapshot (`snapshot.snapshot`) of each process that ran when the capture began.
     The snapshots number their processes as this process sees them. A tool in another process namespace uses other numbers. With
     `by_birth`, processes are therefore matched with snapshots by the time of their start instead of by their numbers.
     """

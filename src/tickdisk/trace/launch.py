@@ -33,7 +33,10 @@ class Command:
 
 
 class Launched:
-    """A started command, which stays stopped until `proceed`. Leaving it as a context manager kills it."""
+    """A started command, which stays stopped until `proceed`, so that a capture tool can be attached to it first.
+
+    Leaving it as a context manager kills it.
+    """
 
     def __init__(self, command: Command, tracer: Sequence[str | Path]) -> None:
         """Starts the command as the last arguments of the command line `tracer`, or by itself if `tracer` is empty."""
@@ -66,7 +69,7 @@ class Launched:
         self._process.wait()
 
     def proceed(self) -> None:
-        """Lets the command run."""
+        """Lets the stopped command begin to run."""
         os.kill(self.pid, signal.SIGCONT)
 
     def wait(self, timeout_s: float) -> int | None:

@@ -23,10 +23,10 @@ TOOLS: tuple[Tool | None, ...] = (None, "bpftrace", "strace", "strace_positioned
 
 
 def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[Tool | None, ...] = TOOLS) -> pd.DataFrame:
-    """Measures the time of a pread under each tool.
+    """Measures how much each capture tool slows down a program that only reads, by the time of one pread under the tool.
 
-    Every round runs the workload once under each tool, in random order. Each run is a process of its own on the cores that a
-    server would have. The tool runs on the other cores.
+    The workload is a program that reads blocks of 4 KiB from a cached file. Every round runs the workload once under each tool,
+    in random order. Each run is a process of its own on the cores that a server would have. The tool runs on the other cores.
 
     Parameters
     ----------

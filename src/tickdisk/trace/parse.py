@@ -21,12 +21,15 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class Capture:
-    """The tables of a capture, with times in nanoseconds of CLOCK_MONOTONIC, and a summary of it."""
+    """The tables of a capture, with times in nanoseconds of CLOCK_MONOTONIC, and a summary of it.
+
+    The tables have the columns of `requests` and `waits` in `table.SCHEMAS`.
+    """
 
     requests: pd.DataFrame
-    """The table `requests`."""
+    """One row per system call on a file, or page fault in a mapped file, in the order of start times."""
     waits: pd.DataFrame | None
-    """The table `waits`, or None if the tool does not capture waits."""
+    """One row per time in which a thread did not run, with the reason. None if the tool does not capture waits."""
     summary: dict[str, Any]
     """The tool and what arrived, was lost and was left out; `parse` lists the keys."""
 
@@ -34,7 +37,9 @@ class Capture:
 def parse(
     raw: RawCapture, clocks: pd.DataFrame, *, classify: Callable[[str], str] | None = None, root: Path | None = None
 ) -> Capture:
-    """Extracts the requests that began during a capture, and the waits that lie within it.
+    """Turns the output of a capture tool into a table of the requests that began during the capture, and one of the waits in it.
+
+    A request is a system call on a file, or a page fault in a mapped file. A wait is a time in which a thread did not run.
 
     Parameters
     ----------
@@ -43,7 +48,7 @@ def parse(
     clocks
         Samples of the kernel's clocks (the table `clocks`), which convert strace's times from CLOCK_REALTIME.
     classify
-        Function from a file's path to its type of data. If None, the type of all files is `other`.
+        Function from a file's path to its type of data, such as terrain. If None, the type of all files is `other`.
     root
         Folder. Files outside it have the type `other`. If None, all files are classified.
 

@@ -16,11 +16,12 @@ _OPS = {"read", "write", "open", "seek", "truncate", "rename", "unlink"}
 
 
 def follow_positions(calls: pd.DataFrame, followed: FileHistory, sizes: dict[str, int]) -> "pd.Series[int]":
-    """Returns the offset of each read and write at the position of its open file, or null where the offset is not known.
+    """Returns the offset in bytes of each read and write that has no offset argument, or null where it is not known.
 
-    With O_APPEND a write goes to the end of the file, so the file's size is needed. The size is known from a snapshot, from
-    O_TRUNC, O_EXCL or a truncate, or from a seek to the end. Otherwise it is the size at the end of the capture (`sizes`, by
-    path) minus the bytes that were appended in between.
+    Such a call begins at the position of its open file, which strace does not tell. `calls` are those of a `Reading`, and the
+    result has the same index. With O_APPEND a write goes to the end of the file, so the file's size is needed. The size is known
+    from a snapshot, from O_TRUNC, O_EXCL or a truncate, or from a seek to the end. Otherwise it is the size at the end of the
+    capture (`sizes`, by path) minus the bytes that were appended in between.
     """
     follower = _Follower(followed)
     rows = calls.assign(opened=followed.of).sort_values("end_ns", kind="stable")

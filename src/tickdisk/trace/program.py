@@ -47,20 +47,23 @@ _VECTOR = (
 
 
 def points() -> list[str]:
-    """Returns all tracepoints that the program uses on a kernel that has them."""
+    """Returns all tracepoints to which the program `capture.bt` attaches on a kernel that has them, e.g. `sched:sched_switch`."""
     return _POINT.findall(_filled(0))
 
 
 def fault_point(present: Iterable[str]) -> str | None:
-    """Returns the tracepoint that captures page faults on files, or None if the kernel has none."""
+    """Returns the tracepoint that captures page faults on files, or None if the kernel has none of `FAULT_POINTS`.
+
+    `present` has the tracepoints that the kernel has.
+    """
     there = set(present)
     return next((point for point in FAULT_POINTS if point in there), None)
 
 
 def missing(present: Iterable[str]) -> list[str]:
-    """Returns the tracepoints that the kernel lacks, so that the capture lacks their events.
+    """Returns the tracepoints of the program that the kernel lacks, so that the capture lacks their events.
 
-    One of the tracepoints for page faults is enough.
+    `present` has the tracepoints that the kernel has. One of the tracepoints for page faults is enough.
     """
     there = set(present)
     either = set(FAULT_POINTS) if there & set(FAULT_POINTS) else set(FAULT_POINTS[1:])
@@ -68,7 +71,10 @@ def missing(present: Iterable[str]) -> list[str]:
 
 
 def program(cgroup: int, present: Iterable[str]) -> str:
-    """Returns the program for the members of `cgroup`, given the tracepoints that are `present`."""
+    """Returns the text of the program with which bpftrace captures the processes of a cgroup.
+
+    `cgroup` is the inode number of the cgroup. `present` has the tracepoints that the kernel has, and the others are left out.
+    """
     there = set(present) - (set(FAULT_POINTS) - {fault_point(present)})
     blocks = []
     for block in _filled(cgroup).split("\n\n"):

@@ -21,7 +21,10 @@ _FREQUENT = (b"@r0[", b"@r1[", b"@w0[", b"@w1[")
 
 
 def read_bpftrace(raw: bytes) -> Reading:
-    """Returns the calls, waits and events of bpftrace's output. Lines that the program cannot have printed are in `rejects`."""
+    """Reads bpftrace's output, as in `RawCapture.text`, into calls, waits and events.
+
+    Lines that the program cannot have printed are in `rejects`.
+    """
     found_requests, found_waits = _REQUEST.findall(raw), _WAIT.findall(raw)
     # The key has thread and start. The value has number, process, end, result, x, y and z.
     requests = _rows([key + b"," + value for key, value in found_requests], 9)

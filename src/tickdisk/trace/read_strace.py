@@ -44,9 +44,10 @@ NAMING_CALLS = ("prctl", "execve", "execveat", *sorted(_FORKS))
 
 
 def read_strace(raw: bytes, processes: Sequence[dict[str, Any]]) -> Reading:
-    """Reads strace's output into calls and events. Events are names of threads, new threads or processes, and new programs.
+    """Reads strace's output, as in `RawCapture.text`, into calls and events.
 
-    `processes` are snapshots of the processes that ran when the capture began. They tell which process a thread belongs to.
+    Events are names of threads, new threads or processes, and new programs. strace does not tell waits. `processes` are snapshots
+    of the processes that ran when the capture began. They tell which process a thread belongs to.
     """
     return _Reader(processes).read(raw)
 

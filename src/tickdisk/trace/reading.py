@@ -30,7 +30,10 @@ _TIMES = {"start_ns", "end_ns", "woken_ns", "call_ns"}
 
 
 class Event(NamedTuple):
-    """A rare event. Its fields `a`, `b`, `c` and `text` depend on its `kind`.
+    """A rare event of a capture, which names a thread or a file, or tells when a thread or a program begins or ends.
+
+    `ns` is its time, and `process` and `thread` are the numbers of the thread in which it happened. The fields `a`, `b`, `c` and
+    `text` depend on its `kind`, and are 0 or empty where the kind has no use for them.
 
     - thread: `text` is the thread's name, and `a` is the start of its process in ns since boot, or 0 if it is not known.
     - newtask: `a` is the number of the new thread, and `b` has the flags of clone.
@@ -52,11 +55,15 @@ class Event(NamedTuple):
 
 @dataclass
 class Reading:
-    """The content of a tool's output."""
+    """The content of a capture tool's output, in a form that is the same for bpftrace and strace.
+
+    The tables of a capture are made from it.
+    """
 
     calls: pd.DataFrame
     """CALL_COLUMNS, and `path` and `to` (the second path) as text or None, in the order of start."""
     events: list[Event]
+    """Rare events, in no special order. `of` selects them by kind and sorts them by time."""
     waits: pd.DataFrame | None = None
     """WAIT_COLUMNS and waker_name, in the order of start. None if the tool does not capture waits."""
     lost: int = 0
@@ -71,7 +78,10 @@ class Reading:
     """Number of paths that the tool cut off because they were too long. Their files are named by the part that arrived."""
 
     def convert(self, clock: Callable[[Integers], Integers]) -> None:
-        """Converts all times to another clock. A time of 0 means that there is none, and is not changed."""
+        """Converts all times of calls, waits and events to another clock. `clock` takes and returns times in ns.
+
+        A time of 0 means that there is none, and is not changed.
+        """
         for table in [self.calls] if self.waits is None else [self.calls, self.waits]:
             for column in _TIMES.intersection(table.columns):
                 times = table[column].to_numpy(np.int64)

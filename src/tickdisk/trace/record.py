@@ -118,7 +118,10 @@ class Recording:
         return RawCapture(self._raw)
 
     def begin(self, resources: ExitStack, pids: Sequence[int]) -> None:
-        """Takes over `resources`, takes snapshots of the processes, and lets the command run."""
+        """Begins the capture when the tool is attached: takes snapshots of the processes `pids`, and lets the command run.
+
+        `start` calls it. The recording takes over `resources`, and releases them when it ends.
+        """
         processes = [snapshot(pid) for pid in pids]
         self._facts = {"tool": self.tool, "processes": processes, "started_ns": time.monotonic_ns()}
         self._resources = resources.pop_all()

@@ -39,11 +39,12 @@ _KINDS = pd.DataFrame(
 def request_rows(
     reading: Reading, followed: FileHistory, *, sizes: dict[str, int] | None, faults: str | None, window: tuple[int, int]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Returns the requests that began in the window, and counts of requests that were left out or are incomplete.
+    """Makes the rows of the requests table from captured calls, and counts requests that were left out or are incomplete.
 
-    The rows are those of the requests table without seq, level, thread_name and data. `sizes` has the sizes of files at the end
-    of a capture by strace, for which positions have to be followed. It is None for bpftrace, for which z is the position after
-    the call. `faults` is the tracepoint of the page faults. All times are in the clock of `reading`.
+    The requests are those that began in the `window` from its start to its end. The rows are those of the requests table without
+    seq, level, thread_name and data. `sizes` has the sizes of files at the end of a capture by strace, for which positions have
+    to be followed. It is None for bpftrace, for which z is the position after the call. `faults` is the tracepoint of the page
+    faults. All times are in the clock of `reading`.
     """
     calls = reading.calls
     kinds = _KINDS.loc[calls["number"]].set_index(calls.index)

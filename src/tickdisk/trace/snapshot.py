@@ -13,12 +13,12 @@ _DELETED = " (deleted)"
 
 
 def snapshot(pid: int) -> dict[str, Any]:
-    """Returns a snapshot of a process, as values that JSON can hold.
+    """Returns which threads, open files and mapped files a process has now, as values that JSON can hold.
 
-    The keys are pid, at_ns (the time of the snapshot), started (clock ticks since boot), root, cwd, threads, files and maps.
-    `threads` has the name of each thread. `files` has [path, flags, position, size] for each descriptor. `maps` has
-    [start, end, offset, device as major:minor, inode, path] for each mapped file. Sockets, pipes and the like have no path and
-    are left out.
+    The reader of a capture needs this to name the files that the process had open when the capture began. The keys are pid, at_ns
+    (the time of the snapshot), started (clock ticks since boot), root, cwd, threads, files and maps. `threads` has the name of
+    each thread. `files` has [path, flags, position, size] for each descriptor. `maps` has [start, end, offset, device as
+    major:minor, inode, path] for each mapped file. Sockets, pipes and the like have no path and are left out.
     """
     proc = Path(f"/proc/{pid}")
     try:

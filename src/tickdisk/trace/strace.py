@@ -47,7 +47,7 @@ def words(tool: str, raw: Path) -> list[str | Path]:
 
 
 class Strace:
-    """A running strace.
+    """A running strace that captures the calls of running processes, or of a command that was started under it.
 
     It runs under setsid (or its option -DDD, which does the same), so that Ctrl-C at a terminal does not reach it. This process
     then ends it by `stop`.
@@ -80,10 +80,11 @@ class Strace:
             os.sched_setaffinity(self.pid, cores)
 
     def stop(self) -> dict[str, Any]:
-        """Detaches strace, and returns its version and the sizes of the files that were opened with O_APPEND.
+        """Detaches strace, and returns what is needed to read its output.
 
-        Processes that a started command has left running are killed. Otherwise they would go on with strace's filter, under which
-        every captured call fails once strace has ended.
+        The keys are version (of strace) and sizes, which has the present sizes in bytes, by path, of the files that were opened
+        with O_APPEND. Offsets of appends are found from these sizes. Processes that a started command has left running are
+        killed. Otherwise they would go on with strace's filter, under which every captured call fails once strace has ended.
         """
         if self._child is not None and not self._ended(0):
             signal.pidfd_send_signal(self._tracer, signal.SIGINT)
@@ -98,7 +99,7 @@ class Strace:
         return {"version": version(), "sizes": self._sizes()}
 
     def kill(self) -> None:
-        """Kills strace."""
+        """Kills strace, if it has not ended already. The object cannot be used any more."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._tracer, signal.SIGKILL)
         self._ended(_LAST_S)

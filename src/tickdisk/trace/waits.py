@@ -22,9 +22,10 @@ _FAULT = "fault"
 
 
 def wait_rows(reading: Reading, followed: FileHistory, started_ns: int) -> pd.DataFrame:
-    """Returns the rows of the waits table without thread_name, in the clock of `reading`.
+    """Returns the rows of the waits table without thread_name, in the clock of `reading`, from what bpftrace captured.
 
-    A wait that did not end has end_ns 0. `started_ns` is the start of the capture. These are the kinds of waits:
+    `followed` tells whether the descriptor of a call was a file's. A wait that did not end has end_ns 0. `started_ns` is the
+    start of the capture. These are the kinds of waits:
 
     - run_queue: The thread could have run. The wait begins when the thread was preempted or, if it slept, when it was woken.
     - io: The thread waits in a call on a file, or in a page fault in state D.
@@ -93,7 +94,7 @@ def _absences(reading: Reading, followed: FileHistory, started_ns: int) -> pd.Da
 
 
 def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
-    """Returns the requests with the latencies of page faults filled in.
+    """Returns the requests table with the latencies of page faults filled in, for which only the start was captured.
 
     The latency of a fault lasts to the end of the wait to which it led. It is 0 if the fault led to no wait. The kernel handles a
     fault again after it has waited, so that the same fault is captured twice. The second row is left out.

@@ -1,5 +1,5 @@
-//! The six algorithms of the paper. A row of the paper's table says what each does in the four subroutines of the paper's
-//! framework.
+//! The six algorithms of the paper (Vaz Salles et al., VLDB 2009), which save a game's state to disk. A row of the paper's table
+//! says what each does in the four subroutines of the paper's framework.
 
 /// A part of the state: no object, the objects that changed since they were last written, or all objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,14 +8,17 @@ use super::algorithm::{Algorithm, DRIBBLE_AND_COPY_ON_UPDATE, Layout, Part};
 use super::bits::Bits;
 use super::tick::Tick;
 
-/// The costs of the model, in units of time.
+/// The parameters of the cost model: the time of each piece of work for a checkpoint, in units of time that the caller chooses.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs {
+    /// Length of a tick without any work for checkpoints.
     pub tick: u64,
     /// Time before the copy of each contiguous group of objects.
     pub group: u64,
     pub copy_object: u64,
+    /// Time to take a lock that no other thread wants.
     pub lock: u64,
+    /// Time to test a dirty bit, which says whether an object has changed.
     pub bit: u64,
     /// Time to write an object to the disk.
     pub write_object: u64,
@@ -56,7 +59,7 @@ pub enum Copies {
     Touched,
 }
 
-/// The times in which the asynchronous write progresses.
+/// The times in which the write of a checkpoint, which runs beside the game, progresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// At all times, including the overhead that is added to a tick.
@@ -65,7 +68,7 @@ pub enum Progress {
     Ticks,
 }
 
-/// The choices that the paper leaves open.
+/// The readings of the paper, which are choices that its text leaves open.
 #[derive(Clone, Copy, Debug)]
 pub struct Readings {
     pub phase: Phase,
@@ -144,6 +147,8 @@ struct Running {
     captured: u64,
 }
 
+/// The simulation of one algorithm, which `tick` feeds with one tick after another. It has the records of ticks and of finished
+/// checkpoints.
 #[derive(Debug)]
 pub struct Simulation {
     algorithm: &'static Algorithm,

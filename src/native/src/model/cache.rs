@@ -7,10 +7,13 @@ use super::latency::Latency;
 use super::pipe::transfer_ns;
 use super::seek::Head;
 
+/// The parameters of a volatile write cache.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject), pyo3(from_item_all))]
 pub struct CacheParameters {
+    /// Number of bytes that the cache can hold.
     pub bytes: u64,
+    /// Latency of a write into the cache.
     pub latency_ns: Latency,
     /// Rate at which writes go from the cache to the medium.
     pub destage_bytes_per_s: NonZeroU64,

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The completions that are still to come.
+/// The completions that are still to come, which are those of the requests in flight.
 #[derive(Debug, Default)]
 pub struct Inflight {
     completions_ns: BinaryHeap<Reverse<u64>>,

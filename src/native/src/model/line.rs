@@ -1,7 +1,7 @@
 //! A table of points that straight lines join.
 
-/// Returns the value at `x`. Below the first point it is the first value, and beyond the last point the last slope goes on.
-/// Without points it is 0.
+/// Returns the value at `x` of the line that joins `points`, each of which has an x and a value and which ascend in x. Below the
+/// first point it is the first value, and beyond the last point the last slope goes on. Without points it is 0.
 pub fn value(points: &[[f64; 2]], x: f64) -> f64 {
     let above = points.partition_point(|[at, _]| *at <= x).min(points.len().saturating_sub(1));
     match points[..points.len().min(above + 1)] {

@@ -126,7 +126,9 @@ impl Disk {
     }
 
     /// Returns a dict with the counts of what the device has done, by operation and in total, and with the setting in force.
-    /// Times are in ns.
+    ///
+    /// `stamped` counts requests for which the kernel said when it issued them. `log_overflow` counts answered requests without a
+    /// record in the log. `stalls` has the begin and end of every ordered stall. Times are in ns.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let status = py.detach(|| realtime::with(|| self.engine.status()));
         let (dict, requests, bytes) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));

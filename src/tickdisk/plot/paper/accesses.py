@@ -18,7 +18,7 @@ _MB = 1e6
 def accesses(
     cumulative: pd.DataFrame, *, saves_s: Sequence[float], regions: pd.DataFrame, lines: pd.DataFrame, predicted: pd.DataFrame
 ) -> Any:
-    """Draws bytes over time, reads over regions, and predicted over observed requests.
+    """Draws a server's bytes over time, its reads of terrain over regions, and predicted over observed requests of each life.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def accesses(
     saves_s
         Times of that life's saves in s, marked with triangles.
     regions
-        Columns kind ("joins" or "teleports"), regions, and reads, one row for each phase of a life.
+        Columns kind ("joins" or "teleports"), regions (number that players came to), and reads, one row for each phase of a life.
     lines
         Columns kind, regions, and reads, with two points of the line of each kind.
     predicted
@@ -37,7 +37,7 @@ def accesses(
     Returns
     -------
     chart
-        An Altair chart.
+        Three panels side by side, at the width of the page.
     """
     width = (PAGE - _AXES * 3 - _SPACING * 2) / 3
     drawn = [_over_time(cumulative, saves_s), _over_regions(regions, lines), _predicted(predicted)]

@@ -14,13 +14,13 @@ _LEAST = 0.005
 
 
 def shares(rows: pd.DataFrame) -> Any:
-    """Draws shares of the late time with their intervals.
+    """Draws shares of the late time, which is the time by which ticks exceed the server's step, with their intervals.
 
     Parameters
     ----------
     rows
-        Columns group, name, share, low, and high, with shares from 0 to 1. The six largest shares above half a percent of each
-        group are drawn.
+        Columns group (what the time is divided by, such as cause), name, share, low and high (ends of its interval), with shares
+        from 0 to 1. The six largest shares above half a percent of each group are drawn.
 
     Returns
     -------

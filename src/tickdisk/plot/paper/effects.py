@@ -23,7 +23,7 @@ def effects(rows: pd.DataFrame, *, order: Sequence[str], words: Mapping[str, str
     Parameters
     ----------
     rows
-        Columns arm, metric, ratio, low, high, and verdict.
+        Columns arm, metric, ratio, low and high (ends of its interval), and verdict.
     order
         Names of the arms, in the order of the axis.
     words

@@ -14,7 +14,7 @@ _LEAST = 0.05
 
 
 def fidelity(table: pd.DataFrame, *, order: Sequence[str], titles: Mapping[str, str]) -> Any:
-    """Draws how much longer quantiles of latency are than the model says, over queue depth.
+    """Draws how much longer quantiles of the realised latency are than the device's model says, over queue depth.
 
     Parameters
     ----------

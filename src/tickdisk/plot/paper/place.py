@@ -22,7 +22,7 @@ def panel_title(text: str, *, frame: Literal["bounds", "group"] = "bounds") -> a
 
 
 def finish(chart: Any, *, legend_columns: int = 4) -> Any:
-    """Returns the chart with the paper's theme in it.
+    """Returns the chart with the paper's theme in it: its font, sizes of text, lines and legend.
 
     A small `legend_columns` keeps the legend within the width of the figure.
     """

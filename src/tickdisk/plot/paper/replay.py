@@ -23,7 +23,7 @@ def lateness(parts: Mapping[str, NDArray[np.float64]]) -> Any:
     Parameters
     ----------
     parts
-        Issued less due in us, by replayer.
+        Time of issue less the due time of each request in us, by replayer.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def costs(table: pd.DataFrame, *, quantities: Mapping[str, str], order: Sequence
 
 
 def methods(table: pd.DataFrame, *, limit_ms: float) -> Any:
-    """Draws the mean and the longest time that each method adds to a tick, at the width of a column.
+    """Draws the mean and the longest time that each method of saving a game adds to a tick, at the width of a column.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def server_effects(rows: pd.DataFrame, *, margin: float) -> Any:
     Parameters
     ----------
     rows
-        Columns server, metric (at most four), latency_ms, ratio, low and high. NaN is not drawn.
+        Columns server, metric (at most four), latency_ms, ratio, low and high (ends of its interval). NaN is not drawn.
     margin
         Margin of equivalence, drawn shaded.
 

@@ -15,12 +15,12 @@ _AXES = 40
 
 
 def timeline(epochs: pd.DataFrame, gaps: pd.DataFrame, *, budget_ms: float, words: Mapping[str, str]) -> Any:
-    """Draws one server life at the width of the page.
+    """Draws one server life of the switchback over time, with the device's latency above and tick gaps below.
 
     Parameters
     ----------
     epochs
-        Columns arm, latency_ms, start_ns, steady_ns, and end_ns, one row for each epoch.
+        Columns arm, latency_ms, start_ns, steady_ns (time from which the epoch is analysed), and end_ns, one row for each epoch.
     gaps
         Columns start_ns and gap_ms, of any length. The longest gap in each of 1,200 stretches of time is drawn, so that no stall
         is lost.
@@ -32,7 +32,7 @@ def timeline(epochs: pd.DataFrame, gaps: pd.DataFrame, *, budget_ms: float, word
     Returns
     -------
     chart
-        An Altair chart.
+        Two panels on one axis of time, at the width of the page.
     """
     steps = checked(epochs, ["arm", "latency_ms", "start_ns", "steady_ns", "end_ns"], "timeline").sort_values("start_ns")
     zero = int(steps["start_ns"].min())

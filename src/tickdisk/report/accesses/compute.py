@@ -28,37 +28,45 @@ _NAME = "accesses"
 
 @dataclass(frozen=True)
 class Capture:
-    """Counts of the events in all captures that the study leaves out."""
+    """Numbers of the calls, events and accesses that the study leaves out, over the captures of all server lives."""
 
     left_out: Mapping[str, int]
     """Number of calls that are no access to the world's files, by reason. The most frequent reason comes first."""
     lost_events: int
-    """Number of events that the captures lost."""
+    """Number of events that did not arrive from the kernel."""
     at_end: int
     """Number of accesses after the last save of a life, which the server makes as it ends."""
 
 
 @dataclass(frozen=True)
 class Tested:
-    """A ratio over lives, and the verdict on whether it differs from 1.
+    """A ratio that a claim of the study is about, such as writes over reads, and the verdict on whether it differs from 1.
 
     The p values behind the verdict are adjusted over all ratios of the study together.
     """
 
     ratio: stats.Contrast
+    """Geometric mean of the ratios of server lives, with its interval and p values."""
     verdict: stats.Verdict
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the study of accesses. The generative model is not fitted to the last third of the lives."""
+    """The results of the study of accesses, from which its tables, figures, facts and claims are made.
+
+    The generative model says what one event of each routine of the server costs. It is not fitted to the last third of the lives.
+    """
 
     data: Runs
+    """Cells of the experiment that have run."""
     plan: stats.Plan
-    """Rules that decide the verdicts."""
+    """Rules that decide the verdicts, such as the margin. They were fixed before the runs, unless the notebook changes them."""
     published: accesses.Published
+    """Findings of the published study PokeSto, which the results are compared with."""
     capture: Capture
+    """Numbers of what is left out of the captures."""
     lives: Sequence[accesses.Life]
+    """All captured server lives, in the order of the plan."""
     fitted: Sequence[accesses.Life]
     """Lives that the model is fitted to."""
     held_out: Sequence[accesses.Life]
@@ -72,24 +80,33 @@ class Results:
     in_turn: pd.DataFrame
     """One row per life, with the same columns as `errors`. Each life is predicted from all others."""
     summary: pd.DataFrame
-    """One row per life, as `accesses.summary` returns them."""
+    """One row per life with the numbers, sizes and sequential shares of its accesses, as `accesses.summary` returns them."""
     means: Mapping[str, stats.Mean]
-    """Means over lives of the columns of `summary`, and of the absolute errors of the model, by name."""
+    """Means over lives of the columns of `summary`, by column, and of the absolute errors of the model.
+
+    The errors are named `model.held_out_error` and `model.in_turn_error`.
+    """
     points: pd.DataFrame
-    """One row per phase in which players arrive at new places, with the numbers of regions and requests."""
+    """One row per phase in which players arrive at new places, with the numbers of regions, of requests and of terrain reads.
+
+    A region is the terrain around such a place.
+    """
     lines: Mapping[str, accesses.Line]
-    """Line of the reads of terrain over the number of regions, by kind of phase."""
+    """Line of the reads of terrain over the number of regions, by kind of phase (`joins` or `teleports`)."""
     lines_all: Mapping[str, accesses.Line]
     """Line of all requests over the number of regions, by kind of phase."""
     effects: pd.DataFrame
-    """One row per interaction, data type and direction, as `accesses.compare` returns them."""
+    """One row per interaction, data type and direction, with the requests that one interaction causes.
+
+    `accesses.compare` describes the columns. They include whether such accesses were published.
+    """
     tested: Mapping[str, Tested]
-    """Ratios that claims are about, by name."""
+    """Ratios that claims are about, by name, such as `writes` for writes over reads."""
     prediction: stats.Contrast
-    """Ratio of predicted to observed requests per minute. Each life is predicted from all others."""
+    """Ratio of predicted to observed requests per minute, over lives. Each life is predicted from all others."""
 
     def arrivals(self, kind: str) -> pd.DataFrame:
-        """Returns the points of one kind of phase, which is a key of `accesses.ARRIVALS`."""
+        """Returns the rows of `points` for one kind of phase: `joins` or `teleports`, the keys of `accesses.ARRIVALS`."""
         return self.points[self.points["kind"] == kind]
 
 
@@ -102,7 +119,10 @@ def compute(
     bootstrap_samples: int | None,
     seed: int | None,
 ) -> Results:
-    """Computes the results of the study. `tickdisk.report.accesses.study` describes the parameters."""
+    """Computes the results of the study of accesses from the captured server lives and the file of published findings.
+
+    `tickdisk.report.accesses.study` describes the parameters.
+    """
     data = Runs(plan, runs, _NAME)
     decision, tables = data.decision, list(data.lives())
     rules = stats.Plan(
@@ -151,9 +171,9 @@ def compute(
 
 
 def finite_logs(ratios: "pd.Series[float]") -> NDArray[np.float64]:
-    """Returns the natural logarithms of the ratios that are positive and finite.
+    """Returns the natural logarithms of ratios, one per server life, as a test over lives needs them.
 
-    A life in which one side of the ratio is zero is left out.
+    A ratio that is zero, infinite or NaN is left out, so that the result can be shorter than `ratios`.
     """
     values = ratios.to_numpy(dtype=float)
     return np.log(values[np.isfinite(values) & (values > 0)])

@@ -16,7 +16,11 @@ _MB = 1e6
 
 
 def files(results: Results) -> pd.DataFrame:
-    """Returns the table of requests and MB by data type, file and operation over all lives. A journal counts for its database."""
+    """Returns the table of the requests and the MB that were moved, over all captured lives.
+
+    It has one row per data type (such as terrain) and file, and one column per operation (read, write or sync). The journal of a
+    database counts as the database, and all marker files together are one row.
+    """
     rows = pd.concat([life.accesses for life in results.lives])
     store = rows["store"].mask(rows["file"].str.contains(_MARKERS, regex=False), "markers")
     counted = rows.assign(store=store, requests=1, MB=rows["bytes"] / _MB)
@@ -26,9 +30,10 @@ def files(results: Results) -> pd.DataFrame:
 
 
 def interactions(results: Results) -> pd.DataFrame:
-    """Returns the table of the accesses that each interaction causes, as published and as found here.
+    """Returns the table of the accesses that each interaction of a player causes, as published by PokeSto and as found here.
 
-    Accesses that were neither published nor found have no row.
+    An interaction is what a player does, such as a server join. The table has one row per interaction, data type and direction,
+    with the requests per interaction. Accesses that were neither published nor found have no row.
     """
     effects = results.effects
     chosen = effects[effects["published"] | (effects["p_adjusted"] < results.plan.alpha)]
@@ -47,7 +52,10 @@ def interactions(results: Results) -> pd.DataFrame:
 
 
 def form(results: Results) -> pd.DataFrame:
-    """Returns the table of requests, MB, sizes and sequential shares by data type and direction, as means over lives."""
+    """Returns the table of requests, MB, sizes and sequential shares by data type and direction, as means over lives.
+
+    A request is sequential if it begins where the access before in its file ended.
+    """
     means = pd.concat([accesses.form(life.accesses) for life in results.lives]).groupby(["data", "op"]).mean()
     columns = {
         "requests": means["requests"].map(number),
@@ -62,7 +70,10 @@ def form(results: Results) -> pd.DataFrame:
 
 
 def delayed(results: Results) -> pd.DataFrame:
-    """Returns the table of written requests and bytes with the shares that were written in saves, by data type and life."""
+    """Returns the table of written requests and bytes with the shares that were written in saves, by data type and life.
+
+    In a save the server writes all changed data, so that a share shows how much of the data waited for a save.
+    """
     table = pd.concat([accesses.delayed(life.accesses, life.saves).assign(life=life.name) for life in results.lives])
     table = table.set_index(["data", "life"])
     columns = {
@@ -75,7 +86,11 @@ def delayed(results: Results) -> pd.DataFrame:
 
 
 def routines(results: Results) -> pd.DataFrame:
-    """Returns the table of the generative model: the cost of one event of each routine, beside the published accesses."""
+    """Returns the table of the generative model: the cost of one event of each routine, beside the published accesses.
+
+    A routine is an activity of the server that accesses files, such as the load of a region. The costs are requests and bytes by
+    data type and direction, with intervals. A published routine without a cost above zero has one row without numbers.
+    """
     theirs = {row.routine: f"{row.accesses}, {row.timing} {'/'.join(row.directions)}" for row in results.published.routines}
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for unit, model in (("requests", results.model), ("bytes", results.model_bytes)):
@@ -91,7 +106,10 @@ def routines(results: Results) -> pd.DataFrame:
 
 
 def predictions(results: Results) -> pd.DataFrame:
-    """Returns the table of observed and predicted requests per minute of each held-out life."""
+    """Returns the table of observed and predicted requests per minute of each life that the generative model was not fitted to.
+
+    The error is predicted over observed, less 1.
+    """
     errors = results.errors.set_index("life")
     return pd.DataFrame(
         {
@@ -102,7 +120,7 @@ def predictions(results: Results) -> pd.DataFrame:
 
 
 def cumulative(results: Results) -> Any:
-    """Draws the bytes that were read and written until each time in the first life, with its saves."""
+    """Draws how many bytes the first captured life has read and written so far, over time, with the times of its saves."""
     life = results.lives[0]
     start_ns = int(life.accesses["at_ns"].min())
     saves_s = ((life.saves["end_ns"] - start_ns) / 1e9).tolist()
@@ -122,19 +140,28 @@ def offsets(results: Results) -> Any:
 
 
 def regions(results: Results) -> Any:
-    """Draws the requests over the number of regions, for joins and for teleports."""
+    """Draws the reads of terrain over the number of regions that players came to, for joins and for teleports.
+
+    A region is the terrain around the place where a player arrives. Each panel has the fitted line.
+    """
     return plot.accesses_over_regions(results.points, results.lines)
 
 
 def predicted(results: Results) -> Any:
-    """Draws the observed and predicted requests between saves in the held-out lives."""
+    """Draws the requests of each window between two saves, observed and predicted, in the lives held out of the model's fit.
+
+    Raises TickdiskError if no life was held out, which is so for a single life.
+    """
     _check_held_out(results)
     parts = [accesses.predict(results.model.value, life).assign(life=life.name) for life in results.held_out]
     return plot.predicted_observed(pd.concat(parts))
 
 
 def paper_accesses(results: Results) -> Any:
-    """Draws bytes over time, reads over regions and predicted lives for the paper."""
+    """Draws bytes over time, reads over regions, and predicted over observed requests of each life, for the paper.
+
+    Each life is predicted from all others. Raises TickdiskError if only one life was captured.
+    """
     _check_held_out(results)
     life, points = results.lives[0], results.points
     start_ns = int(life.accesses["at_ns"].min())

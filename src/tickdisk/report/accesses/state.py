@@ -76,7 +76,11 @@ _QUESTIONS: Mapping[str, _Question] = {
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the study of accesses."""
+    """Returns the facts and claims of the study of accesses.
+
+    Facts are counts, means over lives, lines and costs of the model. Claims are about the tested ratios, the prediction of the
+    model, and the published interactions that players perform here.
+    """
     said = Statement("accesses")
     _state_counts(said, results)
     _state_means(said, results)

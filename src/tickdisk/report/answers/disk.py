@@ -22,7 +22,8 @@ def effects_of_disk(latency_ms: float, facts: Mapping[str, Mapping[str, Any]], s
     Yields
     ------
     str
-        A heading, and a line for each metric that has a bound. Nothing if no metric has one.
+        A heading, and a line for each metric with a bound, which is a latency up to which it is good or from which it suffers.
+        Nothing if no metric has one.
     """
     found = {title: (_value(facts, f"{name}_good_up_to"), _value(facts, f"{name}_hurts_from")) for name, title in METRICS.items()}
     decided = {title: bounds for title, bounds in found.items() if bounds != (None, None)}

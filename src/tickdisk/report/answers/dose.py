@@ -25,7 +25,7 @@ _NO_CLASS = "none is shown to be"
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the sizing table, which is about one metric."""
+    """A row of the sizing table, which says for one metric on one server which storage latency and which disk are good enough."""
 
     server: str
     """The name of the game server."""
@@ -54,9 +54,10 @@ class Row:
 
 
 def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float], prefix: str = "") -> list[Row]:
-    """Returns the sizing table of a server. `tiers` has the nominal latency in ms of each class of disks.
+    """Returns the rows of the sizing table for one server: a row for each metric of `METRICS` whose experiment ran.
 
-    The names of the server's facts and claims begin with `prefix`. An experiment that did not run has no rows in the table.
+    `server` is the server's name in prose. `tiers` has the nominal latency in ms of each class of disk, by its name in prose.
+    `prefix` is the beginning of the names of the server's facts and claims, and empty for the server that the studies are about.
     """
     return [
         _row(evidence, server, prefix, name, title, tiers)
@@ -122,31 +123,33 @@ def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, flo
 
 
 def sentences_of_metrics(rows: Sequence[Row], margin: float) -> str:
-    """Returns one sentence for each metric of steady play.
+    """Returns one sentence for each metric of steady play: the latency up to which it is good, and from which it suffers.
 
-    A metric is good while its ratio to the baseline is shown to be less than 1 + `margin`.
+    Steady play is the experiment `switchback`, and `rows` is the sizing table of a server. A metric is good while its ratio to
+    the baseline is shown to be less than 1 + `margin`. If no row of steady play is decided, the text is a sentence that says so.
     """
     play = [row for row in rows if row.study == PLAY]
     return _undecided(play) or " ".join(_said(row, percent(margin)) for row in play)
 
 
 def sentence_of_bounds(rows: Sequence[Row], margin: float) -> str:
-    """Returns one sentence with the bounds of the strictest metrics of steady play.
+    """Returns one sentence with the bounds of the strictest metrics of steady play (the experiment `switchback`).
 
-    The sentence has the latency up to which all metrics are good, and the lowest latency from which one of them suffers.
+    The sentence has the latency up to which all metrics are good, and the lowest latency from which one of them suffers. `rows`
+    is the sizing table of a server. If no row of steady play is decided, the sentence says so.
     """
     play = [row for row in rows if row.study == PLAY]
     undecided = _undecided(play)
     if undecided:
         return undecided
     within, decided = f"within {percent(margin)} of its baseline", [row for row in play if row.is_decided]
-    within_all = f"within {percent(margin)} of {'its baseline' if len(play) == 1 else 'their baselines'}"
+    within_all = f"within {percent(margin)} of {'its baseline' if len(decided) == 1 else 'their baselines'}"
     good = min(decided, key=lambda row: row.good_up_to_ms or 0.0)
     hurt = min(decided, key=lambda row: float("inf") if row.suffers_from_ms is None else row.suffers_from_ms)
     first = (
         f"No latency that was tried is shown to keep the {good.metric} {within}"
         if good.good_up_to_ms is None
-        else f"While players play, latencies of up to {good.good_up_to} are shown to keep {_metrics(play)} {within_all}"
+        else f"While players play, latencies of up to {good.good_up_to} are shown to keep {_metrics(decided)} {within_all}"
     )
     second = (
         "and no metric is shown to exceed that at any latency"
@@ -157,9 +160,10 @@ def sentence_of_bounds(rows: Sequence[Row], margin: float) -> str:
 
 
 def sentence_of_burst(rows: Sequence[Row]) -> str:
-    """Returns one sentence about a burst of joins, for the metric that suffers first.
+    """Returns one sentence about a burst of joins, for the metric that suffers from the lowest latency.
 
-    The text is empty if no metric is shown to suffer.
+    `rows` is the sizing table of a server. If the join burst did not run, the sentence says so. The text is empty if no metric is
+    shown to suffer.
     """
     burst = [row for row in rows if row.study != PLAY]
     if not burst:

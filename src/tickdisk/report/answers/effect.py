@@ -13,7 +13,10 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Effect:
-    """An effect in words. `cause` and `quantity` are parts of a sentence."""
+    """The words for an effect that an experiment asks for, from which `sentences` makes whole sentences.
+
+    `cause` and `quantity` are parts of a sentence.
+    """
 
     cause: str
     """Cause of the effect, such as "6 ms of storage latency instead of 0.1 ms"."""
@@ -25,7 +28,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class ServerResult:
-    """The result of an experiment on one server."""
+    """The result for one effect on one server: the claim with the verdict, and the fact with the size of the effect."""
 
     server: str
     """Name of the server in prose."""
@@ -36,7 +39,7 @@ class ServerResult:
 
     @property
     def outcome(self) -> str:
-        """The verdict of the claim, with "longer" or "shorter" instead of "different".
+        """The verdict of the claim, with "longer" or "shorter" instead of "different", by which `sentences` chooses its words.
 
         It is "not run" if the experiment did not run.
         """
@@ -94,9 +97,10 @@ def sentences(effect: Effect, told: Sequence[ServerResult], *, names_servers: bo
 
 
 def reason(claim: Mapping[str, Any]) -> str:
-    """Returns a clause that says why a claim was not decided.
+    """Returns a clause that says why a claim was not decided, as the end of a sentence with "because".
 
-    The reason is recognised by words in the evidence of the claim, which `tickdisk.stats.decide` and the studies write.
+    `claim` is an object of claims.json. The reason is recognised by words in its evidence, which `tickdisk.stats.decide` and the
+    studies write. If there are no such words, the reason is that the clients were short of processor time.
     """
     evidence = str(claim["evidence"])
     if TOO_FEW_LIVES in evidence or PLANNED_LIVES in evidence:

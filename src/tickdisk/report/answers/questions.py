@@ -24,7 +24,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers of a run. They come as a brief text, as advice to an operator, for each question, and as a table."""
+    """The content of answers.json: a brief text, advice to an operator, the answer to each question, and the sizing table."""
 
     brief: str
     """The effects of storage latency and the advice, as the paper's abstract has them."""
@@ -40,29 +40,39 @@ class Answers:
 
 @dataclass(frozen=True)
 class Context:
-    """Everything that an answer is made from."""
+    """The input of every function of `QUESTIONS`: the evidence of a run, and the server that the studies are about."""
 
     evidence: Evidence
+    """Facts and claims of all studies."""
     server: str
-    """Name of the server in prose."""
+    """Name in prose of the server that the studies are about, such as "Luanti"."""
     sizing: Sequence[Row]
-    """Rows of the sizing table that are about this server."""
+    """Rows of the sizing table that are about `server`."""
     margin: float
     """Margin of equivalence, as a ratio less 1."""
     others: Mapping[str, str]
-    """Names in prose of the other servers that ran, by the beginning of the names of their facts and claims."""
+    """Names in prose of the other servers that ran, by the beginning of the names of their facts and claims.
+
+    Such a beginning is `other_servers.NAME.`. The facts and claims of `server` have no such beginning.
+    """
 
     def verdict(self, claim: str) -> str:
-        """Returns the verdict of a claim, or an empty text if no study states the claim."""
+        """Returns the verdict of a claim, given by its id, or an empty text if no study states the claim."""
         found = self.evidence.claims.get(claim)
         return "" if found is None else str(found["verdict"])
 
     def told(self, claim: str) -> ServerResult:
-        """Returns the result of this server for a claim, given by its id."""
+        """Returns the result on `server` for a claim, given by its id, such as `switchback.latency_6ms.gap_max`.
+
+        If no study states the claim, the result has neither claim nor fact, and its outcome is "not run".
+        """
         return self._told(self.server, claim)
 
     def all_told(self, claim: str) -> list[ServerResult]:
-        """Returns the result of every server that ran for a claim, given by its id on this server."""
+        """Returns the result on `server` and on each of the other servers that ran, for the same claim.
+
+        `claim` is its id on `server`. On another server, the beginning of that server's names comes before this id.
+        """
         return [self.told(claim), *(self._told(server, f"{prefix}{claim}") for prefix, server in self.others.items())]
 
     def _told(self, server: str, claim: str) -> ServerResult:

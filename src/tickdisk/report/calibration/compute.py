@@ -23,12 +23,14 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Condition:
-    """A circumstance of the measurement, such as the backend of the devices."""
+    """A circumstance of the calibration, such as the backend of the devices, which the study states as a fact."""
 
     name: str
+    """Name of the fact in the study: `backend`, `file_system` or `arrivals`."""
     word: str
     """The circumstance in a word or a few words."""
     note: str
+    """A remark that explains the word."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,14 @@ class DeviceJob:
     """A job of fio on a device, with its entry in calibration.json and the quantiles of its raw latencies."""
 
     device: calibrate.DeviceResult
+    """Entry of the device, with its model, its floor and all its jobs."""
     result: calibrate.JobResult
+    """Entry of the job, with its realised and nominal values."""
     quantiles_us: Mapping[str, stats.Quantile | None]
-    """The quantiles p50, p99 and p999 in us of the requests that completed after the ramp. None if the requests are too few."""
+    """The quantiles p50, p99 and p999 in us of the requests that completed after the ramp. None if the requests are too few.
+
+    The ramp is the time that is cut from the start of every job.
+    """
 
     @property
     def words(self) -> str:
@@ -56,10 +63,11 @@ class Acceptance:
 
     job: DeviceJob
     line: calibrate.Line
+    """The bound with its limit, the measured value, and whether the value keeps the limit."""
 
     @property
     def verdict(self) -> BoundVerdict:
-        """The verdict. It is "not valid" if the value could not be measured."""
+        """The verdict on whether the device keeps the bound. It is "not valid" if the value could not be measured."""
         if self.line["value"] is None:
             return "not valid"
         return "kept" if self.line["holds"] else "missed"
@@ -67,7 +75,10 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Judged:
-    """The outcome for one percentile at all points at which it must be near the model's percentile."""
+    """The outcome for one percentile, p50 or p99, at all points at which it must be near the model's percentile.
+
+    A point is judged if it has enough requests and was not measured under too much load.
+    """
 
     limit: str
     """Largest distance from the model's percentile that the bound allows, in words."""
@@ -82,15 +93,19 @@ class Judged:
     most_off_ns: float | None
     """Largest distance from the model's percentile at a judged point. None if no point was judged."""
     verdict: BoundVerdict
+    """Verdict on all points together, as `verdict_of_points` decides it."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the calibration study."""
+    """The results of the calibration study, from which its tables, figures, facts and claims are made."""
 
     measured: calibrate.Calibration
+    """Content of calibration.json: the floors of all devices, and the jobs of fio on the tiers."""
     fidelity: calibrate.Fidelity
+    """Content of fidelity.json: realised and nominal latencies over queue depths, and bandwidths."""
     conditions: Sequence[Condition]
+    """Circumstances of the calibration."""
     jobs: Sequence[DeviceJob]
     """Jobs of all tiers, in the order in which they ran."""
     capped: frozenset[str]
@@ -102,12 +117,15 @@ class Results:
 
     @property
     def pipes(self) -> list[calibrate.Pipe]:
-        """The bandwidths of the emulated device that were not measured under too much load."""
+        """The measured bandwidths of this project's emulator, without those that were measured under too much load."""
         return [pipe for pipe in self.fidelity.own_pipes if not pipe.too_loaded]
 
     @property
     def bandwidth_verdict(self) -> BoundVerdict:
-        """The verdict on all bandwidths together. It is "not valid" if there is none."""
+        """The verdict on whether all `pipes` are near the model's bandwidth (`calibrate.BANDWIDTH_SHARE`).
+
+        It is "not valid" if there is no bandwidth to judge.
+        """
         if not self.pipes:
             return "not valid"
         return "kept" if all(pipe.holds for pipe in self.pipes) else "missed"
@@ -126,7 +144,10 @@ class Results:
         return next(found, None)
 
     def reasons(self, device: calibrate.DeviceResult) -> list[str]:
-        """Returns the reasons for which a device is floor-limited, with its jobs in words. The list may be empty."""
+        """Returns one text for each nominal value of a device that this machine does not reach, with the value that it reaches.
+
+        The texts name the job of fio in words. The list is empty if the machine reaches all nominal values.
+        """
         names = {job.result.job: job.words for job in self.jobs if job.device.name == device.name}
         parts = (reason.partition(": ") for reason in device.reasons)
         return [f"{names.get(name, name)}{colon}{rest}" for name, colon, rest in parts]
@@ -159,9 +180,10 @@ def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
 
 
 def compute(calibration: str, fidelity: str) -> Results:
-    """Computes the results of the study. `calibration.study` describes the parameters.
+    """Computes the results of the calibration study from its two files and the table of raw latencies.
 
-    Raises TickdiskError if the raw latencies are missing, or if their number is not the one in calibration.json.
+    `calibration.study` describes the parameters. Raises TickdiskError if the raw latencies are missing, or if their number is not
+    the one in calibration.json.
     """
     measured = calibrate.load_calibration(Path(calibration))
     raw_us = _raw_latencies_us(Path(calibration).parent / measured.requests)

@@ -18,7 +18,11 @@ _KEPT = {True: "kept", False: "missed", None: "not judged"}
 
 
 def conditions(results: Results) -> pd.DataFrame:
-    """Returns the table of the backend, the file system and the source of arrival times, with the other measured chains."""
+    """Returns the table of the circumstances of the calibration, and of the other chains that were measured beside the emulator.
+
+    The circumstances are the backend, the file system and the source of arrival times. Another chain is another way to have a
+    slow block device, such as nbdkit behind a loop device. If a chain was not measured, its row says why.
+    """
     rows = [(each.name.replace("_", " "), each.word, each.note) for each in results.conditions]
     rows += [("another chain", name, words) for name, words in results.fidelity.others.items()]
     return pd.DataFrame(rows, columns=["what", "here", "note"]).set_index("what")
@@ -27,7 +31,8 @@ def conditions(results: Results) -> pd.DataFrame:
 def summary(results: Results) -> pd.DataFrame:
     """Returns the table of devices: nominal and realised values with intervals, the floor, and the limits on this machine.
 
-    A device of which only the floor was measured has no percentiles, rates and bandwidths.
+    The limits are the nominal values that this machine does not reach. A device of which only the floor was measured has no
+    percentiles, rates and bandwidths.
     """
     return pd.DataFrame([_summary_row(results, device) for device in results.measured.devices]).set_index("device")
 
@@ -61,7 +66,8 @@ def _quantile(job: DeviceJob | None, name: str) -> str:
 def points(results: Results) -> pd.DataFrame:
     """Returns the table of points: realised and nominal latencies, requests per second, load, and whether the bounds are kept.
 
-    The table has at most as many columns as pandas shows.
+    It has one row for each point of fidelity.json. The column `bounds` is empty for a point that is not compared with the model,
+    such as one of another chain. The table has at most as many columns as pandas shows.
     """
     return pd.DataFrame([_point_row(results.fidelity, point) for point in results.fidelity.points])
 
@@ -126,7 +132,7 @@ def _counted(n: "pd.Series[int]") -> str:
 
 
 def latency(results: Results) -> Any:
-    """Draws realised over nominal latency at queue depth 1.
+    """Draws realised over nominal latency at queue depth 1, for the jobs of fio on the tiers that have a latency.
 
     The job pwrite + fsync has no nominal latency of its own, and is drawn at the nominal latency of a read.
     """
@@ -136,21 +142,24 @@ def latency(results: Results) -> Any:
 
 
 def iops(results: Results) -> Any:
-    """Draws the requests per second of reads over queue depth, beside those of the model."""
+    """Draws the requests per second of random reads over queue depth on the tiers, beside those of the model."""
     jobs = _jobs(results)
     rows = jobs[(jobs["pattern"] == "random") & (jobs["op"] == "read")].dropna(subset=["iops", "expected_iops"])
     return plot.iops_over_depth(rows, order=list(rows["device"].unique()), n=_counted(rows["n_counted"]))
 
 
 def bandwidth(results: Results) -> Any:
-    """Draws realised over nominal bandwidth."""
+    """Draws the realised over the nominal bandwidth of the sequential jobs, for the tiers whose model has a bandwidth."""
     jobs = _jobs(results)
     rows = jobs[jobs["pattern"] == "sequential"].dropna(subset=["nominal_bytes_per_s", "realised_bytes_per_s"])
     return plot.bandwidth(rows, n=_counted(rows["n_counted"]))
 
 
 def fidelity(results: Results) -> Any:
-    """Draws the relative distance of the median, p99 and p99.9 of reads from the model's percentiles, over queue depth."""
+    """Draws the relative distance of the median, p99 and p99.9 of reads from the model's percentiles, over queue depth.
+
+    It has all points of fidelity.json on devices with a latency, also those of other ways to have a slow block device.
+    """
     found = results.fidelity
     rows, counts = [], []
     for point in found.points:
@@ -178,9 +187,9 @@ def fidelity(results: Results) -> Any:
 
 
 def paper_fidelity(results: Results) -> Any:
-    """Draws the relative distance of the median and p99 of reads from the model's percentiles for the paper.
+    """Draws the relative distance of the median and p99 of reads from the model's percentiles, over queue depth, for the paper.
 
-    The points are those that are held to the model and were not measured under too much load.
+    The points are those that are held to the model (`Fidelity.counts`) and were not measured under too much load.
     """
     found, rows = results.fidelity, []
     for point in found.points:

@@ -13,7 +13,11 @@ _FIDELITY = "fio's raw request logs, compared with the model's latencies in the 
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the calibration."""
+    """Returns the facts and claims of the calibration study.
+
+    Facts are the nominal and realised values of every device, and the values of other ways to have a slow block device. Claims
+    say whether the emulated devices keep their bounds.
+    """
     said = Statement("calibration")
     for condition in results.conditions:
         said.word(condition.name, condition.word, source=_FILE, note=condition.note)

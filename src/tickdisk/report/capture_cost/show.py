@@ -13,7 +13,7 @@ _TOOLS = (NO_TOOL, "bpftrace", "strace_positioned", "strace")
 
 
 def micro(results: Results) -> Any:
-    """Draws the time of a pread under each tool, with one dot per round."""
+    """Draws the time of a 4 KiB pread from memory under each tool and under none, with one dot per round."""
     rows = results.micro.rename(columns={"tool": "arm", "round": "life"})
     rows["us_per_pread"] = rows["ns_per_pread"] / 1000
     title = "time of a 4 KiB pread from memory"

@@ -52,6 +52,7 @@ class Anchor:
     """A published number, the simulated value, and the bound that the value must keep."""
 
     name: str
+    """Name of the fact and of the claim in the study, such as `eager.overhead`."""
     finding: str
     """The published finding as a sentence."""
     published: float
@@ -63,7 +64,7 @@ class Anchor:
     criterion: str
     """The distance within which the number counts as reached, in words. It is empty if the finding itself is a limit."""
     words: str = "the simulated value is {}"
-    """Format of the sentence about the simulated value."""
+    """Format of the sentence about the simulated value, in which the value takes the place of the braces."""
     must: Literal["near", "above", "below"] = "near"
     """Whether the value must be near the published number, above it or below it."""
     tolerance: float = 0.0
@@ -105,9 +106,10 @@ Values = Mapping[tuple[str, int], Mapping[str, float]]
 
 
 def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> list[Anchor]:
-    """Returns all anchors about Zipf updates, with their values in `runs`.
+    """Returns all anchors but the one about the game, with their values in the simulated `runs` of one reading.
 
-    The runs are of one reading, and have one row per update rate and algorithm.
+    The updates of these runs were drawn from Zipf distributions. `runs` has one row per update rate and algorithm, with the costs
+    as columns.
     """
     found = {
         (str(row["algorithm"]), int(row["rate"])): {column: float(row[column]) for column in _COLUMNS.values()}
@@ -124,7 +126,10 @@ def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> li
 
 
 def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Anchor:
-    """Returns the anchor about Knights and Archers, with its value in the `runs` of the game."""
+    """Returns the anchor about the game Knights and Archers, which is its mean number of updates per tick.
+
+    `runs` has the simulated runs of the game, at least one.
+    """
     printed = published.game.updates_per_tick
     return Anchor(
         GAME,
@@ -142,7 +147,8 @@ def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) 
 def crossings(runs: pd.DataFrame) -> dict[str, float]:
     """Returns the update rate at which the overhead of each algorithm first exceeds that of Naive-Snapshot, by algorithm.
 
-    The rate is interpolated on logarithmic axes. It is NaN if there is no such rate within the update rates of `runs`.
+    The overhead is the time that checkpoints add to a tick, and the rate is in updates per tick. `runs` has one row per rate and
+    algorithm. The rate is interpolated on logarithmic axes. It is NaN if there is no such rate within the update rates of `runs`.
     """
     overhead = runs.pivot_table(index="rate", columns="algorithm", values="overhead_ms")
     rates = np.log(overhead.index.to_numpy(float))

@@ -16,6 +16,7 @@ class Nearest:
     """The reading, other than the stated one, whose value fits a published number best."""
 
     reading: str
+    """Name of the reading, such as "C = 8"."""
     value: float
     """The value under this reading."""
     stated: float
@@ -26,11 +27,18 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the checkpoint study."""
+    """The results of the checkpoint study: simulated costs of six algorithms, and the published numbers beside them.
+
+    The stated readings are the default ones, with which the study decides. Other readings are tried for comparison.
+    """
 
     published: checkpoint.PublishedCheckpoint
+    """The numbers that the paper prints."""
     runs: pd.DataFrame
-    """One row per input, reading and algorithm, as in `checkpoint.Sweep.runs`, and the published `name` of the algorithm."""
+    """One row per sweep, input, reading and algorithm, as in `checkpoint.Sweep.runs`, and the published `name` of the algorithm.
+
+    An input is a series of updates of the game's state, at one update rate and skew or from a game.
+    """
     tick_lengths: pd.DataFrame
     """One row per tick of the inputs under the stated readings, with run, tick, overhead_ms and length_ms."""
     ticks: int
@@ -50,26 +58,36 @@ class Results:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether every input has as many ticks as the published study."""
+        """Whether every input has at least as many ticks as in the published study. Otherwise no claim is valid."""
         return self.ticks >= self.published.ticks
 
     @property
     def stated(self) -> pd.DataFrame:
-        """The runs with Zipf updates of the default skew under the stated readings. Each run occurs once."""
+        """The rows of `runs` under the stated readings, at all update rates and with updates of the default skew.
+
+        A run that belongs to two sweeps occurs only once.
+        """
         return _stated(self.runs)
 
     @property
     def game(self) -> pd.DataFrame:
-        """The runs of Knights and Archers."""
+        """The rows of `runs` for the game Knights and Archers, one for each algorithm, under the stated readings."""
         return self.of("game")
 
     def of(self, sweep: str) -> pd.DataFrame:
-        """Returns the runs of one sweep: rate, skew, anchor, game or readings."""
+        """Returns the rows of `runs` that belong to one sweep, which is a series of simulations.
+
+        The sweep is `rate` (over update rates), `skew` (over skews of the updates), `anchor` (the update rates at which the paper
+        prints a number), `game` (Knights and Archers) or `readings` (all readings, over fewer ticks).
+        """
         return self.runs[self.runs["sweep"] == sweep]
 
 
 def compute(sweep: str, *, published: str) -> Results:
-    """Computes the results of the study. `tickdisk.report.checkpoint.study` describes the parameters."""
+    """Computes the results of the checkpoint study from the simulated runs of a sweep and the file of published numbers.
+
+    `tickdisk.report.checkpoint.study` describes the parameters.
+    """
     found = checkpoint.read_sweep(Path(sweep))
     printed = checkpoint.load_published(Path(published))
     runs = found.runs.assign(name=found.runs["algorithm"].map(NAMES))

@@ -23,7 +23,11 @@ _ORDER = [NAMES[name] for name in checkpoint.ALGORITHMS]
 
 
 def setting(_: Results) -> pd.DataFrame:
-    """Returns the table of the parameters of the cost model and of the stated readings, with their values and meanings."""
+    """Returns the table of the setting of the simulation: one row per parameter, with its value and its meaning.
+
+    The parameters are those of the paper's model of the time that checkpoints cost (`checkpoint.Costs`), and the default choices
+    where the paper leaves something open (`checkpoint.Readings`). They are the same for all results, so that none are needed.
+    """
     rows = [
         (name, _value(getattr(model, name)), " ".join((field.description or "").split()))
         for model in (checkpoint.Costs(), checkpoint.Readings())
@@ -33,7 +37,7 @@ def setting(_: Results) -> pd.DataFrame:
 
 
 def anchors(results: Results) -> pd.DataFrame:
-    """Returns the table of the published numbers beside the simulated values."""
+    """Returns the table of the published numbers beside the simulated values: one row per anchor, and whether it is reached."""
     rows = [
         {
             "published finding": anchor.finding,
@@ -49,7 +53,10 @@ def anchors(results: Results) -> pd.DataFrame:
 
 
 def crossings(results: Results) -> pd.DataFrame:
-    """Returns the table of the update rates from which each algorithm adds more than Naive-Snapshot, published and simulated."""
+    """Returns the table of the update rates from which an algorithm adds more time to a tick than Naive-Snapshot.
+
+    The rates are in updates per tick, as published and as simulated. Only algorithms with a published rate have a row.
+    """
     rates = results.stated["rate"]
     none = f"none from {number(int(rates.min()))} to {number(int(rates.max()))}"
     rows = [
@@ -62,7 +69,11 @@ def crossings(results: Results) -> pd.DataFrame:
 
 
 def sensitivity(results: Results) -> pd.DataFrame:
-    """Returns the table of the update rates from which eager methods add more than Naive-Snapshot, by reading of C and O_mem."""
+    """Returns the table of the update rates from which two algorithms add more time to a tick than Naive-Snapshot, by reading.
+
+    The two, Atomic-Copy-Dirty-Objects and Partial-Redo, copy changed objects at the beginning of a checkpoint. The readings
+    differ in C, because one of every C checkpoints is full, and in O_mem, which is the time before each copy in memory.
+    """
     tried = results.tried_crossings
     shown = [name for name in tried.index if name == checkpoint.STATED or str(name).startswith(("C = ", "O_mem = "))]
     rows = tried.loc[shown, ["atomic_copy_dirty_objects", "partial_redo"]]
@@ -70,9 +81,10 @@ def sensitivity(results: Results) -> pd.DataFrame:
 
 
 def readings(results: Results) -> pd.DataFrame:
-    """Returns the table of the values of every anchor (row) under every reading (column), over fewer ticks.
+    """Returns the table of the values of every anchor (row) under every reading (column), with the published numbers.
 
-    Each reading changes one thing.
+    Each reading changes one thing in the stated one, which is the default. The simulations are over fewer ticks than those of the
+    claims.
     """
     by_name = {anchor.name: anchor for anchor in results.anchors}
     tried = [by_name[str(name)] for name in results.tried.index]
@@ -96,7 +108,11 @@ def unreached(results: Results) -> pd.DataFrame:
 
 
 def over(results: Results, axis: str, quantity: str) -> Any:
-    """Draws a quantity (`overhead_ms`, `checkpoint_s` or `recovery_s`) over an axis (`rate` or `skew`)."""
+    """Draws one cost of every algorithm over the update rate or over the skew of the updates.
+
+    `axis` is `rate` or `skew`. `quantity` is `overhead_ms` (time added to a tick), `checkpoint_s` (time of a checkpoint) or
+    `recovery_s` (time of a recovery).
+    """
     rows = results.of(axis).assign(algorithm=lambda table: table["name"])
     is_rate = axis == "rate"
     fixed = f"skew {number(checkpoint.DEFAULT_SKEW)}" if is_rate else f"{number(checkpoint.DEFAULT_RATE)} updates per tick"
@@ -112,7 +128,7 @@ def over(results: Results, axis: str, quantity: str) -> Any:
 
 
 def game(results: Results) -> Any:
-    """Draws overhead, time to checkpoint and recovery time of each algorithm for Knights and Archers."""
+    """Draws overhead, time to checkpoint and recovery time of each algorithm for the game Knights and Archers."""
     rows = results.game.melt(id_vars="name", value_vars=list(QUANTITIES), var_name="quantity")
     table = rows.assign(algorithm=rows["name"], quantity=rows["quantity"].map(_TITLES))
     found = float(results.game["updates_per_tick"].iloc[0])
@@ -121,7 +137,10 @@ def game(results: Results) -> Any:
 
 
 def timeline(results: Results) -> Any:
-    """Draws the simulated lengths of those ticks whose lengths were published, with the limit of half a tick."""
+    """Draws the simulated lengths of those ticks whose lengths were published, for each algorithm.
+
+    A dashed line is the limit, at which checkpoints make a tick longer by half.
+    """
     shown, stated = results.published.half_tick, results.stated
     chosen = stated[stated["rate"] == shown.updates_per_tick].set_index("run")["name"]
     ticks = results.tick_lengths
@@ -147,7 +166,7 @@ def _published(anchor: Anchor) -> str:
 
 
 def paper_costs(results: Results) -> Any:
-    """Draws overhead, time to checkpoint and recovery time over the update rate for the paper."""
+    """Draws overhead, time to checkpoint and recovery time of each algorithm over the update rate for the paper."""
     table = results.of("rate").assign(algorithm=lambda rows: rows["name"]).sort_values("rate")
     return plot.paper.costs(table, quantities=_TITLES, order=_ORDER)
 

@@ -12,7 +12,12 @@ _FITTED = "a parameter that is not published was chosen so that the number is re
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the checkpoint study."""
+    """Returns the facts and claims of the checkpoint study.
+
+    Each anchor, which is a published number with its simulated value, becomes two facts and a claim that the value keeps its
+    bound. Further facts are the setting, the update rates at which algorithms become slower than Naive-Snapshot, and the costs of
+    the game.
+    """
     said = Statement("checkpoint")
     source = f"simulation of {number(results.ticks)} ticks for each input"
     _state_setting(said, results)

@@ -13,19 +13,22 @@ from tickdisk.report.runs import LifeTables, Runs
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one set of lives."""
+    """The effects and verdicts that one set of server lives gives: all lives, or those that are not marked."""
 
     logs: Mapping[stats.Key, "pd.Series[float]"]
-    """Log ratios by metric and arm, each indexed by life."""
+    """Log ratios of the arm to the baselines by metric and arm, each indexed by life."""
     contrasts: Mapping[stats.Key, stats.Contrast]
     """Effects by metric and arm, from these log ratios."""
     decision: stats.Decision
-    """Verdicts on the effects."""
+    """Verdicts on the controls and on the effects of treatments."""
 
 
 @dataclass(frozen=True)
 class Power:
-    """The simulated power of the confirmatory tests for one size of the effect."""
+    """The simulated power of the confirmatory tests for one size of the effect.
+
+    Confirmatory tests are those of the claims that were named before the runs.
+    """
 
     question: str
     """Event whose probability the power is, as a clause."""
@@ -37,16 +40,18 @@ class Power:
 
 @dataclass(frozen=True)
 class Contrasts:
-    """The contrasts of an experiment, with the table of epochs that they are computed from.
+    """The contrasts of an experiment, which are the effects of its arms on its metrics, with the verdicts on them.
 
-    A server life gives one contrast for each arm, and every test is over these contrasts. If every arm has a life of its own, a
-    block takes the place of the life. Verdicts rest on all lives. The verdicts without marked lives are kept for comparison.
-    A life is marked if something outside the system under test disturbed even its last replacement.
+    For each metric, a server life gives one contrast of each arm, which is the log ratio of the arm to the mean of both its
+    baselines. Every test is over these contrasts. If every arm has a life of its own, a block takes the place of the life.
+    Verdicts rest on all lives. The verdicts without marked lives are kept for comparison. A life is marked if something outside
+    the system under test disturbed even its last replacement.
     """
 
     name: str
     """Name of the experiment."""
     data: Runs
+    """Cells of the experiment that have run."""
     table: pd.DataFrame
     """One row per epoch with its metrics."""
     metrics: Mapping[str, str]
@@ -54,16 +59,19 @@ class Contrasts:
     actions: frozenset[str]
     """Metrics of actions. All other metrics are of ticks."""
     seed: int
+    """Seed of all random draws of the analysis."""
     caveats: tuple[str, ...]
     """Sentences that the evidence of every claim about an effect includes."""
     plan: stats.Plan
+    """Numbers of lives, margin and level that verdicts need."""
     roles: stats.Roles
+    """Arms that are controls, arms that claims are about, and claims that were named as confirmatory before the runs."""
     baseline: str
     """Name of the baseline arm."""
     arms: tuple[str, ...]
     """Names of all arms but the baseline."""
     not_valid: Mapping[str, Sequence[str]]
-    """Reasons for which nothing can be said about an arm, by arm."""
+    """Reasons for which nothing can be said about an arm, by arm, such as clients that were short of processor time."""
     outcome: Outcome
     """Result of all lives."""
     unmarked: Outcome | None
@@ -83,15 +91,21 @@ class Contrasts:
 
     @property
     def verdicts(self) -> Mapping[stats.Key, stats.Verdict]:
-        """The verdict of every control and of every claim about a treatment."""
+        """The verdicts from all lives, by metric and arm: one for every control, and one for every claim about a treatment.
+
+        A pair of metric and arm that no claim is about has no verdict.
+        """
         return self.outcome.decision.verdicts
 
     def random(self, purpose: str) -> np.random.Generator:
-        """Returns a random generator whose draws depend only on the seed, the experiment and the purpose."""
+        """Returns a random generator whose draws depend only on the seed, the experiment and the purpose.
+
+        `purpose` is any text that names what is drawn. No other random draw changes these draws.
+        """
         return stats.named_generator(self.seed, self.name, purpose)
 
     def kind(self, metric: str) -> str:
-        """Returns the kind of a metric, which is `actions` or `ticks`."""
+        """Returns the kind of a metric, which is `actions` or `ticks`. Each kind has an arm that is its positive control."""
         return "actions" if metric in self.actions else "ticks"
 
     def untested_latency(self, arm: str) -> list[str]:
@@ -219,12 +233,12 @@ def _powers(name: str, plan: stats.Plan, claims: int, *, sd: float, seed: int) -
 
 
 def epoch_rows(lives: Sequence[LifeTables], tau_ns: int) -> pd.DataFrame:
-    """Measures the epochs of all lives.
+    """Computes the metrics of every epoch of all lives, as `compute` needs them.
 
     Parameters
     ----------
     lives
-        The lives.
+        Server lives of the experiment, as `Runs.lives` yields them.
     tau_ns
         Latency in ns that an action counts with if it failed, timed out or took longer.
 

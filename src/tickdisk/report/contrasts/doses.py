@@ -30,6 +30,9 @@ def dose_arms(found: Contrasts, role: str) -> list[str]:
 def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds]:
     """Tests for each metric up to which dose it is good and from which dose it suffers, by fixed-sequence tests.
 
+    A metric is good at a dose if its ratio to the baseline is shown to lie below 1 + margin. It suffers if the ratio is shown to
+    lie above that.
+
     Parameters
     ----------
     found
@@ -40,7 +43,7 @@ def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds
     Returns
     -------
     dict of str to Bounds
-        Both bounds of each metric, in ms of realised latency.
+        Both bounds of each metric, in ms of realised latency. A bound is None if no dose is shown to satisfy it.
     """
     return {
         metric: stats.dose_bounds(
@@ -62,7 +65,8 @@ def state_doses(
 ) -> None:
     """States both bounds of a metric, the effect of the smallest dose, and one claim about all doses.
 
-    The bounds are stated as not estimable if there are too few lives, a control failed, or an arm is not valid.
+    The bounds are the dose up to which the metric is good and the dose from which it suffers. They are stated as not estimable if
+    there are too few lives, a control failed, or an arm is not valid.
 
     Parameters
     ----------

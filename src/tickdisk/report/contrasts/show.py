@@ -37,7 +37,8 @@ def power(found: Contrasts) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per question with its claims, the planned lives and the power. A sentence instead without confirmatory claims.
+        One row per question, such as whether an effect is found, with its claims, the planned lives and the power. If the
+        experiment has no confirmatory claims, which are named before the runs, the only row is a sentence that says so.
     """
     if not found.powers:
         return pd.DataFrame({"question": ["every claim here is one of a scan, so no power was planned"]}).set_index("question")
@@ -49,7 +50,7 @@ def power(found: Contrasts) -> pd.DataFrame:
 
 
 def manipulation(found: Contrasts) -> pd.DataFrame:
-    """Returns the table that shows whether the latency of each arm was put to the test.
+    """Returns the table that shows whether the server made enough requests in each arm to put the arm's latency to the test.
 
     Parameters
     ----------

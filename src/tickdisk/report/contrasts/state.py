@@ -232,9 +232,10 @@ def state_claim(
 
 
 def without_marked(found: Contrasts, key: stats.Key) -> str:
-    """Returns the ratio, n and verdict without marked lives in words.
+    """Returns in words the effect of an arm on a metric without marked lives: the ratio with its interval, n, and the verdict.
 
-    The text is empty if no life is marked, or if every life is.
+    `key` is the metric and the arm. A life is marked if something outside, such as a machine that was too loaded, disturbed even
+    its last replacement. The text is empty if no life is marked, or if every life is.
     """
     if found.unmarked is None:
         return ""

@@ -27,9 +27,10 @@ A stall counts if the column is true. For the column `tick` it counts if the col
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the study of the inside of ticks."""
+    """The results of the study of the inside of ticks: the blame of captured lives, and its check by injected stalls."""
 
     data: Runs
+    """Cells of the experiment that have run."""
     blames: Sequence[blame.Blame]
     """The blame of each captured life."""
     obstacles: Sequence[str]
@@ -37,14 +38,20 @@ class Results:
     shares: pd.DataFrame
     """One row per part of busy or late time, as `blame.shares` returns them, over ticks that no injected stall touched.
 
+    Late time is the part of a tick's gap beyond the budget, and busy time is the part in which the tick thread was not asleep.
     Files have their names in the world.
     """
     checks: pd.DataFrame
     """One row per injected stall, as `blame.check_injections` returns them, and life, which is the place in `blames`."""
     stalls: Mapping[str, blame.Count]
-    """Numbers of injected stalls that were named, blamed, outweighed or felt, by name of the fact."""
+    """Numbers of injected stalls by name of the fact, such as `device_stalls.named`.
+
+    A stall is felt if a tick was slow during it. A stall of the device is named if blame finds its request and file. A stall of
+    the processor is blamed if blame puts it down to storage, and outweighed if the slow tick waited for storage for longer than
+    the stall lasted.
+    """
     actions: pd.DataFrame
-    """One row per action, as `blame.blame_actions` returns them."""
+    """One row per action of a player, with the time that the server waited for storage, as `blame.blame_actions` returns them."""
 
     @property
     def latency_ms(self) -> float:
@@ -69,14 +76,14 @@ class Results:
 
     @property
     def counted_lives(self) -> str:
-        """The number of captured lives in words."""
+        """The number of captured lives in words, such as "3 captured lives"."""
         return f"{len(self.blames)} captured {'life' if len(self.blames) == 1 else 'lives'}"
 
 
 def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | None) -> Results:
-    """Computes the results of the study. `inside_tick.study` describes the parameters.
+    """Computes the results of the study of the inside of ticks from the run folders of captured server lives.
 
-    Raises TickdiskError if no wait of any life was captured.
+    `inside_tick.study` describes the parameters. Raises TickdiskError if no wait of any life was captured.
     """
     data = Runs(plan, runs, _NAME)
     evidences = [evidence for folder in data.folders for evidence in blame.load_evidence(folder)]
@@ -106,7 +113,10 @@ def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | 
 
 
 def injections(one: blame.Blame) -> pd.DataFrame:
-    """Returns start_ns and end_ns of the injected stalls of a life. The table is empty if there were none."""
+    """Returns the times of the stalls that were injected into the life of a blame, with the columns start_ns and end_ns.
+
+    The table is empty if there were none.
+    """
     found = one.evidence.injections
     return pd.DataFrame({"start_ns": [], "end_ns": []}) if found is None else found
 

@@ -24,7 +24,10 @@ _BY = {"cause": "causes", "routine": "routines", "data": "data types", "file": "
 
 
 def worst_ticks(results: Results) -> pd.DataFrame:
-    """Returns the table of the ticks with the most late time, each with a sentence that explains it."""
+    """Returns the table of the ten ticks with the most late time, each with its main cause and a sentence that explains it.
+
+    Ticks that an injected stall touched are among them.
+    """
     ticks = pd.concat([one.ticks.assign(life=life) for life, one in enumerate(results.blames)])
     worst = ticks.nlargest(_WORST, "late_ns")
     said = [blame.explain(results.blames[life], tick) for life, tick in worst[["life", "tick"]].itertuples(index=False)]
@@ -34,6 +37,7 @@ def worst_ticks(results: Results) -> pd.DataFrame:
 def slow_actions(results: Results) -> pd.DataFrame:
     """Returns the table of the kinds of actions: how many were slow, and for how long the server waited for storage meanwhile.
 
+    An action is slow if it took more than twice the median of its kind, and more than the budget of a tick.
     The last column describes the longest wait in the slowest action of the kind.
     """
     rows = {}
@@ -85,7 +89,7 @@ def _ms(ns: Any) -> str:
 
 
 def timeline(results: Results) -> Any:
-    """Draws a stretch of the first life, with the states of each thread and of the disk."""
+    """Draws a stretch of 12 s from the middle of the first life, with the states of each thread and of the disk."""
     one = results.blames[0]
     middle_ns = int(one.ticks["start_ns"].iloc[len(one.ticks) // 2])
     said = f"States of the {one.thread_name} thread, of the threads that it waits for, and of the disk"
@@ -93,7 +97,10 @@ def timeline(results: Results) -> Any:
 
 
 def worst_tick(results: Results) -> Any:
-    """Draws the time around the tick with the most late time that no injected stall touched."""
+    """Draws the time around the tick with the most late time among those that no injected stall touched.
+
+    Raises TickdiskError if there is no such tick.
+    """
     untouched = results.untouched
     if untouched.empty:
         raise TickdiskError("an injected stall touched every captured tick; run the experiment with fewer stalls")
@@ -103,7 +110,8 @@ def worst_tick(results: Results) -> Any:
 def stalled_tick(results: Results) -> Any:
     """Draws the time around the slow tick with the longest gap during an injected stall of the device.
 
-    If no tick was slow during a stall, the figure shows the tick in which the first stall began.
+    If no tick was slow during a stall, the figure shows the tick in which the first stall began. Raises TickdiskError if no stall
+    was injected into the device.
     """
     stalls = results.checks[results.checks["kind"] == "device_stall"]
     felt = stalls[stalls["tick"].notna()]
@@ -127,7 +135,10 @@ def _around(results: Results, tick: "pd.Series[Any]", heading: str) -> Any:
 
 
 def late_shares(results: Results) -> Any:
-    """Draws the shares of late time with intervals, by cause, routine, data type and file."""
+    """Draws the shares of late time that each part explains, with intervals, by cause, routine, data type and file.
+
+    Raises TickdiskError if no tick was late.
+    """
     rows = _late(results, tuple(_BY))
     notes = [f"n = {number(int(rows['ticks'].iloc[0]))} ticks that no injected stall touched, of {results.counted_lives}"]
     notes += [note for note in rows["note"].iloc[:1] if note]
@@ -138,7 +149,10 @@ def late_shares(results: Results) -> Any:
 
 
 def paper_shares(results: Results) -> Any:
-    """Draws the shares of late time for the paper, by cause and by the routine that the server ran."""
+    """Draws the shares of late time for the paper, by cause and by the routine that the server ran.
+
+    Raises TickdiskError if no tick was late.
+    """
     rows = _late(results, ("cause", "routine"))
     return plot.paper.shares(rows.assign(group=rows["by"]))
 
@@ -152,7 +166,11 @@ def _late(results: Results, by: tuple[str, ...]) -> pd.DataFrame:
 
 
 def stalls(results: Results) -> Any:
-    """Draws every injected stall, with the gap of the slow tick and whether the blame of this tick is right."""
+    """Draws every injected stall over time, with the gap of the slow tick and whether the blame of this tick is right.
+
+    Blame is right if it names the request and the file of a stall of the device, or does not put a stall of the processor down to
+    storage. Raises TickdiskError if no stall was injected.
+    """
     checks = results.checks
     if checks.empty:
         raise TickdiskError("no stall was injected while ticks were captured; run more lives (a larger BLOCKS)")

@@ -47,7 +47,11 @@ class _Bound:
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the study of the inside of ticks."""
+    """Returns the facts and claims of the study of the inside of ticks.
+
+    Claims say whether waits for storage explain late time, whether blame names the injected stalls of the device, and whether it
+    puts a stall of the processor down to storage by mistake.
+    """
     said = Statement("inside_tick")
     _state_counts(said, results)
     _state_waits(said, results)

@@ -17,13 +17,15 @@ JOIN = "join_mean_ms"
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the join burst.
+    """The results of the join burst on one server, from which its tables, figures, facts and claims are made.
 
     A block takes the place of a life in the contrasts, because the arms of a block are compared with each other.
     """
 
     contrasts: contrasts.Contrasts
+    """Effects of the arms on join times and on tick gaps, with their verdicts."""
     lives: Sequence[LifeTables]
+    """Server lives, one for each arm of each block."""
     bounds: Mapping[str, stats.Bounds]
     """The dose up to which a metric is good and the dose from which it suffers, in ms, by metric."""
 
@@ -34,14 +36,17 @@ class Results:
 
     @property
     def joins(self) -> pd.DataFrame:
-        """The joins of all lives, one row each."""
+        """The joins of all players in all lives, as rows of the tables of actions."""
         return pd.concat([life.actions[life.actions["action"] == "join"] for life in self.lives])
 
 
 def compute(
     plan: str, *, runs: str, server: str | None = None, tick_metric: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Computes the results of the join burst on a server. `join_burst.study` describes the other parameters."""
+    """Computes the results of the join burst on a server, by default on the server that the studies are about.
+
+    `join_burst.study` describes the other parameters.
+    """
     data = Runs(plan, runs, "join_burst", server)
     lives = list(data.lives())
     found = contrasts.compute(

@@ -12,7 +12,11 @@ _TICK_FINDING: tuple[str, Finding | None] = ("PokeSto, MF1: longer, up to 3.5 ti
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the join burst."""
+    """Returns the facts and claims of the join burst.
+
+    Claims are about the controls, about the effect of each latency on join times and tick gaps, and about the latencies up to
+    which each metric is good.
+    """
     said, found = Statement("join_burst"), results.contrasts
     contrasts.state_found(said, found)
     joins = results.joins

@@ -39,7 +39,7 @@ def study(plan: str, *, runs: str, tick_metric: str, action: str, margin: float 
     Raises
     ------
     TickdiskError
-        If a parameter has a wrong type or range, or if no cell of another server has run.
+        If a parameter has a wrong type or range, or if neither a switchback nor a join burst of another server has run.
     """
     check_parameters(plan=plan, runs=runs, tick_metric=tick_metric, action=action, margin=margin, seed=seed)
     results = compute(plan, runs=runs, tick_metric=tick_metric, action=action, margin=margin, seed=seed)

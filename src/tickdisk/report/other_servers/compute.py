@@ -19,24 +19,31 @@ from tickdisk.report.switchback.compute import compute as compute_switchback
 
 @dataclass(frozen=True)
 class Part:
-    """One experiment on one server."""
+    """One experiment on one server: its effects, and the saves and pauses of the server."""
 
     experiment: str
+    """Name of the experiment: `switchback` or `join_burst`."""
     server: str
     """Name of the server."""
     title: str
     """Name of the server for people."""
     found: contrasts.Contrasts
+    """Effects of the arms, with their verdicts."""
     doses: Sequence[str]
     """Arms with a latency of their own, from the lowest realised latency to the highest."""
     saves: pd.DataFrame
-    """The periodic saves that our program of the server made: arm, position of the epoch in its life, and duration in ms."""
+    """The periodic saves of the world: life, arm, position of the epoch in its life, and ms (duration).
+
+    Some servers are libraries, from which a program of this project makes a server. This program also makes the saves. A server
+    that saves by itself has no rows.
+    """
     pauses_ms: Sequence[float]
-    """Length of each time in which the runtime of the server stopped all threads, as far as the runtime tells."""
+    """Length in ms of each time from the first epoch on in which the runtime of the server stopped all threads, as far as the
+    runtime tells."""
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the metrics."""
+        """Names of the tested metrics, which are columns of `found.table`."""
         return list(self.found.metrics)
 
 
@@ -45,7 +52,9 @@ class Stalls:
     """The stalls that were injected into captured lives of one server, and whether blame explains what they made late."""
 
     server: str
+    """Name of the server."""
     title: str
+    """Name of the server for people."""
     checks: pd.DataFrame
     """One row per injected stall, as `blame.check_injections` returns them."""
     late: blame.Count
@@ -60,23 +69,30 @@ class Stalls:
 
 @dataclass(frozen=True)
 class Results:
-    """The experiments on all servers."""
+    """The results of the study that compares servers: the same experiments on every server that has run them.
+
+    The other studies are about one of these servers.
+    """
 
     parts: Sequence[Part]
-    """Each experiment on each server that has run. The server of the studies comes first."""
+    """Each experiment on each server that has run. The server of the other studies comes first."""
     stalls: Sequence[Stalls]
     """The stalls of each other server whose lives were captured."""
     main: str
-    """Name of the server of the studies."""
+    """Name of the server that the other studies are about."""
 
     @property
     def others(self) -> list[Part]:
-        """The parts of the other servers."""
+        """The parts of all servers but `main`."""
         return [part for part in self.parts if part.server != self.main]
 
 
 def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results of the study. `other_servers.study` describes the parameters."""
+    """Computes the results of the study that compares servers, from the run folders of every server of the plan.
+
+    `other_servers.study` describes the parameters. Raises TickdiskError if neither a switchback nor a join burst of another
+    server has run.
+    """
     values = read_json(Path(plan))
     main = values["config"]["server"]
     planned = dict.fromkeys((cell["server"], cell["experiment"]) for cell in values["cells"])
@@ -101,14 +117,18 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
         title = found.data.manifests[0]["server"]["title"]
         parts.append(Part(experiment, server, title, found, doses, _saves(lives), _pauses_ms(lives)))
     if all(part.server == main for part in parts):
-        raise TickdiskError(f"no cell of another server than {main} has run under {runs}; run `snakemake --cores all` first")
+        raise TickdiskError(
+            f"no switchback and no join burst of another server than {main} has run under {runs}; "
+            "run `snakemake --cores all` first"
+        )
     return Results(sorted(parts, key=lambda part: part.server != main), stalls, main)
 
 
 def growth(part: Part) -> stats.Mean | None:
-    """Returns by which factor a save at the end of a life is longer than at its beginning, as the geometric mean over lives.
+    """Returns the growth of saves: the natural logarithm of their duration in a life's last epoch over that in its first.
 
-    A server that does not note what it has saved saves changed terrain again and again. None without two epochs of saves.
+    The value is the mean over lives, with its interval. It shows whether a server saves changed terrain again and again because
+    it does not note what it has saved. It is None if no life has saves in two epochs.
     """
     factors = []
     for _, life in part.saves.groupby("life"):
@@ -136,8 +156,14 @@ def _stalls(data: Runs) -> Stalls:
 
 
 def _pauses_ms(lives: Sequence[LifeTables]) -> list[float]:
-    pauses = pd.concat([life.pauses() for life in lives])
-    return [float(ns) / 1e6 for ns in pauses["end_ns"] - pauses["begin_ns"]]
+    """Returns the lengths of the pauses that began within epochs. A runtime also pauses while the server starts."""
+    found = []
+    for life in lives:
+        pauses = life.pauses()
+        first, last = int(life.epochs["start_ns"].min()), int(life.epochs["end_ns"].max())
+        inside = pauses[pauses["begin_ns"].between(first, last)]
+        found += [float(ns) / 1e6 for ns in inside["end_ns"] - inside["begin_ns"]]
+    return found
 
 
 def _saves(lives: Sequence[LifeTables]) -> pd.DataFrame:

@@ -15,7 +15,10 @@ PLAY = "switchback"
 
 
 def effects_over_latency(results: Results) -> Any:
-    """Draws the effect of each latency on each metric, with a panel for each server."""
+    """Draws the effect of each latency on each metric for the paper, with a panel for each server.
+
+    An effect is a ratio to the baseline with its interval. The join burst has only its join time in the figure.
+    """
     first = results.parts[0].found
     return plot.paper.server_effects(_rows(results), margin=first.margin)
 
@@ -42,7 +45,11 @@ def _rows(results: Results) -> pd.DataFrame:
 
 
 def effects_table(results: Results) -> pd.DataFrame:
-    """Returns one row per server, experiment, metric and latency, with the baseline, the effect and the verdict."""
+    """Returns one row per server, experiment, metric and latency, with the baseline, the effect and the verdict.
+
+    The baseline is the median of the metric over the epochs of the baseline arm. The effect is the ratio to the baseline that is
+    formed within lives, with its interval.
+    """
     rows = []
     for part in results.parts:
         found = part.found
@@ -67,7 +74,10 @@ def effects_table(results: Results) -> pd.DataFrame:
 
 
 def manipulation(results: Results) -> pd.DataFrame:
-    """Returns one row per server, experiment and arm that shows whether the latency was put to the test."""
+    """Returns one row per server, experiment and arm that shows whether the server made enough requests to test the latency.
+
+    The columns are those of `contrasts.manipulation`.
+    """
     tables = [
         contrasts.manipulation(part.found).assign(server=part.title, experiment=part.experiment).reset_index()
         for part in results.parts
@@ -76,7 +86,11 @@ def manipulation(results: Results) -> pd.DataFrame:
 
 
 def saves(results: Results) -> pd.DataFrame:
-    """Returns the saves that our programs of the servers made: number and median duration by server, experiment and arm."""
+    """Returns the number of periodic saves of the world, and their median duration in ms, by server, experiment and arm.
+
+    Some servers are libraries, from which a program of this project makes a server. This program also makes the saves. A server
+    that saves by itself has no rows. Without any save, the table is one sentence that says so.
+    """
     tables = [part.saves.assign(server=part.title, experiment=part.experiment) for part in results.parts if len(part.saves)]
     if not tables:
         return pd.DataFrame({"saves": ["no server saved by our program"]})
@@ -85,7 +99,10 @@ def saves(results: Results) -> pd.DataFrame:
 
 
 def stalls(results: Results) -> pd.DataFrame:
-    """Returns one row per injected stall on each other server: the slow tick and action during it, and what blame says."""
+    """Returns one row per injected stall on each other server: the slow tick and action during it, and what blame says.
+
+    Without captured lives of another server, the table is one sentence that says so.
+    """
     if not results.stalls:
         return pd.DataFrame({"stalls": ["no life of another server was captured"]})
     tables = [one.checks.assign(server=one.title) for one in results.stalls]

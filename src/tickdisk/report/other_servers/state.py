@@ -16,7 +16,11 @@ _FEWEST_LATE = 10
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims. The names of a server's begin with its name and the experiment."""
+    """Returns the facts and claims about every server but the one that the other studies are about.
+
+    The names of a server's facts and claims begin with `other_servers.SERVER.EXPERIMENT.`. There is a claim for each control,
+    each latency and each series of latencies, and for each bound on blame.
+    """
     said = Statement(NAME)
     said.fact("servers", len({part.server for part in results.others}), "servers", source="manifests")
     for part in results.others:
@@ -93,7 +97,7 @@ def _state_part(said: Statement, part: Part) -> None:
     for metric in found.metrics:
         contrasts.state_doses(said, found, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")
     if part.pauses_ms:
-        note = "longest time in which the runtime stopped all threads"
+        note = "longest time in which the runtime stopped all threads, from the first epoch on"
         said.fact("longest_pause", max(part.pauses_ms), "ms", n=len(part.pauses_ms), source="pauses tables", note=note)
     if len(part.saves):
         duration_ms = float(part.saves.loc[part.saves["arm"] == found.baseline, "ms"].median())

@@ -28,21 +28,25 @@ _LEAST_TENTH = 30
 
 @dataclass(frozen=True)
 class Found:
-    """A quantile of a time, in ms, over a number of requests."""
+    """A quantile of how late requests were, in ms, and the number of requests that it was computed from."""
 
     quantile: stats.Quantile | None
-    """The quantile, or None if the requests are too few."""
+    """The quantile with its 95 % interval in ms, or None if the requests are too few."""
     n: int
     """Number of requests."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of means in ms, with its 95 % interval."""
+    """A difference between the mean times of two groups of requests, in ms, with its 95 % interval from bootstrap samples.
+
+    Verdicts about drift and about the delay by the slow device rest on it.
+    """
 
     value: float
     low: float
     high: float
+    """Ends of the interval."""
     n: int
     """Number of requests that the difference rests on."""
 
@@ -52,7 +56,7 @@ class Run:
     """One replay of the captured requests by one tool on one device."""
 
     described: Mapping[str, Any]
-    """The entry of the replay in replay.json."""
+    """The object of this replay in `runs` of replay.json, the file that `tickdisk replay-study` writes."""
     timings: pd.DataFrame
     """One row per request, in the order of due times, as in `tickdisk.replay.log`."""
     quantiles: Mapping[str, Found]
@@ -70,44 +74,48 @@ class Run:
 
     @property
     def device(self) -> str:
-        """The name of the device."""
+        """The name of the device on which the requests were made again."""
         return str(self.described["device"]["name"])
 
     @property
     def lag_ms(self) -> Floats:
-        """The lag of each request for which the lag is known."""
+        """The lag in ms of each request for which it is known. The lag is the delay that the tool or its machine caused."""
         return _known_ms(self.timings["lag_ns"])
 
     @property
     def lost_ms(self) -> Floats:
-        """The time lost to the device by each request for which this time is known."""
+        """The time lost in ms of each request for which it is known: the delay that earlier requests of its stream caused."""
         return _known_ms(self.timings["lost_ns"])
 
     @property
     def late_ms(self) -> Floats:
-        """The time of issue less the due time of every request."""
+        """The time of issue less the due time of every request, in ms. It is the sum of the lag and the time lost."""
         return np.asarray(self.timings["issued_ns"] - self.timings["due_ns"], dtype=np.float64) / 1e6
 
     @property
     def differing(self) -> int:
-        """The number of requests with another result than in the capture."""
+        """The number of requests with another result than in the capture, such as fewer bytes or an error."""
         return int(sum(self.described["differing"].values()))
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the replay study."""
+    """The results of the replay study, from which it states its facts and claims and draws its figures.
+
+    A server life of the study of storage accesses was captured. Its requests were made again by Tickdisk or by fio on emulated
+    devices. Tickdisk's own tool is called this project's issuer.
+    """
 
     seconds: float
-    """Length of the part of the captured life that was replayed."""
+    """Length in s of the part of the captured life that was replayed."""
     captured: int
     """Number of captured requests in this part."""
     replayed: int
-    """Number of requests in the plan, which are the captured requests that were not refused."""
+    """Number of requests that were to be made again, which are the captured requests that were not refused."""
     refused: Mapping[str, int]
-    """Number of requests that the plan refuses, by reason."""
+    """Number of captured requests that no replay could make again, by reason."""
     streams: int
-    """Number of streams, which are captured threads."""
+    """Number of streams. A stream is the requests of one captured thread, and is replayed by a thread of its own."""
     runs: Mapping[str, Run]
     """All replays by name, in the order in which they were made."""
     fast: Run
@@ -117,7 +125,7 @@ class Results:
     fio: Run | None
     """Replay by fio, if there is one."""
     drifts: Mapping[str, Difference | None]
-    """Mean lateness of the last tenth of the requests less that of the first tenth.
+    """Mean lateness of the last tenth of the requests less that of the first tenth, by replayer.
 
     The key "ours" has the drift of the lag in `fast`. The key "fio" has the drift of the time of issue less the due time. The
     value is None if the requests are too few.
@@ -130,12 +138,14 @@ class Results:
 
     @property
     def ours(self) -> Sequence[Run]:
-        """The replays by this project's issuer."""
+        """The replays by this project's issuer and not by fio, in the order in which they were made."""
         return [run for run in self.runs.values() if run.described["tool"] == replay.TICKDISK]
 
 
 def compute(path: str, *, seed: int) -> Results:
-    """Computes the results of the study. `replay.study` describes the parameters.
+    """Computes the results of the replay study from the file replay.json and the tables of requests beside it.
+
+    `path` is that file, and `seed` is the seed of the bootstrap samples.
 
     Raises TickdiskError if a table is missing, or if nothing was replayed by this project's issuer.
     """
@@ -178,9 +188,9 @@ def bound_verdict(low: float | None, high: float | None, limit: float) -> str:
 
 
 def drift_verdict(drift: Difference | None) -> str:
-    """Decides whether the last tenth of the requests is as late as the first tenth, within `EQUAL_MS`.
+    """Decides whether the last tenth of the requests is as late as the first tenth, within `EQUAL_MS`, by the 95 % interval.
 
-    The verdict is "not valid" if there is no difference to judge.
+    The verdict is "kept", "missed", "inconclusive", or "not valid" if `drift` is None because there were too few requests.
     """
     if drift is None:
         return "not valid"
@@ -192,7 +202,8 @@ def drift_verdict(drift: Difference | None) -> str:
 def delay_verdict(delay: Difference | None) -> str:
     """Decides whether requests are issued at other times on the slow device than on the fast one.
 
-    The times are equivalent if they differ by at most `EQUAL_MS`. The verdict is "not valid" if there is only one device.
+    The verdict is "equivalent" if the 95 % interval of the difference lies within `EQUAL_MS`, "different" if it excludes 0, and
+    "inconclusive" otherwise. It is "not valid" if `delay` is None, as for a single device.
     """
     if delay is None:
         return "not valid"

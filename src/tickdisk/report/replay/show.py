@@ -15,7 +15,10 @@ _SHOWN = ("lag_p99", "lag_first_tenth_p99", "lag_last_tenth_p99", "lost_p99")
 
 
 def summary(results: Results) -> pd.DataFrame:
-    """Returns the table of replays, with requests, lag, time lost, number of differing results, and load."""
+    """Returns the table of replays for the notebook, with one row for each tool and device.
+
+    The columns are numbers of requests, p99 of lag and time lost in ms, results that differ from the capture, and the load.
+    """
     return pd.DataFrame([_summary_row(run) for run in results.runs.values()]).set_index("replay")
 
 
@@ -38,7 +41,7 @@ def _summary_row(run: Run) -> dict[str, Any]:
 def refused(results: Results) -> pd.DataFrame:
     """Returns the table of the requests that were not made again, by reason.
 
-    The plan refuses some requests for all replays, and a replay may leave out further requests.
+    Some requests cannot be made again by any replay, which the column `by` calls plan. A replay may leave out further requests.
     """
     rows = [("plan", reason, count) for reason, count in results.refused.items()]
     for run in results.runs.values():
@@ -47,7 +50,10 @@ def refused(results: Results) -> pd.DataFrame:
 
 
 def lateness(results: Results) -> Any:
-    """Draws the complementary distributions of lag and of time of issue less due time, of this project's issuer and of fio."""
+    """Draws the share of requests that were later than each time, for this project's issuer on the fast device and for fio.
+
+    One panel is about the lag, and the other about the time of issue less the due time.
+    """
     shown = _ours_and_fio(results)
     parts = {
         "Lag": {run.name: 1000 * run.lag_ms for run in shown},
@@ -57,13 +63,16 @@ def lateness(results: Results) -> Any:
 
 
 def lag_over_time(results: Results) -> Any:
-    """Draws the time of issue less the due time over time, of this project's issuer and of fio."""
+    """Draws the time of issue less the due time over the replay, to show whether requests become later towards its end.
+
+    The lines are this project's issuer on the fast device, and fio if it replayed.
+    """
     shown = {run.name: (run, 1000 * run.late_ms) for run in _ours_and_fio(results)}
     return _over_time(shown, "Issued less due", "Does the schedule hold to the end?")
 
 
 def time_lost(results: Results) -> Any:
-    """Draws the time lost to the fast and to the slow device over time."""
+    """Draws the time that requests lost to earlier requests of their stream over the replay, on the fast and the slow device."""
     shown = {run.name: (run, run.timings["lost_ns"].to_numpy(float, na_value=np.nan) / 1000) for run in _fast_and_slow(results)}
     return _over_time(shown, "Time lost to the device", "Does the device delay requests?")
 
@@ -78,7 +87,7 @@ def _over_time(shown: Mapping[str, tuple[Run, npt.NDArray[np.float64]]], quantit
 
 
 def service(results: Results) -> Any:
-    """Draws the service times by operation, as captured and on the fast and the slow device."""
+    """Draws the time from issue to completion of requests by operation, as captured and on the fast and the slow device."""
     captured = results.fast.timings
     shown = {"captured": (captured["op"], captured["captured_ns"])}
     for run in _fast_and_slow(results):
@@ -99,7 +108,7 @@ def _fast_and_slow(results: Results) -> Sequence[Run]:
 
 
 def paper_lateness(results: Results) -> Any:
-    """Draws the time of issue less the due time for the paper, of this project's issuer and of fio."""
+    """Draws for the paper which share of requests was issued later than each time, by this project's issuer and by fio."""
     names = {results.fast.name: "our replay"} | ({} if results.fio is None else {results.fio.name: "fio"})
     parts = {names[run.name]: 1000 * run.late_ms for run in _ours_and_fio(results)}
     return plot.paper.lateness(parts)

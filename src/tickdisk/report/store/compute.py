@@ -24,13 +24,18 @@ An overhead that changes by a smaller factor has no order that a model could fin
 
 @dataclass(frozen=True)
 class Game:
-    """The trials of all algorithms on one game."""
+    """The measured costs of every checkpoint algorithm on one game, and the algorithm that is recommended for it.
+
+    A game is a size of the state with a rate and a skew of updates. The costs come from lives, each of which is a process that
+    plays the game's ticks and saves its state under one algorithm. No game server runs in them.
+    """
 
     name: str
+    """Name of the game, as the plan has it."""
     state_bytes: float
-    """Size of the game's state."""
+    """Size of the game's state in bytes."""
     limit_ms: float
-    """Longest time that an algorithm may add to a tick, which is half a tick."""
+    """Longest time in ms that an algorithm may add to a tick, which is half a tick."""
     algorithms: pd.DataFrame
     """One row per algorithm.
 
@@ -38,17 +43,20 @@ class Game:
     largest longest_ms of all lives, and lives (their number).
     """
     advice: store.Advice
-    """The recommended algorithm."""
+    """The recommended algorithm with the reason, as `store.advise` chooses it."""
 
     @property
     def kept(self) -> int:
-        """The number of algorithms that lengthened no tick by more than the limit."""
+        """The number of algorithms that lengthened no tick of their lives by more than `limit_ms`."""
         return int((self.algorithms["longest_ms"] <= self.limit_ms).sum())
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """The rank correlations of real and calibrated overhead over update rates."""
+    """The rank correlations of real and calibrated overhead over update rates, which a claim of the store study rests on.
+
+    An algorithm has a correlation near 1 if the calibrated model orders the update rates by overhead as the real lives do.
+    """
 
     least: float | None
     """Lowest rank correlation of the judged algorithms. It is None if none is judged, and NaN if one has no correlation."""
@@ -62,9 +70,14 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the store study."""
+    """The results of the store study, in which checkpoint algorithms really save the state of games on this machine.
+
+    The overhead is the time in ms that an algorithm adds to a tick. It is measured in lives, and predicted by two cost models:
+    the paper's model with the parameters of Vaz Salles et al. (2009), and a model that was calibrated on this machine.
+    """
 
     published: checkpoint.PublishedCheckpoint
+    """Numbers of the publication that claims are compared with."""
     comparison: store.Comparison
     """Real lives, and the predictions of both cost models."""
     points: pd.DataFrame
@@ -73,30 +86,37 @@ class Results:
     """One row per algorithm of the cost model, as `store.Comparison.summary` returns them."""
     ranks: Ranks
     games: tuple[Game, ...]
+    """Costs of all algorithms on each game."""
 
     @property
     def known(self) -> pd.DataFrame:
-        """The points with a real overhead that is large enough to be told from no overhead."""
+        """The rows of `points` whose real overhead is at least `store.LEAST_MS`, so that it can be told from no overhead."""
         return self.points.dropna(subset="calibrated")
 
     @property
     def lives(self) -> int:
-        """The number of lives that all points together rest on."""
+        """The number of lives that all points together rest on. It is the n of the claims about the calibrated model."""
         return int(self.points["lives"].sum())
 
     @property
     def is_inside(self) -> "pd.Series[bool]":
-        """A value for each known point: whether the whole 90 % interval of calibrated over real overhead keeps the bound."""
+        """Whether the calibrated model is surely within its bound `store.WITHIN`, with one value for each row of `known`.
+
+        This is so if the whole 90 % interval of calibrated over real overhead keeps the bound.
+        """
         return (self.known["low"] >= 1 - store.WITHIN) & (self.known["high"] <= 1 + store.WITHIN)
 
     @property
     def is_outside(self) -> "pd.Series[bool]":
-        """A value for each known point: whether the whole 90 % interval of modelled over real overhead lies outside the bound."""
+        """Whether the calibrated model surely misses its bound `store.WITHIN`, with one value for each row of `known`.
+
+        This is so if the whole 90 % interval of calibrated over real overhead lies outside the bound.
+        """
         return (self.known["low"] > 1 + store.WITHIN) | (self.known["high"] < 1 - store.WITHIN)
 
     @property
     def is_small(self) -> bool:
-        """Whether there are too few update rates, or too few lives at a point, for a verdict."""
+        """Whether there are too few update rates, or too few lives at a point, for a verdict. All verdicts are then not valid."""
         return bool(self.points["rate"].nunique() < FEWEST_RATES or self.points["lives"].min() < FEWEST_LIVES)
 
     def real_over_model(self, algorithm: str) -> "pd.Series[float]":
@@ -105,9 +125,9 @@ class Results:
         return 1 / own.loc[own["model"] > 0, "model"]
 
     def most_off(self, kind: str) -> float | None:
-        """Returns the factor by which a model is off at its worst point, or None if no point is known.
+        """Returns the factor by which a model is above or below the real overhead at its worst point, so that it is at least 1.
 
-        `kind` is `model` for the paper's model and `calibrated` for the calibrated model.
+        `kind` is `model` for the paper's model and `calibrated` for the calibrated model. Returns None if no point is known.
         """
         over = self.known[kind]
         worst = float(np.maximum(over, 1 / over).max())
@@ -115,7 +135,10 @@ class Results:
 
 
 def compute(tables: str, *, published: str) -> Results:
-    """Computes the results of the study. `tickdisk.report.store.study` describes the parameters."""
+    """Reads the tables of the store study, and computes its results.
+
+    `tables` is the folder that `tickdisk checkpoint study` wrote, and `published` is the YAML file of published numbers.
+    """
     found = store.read_study(Path(tables))
     points, summary = found.comparison.points(), found.comparison.summary()
     return Results(

@@ -29,20 +29,26 @@ _CURVE_POINTS = 60
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the switchback."""
+    """The results of the switchback on one server, from which a study states facts and claims and draws figures.
+
+    The metrics are the mean tick gap, one more tick metric, and the mean latency of one kind of action. They are named by their
+    columns, such as "gap_mean_ms".
+    """
 
     contrasts: contrasts.Contrasts
+    """Effects of every arm on every metric, with the verdicts of controls and claims."""
     lives: Sequence[LifeTables]
+    """The server lives, in the order of the plan."""
     tick_metric: str
     """Tick metric that is tested beside the mean gap."""
     action: str
-    """Kind of action that is tested."""
+    """Kind of action whose latency is tested, such as "teleport"."""
     tau_s: float
-    """Latency that an action counts with if it failed, timed out or took longer."""
+    """Latency in s that an action counts with if it failed, timed out or took longer."""
     bounds: Mapping[str, stats.Bounds]
     """The dose up to which a metric is good and the dose from which it suffers, in ms, by metric."""
     slopes: Mapping[str, stats.Slope | None]
-    """Rise of a metric per ms of latency, by metric. None if fewer than two lives have a slope."""
+    """Rise of a metric per ms of the device's latency, by metric. None if fewer than two lives have a slope."""
     orders: Mapping[str, stats.OrderEffect]
     """Effects of the epoch before and of the place in the life on a metric, by metric."""
     reads_per_action: stats.Mean
@@ -50,7 +56,7 @@ class Results:
 
     @property
     def action_metric(self) -> str:
-        """The name of the metric that is the mean latency of the action."""
+        """The name of the metric that is the mean latency of the tested action, such as "teleport_mean_ms"."""
         return f"{self.action}_mean_ms"
 
     @property
@@ -62,7 +68,10 @@ class Results:
 def compute(
     plan: str, *, runs: str, server: str | None = None, tick_metric: str, action: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Computes the results of the switchback on a server. `switchback.study` describes the other parameters."""
+    """Computes the results of the switchback on a server from its run folders.
+
+    If `server` is None, it is the server that the configuration names. `switchback.study` describes the other parameters.
+    """
     data = Runs(plan, runs, "switchback", server)
     lives = list(data.lives())
     # Tau is the time that is cut after a switch, because an action that takes longer would reach into the steady part of the next
@@ -97,7 +106,11 @@ def compute(
 
 
 def dose_rows(found: contrasts.Contrasts, metric: str) -> pd.DataFrame:
-    """Returns the epochs of both baselines and of the dose arms, with their realised latencies, where the metric is estimable."""
+    """Returns the epochs from which the dose-response of a metric is drawn and fitted, with one row per epoch.
+
+    These are the epochs of the baseline, the null control and the doses in which the metric is estimable. The column `latency_ms`
+    has the latency that the arm's device realised.
+    """
     arms = [found.baseline, found.roles.null, *contrasts.dose_arms(found, "dose")]
     rows = found.table[found.table["arm"].isin(arms)].dropna(subset=[metric])
     return rows.assign(latency_ms=rows["arm"].map(found.data.dose_ms))

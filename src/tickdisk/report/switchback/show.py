@@ -14,7 +14,7 @@ from tickdisk.report.switchback.compute import ALWAYS, Results, dose_rows
 
 
 def timeline(results: Results) -> Any:
-    """Draws the first server life, with the latency of the device above its tick gaps."""
+    """Draws the first server life over time, with the latency of the device above and the tick gaps below."""
     life, data = results.lives[0], results.contrasts.data
     epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
     order = [arm.arm for arm in data.arms]
@@ -35,7 +35,10 @@ def _gaps_ms(life: LifeTables, arm: str) -> npt.NDArray[np.float64]:
 
 
 def dose_response(results: Results, metric: str) -> Any:
-    """Draws a metric over the realised latency of the device."""
+    """Draws a metric of each epoch over the latency that the device realised, with the line that was fitted within lives.
+
+    `metric` is the name of one of the tested metrics, such as "gap_mean_ms".
+    """
     found = results.contrasts
     return plot.dose_response(
         dose_rows(found, metric),
@@ -48,7 +51,11 @@ def dose_response(results: Results, metric: str) -> Any:
 
 
 def carry_over(results: Results) -> pd.DataFrame:
-    """Returns the table of the effects of the epoch before and of the place in the life on each metric."""
+    """Returns the table of whether the order of epochs affects the metrics, with one row per metric.
+
+    Its effects are changes of the metric's logarithm: for a tenfold latency in the epoch before, and for each place further back
+    in the life. Each has its p value.
+    """
     rows = [
         {
             "metric": results.contrasts.metrics[metric],
@@ -64,14 +71,14 @@ def carry_over(results: Results) -> pd.DataFrame:
 
 
 def paper_timeline(results: Results) -> Any:
-    """Draws the first server life for the paper."""
+    """Draws the first server life for the paper, with the latency of the device above and the tick gaps below."""
     life, data = results.lives[0], results.contrasts.data
     epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
     return plot.paper.timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, words=_arm_words(results))
 
 
 def paper_effects(results: Results) -> Any:
-    """Draws the effects of all arms for the paper, with the two tick metrics and the action side by side."""
+    """Draws the ratio of every arm to the baseline for the paper, with the tick metrics and the action side by side."""
     found = results.contrasts
     rows = [
         {
@@ -88,7 +95,7 @@ def paper_effects(results: Results) -> Any:
 
 
 def paper_dose(results: Results) -> Any:
-    """Draws all metrics over the realised latency for the paper."""
+    """Draws all metrics over the latency that the device realised, for the paper."""
     found = results.contrasts
     metrics = [
         plot.paper.Metric(f"{title} (ms)", dose_rows(found, metric).rename(columns={metric: "value"}), results.slopes[metric])

@@ -13,7 +13,10 @@ _SLOWEST_MS = 6.0
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the switchback."""
+    """States the facts and claims of the switchback, and returns them.
+
+    The claims are about the controls, the effect of each arm, and the doses up to which a metric is good.
+    """
     said = Statement("switchback")
     contrasts.state_found(said, results.contrasts)
     _state_counts(said, results)

@@ -12,7 +12,7 @@ _UNCONNECTED_PONG = 0x1C
 
 
 class Dragonfly(BuiltServer):
-    """Dragonfly. All of a world follows from its spec."""
+    """Dragonfly, a library for servers of Minecraft's Bedrock edition. All of a world follows from its spec."""
 
     name = "dragonfly"
     title = "Dragonfly"
@@ -23,7 +23,7 @@ class Dragonfly(BuiltServer):
     )
     saving = Saving(
         "periodic",
-        "the server",
+        "Tickdisk",
         600.0,
         "Every save writes all loaded chunks that were ever changed. Our program calls it at the period of the experiment. "
         "A player is saved when it leaves.",
@@ -39,7 +39,7 @@ class Dragonfly(BuiltServer):
     error = " level=ERROR "
 
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of a Dragonfly world holds.
+        """Returns what kind of data a file of a Dragonfly world holds, from the path of the file.
 
         Dragonfly keeps entities (NPCs) in the same database as the chunks, so `npc` never comes.
         """

@@ -14,7 +14,10 @@ _FOLDERS = ("/usr/games", "/usr/local/games", "/usr/local/bin")
 
 
 def installed() -> dict[str, str]:
-    """Returns binary, version and sha256 of the installed server; TickdiskError says what to install."""
+    """Returns `binary` (path), `version` and `sha256` of the Luanti server that is installed on this machine.
+
+    Raises TickdiskError, which says what to install, if the server or its game minetest_game is missing.
+    """
     binary = next((found for name in _NAMES if (found := _which(name))), None)
     if binary is None:
         raise TickdiskError(

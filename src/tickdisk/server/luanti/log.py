@@ -16,9 +16,10 @@ HARMLESS = {
 
 
 def check_log(path: Path) -> list[str]:
-    """Returns the errors in the server log at `path`, in order; an error's continuation lines are joined to it.
+    """Returns the errors in the log that a Luanti server wrote to `path`, in order, without those in `HARMLESS`.
 
-    TickdiskError when there is no log: a server that wrote none did not run.
+    An error that goes on over several lines is joined to one. Raises TickdiskError if there is no log, because a server that
+    wrote none did not run.
     """
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

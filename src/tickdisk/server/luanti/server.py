@@ -31,7 +31,7 @@ _PROTOCOL_ID = bytes.fromhex("4f457403")
 
 
 class Luanti(Server):
-    """Luanti. Relief, biomes, caves and places of a world follow from its spec.
+    """Luanti (formerly Minetest) as a kind of server. Relief, biomes, caves and places of a world follow from its spec.
 
     Trees do not, because the engine draws them from random numbers of its own. Runs that are compared therefore start from copies
     of one world.
@@ -62,11 +62,11 @@ class Luanti(Server):
     sources = Path("src/servers/luanti")
 
     def check(self) -> Program:
-        """Returns the installed server. Raises TickdiskError, which says what to install, if there is none."""
+        """Returns the Luanti server that is installed. Raises TickdiskError, which says what to install, if there is none."""
         return Program(**installed())
 
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of a Luanti world holds.
+        """Returns what kind of data a file of a Luanti world holds, from the name of the file.
 
         Luanti keeps objects (NPCs) inside the map blocks. The path does not tell `npc` from terrain, so `npc` never comes.
         """
@@ -78,7 +78,7 @@ class Luanti(Server):
         return "other"
 
     def errors(self, log: Path) -> list[str]:
-        """Returns the errors in the server's log, in order. Raises TickdiskError if there is no log."""
+        """Returns the errors in the server's log, in order, without harmless ones. Raises TickdiskError if there is no log."""
         return check_log(log)
 
     def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:

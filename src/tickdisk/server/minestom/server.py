@@ -15,7 +15,7 @@ _STATUS_REQUEST = bytes.fromhex("10 00 8606 09") + b"127.0.0.1" + bytes.fromhex(
 
 
 class Minestom(BuiltServer):
-    """Minestom. All of a world follows from its spec."""
+    """Minestom, a library for servers of Minecraft's Java edition. All of a world follows from its spec."""
 
     name = "minestom"
     title = "Minestom"
@@ -42,14 +42,20 @@ class Minestom(BuiltServer):
     error = "] ERROR "
 
     def check(self) -> Program:
-        """Returns the program that the set-up built. Raises TickdiskError if it did not."""
+        """Returns the program that the set-up built, with one checksum of the program and of all its Java files.
+
+        Raises TickdiskError if it was not built.
+        """
         program = super().check()
         folder = Path(program.binary).parent / self.name
         files = [path for kind in ("classes", "lib") for path in sorted((folder / kind).rglob("*")) if path.is_file()]
         return dataclasses.replace(program, sha256=sha256_of([Path(program.binary), *files]))
 
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of a Minestom world holds. The world has no NPCs, so `npc` never comes."""
+        """Returns what kind of data a file of a Minestom world holds, from the path of the file.
+
+        The world has no NPCs, so `npc` never comes.
+        """
         folders = Path(path).parts[:-1]
         if folders[-2:] == ("map", "region"):
             return "terrain"

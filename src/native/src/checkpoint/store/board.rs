@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use crate::clock::now_ns;
 
+/// The threads of a life. The game plays ticks, the writer writes checkpoints, and the committer writes the log of actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Game,
@@ -17,6 +18,7 @@ pub enum Role {
     Committer,
 }
 
+/// The work that a thread of a life does at a moment, at which a crash test can aim a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Idle,

@@ -55,9 +55,11 @@ pub struct Setting {
     pub has_shadow: bool,
 }
 
+/// The record of a tick of a life, with durations in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TickRecord {
     pub tick: u64,
+    /// Time at which the tick began, in ns of `CLOCK_MONOTONIC`.
     pub begin_ns: u64,
     /// Time of the updates, with the work that the algorithm adds to them.
     pub update_ns: u64,
@@ -69,18 +71,23 @@ pub struct TickRecord {
     pub shadow_ns: u64,
 }
 
+/// The record of a finished checkpoint of a life. `begin_ns` and `end_ns` are times of `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CheckpointRecord {
     pub number: u64,
+    /// The tick at whose end the checkpoint begins.
     pub tick: u64,
     pub begin_ns: u64,
+    /// Time for which the game waited while the checkpoint began.
     pub pause_ns: u64,
+    /// Number of objects copied in memory.
     pub copied: u64,
     pub is_full: bool,
     pub written: Written,
     pub end_ns: u64,
 }
 
+/// The records of a life that has ended.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub ticks: Vec<TickRecord>,

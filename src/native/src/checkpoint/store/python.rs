@@ -217,8 +217,8 @@ pub fn store_micro(py: Python<'_>, cells: u32, rounds: usize, seed: u64) -> PyRe
     ])
 }
 
-/// A state that is updated without any algorithm, files or threads. A store must come back to this state. It begins as a new
-/// state of `cells` cells.
+/// A state that is updated without any algorithm, files or threads. Crash tests compare it with the state that a store recovers
+/// after the same updates. It begins as a new state of `cells` cells.
 #[pyclass]
 pub struct World {
     state: Arena,
@@ -255,7 +255,7 @@ impl World {
         self.tick
     }
 
-    /// Returns a digest of the state, 64 bits.
+    /// Returns a digest of the state, 64 bits. Equal states have equal digests.
     fn digest(&self, py: Python<'_>) -> u64 {
         py.detach(|| recover::digest(&self.state))
     }
