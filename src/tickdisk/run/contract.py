@@ -181,7 +181,7 @@ def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
     start_ns, end_ns = ticks.table["start_ns"].to_numpy(), ticks.table["end_ns"]
     gaps_ns = np.diff(start_ns)
     budget_ns = kind.ticking.budget_ns
-    # A loop may tick a little late and a little early in turn, so that its mean gap tells its period, and its median gap does not.
+    # A loop may tick a little late and a little early in turn. Its mean gap then tells its period, and its median gap does not.
     usual = float(np.mean(gaps_ns[gaps_ns < _LATE * budget_ns])) / budget_ns
     words = f"the mean gap is {usual:.3f} budgets without late ones"
     yield Clause("ticks keep their budget", abs(usual - 1) < _NEAR_BUDGET, words)
