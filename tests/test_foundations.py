@@ -125,6 +125,12 @@ def test_a_child_leaves_command_output_and_exit_code(tmp_path: Path) -> None:
     assert (record["exit_code"], record["command"][0], child.tail()) == (3, "sh", "said")
 
 
+def test_a_file_that_is_not_text_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "torn.json").write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(TickdiskError, match=r"torn\.json, byte 7: not text in UTF-8; remove the file and run again"):
+        read_json(tmp_path / "torn.json")
+
+
 def test_the_end_of_a_child_is_recorded_once_by_whoever_notices_it(tmp_path: Path) -> None:
     with process.Child("short", ["sh", "-c", "exit 4"], tmp_path) as child:
         deadline = time.monotonic() + 10

@@ -105,7 +105,7 @@ def read_json(path: Path) -> Any:
     Raises
     ------
     TickdiskError
-        If there is no such file, or if it is not JSON. The message then names the line.
+        If there is no such file, or if it is not JSON. The message then names the line or the byte.
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -113,3 +113,5 @@ def read_json(path: Path) -> Any:
         raise TickdiskError(f"{path} does not exist; run the step that writes it") from error
     except json.JSONDecodeError as error:
         raise TickdiskError(f"{path}, line {error.lineno}: not JSON ({error.msg}); remove the file and run again") from error
+    except UnicodeDecodeError as error:
+        raise TickdiskError(f"{path}, byte {error.start}: not text in UTF-8; remove the file and run again") from error

@@ -77,7 +77,10 @@ class Point(_Strict):
 
     @property
     def p99_holds(self) -> bool | None:
-        """Whether p99 is within 100 us or 15 % of the nominal one. None if too few requests lie beyond it."""
+        """Whether the realised 99th percentile of latency is within 100 us or 15 % (the larger) of the nominal one.
+
+        None if fewer than ten requests lie beyond either of the two percentiles.
+        """
         if self.p99_ns is None or self.nominal_p99_ns is None:
             return None
         return abs(self.p99_ns - self.nominal_p99_ns) <= max(P99_NS, P99_SHARE * self.nominal_p99_ns)

@@ -53,8 +53,10 @@ def _owned(record: Record) -> bool:
 def clean(record: Record) -> list[str]:
     """Removes a device with everything that its record names, and returns a line for each thing that was removed.
 
-    A part that a process still has open, or that is mounted in another mount namespace, gives only errors from now on, and goes
-    when it is no longer in use. A line on standard error names such parts, and the record stays for the next `recover`.
+    The record names processes, mounts, block devices and files. The emulator and the recorded users are killed. A part that a
+    process still has open, or that is mounted in another mount namespace, stays until it is no longer in use. A line on standard
+    error names such parts, and the record stays for the next `recover`. They give only errors from now on, except for a zram
+    device, which works until it is closed and goes only by `recover`.
     """
     removed: list[str] = []
     left: list[str] = []

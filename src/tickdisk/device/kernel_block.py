@@ -22,9 +22,10 @@ _DEPTH = 1024
 
 
 class Kind(Protocol):
-    """The operations on one kind of block device, zram or null_blk.
+    """The operations on one kind of the kernel's block devices, zram or null_blk: to make, find, check and remove one.
 
-    Each takes the record of the emulated device (`Record`), which names the block device.
+    With the backends of these names, such a block device is the emulated device itself. Each operation takes its record
+    (`Record`), which names the block device.
     """
 
     def make(self, record: Record, model: DeviceModel) -> None:

@@ -20,11 +20,11 @@ def modelled_and_measured(table: pd.DataFrame, *, order: Sequence[str], kinds: S
     Parameters
     ----------
     table
-        Columns algorithm, kind (measured, or the name of a model), rate (updates per tick), and added_ms.
+        Columns algorithm, kind (one of `kinds`), rate (updates of the game's state per tick), and added_ms.
     order
         Names of the algorithms, in the order of the panels.
     kinds
-        Kinds of values. The first is measured and drawn as points, and the others are models and drawn as lines.
+        Kinds of values. The first is the measured kind and is drawn as points. The others are models and are drawn as lines.
     note
         Subtitle, which says how to read the figure.
 

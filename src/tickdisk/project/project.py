@@ -293,12 +293,12 @@ class Project:
         }
 
     def save(self, path: Path = PLAN_PATH) -> None:
-        """Writes the plan file, which notebooks and the analysis read.
+        """Writes the plan (`as_plan`) as a JSON file, which later commands, notebooks and the analysis read.
 
         Parameters
         ----------
         path
-            The file to write.
+            The file to write. A file that is there is replaced.
         """
         write_json(path, self.as_plan())
 

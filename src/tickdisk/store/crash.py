@@ -75,7 +75,7 @@ class Crash:
 
     @property
     def is_survived(self) -> bool:
-        """Whether the recovered state is exact and contains every committed tick."""
+        """Whether the recovered state is right: it equals the expected state of its tick, and no committed tick is missing."""
         return self.is_exact and not self.is_lost
 
 

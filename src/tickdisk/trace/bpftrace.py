@@ -127,7 +127,10 @@ class Bpftrace:
         return self._child.pid
 
     def kill(self) -> None:
-        """Kills bpftrace. Nothing happens if it has ended already."""
+        """Kills bpftrace and waits for its end, for clean-up. Nothing happens if it has ended already.
+
+        Events that bpftrace has not written yet are lost. `stop` ends it without losing events.
+        """
         self._child.stop(5, signal.SIGKILL)
 
     def _until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:

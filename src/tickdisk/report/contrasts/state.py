@@ -63,7 +63,10 @@ def treatment_claims(found: Contrasts) -> list[stats.Key]:
 
 
 def state_found(said: Statement, found: Contrasts) -> None:
-    """States the effects, the lives that they rest on, the requests in each arm, and the planned power.
+    """States facts about the arms of an experiment, but no claims.
+
+    The facts are the effect of each arm on each metric with the number of server lives that it rests on, the latency, the dose
+    and the disk requests of each arm, and the planned power of the tests.
 
     Parameters
     ----------
