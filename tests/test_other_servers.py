@@ -89,11 +89,14 @@ def test_stalls_decide_whether_blame_explains_what_they_made_slow(
     def counted(k: int, n: int) -> blame.Count:
         return blame.count(pd.Series([True] * k + [False] * (n - k)))
 
-    made = Stalls("dragonfly", "Dragonfly", pd.DataFrame(), counted(*late), counted(*explained), counted(*blamed), ())
+    made = Stalls("dragonfly", "Dragonfly", pd.DataFrame(), counted(*late), counted(*explained), counted(*blamed), True, ())
     said = state(replace(compared.results, parts=(), stalls=[made]))
     assert tuple(claim.verdict for claim in said.claims) == verdicts
     assert said.facts[f"{PREFIX}.inside_tick.device_stalls.late"].value == late[0]
     assert said.facts[f"{PREFIX}.inside_tick.device_stalls.explained_share"].value == explained[0] / explained[1]
+    blind = state(replace(compared.results, parts=(), stalls=[replace(made, knows_files=False)]))
+    assert blind.claims[0].verdict == "not valid"
+    assert blind.claims[1].verdict == verdicts[1]
     assert f"{late[0]} of {late[1]} stalls made something slow, and blame explains {explained[0]}" in said.claims[0].evidence
 
 

@@ -13,7 +13,7 @@ stalls that were made on purpose. `stretch` has the tables for a figure of threa
 
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
-from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
+from tickdisk.blame.check import FEWEST_STALLS, NO_FILES, Count, check_injections, count
 from tickdisk.blame.evidence import Evidence, load_evidence, load_life
 from tickdisk.blame.lanes import KINDS
 from tickdisk.blame.links import JOURNAL
@@ -28,6 +28,7 @@ __all__ = [
     "FEWEST_STALLS",
     "JOURNAL",
     "KINDS",
+    "NO_FILES",
     "SLOW",
     "Blame",
     "Count",

@@ -17,6 +17,8 @@ from tickdisk.errors import TickdiskError
 
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
+NO_FILES = "the file of a device's request is not known here, and is known only on ext4 or xfs with the backend fuse"
+"""Reason for which a claim about stalls of the device cannot be decided."""
 _DECIDED = ("outweighed", "blamed")
 
 

@@ -17,7 +17,6 @@ _NAMED_SHARE = 0.95
 """Least share of the device's stalls that blame must name."""
 _EXAMPLES = 3
 """Number of ticks, those with the most late time, that are stated in words."""
-_NO_FILES = "the file of a device's request is not known here, and is known only on ext4 or xfs with the backend fuse"
 _OF = {"late": "the late time", "busy": "the time in which the tick thread was not asleep"}
 """The times that shares are of, in words."""
 _STALL_NOTES = {
@@ -172,7 +171,7 @@ def _device_stalls(results: Results) -> _Bound:
         "device_stalls.named",
         is_kept=named.n > 0 and named.k / named.n >= _NAMED_SHARE,
         words=f"blame names {named.k} of {named.n} stalls, and {felt.n - felt.k} of the stalls slowed no tick",
-        obstacles=[] if results.knows_files else [_NO_FILES],
+        obstacles=[] if results.knows_files else [blame.NO_FILES],
     )
 
 

@@ -63,6 +63,8 @@ class Stalls:
     """Stalls among these of which blame names a stalled request and file."""
     blamed: blame.Count
     """Stalls of the processor that blame puts down to storage."""
+    knows_files: bool
+    """Whether the evidence of every life tells the file of a device's request."""
     obstacles: Sequence[str]
     """Reasons for which the lives cannot decide anything."""
 
@@ -140,7 +142,10 @@ def growth(part: Part) -> stats.Mean | None:
 
 def _stalls(data: Runs) -> Stalls:
     evidences = [evidence for folder in data.folders for evidence in blame.load_evidence(folder)]
-    checks = pd.concat([blame.check_injections(blame.attribute(one)) for one in evidences if len(one.waits)], ignore_index=True)
+    blames = [blame.attribute(evidence) for evidence in evidences if len(evidence.waits)]
+    if not blames:
+        raise TickdiskError(f"no wait of {data.server} was captured in {data.folders[0]}; run the experiment again")
+    checks = pd.concat([blame.check_injections(one) for one in blames], ignore_index=True)
     device, cpu = (checks[checks["kind"] == kind] for kind in ("device_stall", "cpu_stall"))
     was_late = device["tick"].notna() | (device["action"] != "")
     named = (device["named"] | device["action_named"]).astype(bool)
@@ -151,6 +156,7 @@ def _stalls(data: Runs) -> Stalls:
         blame.count(was_late),
         blame.count(named[was_late]),
         blame.count(cpu["blamed"].astype(bool)),
+        all(one.evidence.knows_files for one in blames),
         list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons)),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tickdisk.blame import FEWEST_STALLS
+from tickdisk.blame import FEWEST_STALLS, NO_FILES
 from tickdisk.numbers import percent
 from tickdisk.report import contrasts
 from tickdisk.report.other_servers.compute import Part, Results, Stalls, growth
@@ -43,6 +43,8 @@ def _state_stalls(said: Statement, stalls: Stalls) -> None:
         share = one.k / one.n if one.n else None
         said.fact(f"{name}_share", share, "share", interval=one.exact, n=one.n, source=source, note=f"{note}; Clopper-Pearson")
     few = [] if explained.n >= _FEWEST_LATE else [f"{_FEWEST_LATE} stalls that make something late {WOULD_DECIDE}"]
+    if not stalls.knows_files:
+        few.append(NO_FILES)
     said.bound(
         "device_stalls",
         source=THIS_PROJECT,
