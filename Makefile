@@ -7,7 +7,7 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay reference soak release-check lock clean
+.PHONY: help paper test test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -41,6 +41,9 @@ lab: setup ## open the notebooks in JupyterLab
 
 bench-replay: setup ## measure how exactly a replay issues requests, beside fio and a loop in Python
 	@$(WITH_PATH) python -m tickdisk.replay.bench
+
+bench-trace: setup ## measure how fast traces are read, beside readers in Python, and how much memory a long one takes (5 minutes)
+	@$(WITH_PATH) python -m tickdisk.formats.bench
 
 bench-profile: setup ## compare profiles of an emulated disk and of this machine's disk, or DISK=path, with their disks (45 to 90 minutes)
 	@$(WITH_PATH) python -m tickdisk.profile.bench $(if $(DISK),"$(DISK)")

@@ -1,6 +1,7 @@
 """Traces made by hand for the tests of replay: every result follows from a model in memory."""
 
 import errno
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,13 +17,13 @@ def row(thread: int, start_ns: int, op: str, file: str | None, result: int = 0, 
     known = {"level": "syscall", "call": _CALLS.get(op, op), "latency_ns": 1000, "process": 1, "data": "other", "errno": 0}
     path = None if file is None else f"{ROOT}/{file}" if file else ROOT
     own = {"op": op, "thread": thread, "thread_name": f"t{thread}", "start_ns": start_ns, "file": path, "result": result}
-    return known | {"offset": None, "length": None, "to": None} | own | values
+    return known | {"offset": None, "length": None, "flags": None, "renamed": None} | own | values
 
 
 def requests_table(rows: list[dict[str, object]]) -> pd.DataFrame:
     """Returns rows as a requests table."""
     frame = pd.DataFrame(rows).assign(seq=range(len(rows)))
-    return frame.astype({"offset": "Int64", "length": "Int64", "to": object, "file": object})
+    return frame.astype({"offset": "Int64", "length": "Int64", "flags": "Int64", "renamed": object, "file": object})
 
 
 def one_thread(  # noqa: C901 - one case a kind of request
@@ -69,12 +70,14 @@ def one_thread(  # noqa: C901 - one case a kind of request
                 yield row(thread, at(), "open", f"{state}.new", 19)
                 yield row(thread, at(), "write", f"{state}.new", length, offset=0, length=length)
                 yield row(thread, at(), "close", f"{state}.new")
-                yield row(thread, at(), "rename", f"{state}.new", to=f"{ROOT}/{state}")
+                yield row(thread, at(), "rename", f"{state}.new", renamed=f"{ROOT}/{state}")
                 yield row(thread, at(), "sync", f"t{thread}", call="fsync")
             case 12:
                 size = 0
                 yield row(thread, at(), "close", mine)
-                yield row(thread, at(), "open", mine, 18, **({"call": "creat"} if offset % 2 else {"length": 0}))
+                yield row(
+                    thread, at(), "open", mine, 18, **({"call": "creat"} if offset % 2 else {"flags": os.O_RDWR | os.O_TRUNC})
+                )
 
 
 def made_by_hand(seed: int = 1, threads: int = 4, each: int = 2500) -> tuple[pd.DataFrame, bytes]:

@@ -139,7 +139,7 @@ def test_a_sync_commits_the_journal_only_for_what_it_must_keep() -> None:
 def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:
     place = {"offset": 0, "length": 8192}
     rows = [row(1, 0, "open", "a", 3), row(1, 10, "read", "a", 8192, **place), row(1, 300, "sync", "a", call="fsync")]
-    table.write("requests", tmp_path / "requests.parquet", requests_table(rows).drop(columns="to"))
+    table.write("requests", tmp_path / "requests.parquet", requests_table(rows))
     said: list[str] = []
     slow = DeviceModel(name="slow", read_latency_ns=10**6, write_latency_ns=0, flush_latency_ns=2 * 10**6)
     bench = replay.Bench(slow, 0, (replay.TICKDISK, replay.FIO), backend="simulated")

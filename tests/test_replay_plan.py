@@ -95,7 +95,7 @@ def test_what_must_be_there() -> None:
         row(1, 8, "truncate", "before", length=5),
         row(1, 9, "write", "before", 5, offset=100, length=5),
         row(1, 10, "read", "before", 105, offset=0, length=200),
-        row(1, 11, "rename", "moved", to=f"{ROOT}/there"),
+        row(1, 11, "rename", "moved", renamed=f"{ROOT}/there"),
         row(1, 12, "open", "there"),
         row(1, 13, "read", "there", 7, offset=0, length=10),
         row(1, 14, "unlink", "gone"),
@@ -103,7 +103,7 @@ def test_what_must_be_there() -> None:
         row(1, 16, "write", "gone", 9, offset=0, length=9),
         row(1, 17, "sync", "", call="fdatasync"),
         row(1, 18, "open", "perhaps"),
-        row(1, 19, "open", "cut", length=0),
+        row(1, 19, "open", "cut", flags=0o1000),
         row(1, 20, "read", "cut", 5, offset=0, length=5),
     ]
     planned = replay.plan(requests_table(rows), root=ROOT)

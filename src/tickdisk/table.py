@@ -1,9 +1,11 @@
-"""Writes and reads the Parquet tables of server lives, such as ticks, actions, epochs, requests and waits.
+"""Writes and reads the Parquet tables of server lives and traces, such as ticks, actions, epochs, requests and waits.
 
 `SCHEMAS` has the columns and types of each table by its name. `write` takes a name and rows, and refuses rows that do not fit the
-schema. `read` returns a DataFrame. It refuses a file that has another table or another version of the schemas.
+schema. `read` returns a DataFrame. It refuses a file that has another table or another version of the schemas. A trace of another
+tool leaves many values of the requests table out, which are then null, and `need` refuses requests that lack what a task needs.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 def _schema(**columns: str) -> pa.Schema:
@@ -45,19 +47,23 @@ SCHEMAS: dict[str, pa.Schema] = {
     "requests": _schema(
         seq="int",
         level="word",
-        op="word",
-        call="word",
-        start_ns="int",
-        latency_ns="int",
-        thread="int",
-        thread_name="word",
-        process="int",
+        op="word?",
+        call="word?",
+        start_ns="int?",
+        latency_ns="int?",
+        queued_ns="int?",
+        thread="int?",
+        thread_name="word?",
+        process="int?",
+        volume="word?",
         file="text?",
+        renamed="text?",
         offset="int?",
         length="int?",
-        result="int",
-        errno="int",
-        data="word",
+        flags="int?",
+        result="int?",
+        errno="int?",
+        data="word?",
     ),
     "waits": _schema(
         thread="int",
@@ -105,9 +111,13 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
         raise TickdiskError(
             f"{path}: the rows do not fit the {name} table ({error}); its columns are {', '.join(schema.names)}"
         ) from error
-    metadata = {b"schema_version": str(SCHEMA_VERSION).encode(), b"table": name.encode()}
     with whole(path) as partial:
-        pq.write_table(arrow.replace_schema_metadata(metadata), partial, compression="zstd")
+        pq.write_table(arrow.cast(stored_schema(name)), partial, compression="zstd")
+
+
+def stored_schema(name: str) -> pa.Schema:
+    """Returns the schema of a table as it is in a file, with the name of the table and the version of the schemas as metadata."""
+    return SCHEMAS[name].with_metadata({b"schema_version": str(SCHEMA_VERSION).encode(), b"table": name.encode()})
 
 
 def read(name: str, path: Path) -> pd.DataFrame:
@@ -142,8 +152,64 @@ def read(name: str, path: Path) -> pd.DataFrame:
         raise TickdiskError(
             f"{path} holds table {found[0]} version {found[1]}, not {name} version {SCHEMA_VERSION}; run the cell again"
         )
-    frame: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    return frame(name, arrow)
+
+
+def frame(name: str, arrow: pa.Table) -> pd.DataFrame:
+    """Turns an Arrow table with one of the `SCHEMAS` into the form in which `read` returns it.
+
+    Parameters
+    ----------
+    name
+        Name of the table, a key of `SCHEMAS`.
+    arrow
+        The rows.
+
+    Returns
+    -------
+    pd.DataFrame
+        The rows. Integer columns have the type int64, or Int64 if they are nullable. Names of files are as `tickdisk.paths`
+        stores them.
+    """
+    rows: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     for field in SCHEMAS[name]:
         if field.type == pa.int64() and not field.nullable:
-            frame[field.name] = frame[field.name].astype("int64")
-    return frame
+            rows[field.name] = rows[field.name].astype("int64")
+    return rows
+
+
+def need(requests: pd.DataFrame, columns: Iterable[str], *, task: str, level: str | None = None) -> pd.DataFrame:
+    """Checks that a table of requests has what a task needs, because a trace can leave out much of what the table has room for.
+
+    Parameters
+    ----------
+    requests
+        Requests table, as `read` returns it.
+    columns
+        Columns that must have a value in every row.
+    task
+        Description of the task for the message, such as `a replay`.
+    level
+        Layer that the requests must have: `syscall` or `block`. If None, both will do.
+
+    Returns
+    -------
+    pd.DataFrame
+        The requests. The integer columns among `columns` have the type int64.
+
+    Raises
+    ------
+    TickdiskError
+        If the requests are of the other layer, or a value is missing.
+    """
+    if level is not None and (other := set(requests["level"]) - {level}):
+        have = {"syscall": "system calls", "block": "requests to a block device"}
+        raise TickdiskError(f"{task} needs {have[level]}, and the trace has {have[other.pop()]}; give another trace")
+    wanted = list(columns)
+    for column in wanted:
+        missing = int(requests[column].isna().sum())
+        if missing:
+            count = "" if missing == len(requests) else f" of {missing} of {len(requests)} requests"
+            raise TickdiskError(f"{task} needs {column}, which is not in the trace{count}; give a trace that has it")
+    whole = {column: requests[column].astype("int64") for column in wanted if isinstance(requests[column].dtype, pd.Int64Dtype)}
+    return requests.assign(**whole)

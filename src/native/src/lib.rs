@@ -1,5 +1,5 @@
 //! The native parts of Tickdisk, which Python imports as `tickdisk._native`. They are the emulated device, the issuer of replays,
-//! the simulator of checkpoint algorithms, and the store that runs these algorithms for real.
+//! the readers of trace files, the simulator of checkpoint algorithms, and the store that runs these algorithms for real.
 //!
 //! The emulated device is a FUSE file system that answers each request at the time that the device's model gives. Its bytes are
 //! in memory or in a backing folder.
@@ -12,6 +12,7 @@ mod checkpoint;
 mod clock;
 mod disk;
 mod engine;
+mod formats;
 mod log;
 mod memory;
 mod model;

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "Python's values arrive converted, and owned")]
 
 mod device;
+mod formats;
 mod preads;
 mod replay;
 
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::device::{Disk, simulate, simulate_closed, simulate_streams};
+    #[pymodule_export]
+    use super::formats::{TraceReader, recognise_trace, trace_formats};
     #[pymodule_export]
     use super::preads::preads;
     #[pymodule_export]

@@ -163,5 +163,6 @@ def _span(summary: Mapping[str, Any]) -> tuple[int, int]:
 def _captured(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     if not (folder / "waits.parquet").exists():
         raise TickdiskError(f"{folder} has no waits, because strace does not capture them; capture with bpftrace")
-    requests = table.read("requests", folder / "requests.parquet")
-    return requests[requests["level"] == "syscall"].reset_index(drop=True), table.read("waits", folder / "waits.parquet")
+    needed = ("start_ns", "latency_ns", "thread", "process", "result", "errno")
+    requests = table.need(table.read("requests", folder / "requests.parquet"), needed, task="an explanation", level="syscall")
+    return requests, table.read("waits", folder / "waits.parquet")

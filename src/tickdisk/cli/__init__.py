@@ -32,6 +32,8 @@ def main() -> None:
 
     A TickdiskError, a full disk or a file without permission becomes one line on standard error and exit code 2.
     """
+    # Names of files may have bytes that are not UTF-8, and a screen shows them as they are.
+    sys.stdout.reconfigure(errors="surrogateescape")
     try:
         app()
     except TickdiskError as error:

@@ -2,7 +2,7 @@
 
 import typer
 
-from tickdisk.cli import blame, capture, checkpoint, compare, describe, device, doctor, replay, server, workflow
+from tickdisk.cli import blame, capture, checkpoint, compare, convert, describe, device, doctor, replay, server, workflow
 
 _TYPED = "Commands for people"
 _CALLED = "Commands that the rules of the workflow call (they also work by hand)"
@@ -17,6 +17,7 @@ for name, command in (
     ("doctor", doctor.doctor),
     ("blame", blame.blame),
     ("replay", replay.replay),
+    ("convert", convert.convert),
     ("compare", compare.compare),
     ("reference", compare.reference),
 ):

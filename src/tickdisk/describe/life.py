@@ -119,27 +119,35 @@ _LOAD = table_entry(
 
 _REQUESTS = table_entry(
     f"{LIFE}/requests.parquet",
-    "Each row is a system call of the server on a file, or a page fault in a mapped file. Only captured server lives have it.",
+    "Each row is a system call of the server on a file, or a page fault in a mapped file. Only captured server lives have it. "
+    "`tickdisk convert` writes traces of other tools in the same form, in which a value that the trace does not have is null.",
     SCHEMAS["requests"],
     {
-        "seq": "The number of the request in the order of start times; the first is 0.",
-        "level": "The place at which the request was captured; this is always syscall.",
+        "seq": "The number of the request; the first is 0. In a capture it follows the start times, and in a trace its lines.",
+        "level": "The layer of the request: syscall, or block for a request to a block device. A capture has syscall only.",
         "op": (
-            "The kind of request: read, write, sync, truncate, open, close, rename, unlink, mmap, fault, seek or dup. Several "
-            "system calls are of one kind."
+            "The kind of request: read, write, sync, truncate, open, close, rename, unlink, mmap, fault, seek, dup, flush or "
+            "discard. Several system calls are of one kind."
         ),
         "call": "The name of the system call; fault stands for a page fault.",
-        "start_ns": "The time at which the request began.",
+        "start_ns": (
+            "The time at which the request began. In a trace it counts from where the clock of the trace does. For a request to "
+            "a block device it is the time at which it was issued to the device."
+        ),
         "latency_ns": "The time that the request took. A page fault that led to no wait has 0.",
+        "queued_ns": "The time for which a request to a block device had waited in a queue before it was issued.",
         "thread": "The number that the kernel gave to the thread.",
-        "thread_name": "The name of the thread when the request began.",
+        "thread_name": "The name of the thread when the request began, or of the command in a trace of a block device.",
         "process": "The number that the kernel gave to the process.",
+        "volume": "The name of the block device. It is null for a system call.",
         "file": "The path of the file. It is null where the capture does not know the file.",
+        "renamed": "The path that a rename gives to the file. It is null for other calls, and where it is not known.",
         "offset": (
             "The place in the file at which the request began, or the place to which a seek led. It is null where the "
             "request has no such place, or where the capture does not know it."
         ),
         "length": "The number of bytes that were asked for. It is null where the request asks for no bytes.",
+        "flags": "The flags of an open, as the kernel numbers them. It is null for other calls.",
         "result": "The result of the call, which is the number of bytes for a read or write. It is 0 if the call failed.",
         "errno": "The number of the error. It is 0 if the call succeeded.",
         "data": "The data that the file holds: terrain, player or other.",

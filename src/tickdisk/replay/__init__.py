@@ -6,7 +6,7 @@ has come and the request before it in its stream is completed, whichever is late
 device model instead, and `replay_by_fio` lets fio make the requests. All return a `ReplayResult` with a row for each request. If
 a request is issued after its captured time, the part of the delay that earlier requests of its stream caused is its time lost,
 and the rest, which the tool or the machine caused, is its lag (`lateness`). `costs` compares times of calls with the capture's.
-`experiment` replays one capture on several emulated devices. `write_iolog` and `read_iolog` write and read fio's format.
+`experiment` replays one capture on several emulated devices. `write_iolog` writes fio's format.
 """
 
 from tickdisk.replay.beginning import InitialFiles
@@ -14,7 +14,7 @@ from tickdisk.replay.costs import costs
 from tickdisk.replay.costs import screen as cost_screen
 from tickdisk.replay.experiment import FIO, TICKDISK, Bench, experiment
 from tickdisk.replay.fio import files_for_fio, replay_by_fio, write_for_fio
-from tickdisk.replay.iolog import read_iolog, requests_table, write_iolog
+from tickdisk.replay.iolog import write_iolog
 from tickdisk.replay.issue import issue, payload
 from tickdisk.replay.log import ReplayResult, read_timings, write_timings
 from tickdisk.replay.names import rename_blanks
@@ -42,11 +42,9 @@ __all__ = [
     "payload",
     "plan",
     "prepare",
-    "read_iolog",
     "read_timings",
     "rename_blanks",
     "replay_by_fio",
-    "requests_table",
     "summarise",
     "write_for_fio",
     "write_iolog",

@@ -44,7 +44,8 @@ def random_reads(streams: int, seconds: float, requests_per_s: float, rng: np.ra
         for stream in range(streams)
     ]
     rows = pd.concat(parts).sort_values("start_ns", ignore_index=True)
-    return rows.assign(seq=range(len(rows)), latency_ns=0, errno=0, length=_BLOCK, result=_BLOCK)
+    rows = rows.assign(seq=range(len(rows)), latency_ns=0, errno=0, length=_BLOCK, result=_BLOCK, renamed=None)
+    return rows.assign(flags=pd.array([None] * len(rows), dtype="Int64"))
 
 
 @contextlib.contextmanager

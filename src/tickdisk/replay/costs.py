@@ -25,10 +25,11 @@ def costs(timings: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row per operation, with the largest total here first, and at last a row `all`. The columns are requests (number),
         captured_ and here_ with total_ms, p50_ms, p99_ms and longest_ms (times of the calls), and times (total here over the
-        captured total, NaN if that is 0). The quantiles are those of the sample, however small it is.
+        captured total, NaN if that is 0). The quantiles are those of the sample, however small it is. If the trace lacks the
+        latency of a request, the captured times are NaN.
     """
     here = (timings["completed_ns"] - timings["issued_ns"]).to_numpy(float)
-    captured = timings["captured_ns"].to_numpy(float)
+    captured = timings["captured_ns"].to_numpy(float, na_value=np.nan)
     rows = {
         str(op): {"requests": len(at), **_spent("captured", captured[at]), **_spent("here", here[at])}
         for op, at in timings.reset_index(drop=True).groupby("op").indices.items()
@@ -65,14 +66,21 @@ def screen(table: pd.DataFrame) -> Iterator[str]:
     yield f"{'':10} {'':>9}   {'as captured (ms)':^39}   {'here (ms)':^39}   {'total here'}"
     yield f"{'operation':10} {'requests':>9}   {words}   {words}   {'/ captured':>10}"
     for op, row in table.to_dict("index").items():
-        parts = [" ".join(f"{number(row[f'{where}_{name}_ms']):>9}" for name in _COLUMNS) for where in ("captured", "here")]
+        parts = [" ".join(f"{_shown(row[f'{where}_{name}_ms']):>9}" for name in _COLUMNS) for where in ("captured", "here")]
         times = "" if np.isnan(row["times"]) else number(row["times"])
         yield f"{op!s:10} {number(int(row['requests'])):>9}   {parts[0]}   {parts[1]}   {times:>10}"
     every = table.to_dict("index")["all"]
     if not every["requests"]:
         return
-    total, before = number(every["here_total_ms"]), number(every["captured_total_ms"])
     ratio = "" if np.isnan(every["times"]) else f", {number(every['times'])} times as much"
-    most = f"most of it in {table.index[0]}"
-    yield f"Here the program would wait {total} ms for its requests instead of {before} ms as captured{ratio}; {most}."
+    captured_ms = every["captured_total_ms"]
+    before = "" if np.isnan(captured_ms) else f" instead of {number(captured_ms)} ms as captured{ratio}"
+    total = number(every["here_total_ms"])
+    yield f"Here the program would wait {total} ms for its requests{before}; most of it in {table.index[0]}."
+    if np.isnan(captured_ms):
+        yield "How long they took when they were captured is not in the trace."
     yield "Threads that waited for a lock behind such a request are not held up in a replay, so a server can lose more than this."
+
+
+def _shown(value: float) -> str:
+    return "-" if np.isnan(value) else number(value)

@@ -1,4 +1,4 @@
-"""The trace file format of fio, version 3 (fio 3.31 and later), with one stream per file.
+"""Writes the trace file format of fio, version 3 (fio 3.31 and later), with one stream per file.
 
 A line is `timestamp filename action` or `timestamp filename action offset length`, with timestamps in microseconds. The format is
 described under "Trace file format v3" in fio's HOWTO, and fio's `iolog.c` shows the unit and other things that the HOWTO leaves
@@ -8,33 +8,21 @@ bytes in a file name, and a file must be open when it is used.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tickdisk.errors import TickdiskError
 from tickdisk.files import write_text
+from tickdisk.paths import on_disk
 
 HEADER = "fio version 3 iolog"
 SUFFIX = ".iolog"
 _HEAD_US, _FIRST_US = 1, 2
 _LONGEST_BYTES_OF_NAME, _LONGEST_REQUEST = 256, (1 << 32) - 1
-_CALLS = {
-    "read": ("read", "pread64"),
-    "write": ("write", "pwrite64"),
-    "sync": ("sync", "fsync"),
-    "datasync": ("sync", "fdatasync"),
-    "trim": ("discard", "trim"),
-    "open": ("open", "open"),
-    "close": ("close", "close"),
-}
-"""Operation and system call of each action."""
 _PLACED = ("read", "write", "discard")
-_ACTIONS = {call: action for action, (_, call) in _CALLS.items() if action.endswith(("sync", "trim"))}
-_LINE = re.compile(r"(\d+) (\S+) (?:(add|open|close)|(read|write|sync|datasync|trim) (\d+) (\d+))")
-_COLUMNS = ("op", "call", "file", "offset", "length", "due_ns", "expected")
+_ACTIONS = {"fsync": "sync", "fdatasync": "datasync", "trim": "trim"}
+"""Action of each system call that is not named after its operation."""
 
 
 def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
@@ -83,87 +71,15 @@ def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
 def unfit(stream: pd.DataFrame) -> pd.Series:
     """Returns for each request the reason why fio's trace file format cannot hold it, or an empty string if it can."""
     names = {
-        file: len(file.encode()) <= _LONGEST_BYTES_OF_NAME and not re.search(r"\s", file) for file in stream["file"].unique()
+        file: len(file.encode()) <= _LONGEST_BYTES_OF_NAME and not re.search(r"\s", file) and file == on_disk(file)
+        for file in stream["file"].unique()
     }
     placed = stream["op"].isin(_PLACED)
     found = {
         "a truncation, a renaming or a removal": ~(placed | stream["op"].isin(["open", "close"]) | stream["call"].isin(_ACTIONS)),
         "a request that failed": stream["expected"] < 0,
-        "a file name with blanks, or of more than 256 bytes": ~stream["file"].map(names),
+        "a file name with blanks, with bytes that are not UTF-8, or of more than 256 bytes": ~stream["file"].map(names),
         "a request of 4 GiB or more": placed & (stream["length"] > _LONGEST_REQUEST),
     }
     chosen = np.select([np.asarray(which, dtype=bool) for which in found.values()], list(found), "")
     return pd.Series(chosen, index=stream.index, dtype=object)
-
-
-def read_iolog(path: Path) -> pd.DataFrame:
-    """Reads one stream from a trace file of fio.
-
-    Opens at the beginning, up to 1 us, are not returned as requests, because they stand for files that were open before.
-
-    Parameters
-    ----------
-    path
-        File to read, of version 3.
-
-    Returns
-    -------
-    DataFrame
-        One row per request: op, call, file, offset, length, due_ns and expected, which equals length. A trim is a discard.
-
-    Raises
-    ------
-    TickdiskError
-        If the file is of another version, or a line has another form. The message names the line.
-    """
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    if not lines or lines[0] != HEADER:
-        raise TickdiskError(f"{path}: the first line is not `{HEADER}`; write the file with fio 3.31 or newer")
-    rows = []
-    for number, line in enumerate(lines[1:], start=2):
-        match = _LINE.fullmatch(line.strip())
-        if match is None:
-            raise TickdiskError(f"{path}, line {number}: not `timestamp filename action [offset length]`; correct the line")
-        stamp_us, file, action = int(match[1]), match[2], match[3] or match[4]
-        if action != "add" and (action != "open" or stamp_us > _HEAD_US):
-            offset, length = (int(match[5]), int(match[6])) if _CALLS[action][0] in _PLACED else (0, 0)
-            rows.append((*_CALLS[action], file, offset, length, stamp_us * 1000, length))
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
-
-
-def requests_table(streams: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Joins streams from trace files of fio in a requests table, so that `plan` can plan their replay like that of a capture.
-
-    Parameters
-    ----------
-    streams
-        Streams by name, each as `read_iolog` returns it.
-
-    Returns
-    -------
-    DataFrame
-        One row per request, in the order of due times. Threads are numbered from 1. Latencies, processes and errors, which a
-        trace file does not have, are 0.
-    """
-    frames = [stream.assign(thread=thread, thread_name=name) for thread, (name, stream) in enumerate(streams.items(), start=1)]
-    rows = pd.concat(frames).sort_values("due_ns", kind="stable", ignore_index=True)
-    has_place = rows["op"].isin(_PLACED)
-    return pd.DataFrame(
-        {
-            "seq": np.arange(len(rows)),
-            "level": "syscall",
-            "op": rows["op"],
-            "call": rows["call"],
-            "start_ns": rows["due_ns"],
-            "latency_ns": 0,
-            "thread": rows["thread"],
-            "thread_name": rows["thread_name"],
-            "process": 0,
-            "file": rows["file"],
-            "offset": rows["offset"].astype("Int64").where(has_place),
-            "length": rows["length"].astype("Int64").where(has_place),
-            "result": rows["expected"],
-            "errno": 0,
-            "data": "other",
-        }
-    )

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tickdisk import _native
 from tickdisk.errors import TickdiskError
+from tickdisk.paths import on_disk
 from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import ROOT, Plan
 from tickdisk.replay.timing import lateness
@@ -113,4 +114,4 @@ def _packed(plan: Plan, target: Path) -> tuple[np.ndarray, list[tuple[str, bool,
     packed["op"] = op.map({name: number for number, name in enumerate(_OPS)})
     packed["file"], packed["other"] = requests["file"].map(positions), requests["other"].map(positions)
     handles = plan.beginning.handles
-    return packed, [(str(target / path), path in plan.folders, handles.get(path, 0)) for path in paths]
+    return packed, [(str(target / on_disk(path)), path in plan.folders, handles.get(path, 0)) for path in paths]

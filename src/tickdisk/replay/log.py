@@ -12,7 +12,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import whole
 
 SCHEMA_VERSION = 1
-_WORDS, _NULLABLE = ("thread_name", "op", "call", "file"), ("lag_ns", "lost_ns")
+_WORDS, _NULLABLE = ("thread_name", "op", "call", "file"), ("captured_ns", "lag_ns", "lost_ns")
 COLUMNS = (
     *("seq", "thread", "thread_name", "op", "call", "file", "offset", "length"),
     *("due_ns", "issued_ns", "completed_ns", "result", "expected", "captured_ns", "lag_ns", "lost_ns"),
@@ -20,8 +20,8 @@ COLUMNS = (
 """Columns of the table of a replay.
 
 Times are in ns of CLOCK_MONOTONIC. `expected` is the captured result: the bytes of a read or write, 0 for another call, or the
-negative errno. `captured_ns` is the captured latency. `lag_ns` and `lost_ns` are as in `lateness`, and null where they are not
-known.
+negative errno. `captured_ns` is the captured latency, and null if the trace does not have it. `lag_ns` and `lost_ns` are as in
+`lateness`, and null where they are not known.
 """
 _SCHEMA = pa.schema(
     [pa.field(name, pa.string() if name in _WORDS else pa.int64(), nullable=name in _NULLABLE) for name in COLUMNS],

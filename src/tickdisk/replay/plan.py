@@ -2,17 +2,18 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tickdisk import table
+from tickdisk import formats, table
 from tickdisk.errors import TickdiskError
+from tickdisk.paths import on_disk
 from tickdisk.replay.beginning import InitialFiles, beginning
-from tickdisk.replay.iolog import SUFFIX, read_iolog, requests_table
+from tickdisk.replay.iolog import SUFFIX
 
 ROOT = "."
 """Path of the root itself, relative to the root."""
@@ -21,6 +22,7 @@ _MOVES_NOTHING = ("seek", "dup")
 _MAPS = ("mmap", "fault")
 _REPLAYED = ("open", "close", "read", "write", "sync", "truncate", "rename", "unlink")
 _NS = 1_000_000_000
+_LEAVE_OUT = "correct these lines, or leave them out with `tickdisk convert` and replay its output"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Plan:
 
     The columns are seq, thread, thread_name, op, call, file and other (the new name of a rename), both relative to the root,
     offset, length, cuts (whether an open truncates the file to nothing), due_ns (from the first request), expected (bytes of a
-    read or write, 0 for another call, or the negative errno) and captured_ns (captured latency).
+    read or write, 0 for another call, or the negative errno) and captured_ns (captured latency, or null if the trace lacks it).
     """
     refused: Mapping[str, int]
     """Number of requests that are not made again, by reason."""
@@ -64,8 +66,9 @@ def load_capture(path: Path) -> pd.DataFrame:
     Parameters
     ----------
     path
-        A file `requests.parquet`, the folder of a capture, of a server life or of a cell (its first life is taken), a trace file
-        of fio that ends in `.iolog`, or a folder of such files, each of which is a stream.
+        A file `requests.parquet` or another that `tickdisk convert` wrote, the folder of a capture, of a server life or of a cell
+        (its first life is taken), a trace of system calls in one of the formats of `tickdisk.formats`, or a folder of trace
+        files of fio that end in `.iolog`, each of which is a stream.
 
     Returns
     -------
@@ -75,17 +78,35 @@ def load_capture(path: Path) -> pd.DataFrame:
     Raises
     ------
     TickdiskError
-        If there is no requests table, or a file has another form.
+        If there is no requests table, a trace cannot be read wholly, or it lacks what a replay needs.
     """
-    iologs = [path] if path.suffix == SUFFIX else sorted(path.glob(f"*{SUFFIX}"))
-    if iologs:
-        if not path.exists():
-            raise TickdiskError(f"{path} does not exist; give a trace of fio, or a folder of such traces")
-        return requests_table({file.stem: read_iolog(file) for file in iologs})
-    if path.is_dir():
+    if path.is_dir() and (iologs := sorted(path.glob(f"*{SUFFIX}"))):
+        requests = _streams(iologs)
+    elif path.is_dir() or path.suffix == ".parquet":
         found = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]
-        path = next((file for file in found if file.exists()), found[0])
-    return table.read("requests", path)
+        requests = table.read("requests", next((file for file in found if file.exists()), found[0]) if path.is_dir() else path)
+    else:
+        requests = _streams([path])
+    return table.need(requests, ("start_ns",), task="a replay", level="syscall")
+
+
+def _streams(traces: Sequence[Path]) -> pd.DataFrame:
+    """Reads traces. If a trace does not tell the threads of its requests, all its requests are one stream with the trace's
+    name.
+    """
+    parts = []
+    for number, trace in enumerate(traces, start=1):
+        requests, _ = formats.read([trace], most_rejected=0, advice=_LEAVE_OUT)
+        parts.append(
+            requests.assign(
+                thread=requests["thread"].fillna(number),
+                thread_name=requests["thread_name"].where(
+                    requests["thread_name"].notna() | requests["thread"].notna(), trace.stem
+                ),
+            )
+        )
+    joined = pd.concat(parts).sort_values("start_ns", kind="stable", ignore_index=True)
+    return joined.assign(seq=joined.index)
 
 
 def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None = None, seconds: float | None = None) -> Plan:
@@ -124,8 +145,9 @@ def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None 
         inside = ordered["start_ns"] < first_ns + seconds * _NS
         ordered, below, reasons = ordered[inside], below[inside], reasons[inside]
     kept = ordered[reasons == ""]
-    failed = kept["errno"] > 0
-    moved = kept["result"].where(kept["op"].isin(["read", "write"]), 0)
+    errors = kept["errno"].fillna(0).astype("int64")
+    # A trace without results is one of what somebody wanted to be done, so all of it is expected to be done.
+    moved = kept["result"].fillna(kept["length"]).where(kept["op"].isin(["read", "write"]), 0).fillna(0).astype("int64")
     made = pd.DataFrame(
         {
             "seq": kept["seq"],
@@ -137,9 +159,10 @@ def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None 
             "other": _new_names(kept, root).fillna(ROOT),
             "offset": kept["offset"].fillna(0).astype("int64"),
             "length": kept["length"].fillna(0).astype("int64"),
-            "cuts": (kept["op"] == "open") & ((kept["call"] == "creat") | (kept["length"] == 0).fillna(value=False)),
+            "cuts": (kept["op"] == "open")
+            & ((kept["call"] == "creat") | (kept["flags"].fillna(0).astype("int64") & os.O_TRUNC > 0)),
             "due_ns": kept["start_ns"] - first_ns,
-            "expected": np.where(failed, -kept["errno"], moved),
+            "expected": np.where(errors > 0, -errors, moved),
             "captured_ns": kept["latency_ns"],
         }
     ).reset_index(drop=True)
@@ -155,7 +178,9 @@ def _root(captured: pd.Series, files: Path | None) -> str:
     if not distinct:
         raise TickdiskError("the capture names no file; capture with a tool that sees paths")
     if files is not None:
-        found = Counter(parent for path in distinct for parent in path.parents if (files / path.relative_to(parent)).is_file())
+        found = Counter(
+            parent for path in distinct for parent in path.parents if (files / on_disk(str(path.relative_to(parent)))).is_file()
+        )
         if not found:
             raise TickdiskError(f"none of the captured files is in {files}; give the captured folder that it stands for as root")
         return str(found.most_common(1)[0][0])
@@ -199,4 +224,4 @@ def _counted(reasons: pd.Series) -> str:
 
 def _new_names(requests: pd.DataFrame, root: str) -> pd.Series:
     """Returns the new name of each rename, relative to the root, and null if the capture does not have it."""
-    return below_root(requests["to"], root) if "to" in requests else pd.Series(None, index=requests.index, dtype=object)
+    return below_root(requests["renamed"], root)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tickdisk.errors import TickdiskError
+from tickdisk.paths import on_disk
 from tickdisk.replay.plan import Plan
 
 _PIECE = 1 << 20
@@ -43,15 +44,15 @@ def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mappi
         raise TickdiskError(f"{target} is not empty; give a new folder on the device under test")
     sizes = plan.beginning.sizes if sizes is None else sizes
     paths = set(plan.requests["file"]) - plan.beginning.missing - plan.folders
-    copied = {path for path in paths if files is not None and (files / path).is_file()}
+    copied = {path for path in paths if files is not None and (files / on_disk(path)).is_file()}
     noise, made = os.urandom(_PIECE), {}
     try:
         for folder in plan.folders:
-            (target / folder).mkdir(parents=True, exist_ok=True)
+            (target / on_disk(folder)).mkdir(parents=True, exist_ok=True)
         for path in sorted(copied | sizes.keys()):
             if files is not None and path in copied:
-                shutil.copyfile(files / path, target / path)
-            made[path] = _fill(target / path, sizes.get(path, 0), noise)
+                shutil.copyfile(files / on_disk(path), target / on_disk(path))
+            made[path] = _fill(target / on_disk(path), sizes.get(path, 0), noise)
     except OSError as error:
         raise TickdiskError(f"the initial files in {target} cannot be made ({error.strerror}); make the device larger") from error
     return made

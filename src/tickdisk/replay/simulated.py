@@ -25,6 +25,8 @@ _SPACE = 1 << 20
 """Alignment of files on the device, in bytes. Files lie one after another."""
 Request = tuple[int, int, int]
 """A request to the device: the index of its operation in `device.OPS`, its offset and its length in bytes."""
+_CACHED = ("expected", "op", "call", "file", "other", "offset")
+"""Columns of a plan that the page cache needs to know."""
 
 
 @dataclass
@@ -173,7 +175,8 @@ def issue_simulated(plan: Plan, model: device.DeviceModel) -> ReplayResult:
     cache = PageCache({str(name): int(size) for name, size in reach.items()}, plan.beginning.sizes, plan.folders)
     streams, due_ns = pd.factorize(requests["thread"])[0], requests["due_ns"].to_numpy(np.int64)
     steps: list[tuple[int, list[Request]]] = []
-    columns = [requests[name].tolist() for name in ("expected", "op", "call", "file", "other", "offset")]
+    # An open that empties its file does to the cache what a truncation does. Its length is 0.
+    columns = [requests.assign(op=requests["op"].mask(requests["cuts"], "truncate"))[name].tolist() for name in _CACHED]
     for number, (expected, op, call, file, other, offset, length) in enumerate(zip(*columns, moved.tolist(), strict=True)):
         asked = [[]] if expected < 0 else cache.requests(op, call, file, other, offset, length)
         steps += [(number, step) for step in asked]

@@ -8,6 +8,7 @@ from pathlib import Path
 from tickdisk.sources.text import code_of
 
 PARTS = {
+    "formats": ("TraceReader", "recognise_trace", "trace_formats"),
     "device": ("Disk", "simulate", "simulate_closed", "simulate_streams"),
     "replay": ("replay",),
     "preads": ("preads",),

@@ -80,6 +80,9 @@ class FileHistory:
     """For each call, the index in `opened` of the file of its descriptor. It is CLOSED if the descriptor was not a file's."""
     paths: "pd.Series[str]"
     """For each call that names its file by a path, the absolute path."""
+    renamed: "pd.Series[str]"
+    """For each rename of which it is known, the absolute path of the new name. A new name that is relative to an open folder is
+    not known, because that folder is not captured."""
     since: dict[int, int]
     """For each captured process, by its number, the time in ns from which its calls count. It is 0 if the process ran when the
     capture began. A process that only starts captured ones is not in it."""
@@ -101,15 +104,15 @@ class FileHistory:
         return pd.Series(found["opened"].fillna(CLOSED).astype(np.int64).to_numpy(), index=frame.index)
 
 
-def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: bool) -> FileHistory:
+def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory:
     """Finds for every captured call the open file that its descriptor stood for.
 
     `reading` has the calls, and `snapshots` has a snapshot (`snapshot.snapshot`) of each process that ran when the capture began.
-    The snapshots number their processes as this process sees them. A tool in another process namespace uses other numbers. With
-    `by_birth`, processes are therefore matched with snapshots by the time of their start instead of by their numbers.
+    The snapshots number their processes as this process sees them. bpftrace, which may run in another process namespace, uses
+    other numbers. Processes are therefore matched with snapshots by the time of their start.
     """
     follower = _Follower()
-    numbers = _match_snapshots(reading, list(snapshots), by_birth=by_birth)
+    numbers = _match_snapshots(reading, list(snapshots))
     calls = reading.calls
     rare = calls[calls["number"].isin(_CHANGING) | calls["path"].notna()]
     for process, snapshot in numbers.items():
@@ -121,6 +124,7 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: b
         follower.opened,
         pd.Series(CLOSED, index=calls.index, dtype=np.int64),
         pd.Series(follower.paths, dtype=object).reindex(calls.index),
+        pd.Series(follower.renamed, dtype=object).reindex(calls.index),
         follower.since,
         changes,
         follower.append,
@@ -130,9 +134,7 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]], *, by_birth: b
     return followed
 
 
-def _match_snapshots(reading: Reading, snapshots: list[dict[str, Any]], *, by_birth: bool) -> dict[int, dict[str, Any]]:
-    if not by_birth:
-        return {snapshot["pid"]: snapshot for snapshot in snapshots}
+def _match_snapshots(reading: Reading, snapshots: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     started = {snapshot["started"]: snapshot for snapshot in snapshots}
     births = [(event.process, event.a // _TICK_NS) for event in reading.events if event.kind == "thread" and event.a]
     found = {process: started[tick] for process, tick in births if tick in started}
@@ -161,6 +163,7 @@ class _Follower:
         self.opened: list[Opened] = []
         self.changes: list[_Change] = []
         self.paths: dict[int, str] = {}
+        self.renamed: dict[int, str] = {}
         self.since: dict[int, int] = {}
         self.append: dict[int, list[tuple[int, bool]]] = {}
         self._processes: dict[int, _Process] = {}
@@ -224,11 +227,12 @@ class _Follower:
 
     def _by_path(self, row: Any, state: _Process, call: Call, name: str) -> None:
         base = state.cwd if call.fd is None or row.x == AT_FDCWD else self._folder(state, row.x)
-        if row.path.startswith("/"):
-            base = state.root
-        if base is None or not row.path:
+        path = _absolute(state, base, row.path)
+        renamed = _absolute(state, state.cwd if name == "rename" else None, row.to if isinstance(row.to, str) else "")
+        if renamed is not None:
+            self.renamed[row.Index] = renamed
+        if path is None:
             return
-        path = posixpath.normpath(f"{base}/{row.path}").replace("//", "/", 1)
         self.paths[row.Index] = path
         if name == "chdir" and row.result == 0:
             state.cwd = path
@@ -261,3 +265,9 @@ class _Follower:
     def _close(self, process: int, state: _Process, fd: int, ns: int) -> None:
         if state.table.pop(fd, None) is not None:
             self.changes.append(_Change(process, fd, ns, CLOSED))
+
+
+def _absolute(state: _Process, folder: str | None, path: str) -> str | None:
+    """Returns the absolute form of a path that is relative to a folder, or None if it is empty or the folder is not known."""
+    base = state.root if path.startswith("/") else folder
+    return posixpath.normpath(f"{base}/{path}").replace("//", "/", 1) if base is not None and path else None

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tickdisk import clock
+from tickdisk.table import SCHEMAS
 from tickdisk.trace.descriptors import follow
 from tickdisk.trace.read_bpftrace import read_bpftrace
 from tickdisk.trace.read_strace import read_strace
@@ -63,45 +65,77 @@ def parse(
         a row), missing (tracepoints that this kernel lacks) and faults (the tracepoint of page faults).
     """
     facts = raw.facts
-    bpf = facts["tool"] == "bpftrace"
-    reading = read_bpftrace(raw.text) if bpf else read_strace(raw.text, facts["processes"])
-    if bpf:
-        reading.convert(lambda times: times - facts["clock_offset_ns"])
-    else:
-        reading.convert(lambda times: clock.to_monotonic(times, "realtime", clocks))
-    followed = follow(reading, facts["processes"], by_birth=bpf)
-    window = started_ns, ended_ns = facts["started_ns"], facts["ended_ns"]
-    sizes = None if bpf else facts["sizes"]
-    requests, left_out = request_rows(reading, followed, sizes=sizes, faults=facts.get("faults"), window=window)
-    names = reading.of("thread")[["thread", "ns", "text"]]
-    waits = wait_rows(reading, followed, started_ns) if bpf else None
-    if waits is not None:
-        requests = with_fault_latencies(requests, waits)
-        waits["end_ns"] = waits["end_ns"].where(waits["end_ns"] > 0, ended_ns)
-        waits = waits[(waits["start_ns"] >= started_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
-        waits["thread_name"] = _named(waits, names)
-    requests["thread_name"] = _named(requests, names)
+    made = _of_bpftrace(raw) if facts["tool"] == "bpftrace" else _of_strace(raw, clocks)
+    requests = made.requests
     requests["level"], requests["data"] = "syscall", _classified(requests["file"], classify, root)
     requests = requests.sort_values("start_ns", kind="stable", ignore_index=True)
     requests["seq"] = requests.index
+    requests = requests.reindex(columns=SCHEMAS["requests"].names)
+    moves, failed = requests["op"].isin(["read", "write"]), requests["errno"] > 0
     summary = {
         "tool": facts["tool"],
         "version": facts["version"],
-        "started_ns": started_ns,
-        "ended_ns": ended_ns,
-        "lines": reading.lines,
+        "started_ns": facts["started_ns"],
+        "ended_ns": facts["ended_ns"],
         "requests": len(requests),
-        "events": len(reading.calls) + (0 if reading.waits is None else len(reading.waits)),
-        "lost_events": reading.lost + facts.get("lost_printed", 0),
-        "rejected": len(reading.rejects),
-        "rejects": reading.rejects,
-        "unfinished": reading.unfinished,
-        "cut_paths": reading.cut_paths,
-        **left_out,
+        "lost_events": made.lost + facts.get("lost_printed", 0),
+        "rejected": len(made.rejects),
+        "rejects": made.rejects,
+        "offsets_unknown": int((moves & requests["offset"].isna() & ~failed).sum()),
+        "files_unknown": int((requests["file"].isna() & (requests["call"] != "sync")).sum()),
+        **made.counts,
         "missing": facts.get("missing", []),
         "faults": facts.get("faults"),
     }
-    return Capture(requests, waits, summary)
+    return Capture(requests, made.waits, summary)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The requests and waits of a tool's output, in the clock of this process, with what could not be read and counts of the
+    rest.
+    """
+
+    requests: pd.DataFrame
+    waits: pd.DataFrame | None
+    rejects: list[str]
+    counts: dict[str, Any]
+    lost: int = 0
+
+
+def _of_bpftrace(raw: RawCapture) -> _Made:
+    facts = raw.facts
+    started_ns, ended_ns = facts["started_ns"], facts["ended_ns"]
+    reading = read_bpftrace(raw.text)
+    reading.convert(lambda times: times - facts["clock_offset_ns"])
+    followed = follow(reading, facts["processes"])
+    requests, left_out = request_rows(reading, followed, faults=facts.get("faults"), window=(started_ns, ended_ns))
+    names = reading.of("thread")[["thread", "ns", "text"]]
+    waits = wait_rows(reading, followed, started_ns)
+    requests = with_fault_latencies(requests, waits)
+    waits["end_ns"] = waits["end_ns"].where(waits["end_ns"] > 0, ended_ns)
+    waits = waits[(waits["start_ns"] >= started_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
+    waits["thread_name"] = _named(waits, names)
+    requests["thread_name"] = _named(requests, names)
+    counts = {
+        "lines": reading.lines,
+        "events": len(reading.calls) + (0 if reading.waits is None else len(reading.waits)),
+        "unfinished": reading.unfinished,
+        "cut_paths": reading.cut_paths,
+        **left_out,
+    }
+    return _Made(requests, waits, reading.rejects, counts, reading.lost)
+
+
+def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Made:
+    facts = raw.facts
+    reading = read_strace(raw.text, facts["processes"], facts["sizes"])
+    requests = reading.requests
+    requests["start_ns"] = clock.to_monotonic(requests["start_ns"].to_numpy(np.int64), "realtime", clocks)
+    inside = requests["start_ns"].between(facts["started_ns"], facts["ended_ns"])
+    requests = requests[inside].assign(thread_name=requests["thread_name"].fillna(""))
+    counts = {"lines": reading.lines, "events": reading.calls, "unfinished": reading.unfinished, **reading.left_out}
+    return _Made(requests, None, reading.rejects, counts)
 
 
 def _named(rows: pd.DataFrame, names: pd.DataFrame) -> "pd.Series[str]":

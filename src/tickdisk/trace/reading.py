@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tickdisk import paths
+
 Integers = npt.NDArray[np.int64]
 CALL_COLUMNS = ("number", "process", "thread", "start_ns", "end_ns", "result", "x", "y", "z")
 """Columns of a call: its number, its process and thread, its start and end, its result, and three arguments.
@@ -103,5 +105,5 @@ def frame(columns: tuple[str, ...], rows: Integers) -> pd.DataFrame:
 
 
 def text(raw: bytes) -> str:
-    """Decodes a path or a name. Bytes that are not UTF-8 are replaced, since tables hold UTF-8."""
-    return raw.decode("utf-8", errors="replace")
+    """Decodes a path or a name as tables store it."""
+    return paths.stored(raw)

@@ -7,7 +7,6 @@ import pandas as pd
 
 from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALLS, NOT_FOLLOWED
 from tickdisk.trace.descriptors import CLOSED, FileHistory
-from tickdisk.trace.positions import follow_positions
 from tickdisk.trace.program import FAULT, FAULT_POINTS
 from tickdisk.trace.reading import Reading
 
@@ -37,14 +36,12 @@ _KINDS = pd.DataFrame(
 
 
 def request_rows(
-    reading: Reading, followed: FileHistory, *, sizes: dict[str, int] | None, faults: str | None, window: tuple[int, int]
+    reading: Reading, followed: FileHistory, *, faults: str | None, window: tuple[int, int]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Makes the rows of the requests table from captured calls, and counts requests that were left out or are incomplete.
 
     The requests are those that began in the `window` from its start to its end. The rows are those of the requests table without
-    seq, level, thread_name and data. `sizes` has the sizes of files at the end of a capture by strace, for which positions have
-    to be followed. It is None for bpftrace, for which z is the position after the call. `faults` is the tracepoint of the page
-    faults. All times are in the clock of `reading`.
+    seq, level, thread_name and data. `faults` is the tracepoint of the page faults. All times are in the clock of `reading`.
     """
     calls = reading.calls
     kinds = _KINDS.loc[calls["number"]].set_index(calls.index)
@@ -59,8 +56,10 @@ def request_rows(
             "thread": calls["thread"],
             "process": calls["process"],
             "file": file,
-            "offset": _offsets(calls, kinds, follow_positions(calls, followed, sizes) if sizes is not None else None),
+            "renamed": followed.renamed,
+            "offset": _offsets(calls, kinds),
             "length": calls["y"].astype("Int64").where(kinds["sized"] & (calls["y"] >= 0)),
+            "flags": calls["y"].astype("Int64").where(kinds["op"] == "open"),
             "result": calls["result"].clip(lower=0),
             "errno": (-calls["result"]).clip(lower=0),
         }
@@ -77,20 +76,18 @@ def request_rows(
     return kept, {
         "not_files": int((known & request & no_file).sum()),
         "other_processes": int((~known & request).sum()),
-        "offsets_unknown": int((kept["op"].isin(["read", "write"]) & kept["offset"].isna() & (kept["errno"] == 0)).sum()),
-        "files_unknown": int((kept["file"].isna() & (kept["call"] != "sync")).sum()),
         "not_followed": {str(name): int(count) for name, count in apart.items()},
     }
 
 
-def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame, followed: "pd.Series[int] | None") -> "pd.Series[int]":
+def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame) -> "pd.Series[int]":
     """Returns the offset of each call.
 
-    It is the call's argument, or the position at which a call without such an argument began. For a seek it is the position to
-    which the seek led.
+    It is the call's argument, or the position at which a call without such an argument began, for which z is the position after
+    it. For a seek it is the position to which the seek led.
     """
     offset = calls["z"].astype("Int64").where(kinds["located"] & (calls["z"] >= 0))
-    before = calls["z"].astype("Int64") - calls["result"].clip(lower=0) if followed is None else followed
+    before = calls["z"].astype("Int64") - calls["result"].clip(lower=0)
     return offset.where(~kinds["moves"], before).where(kinds["op"] != "seek", calls["result"].astype("Int64"))
 
 

@@ -17,8 +17,9 @@ from typing import Any
 from tickdisk import process
 from tickdisk.errors import TickdiskError
 from tickdisk.trace.calls import CALLS, NOT_FOLLOWED
-from tickdisk.trace.read_strace import NAMING_CALLS
 
+NAMING_CALLS = ("prctl", "execve", "execveat", "clone", "clone3", "fork", "vfork")
+"""Calls that are captured because they name threads, or begin new threads and programs."""
 POSITIONED = ("pread64", "pwrite64")
 """The calls that the tool `strace_positioned` captures."""
 _ATTACH_S = 30.0

@@ -132,7 +132,7 @@ def compute(
         decision.margin if margin is None else margin,
         decision.alpha,
     )
-    selected = [accesses.select(table.read("requests", life.folder / "requests.parquet")) for life in tables]
+    selected = [accesses.select(_requests(life.folder)) for life in tables]
     lives = [_life(life, chosen.table) for life, chosen in zip(tables, selected, strict=True)]
     fitted, held_out = _split(lives)
     samples = decision.bootstrap_samples if bootstrap_samples is None else bootstrap_samples
@@ -177,6 +177,11 @@ def finite_logs(ratios: "pd.Series[float]") -> NDArray[np.float64]:
     """
     values = ratios.to_numpy(dtype=float)
     return np.log(values[np.isfinite(values) & (values > 0)])
+
+
+def _requests(folder: Path) -> pd.DataFrame:
+    needed = ("start_ns", "latency_ns", "thread", "process", "result", "errno")
+    return table.need(table.read("requests", folder / "requests.parquet"), needed, task="the study of accesses", level="syscall")
 
 
 def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:

@@ -1,0 +1,195 @@
+//! The output of biosnoop, in the layouts of bcc, of libbpf-tools and of bpftrace, which their headers tell apart.
+//!
+//! A line is printed when its request is completed. The command may contain blanks, so the columns before it are taken from the
+//! left, and those after it from the right.
+
+use super::number::{days, decimal, signed, time_of_day_ns, words};
+use super::output::Output;
+use super::table::Row;
+use super::{Format, Reader};
+
+pub const FORMAT: Format = Format {
+    name: "biosnoop",
+    about: "output of biosnoop (bcc, libbpf-tools or bpftrace), with its header",
+    level: "block",
+    reader: || Box::new(Biosnoop::default()),
+};
+const NO_HEADER: &str = "comes before a header that begins with TIME and has the columns COMM and LAT(ms)";
+const SECTOR_BYTES: i64 = 512;
+const NS_PER_DAY: i64 = 86_400_000_000_000;
+/// Time by which a line may be older than the line before it. Tools collect the events of several processors, whose order is not
+/// exact.
+const DISORDER_NS: i64 = 10_000_000;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Column {
+    /// Time in units of `10^-places` s since the beginning of the trace.
+    Time(usize),
+    /// Date and time of day, which are two words.
+    Date,
+    TimeOfDay,
+    Command,
+    Process,
+    Disk,
+    /// The minor number of a disk, whose major number is in the column before it.
+    Minor,
+    Kind,
+    Sector,
+    Bytes,
+    Queued,
+    Latency,
+    /// A column that is not used, such as the kind of the queue.
+    Other,
+}
+
+#[derive(Default)]
+struct Biosnoop {
+    columns: Vec<Column>,
+    /// Number of columns before and after the command.
+    before: usize,
+    after: usize,
+    last_ns: i64,
+}
+
+impl Reader for Biosnoop {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
+        if line.starts_with(b"TIME") {
+            output.skip("headers");
+            return self.header(line, output);
+        }
+        let mut of_line = words(line);
+        let first = of_line.next();
+        if first.is_none_or(|word| word == b"Attached" || word == b"Attaching" || word == b"Tracing")
+            || first == Some(b"MAJOR") && of_line.next() == Some(b"MINOR")
+        {
+            output.skip("headers");
+            return Ok(());
+        }
+        if self.columns.is_empty() {
+            return Err(NO_HEADER);
+        }
+        self.request(line, output)
+    }
+}
+
+impl Biosnoop {
+    fn header(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
+        let mut columns = Vec::new();
+        let mut clock = "time since the beginning of the trace";
+        for word in words(line) {
+            let column = match word {
+                b"TIME(s)" => Column::Time(9),
+                b"TIME(ms)" => Column::Time(6),
+                b"TIME" => {
+                    clock = "local date and time";
+                    columns.push(Column::Date);
+                    Column::TimeOfDay
+                }
+                b"COMM" => Column::Command,
+                b"PID" => Column::Process,
+                b"DISK" => Column::Disk,
+                b"ID" => Column::Minor,
+                b"T" => Column::Kind,
+                b"SECTOR" => Column::Sector,
+                b"BYTES" => Column::Bytes,
+                b"QUE(ms)" => Column::Queued,
+                b"LAT(ms)" => Column::Latency,
+                _ => Column::Other,
+            };
+            columns.push(column);
+        }
+        let command = columns.iter().position(|column| *column == Column::Command).ok_or(NO_HEADER)?;
+        if !columns.contains(&Column::Latency) {
+            return Err(NO_HEADER);
+        }
+        output.facts.insert("clock", clock.into());
+        (self.before, self.after) = (command, columns.len() - command - 1);
+        columns.remove(command);
+        self.columns = columns;
+        Ok(())
+    }
+
+    fn request(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
+        let (left, rest) = from_left(line, self.before).ok_or("has too few columns")?;
+        let (command, right) = from_right(rest, self.after).ok_or("has too few columns")?;
+        let numbered;
+        let mut row = Row { thread_name: Some(command).filter(|command| !command.is_empty()), ..Row::default() };
+        let (mut end_ns, mut minor, mut sector, mut bytes, mut kind) = (0_i64, None, None, None, None);
+        for (column, word) in self.columns.iter().zip(left.into_iter().chain(right)) {
+            match column {
+                Column::Time(places) => end_ns += decimal(word, *places).ok_or("has a time that is no number")?,
+                Column::Date => end_ns += days(word).ok_or("has a date of another form")? * NS_PER_DAY,
+                Column::TimeOfDay => end_ns += time_of_day_ns(word).ok_or("has a time of another form")?,
+                Column::Process => row.process = Some(signed(word).ok_or("has a process that is no number")?),
+                Column::Disk => row.volume = Some(word),
+                Column::Minor => minor = Some(word),
+                Column::Kind => kind = Some(word),
+                Column::Sector => sector = Some(signed(word).ok_or("has a sector that is no number")?),
+                Column::Bytes => bytes = Some(signed(word).ok_or("has a size that is no number")?),
+                Column::Queued => row.queued_ns = Some(decimal(word, 6).ok_or("has a time in the queue that is no number")?),
+                Column::Latency => row.latency_ns = Some(decimal(word, 6).ok_or("has a latency that is no number")?),
+                Column::Command | Column::Other => {}
+            }
+        }
+        if let (Some(major), Some(minor)) = (row.volume, minor) {
+            numbered = [major, b":", minor].concat();
+            row.volume = Some(&numbered);
+        }
+        row.op = match kind {
+            Some(kind) => operation(kind, bytes.unwrap_or(0)).ok_or("has a kind that is neither R, W, F nor D")?,
+            None => b"",
+        };
+        row.offset = sector.filter(|_| row.op != b"flush").and_then(|sector| sector.checked_mul(SECTOR_BYTES));
+        row.length = bytes.filter(|_| row.op != b"flush");
+        row.start_ns = end_ns.checked_sub(row.latency_ns.unwrap_or(0));
+        if end_ns < self.last_ns - DISORDER_NS {
+            output.contradict("the clock runs backwards");
+        }
+        self.last_ns = end_ns;
+        output.table.push(&row);
+        Ok(())
+    }
+}
+
+/// Returns the operation of a request from the letters that the kernel prints for it, such as `WS` for a synchronous write.
+///
+/// A request without bytes is a flush if it is a write, and is of no known kind if it is a read.
+pub fn operation(kind: &[u8], bytes: i64) -> Option<&'static [u8]> {
+    if bytes == 0 {
+        return kind.iter().any(|letter| matches!(letter, b'F' | b'W')).then_some(b"flush");
+    }
+    match kind.strip_prefix(b"F").unwrap_or(kind).first()? {
+        b'R' => Some(b"read"),
+        b'W' => Some(b"write"),
+        b'D' => Some(b"discard"),
+        _ => None,
+    }
+}
+
+/// Splits `count` words off the beginning of a line.
+fn from_left(line: &[u8], count: usize) -> Option<(Vec<&[u8]>, &[u8])> {
+    let mut rest = line.trim_ascii_start();
+    let mut found = Vec::with_capacity(count);
+    for _ in 0..count {
+        let at = rest.iter().position(u8::is_ascii_whitespace)?;
+        found.push(&rest[..at]);
+        rest = rest[at..].trim_ascii_start();
+    }
+    Some((found, rest))
+}
+
+/// Splits `count` words off the end of a line, and returns them after the rest.
+fn from_right(line: &[u8], count: usize) -> Option<(&[u8], Vec<&[u8]>)> {
+    let mut rest = line.trim_ascii_end();
+    let mut found = Vec::with_capacity(count);
+    for _ in 0..count {
+        let at = rest.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+        if at == rest.len() {
+            return None;
+        }
+        found.push(&rest[at..]);
+        rest = rest[..at].trim_ascii_end();
+    }
+    found.reverse();
+    Some((rest, found))
+}

@@ -1,0 +1,319 @@
+//! The files that processes have open, and the positions at which they read and write.
+//!
+//! strace reports one event after another, so that the state after all lines up to one is the state in which the next call is made.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use super::calls::O_APPEND;
+
+/// Bytes of a file's path. A path whose folder is not known is relative to the folder in which its process began.
+pub type Path = Arc<[u8]>;
+const UNKNOWN: i64 = -1;
+
+/// A file that was opened, which several descriptors can share.
+#[derive(Debug)]
+pub struct OpenFile {
+    pub path: Path,
+    appends: AtomicBool,
+    position: AtomicI64,
+}
+
+impl OpenFile {
+    /// `position` is `None` if the file was opened before the trace began.
+    pub fn new(path: Path, flags: i64, position: Option<i64>) -> Arc<Self> {
+        let appends = AtomicBool::new(flags & O_APPEND != 0);
+        Arc::new(Self { path, appends, position: AtomicI64::new(position.unwrap_or(UNKNOWN)) })
+    }
+
+    pub fn position(&self) -> Option<i64> {
+        Some(self.position.load(Ordering::Relaxed)).filter(|position| *position != UNKNOWN)
+    }
+
+    pub fn move_to(&self, position: Option<i64>) {
+        self.position.store(position.unwrap_or(UNKNOWN), Ordering::Relaxed);
+    }
+
+    pub fn appends(&self) -> bool {
+        self.appends.load(Ordering::Relaxed)
+    }
+
+    pub fn set_appends(&self, appends: bool) {
+        self.appends.store(appends, Ordering::Relaxed);
+    }
+}
+
+/// The meaning of a descriptor.
+#[derive(Clone, Debug)]
+pub enum Target {
+    File(Arc<OpenFile>),
+    NotAFile,
+    /// The trace does not tell.
+    Unknown,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    target: Target,
+    /// Whether a new program closes the descriptor.
+    closes: bool,
+}
+
+/// A part of the address space into which a file is mapped.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    pub start: i64,
+    pub length: i64,
+    pub offset: i64,
+    pub path: Path,
+}
+
+/// The descriptors, folder and mappings of one process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Whether all its descriptors are known, so that an unknown one is not a file's.
+    is_known: bool,
+    /// Whether it is one of those that the trace is about.
+    pub is_counted: bool,
+    pub folder: Path,
+    root: Path,
+    descriptors: FxHashMap<i64, Entry>,
+    mappings: Vec<Mapping>,
+}
+
+impl Process {
+    /// Makes a process of which nothing is known.
+    pub fn unknown(is_counted: bool) -> Self {
+        let (folder, root) = (Path::from(&b""[..]), Path::from(&b"/"[..]));
+        Self { is_known: false, is_counted, folder, root, descriptors: FxHashMap::default(), mappings: Vec::new() }
+    }
+
+    /// Makes a process that ran when the trace began, and whose descriptors are known.
+    pub fn running(folder: &[u8], root: &[u8]) -> Self {
+        Self { is_known: true, folder: folder.into(), root: root.into(), ..Self::unknown(true) }
+    }
+
+    /// Returns the copy that a new process gets.
+    pub fn copy(&self) -> Self {
+        Self { mappings: Vec::new(), ..self.clone() }
+    }
+
+    pub fn target(&self, descriptor: i64) -> Target {
+        match self.descriptors.get(&descriptor) {
+            Some(entry) => entry.target.clone(),
+            None if self.is_known => Target::NotAFile,
+            None => Target::Unknown,
+        }
+    }
+
+    pub fn set(&mut self, descriptor: i64, target: Target, closes: bool) {
+        self.descriptors.insert(descriptor, Entry { target, closes });
+    }
+
+    /// Takes a descriptor away. Until it is opened again, it is not a file's.
+    pub fn close(&mut self, descriptor: i64) {
+        if self.is_known {
+            self.descriptors.remove(&descriptor);
+        } else {
+            self.set(descriptor, Target::NotAFile, false);
+        }
+    }
+
+    pub fn close_range(&mut self, first: i64, last: i64) {
+        let inside: Vec<_> = self.descriptors.keys().copied().filter(|descriptor| (first..=last).contains(descriptor)).collect();
+        for descriptor in inside {
+            self.close(descriptor);
+        }
+    }
+
+    pub fn close_range_at_exec(&mut self, first: i64, last: i64) {
+        for (descriptor, entry) in &mut self.descriptors {
+            entry.closes |= (first..=last).contains(descriptor);
+        }
+    }
+
+    pub fn set_closes(&mut self, descriptor: i64, closes: bool) {
+        if let Some(entry) = self.descriptors.get_mut(&descriptor) {
+            entry.closes = closes;
+        }
+    }
+
+    /// Takes in a new program, which closes some descriptors and has no mappings of the old one.
+    pub fn execute(&mut self) {
+        let closed: Vec<_> = self.descriptors.iter().filter(|(_, entry)| entry.closes).map(|(descriptor, _)| *descriptor).collect();
+        for descriptor in closed {
+            self.close(descriptor);
+        }
+        self.mappings.clear();
+    }
+
+    /// Returns the path of a file from the text of a path and the folder that it is relative to.
+    pub fn path(&self, folder: Option<&[u8]>, text: &[u8]) -> Option<Path> {
+        if text.is_empty() {
+            return None;
+        }
+        let folder = if text[0] == b'/' { &self.root } else { folder? };
+        Some(normal(folder, text).into())
+    }
+
+    pub fn map(&mut self, mapping: Mapping) {
+        let end = mapping.start.saturating_add(mapping.length);
+        self.mappings.retain(|old| old.start < mapping.start || old.start.saturating_add(old.length) > end);
+        self.mappings.push(mapping);
+    }
+
+    /// Returns the file that is mapped at an address, and the place in it.
+    pub fn mapped(&self, address: i64) -> Option<(Path, i64)> {
+        let covers = |one: &&Mapping| one.start <= address && address < one.start.saturating_add(one.length);
+        let mapping = self.mappings.iter().rev().find(covers)?;
+        Some((Arc::clone(&mapping.path), mapping.offset.saturating_add(address - mapping.start)))
+    }
+}
+
+/// Joins a folder and a path, and takes `.` and `..` out, as Python's `posixpath.normpath` does.
+pub fn normal(folder: &[u8], path: &[u8]) -> Vec<u8> {
+    let is_absolute = folder.first().or(path.first()) == Some(&b'/');
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in folder.split(|byte| *byte == b'/').chain(path.split(|byte| *byte == b'/')) {
+        match part {
+            b"" | b"." => {}
+            b".." if parts.last().is_some_and(|last| *last != b"..") => _ = parts.pop(),
+            b".." if is_absolute => {}
+            part => parts.push(part),
+        }
+    }
+    let joined = parts.join(&b'/');
+    match (is_absolute, joined.is_empty()) {
+        (true, _) => [&b"/"[..], &joined].concat(),
+        (false, true) => b".".to_vec(),
+        (false, false) => joined,
+    }
+}
+
+/// The sizes of files, as far as they are known, from which the places of appends follow.
+#[derive(Default)]
+pub struct Sizes {
+    known: FxHashMap<Path, i64>,
+    unknown: FxHashMap<Path, Appends>,
+}
+
+/// Appends to a file whose size is not known.
+#[derive(Default)]
+struct Appends {
+    bytes: i64,
+    /// Each request, and the number of bytes that were appended before it.
+    requests: Vec<(usize, i64)>,
+}
+
+/// Number of appends to one file that wait for its size to become known. Most of them have been written out by then.
+const MOST_WAITING: usize = 1 << 20;
+
+impl Sizes {
+    /// Takes in an append. Returns the place of it if the file's size is known, and otherwise the number of bytes that were
+    /// appended since the size was not known.
+    pub fn append(&mut self, path: &Path, bytes: i64) -> Result<i64, i64> {
+        if let Some(size) = self.known.get_mut(path) {
+            *size += bytes;
+            return Ok(*size - bytes);
+        }
+        let appends = self.unknown.entry(Arc::clone(path)).or_default();
+        appends.bytes += bytes;
+        Err(appends.bytes - bytes)
+    }
+
+    /// Remembers a request whose place becomes known with the size of its file.
+    pub fn wait(&mut self, path: &Path, request: usize, before: i64) {
+        if let Some(appends) = self.unknown.get_mut(path) {
+            if appends.requests.len() >= MOST_WAITING {
+                appends.requests.drain(..MOST_WAITING / 2);
+            }
+            appends.requests.push((request, before));
+        }
+    }
+
+    /// Takes in the present size of a file. Returns the places of earlier appends, by request.
+    pub fn know(&mut self, path: &Path, size: i64) -> Vec<(usize, i64)> {
+        let appends = self.unknown.remove(path).unwrap_or_default();
+        self.known.insert(Arc::clone(path), size);
+        appends.requests.into_iter().map(|(request, before)| (request, size - appends.bytes + before)).collect()
+    }
+
+    /// Takes in a write that ends at byte `end` and may have made the file longer. If the end or the size is not known, the new
+    /// size is not known either.
+    pub fn extend(&mut self, path: &Path, end: Option<i64>) {
+        match (self.known.get_mut(path), end) {
+            (Some(size), Some(end)) => *size = end.max(*size),
+            (None, _) => _ = self.unknown.remove(path),
+            (Some(_), None) => _ = self.known.remove(path),
+        }
+    }
+
+    /// Takes in that a file has got a new size, or one that is not known.
+    pub fn set(&mut self, path: &Path, size: Option<i64>) {
+        self.unknown.remove(path);
+        match size {
+            Some(size) => _ = self.known.insert(Arc::clone(path), size),
+            None => _ = self.known.remove(path),
+        }
+    }
+
+    /// Takes in that a file has got another name.
+    pub fn rename(&mut self, path: &Path, renamed: &Path) {
+        let size = self.known.get(path).copied();
+        self.set(path, None);
+        self.set(renamed, size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_joined_and_made_normal() {
+        let cases: [(&[u8], &[u8], &[u8]); 8] = [
+            (b"/srv", b"a/./b//c", b"/srv/a/b/c"),
+            (b"/srv/x", b"../a", b"/srv/a"),
+            (b"/", b"../../a", b"/a"),
+            (b"", b"a/../b", b"b"),
+            (b"", b"../a", b"../a"),
+            (b"x", b"../../a", b"../a"),
+            (b"", b"a/..", b"."),
+            (b"/", b"/", b"/"),
+        ];
+        for (folder, path, joined) in cases {
+            assert_eq!(normal(folder, path), joined, "{}", String::from_utf8_lossy(path));
+        }
+    }
+
+    #[test]
+    fn appends_get_their_places_when_the_size_becomes_known() {
+        let (mut sizes, path) = (Sizes::default(), Path::from(&b"/a"[..]));
+        for (request, bytes) in [(7, 10), (8, 5)] {
+            let before = sizes.append(&path, bytes).unwrap_err();
+            sizes.wait(&path, request, before);
+        }
+        assert_eq!(sizes.know(&path, 100), [(7, 85), (8, 95)]);
+        assert_eq!(sizes.append(&path, 3), Ok(100));
+        sizes.extend(&path, Some(50));
+        assert_eq!(sizes.append(&path, 1), Ok(103));
+        sizes.extend(&path, None);
+        assert_eq!(sizes.append(&path, 1), Err(0));
+    }
+
+    #[test]
+    fn a_new_process_shares_open_files_and_a_new_program_closes_some() {
+        let mut parent = Process::running(b"/srv", b"/");
+        let file = OpenFile::new(Path::from(&b"/srv/a"[..]), 0, Some(0));
+        parent.set(3, Target::File(Arc::clone(&file)), true);
+        parent.set(4, Target::File(Arc::clone(&file)), false);
+        let mut child = parent.copy();
+        file.move_to(Some(10));
+        child.execute();
+        assert!(matches!(child.target(3), Target::NotAFile));
+        assert!(matches!(child.target(4), Target::File(file) if file.position() == Some(10)));
+        assert!(matches!(parent.target(3), Target::File(_)));
+        assert!(matches!(Process::unknown(true).target(3), Target::Unknown));
+    }
+}

@@ -1,0 +1,53 @@
+//! The files that descriptors and paths name, by what strace prints after a descriptor and by what has been opened.
+
+use std::sync::Arc;
+
+use super::calls::AT_FDCWD;
+use super::files::{OpenFile, Path, Process, Target};
+use super::syntax::{annotation, number, string, unescaped};
+
+/// Returns the path of the file that strace names after a descriptor, or `None` if it is not a file.
+pub fn file_name(name: &[u8]) -> Option<Path> {
+    let name = match memchr::memmem::rfind(name, b"<char ") {
+        Some(_) => return None,
+        None => memchr::memmem::rfind(name, b"<block ").map_or(name, |at| &name[..at]),
+    };
+    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+    (name.first() == Some(&b'/')).then(|| unescaped(name).into())
+}
+
+/// Returns the file of a descriptor, from its name in the line or from what has been opened.
+pub fn target_of(process: &mut Process, word: &[u8]) -> Target {
+    let descriptor = number(word);
+    let known = process.target(descriptor);
+    let Some(name) = annotation(word) else { return known };
+    match (file_name(name), known) {
+        (None, _) => Target::NotAFile,
+        (Some(path), Target::File(open)) if open.path == path => Target::File(open),
+        (Some(path), _) => {
+            let target = Target::File(OpenFile::new(path, 0, None));
+            process.set(descriptor, target.clone(), false);
+            target
+        }
+    }
+}
+
+/// Returns the path of a file that a call names, relative to the folder of a descriptor or of the process.
+pub fn path_of(process: &mut Process, folder: Option<&[u8]>, text: &[u8]) -> Option<Path> {
+    let (text, _) = string(text)?;
+    let folder = match folder {
+        None => Arc::clone(&process.folder),
+        Some(word) if number(word) == AT_FDCWD => {
+            if let Some(path) = annotation(word).and_then(file_name) {
+                process.folder = path;
+            }
+            Arc::clone(&process.folder)
+        }
+        Some(word) => match target_of(process, word) {
+            Target::File(open) => Arc::clone(&open.path),
+            _ if text.first() == Some(&b'/') => Path::from(&b"/"[..]),
+            _ => return None,
+        },
+    };
+    process.path(Some(&folder), &text)
+}

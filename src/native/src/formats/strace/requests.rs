@@ -1,0 +1,250 @@
+//! Makes requests of calls, and follows which files they are for.
+
+use std::sync::Arc;
+
+use super::calls::{CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, O_APPEND, O_CLOEXEC, O_EXCL, O_TRUNC, Role, SEEK_END};
+use super::files::{Mapping, OpenFile, Path, Target};
+use super::names::{file_name, path_of, target_of};
+use super::state::{Made, State};
+use super::syntax::{buffers_length, has_flag, number, pair, string};
+use crate::formats::output::Output;
+use crate::formats::table::Row;
+
+const ARGUMENTS: &str = "has other arguments than the call has";
+const PAGE_BYTES: i64 = 4096;
+
+impl State {
+    pub(super) fn request(&mut self, made: &Made, result: i64, output: &mut Output) -> Result<(), &'static str> {
+        let call = made.call;
+        let word = |at: Option<usize>| at.and_then(|at| made.arguments.get(at));
+        for at in [call.fd, call.length, call.offset, call.path, call.renamed, call.buffers].into_iter().flatten() {
+            made.arguments.get(at).ok_or(ARGUMENTS)?;
+        }
+        if is_of_no_file(made) {
+            return Ok(());
+        }
+        let process = self.process(made.thread);
+        let (mut target, mut file) = (Target::Unknown, None);
+        if let Some(text) = word(call.path) {
+            file = path_of(process, word(call.fd), text);
+            if string(text).is_some_and(|(_, is_cut)| is_cut) {
+                output.skip("names of files that strace has cut off");
+            }
+        } else if let Some(descriptor) = word(call.fd) {
+            target = made.target.clone().unwrap_or_else(|| target_of(process, descriptor));
+            if let Target::File(open) = &target {
+                file = Some(Arc::clone(&open.path));
+            }
+        }
+        let folder = call.renamed.and_then(|at| made.arguments.get(at.checked_sub(1)?)).filter(|_| call.fd.is_some());
+        let renamed = word(call.renamed).and_then(|text| path_of(process, folder, text));
+        let length = match word(call.buffers) {
+            Some(buffers) => buffers_length(buffers),
+            None => word(call.length).map(number),
+        };
+        let mut row = Row {
+            op: call.op.as_bytes(),
+            call: Some(call.name.as_bytes()),
+            start_ns: made.start_ns,
+            latency_ns: made.latency_ns,
+            offset: word(call.offset).map(number),
+            length: length.filter(|length| *length >= 0 && call.role != Role::Fcntl),
+            flags: (call.role == Role::Open).then(|| word(call.flags).map_or(O_TRUNC, number)),
+            result: Some(result.max(0)),
+            errno: Some((-result).max(0)),
+            ..Row::default()
+        };
+        let mut waits = None;
+        let mut is_request = true;
+        match call.role {
+            Role::Open if result >= 0 => self.open(made, result, file.as_ref(), row.flags.unwrap_or(0)),
+            // If the call began on another line, the descriptor was closed there, and may be another file's by now.
+            Role::Close if made.target.is_none() => self.process(made.thread).close(word(call.fd).map_or(-1, number)),
+            Role::Duplicate | Role::Fcntl => is_request = self.duplicate(made, result, &target),
+            Role::Seek | Role::LongSeek => row.offset = self.seek(made, result, &target, output),
+            Role::Map | Role::MapPages => row.offset = self.map(made, result, file.as_ref()),
+            Role::SyncMap => {
+                let found = self.process(made.thread).mapped(row.offset.unwrap_or(0));
+                row.offset = found.as_ref().map(|(_, offset)| *offset);
+                file = found.map(|(path, _)| path);
+            }
+            Role::Truncate if result == 0 => file.iter().for_each(|path| self.sizes.set(path, row.length)),
+            Role::Unlink if result == 0 => file.iter().for_each(|path| self.sizes.set(path, None)),
+            Role::Rename if result == 0 => {
+                if let (Some(path), Some(renamed)) = (&file, &renamed) {
+                    self.sizes.rename(path, renamed);
+                }
+            }
+            Role::ChangeFolder => {
+                is_request = false;
+                if let (0, Some(path)) = (result, &file) {
+                    self.process(made.thread).folder = Arc::clone(path);
+                }
+            }
+            Role::Request => {
+                if let Target::File(open) = &target {
+                    let place = self.place(made, result, open, row.offset);
+                    (row.offset, waits) = (place.ok(), place.err());
+                }
+            }
+            _ => {}
+        }
+        if !is_request || !self.is_counted(made, &target, result) {
+            return Ok(());
+        }
+        let thread = &self.threads[&made.thread];
+        row.thread = Some(made.thread).filter(|thread| *thread != 0);
+        row.process = Some(thread.process).filter(|_| thread.is_known);
+        row.thread_name = Some(&*thread.name).filter(|name| !name.is_empty());
+        (row.file, row.renamed) = (file.as_deref(), renamed.as_deref());
+        let request = output.table.push(&row);
+        if let (Some(Some(before)), Some(path)) = (waits, &file) {
+            self.sizes.wait(path, request, before);
+        }
+        Ok(())
+    }
+
+    /// Returns whether a call is a request, and counts it if it is not, because its descriptor is not a file's, or its process is
+    /// only one that starts others.
+    fn is_counted(&mut self, made: &Made, target: &Target, result: i64) -> bool {
+        let by_descriptor = made.call.fd.is_some() && made.call.path.is_none();
+        let is_counted = self.process(made.thread).is_counted;
+        let reason = match target {
+            _ if !is_counted => "calls of processes that only start others",
+            Target::File(_) => return true,
+            _ if !by_descriptor || made.call.is_only_of_files && result >= 0 => return true,
+            Target::NotAFile => "calls on descriptors that are not files",
+            Target::Unknown => "calls on descriptors that the trace does not open",
+        };
+        self.leave_out(reason);
+        false
+    }
+
+    /// Returns the offset of a read, a write or a sync, and moves the position of the open file. The error is the number of bytes
+    /// that were appended before, if it is an append to a file whose size is not known yet, and else `None`.
+    fn place(&mut self, made: &Made, result: i64, open: &OpenFile, offset: Option<i64>) -> Result<i64, Option<i64>> {
+        let is_write = made.call.op == "write" && result > 0;
+        if !made.call.moves {
+            if let (true, Some(offset)) = (is_write, offset) {
+                self.sizes.extend(&open.path, offset.checked_add(result));
+            }
+            return offset.ok_or(None);
+        }
+        if result < 0 {
+            return Err(None);
+        }
+        if is_write && open.appends() {
+            let found = self.sizes.append(&open.path, result);
+            open.move_to(found.ok().map(|offset| offset + result));
+            return found.map_err(Some);
+        }
+        let position = open.position();
+        let end = position.and_then(|position| position.checked_add(result));
+        open.move_to(end);
+        if is_write {
+            self.sizes.extend(&open.path, end);
+        }
+        position.ok_or(None)
+    }
+
+    fn open(&mut self, made: &Made, result: i64, file: Option<&Path>, flags: i64) {
+        let named = made.end.name.map(file_name);
+        let target = match (named, file) {
+            (Some(None), _) => Target::NotAFile,
+            (Some(Some(path)), _) => Target::File(OpenFile::new(path, flags, Some(0))),
+            (None, Some(path)) => Target::File(OpenFile::new(Arc::clone(path), flags, Some(0))),
+            (None, None) => Target::Unknown,
+        };
+        if let (Target::File(open), true) = (&target, flags & (O_TRUNC | O_EXCL) != 0) {
+            self.sizes.set(&open.path, Some(0));
+        }
+        self.process(made.thread).set(result, target, flags & O_CLOEXEC != 0);
+    }
+
+    pub(super) fn open_other(&mut self, made: &Made, result: i64) {
+        let pair = made.call.buffers.and_then(|at| made.arguments.get(at)).and_then(pair);
+        let process = self.process(made.thread);
+        for descriptor in pair.map_or([result, result], |(first, second)| [first, second]) {
+            process.set(descriptor, Target::NotAFile, false);
+        }
+    }
+
+    pub(super) fn close_range(&mut self, made: &Made) {
+        let at = |position: Option<usize>| position.and_then(|at| made.arguments.get(at)).map_or(0, number);
+        let (first, last, flags) = (at(made.call.fd), at(made.call.length) & 0xffff_ffff, at(made.call.flags));
+        let process = self.process(made.thread);
+        if flags & CLOSE_RANGE_CLOEXEC == 0 {
+            process.close_range(first, last);
+        } else {
+            process.close_range_at_exec(first, last);
+        }
+    }
+
+    /// Takes in a call that copies a descriptor or changes one. Returns whether it copies one.
+    fn duplicate(&mut self, made: &Made, result: i64, target: &Target) -> bool {
+        let at = |position: Option<usize>| position.and_then(|at| made.arguments.get(at)).map_or(0, number);
+        let (descriptor, command, flags) = (at(made.call.fd), at(made.call.length), at(made.call.flags));
+        let is_fcntl = made.call.role == Role::Fcntl;
+        let copies = !is_fcntl || command == F_DUPFD || command == F_DUPFD_CLOEXEC;
+        if result < 0 {
+            return copies;
+        }
+        let process = self.process(made.thread);
+        if !copies {
+            match (command, target) {
+                (F_SETFD, _) => process.set_closes(descriptor, flags & 1 != 0),
+                (F_SETFL, Target::File(open)) => open.set_appends(flags & O_APPEND != 0),
+                _ => {}
+            }
+        } else if result != descriptor {
+            let closes = if is_fcntl { command == F_DUPFD_CLOEXEC } else { flags & O_CLOEXEC != 0 };
+            process.set(result, target.clone(), closes);
+        }
+        copies
+    }
+
+    /// Takes in a seek, and returns the position to which it led.
+    fn seek(&mut self, made: &Made, result: i64, target: &Target, output: &mut Output) -> Option<i64> {
+        if result < 0 {
+            return None;
+        }
+        let at = |position: Option<usize>| position.and_then(|at| made.arguments.get(at)).map_or(0, number);
+        let position = match made.call.role {
+            Role::LongSeek => number(without_brackets(made.arguments.get(2)?)),
+            _ => result,
+        };
+        if let Target::File(open) = target {
+            open.move_to(Some(position));
+            if at(made.call.flags) == SEEK_END {
+                self.know_size(&open.path, position - at(made.call.offset), output);
+            }
+        }
+        Some(position)
+    }
+
+    /// Takes in a mapping of a file, and returns its offset in the file.
+    fn map(&mut self, made: &Made, result: i64, file: Option<&Path>) -> Option<i64> {
+        let at = |position: Option<usize>| position.and_then(|at| made.arguments.get(at)).map_or(0, number);
+        let printed = at(made.call.offset);
+        // Old versions of strace print the number of a page, and new ones a number of bytes, which is a multiple of a page.
+        let counts_pages = made.call.role == Role::MapPages && printed % PAGE_BYTES != 0;
+        let offset = if counts_pages { printed.checked_mul(PAGE_BYTES)? } else { printed };
+        if let (true, Some(path)) = (result > 0, file) {
+            let mapping = Mapping { start: result, length: at(made.call.length), offset, path: Arc::clone(path) };
+            self.process(made.thread).map(mapping);
+        }
+        Some(offset)
+    }
+
+}
+
+/// Returns whether a call maps memory without a file.
+fn is_of_no_file(made: &Made) -> bool {
+    let word = |at: Option<usize>| at.and_then(|at| made.arguments.get(at));
+    matches!(made.call.role, Role::Map | Role::MapPages)
+        && (word(made.call.fd).is_some_and(|fd| number(fd) < 0) || word(made.call.flags).is_some_and(|flags| has_flag(flags, b"MAP_ANONYMOUS")))
+}
+
+fn without_brackets(word: &[u8]) -> &[u8] {
+    word.strip_prefix(b"[").and_then(|inside| inside.strip_suffix(b"]")).unwrap_or(word)
+}

@@ -1,0 +1,211 @@
+//! The table of requests that readers fill. A value that a trace does not have is missing, and never 0.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// One request of a trace. Times are in ns of the trace's own clock, and places and lengths in bytes.
+///
+/// Each field is a column of the requests table, which `docs/data.md` describes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Row<'a> {
+    /// Kind of request, or an empty text if the trace does not tell it.
+    pub op: &'a [u8],
+    /// Name of the system call.
+    pub call: Option<&'a [u8]>,
+    /// Beginning of the call, or time at which the request was issued to the device.
+    pub start_ns: Option<i64>,
+    pub latency_ns: Option<i64>,
+    /// Time for which the request had been in a queue before it was issued to the device.
+    pub queued_ns: Option<i64>,
+    pub thread: Option<i64>,
+    pub thread_name: Option<&'a [u8]>,
+    pub process: Option<i64>,
+    pub volume: Option<&'a [u8]>,
+    pub file: Option<&'a [u8]>,
+    /// New name of a renamed file.
+    pub renamed: Option<&'a [u8]>,
+    pub offset: Option<i64>,
+    pub length: Option<i64>,
+    /// Flags of an open.
+    pub flags: Option<i64>,
+    pub result: Option<i64>,
+    pub errno: Option<i64>,
+}
+
+/// A column of integers, in which values may be missing.
+#[derive(Default)]
+pub struct Integers {
+    values: Vec<i64>,
+    /// One bit for each value that is there. It is empty as long as none is missing.
+    known: Vec<u8>,
+}
+
+/// A column of texts. Each different text is kept once.
+#[derive(Default)]
+pub struct Texts {
+    codes: Integers,
+    numbers: FxHashMap<Arc<[u8]>, usize>,
+    known: Vec<Arc<[u8]>>,
+    last: usize,
+}
+
+/// The requests that a reader has read and that have not been taken yet.
+#[derive(Default)]
+pub struct Table {
+    /// Number of requests that were taken before.
+    taken: usize,
+    rows: usize,
+    integers: [Integers; Self::INTEGERS.len()],
+    texts: [Texts; Self::TEXTS.len()],
+}
+
+/// The values of one column, as Arrow lays them out. All values are missing if `values` is empty.
+pub struct Values {
+    pub name: &'static str,
+    /// One bit for each value that is there, or `None` if all are there.
+    pub known: Option<Vec<u8>>,
+    pub values: Vec<i64>,
+    /// For a column of texts, the texts that the values number from 0.
+    pub texts: Option<Vec<Arc<[u8]>>>,
+}
+
+impl Integers {
+    /// Puts a value into the row `row`. Rows between the last one and this one get no value.
+    fn put(&mut self, row: usize, value: i64) {
+        self.pad(row);
+        if !self.known.is_empty() {
+            set_bit(&mut self.known, row);
+        }
+        self.values.push(value);
+    }
+
+    fn pad(&mut self, rows: usize) {
+        let before = self.values.len();
+        if before < rows {
+            if self.known.is_empty() {
+                (0..before).for_each(|row| set_bit(&mut self.known, row));
+            }
+            self.known.resize(rows / 8 + 1, 0);
+            self.values.resize(rows, 0);
+        }
+    }
+
+    fn get(&self, row: usize) -> Option<i64> {
+        let is_known = self.known.is_empty() || self.known.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1);
+        self.values.get(row).copied().filter(|_| is_known)
+    }
+
+    fn take(&mut self, rows: usize) -> (Option<Vec<u8>>, Vec<i64>) {
+        if self.values.is_empty() {
+            return (None, Vec::new());
+        }
+        self.pad(rows);
+        let known = std::mem::take(&mut self.known);
+        (Some(known).filter(|known| !known.is_empty()), std::mem::take(&mut self.values))
+    }
+}
+
+fn set_bit(bits: &mut Vec<u8>, at: usize) {
+    if bits.len() <= at / 8 {
+        bits.resize(at / 8 + 1, 0);
+    }
+    bits[at / 8] |= 1 << (at % 8);
+}
+
+impl Texts {
+    fn put(&mut self, row: usize, text: &[u8]) {
+        if self.known.get(self.last).is_none_or(|last| **last != *text) {
+            self.last = self.code_of(text);
+        }
+        self.codes.put(row, index(self.last));
+    }
+
+    fn code_of(&mut self, text: &[u8]) -> usize {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let kept: Arc<[u8]> = text.into();
+        self.numbers.insert(Arc::clone(&kept), self.known.len());
+        self.known.push(kept);
+        self.known.len() - 1
+    }
+
+    /// Takes the codes of all rows.
+    fn take(&mut self, rows: usize) -> (Option<Vec<u8>>, Vec<i64>) {
+        self.numbers.clear();
+        self.codes.take(rows)
+    }
+}
+
+fn index(value: usize) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+impl Table {
+    const INTEGERS: [&str; 10] =
+        ["start_ns", "latency_ns", "queued_ns", "thread", "process", "offset", "length", "flags", "result", "errno"];
+    const TEXTS: [&str; 6] = ["op", "call", "thread_name", "volume", "file", "renamed"];
+    const OFFSET: usize = 5;
+
+    /// Adds a request and returns its number, which counts all requests of the trace from 0.
+    pub fn push(&mut self, row: &Row) -> usize {
+        let integers = [
+            row.start_ns,
+            row.latency_ns,
+            row.queued_ns,
+            row.thread,
+            row.process,
+            row.offset,
+            row.length,
+            row.flags,
+            row.result,
+            row.errno,
+        ];
+        for (column, value) in self.integers.iter_mut().zip(integers) {
+            if let Some(value) = value {
+                column.put(self.rows, value);
+            }
+        }
+        let texts = [Some(row.op).filter(|op| !op.is_empty()), row.call, row.thread_name, row.volume, row.file, row.renamed];
+        for (column, value) in self.texts.iter_mut().zip(texts) {
+            if let Some(value) = value {
+                column.put(self.rows, value);
+            }
+        }
+        self.rows += 1;
+        self.taken + self.rows - 1
+    }
+
+    /// Fills in the offset of a request of which it was not known, unless the request has been taken already.
+    pub fn fill_in_offset(&mut self, request: usize, offset: i64) -> bool {
+        let Some(row) = request.checked_sub(self.taken).filter(|row| *row < self.rows) else { return false };
+        let column = &mut self.integers[Self::OFFSET];
+        column.pad(self.rows);
+        if column.get(row).is_none() {
+            column.values[row] = offset;
+            set_bit(&mut column.known, row);
+        }
+        true
+    }
+
+    /// Returns the number of requests that have not been taken.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Takes all requests out of the table, column by column.
+    pub fn take(&mut self) -> (usize, Vec<Values>) {
+        let rows = std::mem::take(&mut self.rows);
+        self.taken += rows;
+        let integers = self.integers.iter_mut().zip(Self::INTEGERS).map(|(column, name)| {
+            let (known, values) = column.take(rows);
+            Values { name, known, values, texts: None }
+        });
+        let mut columns: Vec<_> = integers.collect();
+        columns.extend(self.texts.iter_mut().zip(Self::TEXTS).map(|(column, name)| {
+            let (known, values) = column.take(rows);
+            Values { name, known, values, texts: Some(std::mem::take(&mut column.known)) }
+        }));
+        (rows, columns)
+    }
+}

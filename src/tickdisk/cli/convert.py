@@ -1,0 +1,111 @@
+"""The command `tickdisk convert`, which reads trace files of other tools and writes them in another format."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tickdisk.cli.places import check_new_folder
+from tickdisk.errors import TickdiskError
+
+if TYPE_CHECKING:
+    from tickdisk.formats import Counts, Trace
+
+_UPDATE_S = 1.0
+
+
+def convert(
+    traces: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Trace files, plain or compressed with gzip, zstd or xz, or folders of them. - is the standard input."
+        ),
+    ],
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write: .parquet, .iolog (fio's format, with a job file), or .csv (like MSR Cambridge's).",
+        ),
+    ],
+    format_name: Annotated[
+        str | None, typer.Option("--format", help="Format of the traces. By default it is recognised from the content.")
+    ] = None,
+    most_rejected: Annotated[
+        float | None,
+        typer.Option(help="Largest share of the lines of a trace that may be impossible to read. [default: 0.001]", min=0, max=1),
+    ] = None,
+    anonymise: Annotated[
+        bool, typer.Option("--anonymise", help="Replace names of files, volumes and hosts. Rejected lines are kept as they are.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Reads traces that other tools wrote, and writes their requests in another format.
+
+    It knows the output of strace, biosnoop and blkparse, fio's trace files and latency logs, and the published traces of MSR
+    Cambridge, Alibaba and others. It prints how many requests it found, and counts what is no request and what cannot be read.
+    """
+    from tickdisk import formats
+
+    check_new_folder(output)
+    if output.exists() and not force:
+        raise TickdiskError(f"{output} exists already; name another file, or replace it with --force")
+    most = formats.MOST_REJECTED if most_rejected is None else most_rejected
+    found = formats.traces_of(traces)
+    counts, left_out = formats.convert(found, output, format_name, anonymise=anonymise, most_rejected=most, progress=_Progress())
+    if as_json:
+        about = [{"trace": str(path), **each.as_json()} for path, each in zip(found, counts, strict=True)]
+        print(json.dumps({"output": str(output), "traces": about, "left_out": left_out}, indent=2))
+        return
+    for path, each in zip(found, counts, strict=True):
+        print("\n".join(_screen(path, each, output)))
+    for reason, count in left_out.items():
+        print(f"  left out    {count} {reason}")
+    print(f"written to {output}")
+
+
+def _screen(path: Path, counts: "Counts", output: Path) -> list[str]:
+    about = counts.as_json()
+    lines = [f"{path}: {counts.requests} requests in {counts.lines} lines of {counts.format}"]
+    lines += [
+        f"  {op:12}{count['requests']:>12} requests {count['bytes']:>18} bytes"
+        for op, count in sorted(about["operations"].items())
+    ]
+    if counts.unfinished:
+        lines.append(f"  unfinished  {counts.unfinished} requests, which had not ended when the trace ended")
+    lines.append(f"  times       {counts.facts.get('clock', 'not known')}")
+    lines.append(f"  not in the trace: {', '.join(about['not_in_the_trace'])}")
+    lines += [f"  skipped     {count} {kind}" for kind, count in sorted(counts.skipped.items())]
+    lines += [
+        f"  rejected    {count} lines; line {line} {reason}; see {output}.rejects"
+        for reason, (count, line) in counts.rejected.items()
+    ]
+    lines += [
+        f"  doubtful    {count} times {kind}, first in line {line}" for kind, (count, line) in counts.contradictions.items()
+    ]
+    return lines
+
+
+class _Progress:
+    """Shows on a terminal how much of a trace has been read, and how long the rest will take."""
+
+    def __init__(self) -> None:
+        self._trace: Path | None = None
+        self._began_s = self._shown_s = 0.0
+
+    def __call__(self, trace: "Trace") -> None:
+        now_s = time.monotonic()
+        if trace.path != self._trace:
+            self._trace, self._began_s = trace.path, now_s
+        if not sys.stderr.isatty() or now_s < self._shown_s + _UPDATE_S:
+            return
+        self._shown_s = now_s
+        done, total = trace.source.read_bytes, trace.source.total_bytes
+        left = "" if total is None else f", {done / total:.0%}, {(now_s - self._began_s) * (total / max(done, 1) - 1):.0f} s left"
+        print(f"\r{trace.path}: {trace.counts.requests} requests{left}\033[K", end="\r", file=sys.stderr, flush=True)

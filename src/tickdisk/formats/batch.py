@@ -1,0 +1,58 @@
+"""Turns the columns of a native reader into Arrow tables."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tickdisk._native import TraceReader
+from tickdisk.paths import stored
+from tickdisk.table import SCHEMAS
+
+Column = tuple[str, bytes | None, bytes, Sequence[bytes] | None]
+"""Name, one bit for each value that is there or None if all are, values as int64, and the texts that the values number."""
+
+
+def requests_of(reader: TraceReader, level: str, first: int) -> pa.Table:
+    """Takes the requests that a reader has read, as a table with the schema of `requests`.
+
+    Parameters
+    ----------
+    reader
+        A native reader.
+    level
+        Layer of the requests: `syscall` or `block`.
+    first
+        Number of the first request.
+
+    Returns
+    -------
+    pyarrow.Table
+        One row per request. Columns that the trace does not have are null.
+    """
+    rows, columns = reader.take()
+    found = {name: _array(rows, known, values, texts) for name, known, values, texts in columns}
+    found["seq"] = pa.array(range(first, first + rows), pa.int64())
+    found["level"] = pa.array([level] * rows, pa.string())
+    schema = SCHEMAS["requests"]
+    return pa.Table.from_arrays(
+        [found[field.name] if field.name in found else pa.nulls(rows, field.type) for field in schema], schema=schema
+    )
+
+
+def _array(rows: int, known: bytes | None, values: bytes, texts: Sequence[bytes] | None) -> pa.Array:
+    valid = None if known is None else pa.py_buffer(known)
+    numbers = pa.Array.from_buffers(pa.int64(), rows, [valid, pa.py_buffer(values)])
+    if texts is None:
+        return numbers
+    return pa.array([stored(text) for text in texts], pa.string()).take(numbers)
+
+
+def moved_bytes(requests: pa.Table) -> pa.Array:
+    """Returns the number of bytes that each request moved, or null where the trace does not tell it.
+
+    For a read or write that is a system call this is its result, for a request to a block device its length, and for a request of
+    another kind 0.
+    """
+    moves = pc.is_in(requests["op"], value_set=pa.array(["read", "write", "discard"]))
+    return pc.if_else(moves, pc.coalesce(requests["result"], requests["length"]), 0)

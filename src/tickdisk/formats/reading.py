@@ -1,0 +1,265 @@
+"""Reads traces: recognises the format, gives the requests in parts, and counts everything else."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from tickdisk import table
+from tickdisk._native import TraceReader, recognise_trace, trace_formats
+from tickdisk.errors import TickdiskError
+from tickdisk.formats.batch import moved_bytes, requests_of
+from tickdisk.formats.merged import MergedSource, files_in, is_numbered
+from tickdisk.formats.rejects import Rejects
+from tickdisk.formats.source import Source
+
+MOST_REJECTED = 0.001
+"""Largest share of the lines of a trace that may be impossible to read, unless somebody says otherwise."""
+_ADVICE = "name another format by --format, or allow more by --most-rejected"
+_FEW = 3
+"""This many lines may be rejected in any case."""
+_ROWS = 1 << 17
+"""Number of requests that are given at once, at least."""
+
+
+class Format(NamedTuple):
+    """A format of trace files: the name for the option `--format`, a description, and the layer of its requests."""
+
+    name: str
+    about: str
+    level: str
+
+
+FORMATS = {name: Format(name, about, level) for name, about, level in trace_formats()}
+"""The formats that can be read, by name."""
+
+
+@dataclass
+class Counts:
+    """A count of everything in a trace."""
+
+    format: str
+    lines: int = 0
+    requests: int = 0
+    unfinished: int = 0
+    """Number of requests that had not ended when the trace ended."""
+    rejected: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Number of the lines that could not be read, and number of the first of them, by reason."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Number of things that are no requests, by kind."""
+    contradictions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Number of contradictions in the trace, and line of the first, by kind."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """Facts about the trace. `clock` says what its times count from."""
+    by_op: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Number of requests and of their bytes, by operation."""
+    known: set[str] = field(default_factory=set)
+    """Columns in which at least one request has a value."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the counts as a value for JSON."""
+        missing = [name for name in table.SCHEMAS["requests"].names if name not in self.known]
+        return {
+            "format": self.format,
+            "lines": self.lines,
+            "requests": self.requests,
+            "unfinished": self.unfinished,
+            "operations": {op: {"requests": count, "bytes": size} for op, (count, size) in self.by_op.items()},
+            "rejected": {reason: {"lines": count, "first_line": line} for reason, (count, line) in self.rejected.items()},
+            "skipped": self.skipped,
+            "contradictions": {kind: {"count": count, "first_line": line} for kind, (count, line) in self.contradictions.items()},
+            "facts": self.facts,
+            "not_in_the_trace": missing,
+        }
+
+
+class Trace:
+    """One trace that is read from its beginning to its end.
+
+    Parameters
+    ----------
+    path
+        File to read, plain or compressed with gzip, zstd or xz. `-` is the standard input, and a folder has the files that strace
+        wrote with -ff.
+    format_name
+        Name of the format. If None, it is recognised from the content.
+    """
+
+    def __init__(self, path: Path, format_name: str | None = None) -> None:
+        self.path, self._format = path, format_name
+        self.source = MergedSource(path) if path.is_dir() else Source(path)
+        self.counts = Counts(format_name or "")
+        """Counts of what has been read so far, which are complete at the end."""
+
+    def batches(self, rejects: Rejects, most_rejected: float = MOST_REJECTED, advice: str = _ADVICE) -> Iterator[pa.Table]:
+        """Yields the requests of the trace in parts, in the order of its lines.
+
+        Parameters
+        ----------
+        rejects
+            Takes the lines that cannot be read.
+        most_rejected
+            Largest share of the lines that may be rejected. If it is not 0, up to three lines may be in any case.
+        advice
+            What to do if too many lines are rejected, for the message.
+
+        Yields
+        ------
+        pyarrow.Table
+            Some of the requests, with the schema of `requests`. Values that the trace does not have are null.
+
+        Raises
+        ------
+        TickdiskError
+            If the trace is empty, no format fits, or too many lines cannot be read.
+        """
+        with closing(self.source.parts()) as parts:
+            first = next(parts)
+            reader = TraceReader(self._recognised(first))
+            level = FORMATS[self.counts.format].level
+            for part in chain([first], parts):
+                waiting = reader.feed(part)
+                self._take_rejects(reader, rejects)
+                if reader.refusal is not None:
+                    break
+                if waiting >= _ROWS:
+                    yield self._counted(requests_of(reader, level, self.counts.requests))
+        if reader.end():
+            yield self._counted(requests_of(reader, level, self.counts.requests))
+        self._take_rejects(reader, rejects)
+        self._finish(reader)
+        self._check(reader, rejects, most_rejected, advice)
+
+    def _recognised(self, first: bytes) -> str:
+        name = self._format or recognise_trace(first)
+        if name is None:
+            line = first.split(b"\n", 1)[0][:80].decode("utf-8", "backslashreplace")
+            raise TickdiskError(
+                f"{self.path}: no known format of traces fits the first lines (`{line}`); name one by --format: "
+                f"{', '.join(FORMATS)}"
+            )
+        if name not in FORMATS:
+            raise TickdiskError(f"there is no format {name}; the formats are {', '.join(FORMATS)}")
+        self.counts.format = name
+        return name
+
+    def _take_rejects(self, reader: TraceReader, rejects: Rejects) -> None:
+        for line, reason, text in reader.take_rejects():
+            rejects.keep(str(self.path), line, f"the line {reason}", text)
+
+    def _counted(self, requests: pa.Table) -> pa.Table:
+        counts = self.counts
+        counts.requests += len(requests)
+        counts.known |= {name for name in requests.column_names if requests[name].null_count < len(requests)}
+        sized = requests.append_column("bytes", moved_bytes(requests))
+        by_op = sized.group_by("op").aggregate([("seq", "count"), ("bytes", "sum")])
+        for op, number, size in zip(*(by_op[name].to_pylist() for name in ("op", "seq_count", "bytes_sum")), strict=True):
+            before = counts.by_op.get(op or "not known", (0, 0))
+            counts.by_op[op or "not known"] = (before[0] + number, before[1] + (size or 0))
+        return requests
+
+    def _finish(self, reader: TraceReader) -> None:
+        counts = self.counts
+        counts.lines, counts.unfinished = reader.lines, reader.unfinished
+        counts.rejected, counts.contradictions = reader.rejected, reader.contradictions
+        counts.skipped, counts.facts = reader.skipped, reader.facts
+
+    def _check(self, reader: TraceReader, rejects: Rejects, most_rejected: float, advice: str) -> None:
+        if reader.refusal is not None:
+            raise TickdiskError(f"{self.path}: {reader.refusal}")
+        rejected = sum(count for count, _ in self.counts.rejected.values())
+        if rejected > (max(_FEW, most_rejected * self.counts.lines) if most_rejected else 0):
+            reason, (_, line) = max(self.counts.rejected.items(), key=lambda found: found[1][0])
+            kept = f"they are in {rejects.path}; " if rejects.path is not None else ""
+            raise TickdiskError(
+                f"{self.path}: {rejected} of {self.counts.lines} lines cannot be read as {self.counts.format}; "
+                f"line {line} {reason}; {kept}{advice}"
+            )
+        if self.counts.requests == 0:
+            raise TickdiskError(f"{self.path} has no request among its {self.counts.lines} lines of {self.counts.format}")
+
+
+def traces_of(paths: Iterable[Path]) -> list[Path]:
+    """Returns the traces that paths name.
+
+    Parameters
+    ----------
+    paths
+        Files and folders. A folder in which every name ends with a number, as strace writes with -ff, is one trace. The files of
+        another folder are a trace each.
+
+    Returns
+    -------
+    list[Path]
+        The traces, in order.
+
+    Raises
+    ------
+    TickdiskError
+        If a folder has no files.
+    """
+    found = list[Path]()
+    for path in paths:
+        if path.is_dir() and not is_numbered(path):
+            files = files_in(path)
+            if not files:
+                raise TickdiskError(f"{path} has no files; give a trace, or a folder of traces")
+            found += files
+        else:
+            found.append(path)
+    return found
+
+
+def read(
+    paths: Sequence[Path],
+    format_name: str | None = None,
+    *,
+    rejects: Path | None = None,
+    most_rejected: float = MOST_REJECTED,
+    advice: str = _ADVICE,
+    progress: Callable[[Trace], None] = lambda _: None,
+) -> tuple[pd.DataFrame, list[Counts]]:
+    """Reads all requests of traces into one table.
+
+    Parameters
+    ----------
+    paths
+        Traces to read, whose requests follow each other. `traces_of` says which traces a folder has.
+    format_name
+        Name of the format. If None, it is recognised from the content of each file.
+    rejects
+        File for the lines that cannot be read. If None, they are only counted.
+    most_rejected
+        Largest share of the lines of a trace that may be rejected. If it is 0, none may be.
+    advice
+        What to do if too many lines are rejected, for the message.
+    progress
+        Function that is called again and again while a trace is read.
+
+    Returns
+    -------
+    DataFrame
+        One row per request, as the requests table has them.
+    list[Counts]
+        The counts of each trace.
+
+    Raises
+    ------
+    TickdiskError
+        If a trace cannot be read.
+    """
+    parts, counts = list[pa.Table](), list[Counts]()
+    with Rejects(rejects) as kept:
+        for path in traces_of(paths):
+            trace = Trace(path, format_name)
+            for requests in trace.batches(kept, most_rejected, advice):
+                parts.append(requests)
+                progress(trace)
+            counts.append(trace.counts)
+    joined = pa.concat_tables(parts)
+    return table.frame("requests", joined).assign(seq=range(len(joined))), counts

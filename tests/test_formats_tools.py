@@ -1,0 +1,96 @@
+"""Traces that the real tools write here: every reader finds what the traced program itself says that it did."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tickdisk import formats
+
+PROGRAM = """
+import json, os, subprocess, sys, threading
+folder = sys.argv[1]
+done = []
+def work(name, count):
+    fd = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    for number in range(count):
+        os.write(fd, bytes(100 + number))
+        done.append(("write", name, sum(100 + earlier for earlier in range(number)), 100 + number))
+    os.pwrite(fd, bytes(50), 7)
+    os.fsync(fd)
+    os.lseek(fd, 3, os.SEEK_SET)
+    os.read(fd, 11)
+    os.close(fd)
+    done.extend([("write", name, 7, 50), ("sync", name, None, None), ("read", name, 3, 11)])
+if len(sys.argv) > 2:
+    work(sys.argv[2], 3)
+else:
+    threads = [threading.Thread(target=work, args=(f"thread {number}", 20)) for number in range(3)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    os.rename(f"{folder}/thread 0", f"{folder}/renamed")
+    done.append(("rename", "thread 0", None, None))
+    said = subprocess.run([sys.executable, "-c", PROGRAM, folder, "child"], capture_output=True, check=True).stdout
+    done += map(tuple, json.loads(said))
+print(json.dumps(done))
+"""
+OPTIONS = ["-f", "-f -t", "-f -tt -T", "-f -ttt -T -y", "-f -r -yy", "-f -ttt -x -s 0", "-ff -ttt -T"]
+
+
+def traced(options: list[str], folder: Path) -> tuple[list[tuple], Path]:
+    """Runs the program under strace. Returns what it says that it did, and the trace."""
+    target, trace = folder / "target", folder / "traces"
+    target.mkdir()
+    trace.mkdir()
+    source = f"PROGRAM = {PROGRAM!r}\n" + PROGRAM
+    words = ["strace", *options, "-o", trace / "s", sys.executable, "-c", source, target]
+    said = subprocess.run(words, capture_output=True, check=True, timeout=120).stdout
+    return [tuple(row) for row in json.loads(said)], trace if "-ff" in options else trace / "s"
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_strace_with_every_option(options: str, tmp_path: Path) -> None:
+    done, trace = traced(options.split(), tmp_path)
+    requests, counts = formats.read([trace])
+    assert [each.format for each in counts] == ["strace"]
+    assert counts[0].rejected == {}
+    own = requests[requests["file"].fillna("").str.startswith(f"{tmp_path}/target/")]
+    own = own[own["op"].isin(["read", "write", "sync", "rename"])].astype(object)
+    moved = own[["op", "file", "offset", "result"]].where(own[["op", "file", "offset", "result"]].notna(), None)
+    seen = [
+        (op, name.rsplit("/", 1)[1], offset if op in ("read", "write") else None, result if op in ("read", "write") else None)
+        for op, name, offset, result in moved.itertuples(index=False)
+    ]
+    assert sorted(seen, key=str) == sorted(done, key=str)
+    if "-T" in options:
+        assert own["latency_ns"].notna().all()
+    if "-t" in options:
+        assert own["start_ns"].notna().all()
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is missing")
+def test_what_fio_writes(tmp_path: Path) -> None:
+    words = "--name=x --ioengine=psync --rw=randrw --bs=4k --size=256k --fsync=8 --output-format=json".split()
+    logs = [
+        f"--filename={tmp_path / 'f'}",
+        f"--write_iolog={tmp_path / 'x.iolog'}",
+        f"--write_lat_log={tmp_path / 'x'}",
+        "--log_offset=1",
+    ]
+    said = json.loads(subprocess.run(["fio", *words, *logs], capture_output=True, check=True, timeout=120).stdout)
+    (job,) = said["jobs"]
+    requests, _ = formats.read([tmp_path / "x.iolog"])
+    counted = requests["op"].value_counts()
+    assert (counted["read"], counted["write"]) == (job["read"]["total_ios"], job["write"]["total_ios"])
+    latencies, (counts,) = formats.read([tmp_path / "x_lat.1.log"])
+    assert (counts.format, counts.rejected) == ("fio-latencies", {})
+    for op in ("read", "write"):
+        own = latencies[latencies["op"] == op]
+        assert len(own) == job[op]["total_ios"]
+        assert own["latency_ns"].mean() == pytest.approx(job[op]["lat_ns"]["mean"], rel=1e-3)
+        assert own["length"].sum() == job[op]["io_bytes"]
+        mine = requests[requests["op"] == op]
+        assert sorted(own["offset"]) == sorted(mine["offset"])
