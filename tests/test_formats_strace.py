@@ -106,6 +106,12 @@ def test_calls_that_last_longer_than_the_next_line_allows_are_named(tmp_path):
             [("sync", None, None, None, 0)],
             0,
         ),
+        # The name of a file before the break.
+        (
+            "7 1700000000.1 fsync(3</srv/a b> <unfinished ...>\n7 1700000000.2 <... fsync resumed>) = 0 <0.1>\n",
+            [("sync", "/srv/a b", None, None, 0)],
+            0,
+        ),
         ("7 1700000000.1 fsync(3, <ptrace(SYSCALL):No such process>\n", [], 1),
     ],
 )

@@ -94,7 +94,7 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
     path
         File to write.
     table
-        The rows. Columns that the schema does not have are left out.
+        The rows. Columns that the schema does not have are left out, and a nullable column that is not there is null.
 
     Raises
     ------
@@ -104,7 +104,8 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
     schema = SCHEMAS[name]
     try:
         if isinstance(table, pd.DataFrame):
-            arrow = pa.Table.from_pandas(table[schema.names], schema=schema, preserve_index=False)
+            absent = {field.name: None for field in schema if field.nullable and field.name not in table}
+            arrow = pa.Table.from_pandas(table.assign(**absent)[schema.names], schema=schema, preserve_index=False)
         else:
             arrow = table.select(schema.names).cast(schema)
     except (KeyError, pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:

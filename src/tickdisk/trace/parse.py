@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import clock
-from tickdisk.table import SCHEMAS
 from tickdisk.trace.descriptors import follow
 from tickdisk.trace.read_bpftrace import read_bpftrace
 from tickdisk.trace.read_strace import read_strace
@@ -70,7 +69,6 @@ def parse(
     requests["level"], requests["data"] = "syscall", _classified(requests["file"], classify, root)
     requests = requests.sort_values("start_ns", kind="stable", ignore_index=True)
     requests["seq"] = requests.index
-    requests = requests.reindex(columns=SCHEMAS["requests"].names)
     moves, failed = requests["op"].isin(["read", "write"]), requests["errno"] > 0
     summary = {
         "tool": facts["tool"],

@@ -294,7 +294,8 @@ impl Strace {
         let call = self.calls.get(name).copied();
         self.check_order(thread, ns, output);
         if let Some(text) = text.strip_suffix(UNFINISHED) {
-            self.suspend(thread, Pending { name: name.into(), call, start_ns: ns, text: text.into(), target: None });
+            let text = text.trim_ascii_end().into();
+            self.suspend(thread, Pending { name: name.into(), call, start_ns: ns, text, target: None });
             return Ok(());
         }
         if text.ends_with(DETACHED) {
@@ -324,7 +325,7 @@ impl Strace {
         }
         let Some(mut pending) = self.take_pending(thread) else { return Ok(()) };
         if let Some(text) = text.strip_suffix(UNFINISHED) {
-            pending.text.extend_from_slice(text);
+            pending.text.extend_from_slice(text.trim_ascii_end());
             self.suspend(thread, pending);
             return Ok(());
         }
