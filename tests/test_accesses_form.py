@@ -34,9 +34,8 @@ def requests_of(tuples):
     types = {"offset": "Int64", "result": "int64", "errno": "int64", "start_ns": "int64", "file": object}
     found = found.astype(types).assign(seq=range(len(tuples)), latency_ns=2, thread=1, thread_name="Server", process=1)
     asked = (1000 * found["result"]).astype("Int64").mask(found["op"] == "sync")
-    return found.assign(call=found["op"], length=asked, data=np.where(found["file"] == OUTSIDE, "other", "terrain"))[
-        table.SCHEMAS["requests"].names
-    ]
+    made = found.assign(call=found["op"], length=asked, data=np.where(found["file"] == OUTSIDE, "other", "terrain"))
+    return made.reindex(columns=table.SCHEMAS["requests"].names)
 
 
 @given(rows)

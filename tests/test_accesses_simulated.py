@@ -49,7 +49,7 @@ class Server:
         frame = frame.sort_values("start_ns", kind="stable", ignore_index=True)
         frame = frame.assign(seq=frame.index, level="syscall", call=frame["op"], latency_ns=1000, thread_name="Server")
         frame = frame.assign(process=7, errno=0, length=frame["result"])
-        return frame.astype({"offset": "Int64", "length": "Int64"})[table.SCHEMAS["requests"].names]
+        return frame.astype({"offset": "Int64", "length": "Int64"}).reindex(columns=table.SCHEMAS["requests"].names)
 
 
 def play(seed, players=6, seconds=70.0):

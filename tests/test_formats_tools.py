@@ -73,7 +73,7 @@ def test_strace_with_every_option(options: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is missing")
 def test_what_fio_writes(tmp_path: Path) -> None:
-    words = "--name=x --ioengine=psync --rw=randrw --bs=4k --size=256k --fsync=8 --output-format=json".split()
+    words = ["--name=x", "--ioengine=psync", "--rw=randrw", "--bs=4k", "--size=256k", "--fsync=8", "--output-format=json"]
     logs = [
         f"--filename={tmp_path / 'f'}",
         f"--write_iolog={tmp_path / 'x.iolog'}",

@@ -58,6 +58,9 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/errors.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/yaml_file.py": NATIVE - {"micro"},
+    "src/tickdisk/formats/convert.py": set(),
+    "src/tickdisk/formats/reading.py": CAPTURED,
+    "src/tickdisk/paths.py": CAPTURED,
     "src/tickdisk/files.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP,
     "src/tickdisk/machine.py": DEVICE,
@@ -137,6 +140,7 @@ TABLE: dict[str, set[str]] = {
     "src/native/src/python/device.rs": DEVICE,
     "src/native/src/engine/tests.rs": set(),
     "src/native/src/replay/file.rs": {"replay", "replay.ipynb"},
+    "src/native/src/formats/number.rs": CAPTURED | {"micro"},
     "src/native/src/preads.rs": {"micro"},
     "src/native/src/checkpoint/store/life.rs": STORE,
     "src/native/src/clock.rs": NATIVE,  # all parts look at it

@@ -14,6 +14,16 @@ _DECODED = {stored: decoded for decoded, stored in _STORED.items()}
 def stored(name: bytes) -> str:
     r"""Returns a file's name as tables store it.
 
+    Parameters
+    ----------
+    name
+        Bytes of the name.
+
+    Returns
+    -------
+    str
+        A text that UTF-8 can hold.
+
     Examples
     --------
     >>> stored(b"caf\xe9") == "caf\uefe9"
@@ -25,6 +35,16 @@ def stored(name: bytes) -> str:
 def encoded(text: str) -> bytes:
     r"""Returns the bytes of a file's name that `stored` has made.
 
+    Parameters
+    ----------
+    text
+        Name as tables store it.
+
+    Returns
+    -------
+    bytes
+        The name.
+
     Examples
     --------
     >>> encoded(stored(b"caf\xe9"))
@@ -35,6 +55,16 @@ def encoded(text: str) -> bytes:
 
 def on_disk(text: str) -> str:
     r"""Returns a file's name that `stored` has made in the form in which Python gives it to the operating system.
+
+    Parameters
+    ----------
+    text
+        Name as tables store it.
+
+    Returns
+    -------
+    str
+        The name, in which bytes that are not UTF-8 are as `os.fsdecode` makes them.
 
     Examples
     --------

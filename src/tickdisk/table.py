@@ -117,7 +117,18 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
 
 
 def stored_schema(name: str) -> pa.Schema:
-    """Returns the schema of a table as it is in a file, with the name of the table and the version of the schemas as metadata."""
+    """Returns the schema of a table as it is in a file, with the name of the table and the version of the schemas as metadata.
+
+    Parameters
+    ----------
+    name
+        Name of the table, a key of `SCHEMAS`.
+
+    Returns
+    -------
+    pyarrow.Schema
+        The schema. A file that is written with it can be read by `read`.
+    """
     return SCHEMAS[name].with_metadata({b"schema_version": str(SCHEMA_VERSION).encode(), b"table": name.encode()})
 
 

@@ -6,6 +6,7 @@ disk or a missing permission into one line on standard error and exit code 2.
 """
 
 import errno
+import io
 import os
 import shutil
 import sys
@@ -32,8 +33,9 @@ def main() -> None:
 
     A TickdiskError, a full disk or a file without permission becomes one line on standard error and exit code 2.
     """
-    # Names of files may have bytes that are not UTF-8, and a screen shows them as they are.
-    sys.stdout.reconfigure(errors="surrogateescape")
+    # Names on the command line may have bytes that are not UTF-8, and a screen shows them as they are.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")
     try:
         app()
     except TickdiskError as error:

@@ -13,6 +13,7 @@ import typer
 
 from tickdisk.cli.places import check_new_folder
 from tickdisk.errors import TickdiskError
+from tickdisk.paths import on_disk
 
 if TYPE_CHECKING:
     from tickdisk import trace
@@ -136,7 +137,7 @@ def _screen(captured: "trace.Capture") -> list[str]:
     lines.append(f"{'requests':>10}{'total ms':>11}  file")
     files = requests.groupby("file")["latency_ns"].agg(["size", "sum"]).sort_values("sum", ascending=False)
     shown = zip(files.index, files["size"], files["sum"] / 1e6, strict=True)
-    lines += [f"{count:10}{ms:11.1f}  {file}" for file, count, ms in islice(shown, _FILES_SHOWN)]
+    lines += [f"{count:10}{ms:11.1f}  {on_disk(file)}" for file, count, ms in islice(shown, _FILES_SHOWN)]
     if len(files) > _FILES_SHOWN:
         lines.append(f"{'':23}and {len(files) - _FILES_SHOWN} more files")
     if captured.waits is not None:

@@ -96,7 +96,7 @@ _REPLAY_TABLE = written(
             "The result: the number of bytes of a read or write, 0 for another call, or the negative number of the error.",
         ),
         "expected": ("int64", "The captured result, in the same form."),
-        "captured_ns": ("int64", "The time that the captured request took."),
+        "captured_ns": ("int64 or null", "The time that the captured request took. It is null if the trace does not tell it."),
         "lag_ns": (
             "int64 or null",
             (

@@ -104,16 +104,16 @@ def _decompressed(first: bytes, file: _Counted) -> Iterator[bytes]:
 
 
 def _of_zstd(file: IO[bytes]) -> Iterator[bytes]:
-    """Yields the content of all frames. The library's own reader takes a frame that is cut off for a whole one."""
-    frame = zstandard.ZstdDecompressor().decompressobj()
+    """Yields the content of all parts of a file. The library's own reader takes a part that is cut off for a whole one."""
+    inner = zstandard.ZstdDecompressor().decompressobj()
     is_begun = False
     while part := file.read(_ZSTD_PART_BYTES):
         while part:
-            if content := frame.decompress(part):
+            if content := inner.decompress(part):
                 yield content
-            is_begun = not frame.eof
-            part = frame.unused_data if frame.eof else b""
-            if frame.eof:
-                frame = zstandard.ZstdDecompressor().decompressobj()
+            is_begun = not inner.eof
+            part = inner.unused_data if inner.eof else b""
+            if inner.eof:
+                inner = zstandard.ZstdDecompressor().decompressobj()
     if is_begun:
-        raise EOFError("its last frame has no end")
+        raise EOFError("its last part has no end")

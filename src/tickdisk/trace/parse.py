@@ -76,12 +76,16 @@ def parse(
         "started_ns": facts["started_ns"],
         "ended_ns": facts["ended_ns"],
         "requests": len(requests),
+        "lines": made.lines,
+        "events": made.events,
+        "unfinished": made.unfinished,
+        "cut_paths": made.cut_paths,
         "lost_events": made.lost + facts.get("lost_printed", 0),
         "rejected": len(made.rejects),
         "rejects": made.rejects,
         "offsets_unknown": int((moves & requests["offset"].isna() & ~failed).sum()),
         "files_unknown": int((requests["file"].isna() & (requests["call"] != "sync")).sum()),
-        **made.counts,
+        **made.left_out,
         "missing": facts.get("missing", []),
         "faults": facts.get("faults"),
     }
@@ -97,7 +101,12 @@ class _Made:
     requests: pd.DataFrame
     waits: pd.DataFrame | None
     rejects: list[str]
-    counts: dict[str, Any]
+    lines: int
+    events: int
+    unfinished: int
+    cut_paths: int
+    left_out: dict[str, Any]
+    """The keys not_files, other_processes and not_followed of the summary."""
     lost: int = 0
 
 
@@ -115,14 +124,17 @@ def _of_bpftrace(raw: RawCapture) -> _Made:
     waits = waits[(waits["start_ns"] >= started_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
     waits["thread_name"] = _named(waits, names)
     requests["thread_name"] = _named(requests, names)
-    counts = {
-        "lines": reading.lines,
-        "events": len(reading.calls) + (0 if reading.waits is None else len(reading.waits)),
-        "unfinished": reading.unfinished,
-        "cut_paths": reading.cut_paths,
-        **left_out,
-    }
-    return _Made(requests, waits, reading.rejects, counts, reading.lost)
+    return _Made(
+        requests,
+        waits,
+        reading.rejects,
+        reading.lines,
+        len(reading.calls) + (0 if reading.waits is None else len(reading.waits)),
+        reading.unfinished,
+        reading.cut_paths,
+        left_out,
+        reading.lost,
+    )
 
 
 def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Made:
@@ -132,8 +144,16 @@ def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Made:
     requests["start_ns"] = clock.to_monotonic(requests["start_ns"].to_numpy(np.int64), "realtime", clocks)
     inside = requests["start_ns"].between(facts["started_ns"], facts["ended_ns"])
     requests = requests[inside].assign(thread_name=requests["thread_name"].fillna(""))
-    counts = {"lines": reading.lines, "events": reading.calls, "unfinished": reading.unfinished, **reading.left_out}
-    return _Made(requests, None, reading.rejects, counts)
+    return _Made(
+        requests,
+        None,
+        reading.rejects,
+        reading.lines,
+        reading.calls,
+        reading.unfinished,
+        reading.cut_paths,
+        reading.left_out,
+    )
 
 
 def _named(rows: pd.DataFrame, names: pd.DataFrame) -> "pd.Series[str]":

@@ -32,7 +32,9 @@ class StraceReading:
     unfinished: int
     """Number of requests that had not ended."""
     left_out: dict[str, Any]
-    """The keys not_files, other_processes, not_followed and cut_paths of a capture's summary."""
+    """The keys not_files, other_processes and not_followed of a capture's summary."""
+    cut_paths: int
+    """Number of paths that strace cut off because they were too long."""
 
 
 def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> StraceReading:
@@ -51,11 +53,10 @@ def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mappi
     requests = table.frame("requests", formats.requests_of(reader, "syscall", 0))
     skipped = reader.skipped
     others = {kind.removeprefix(_CALL): count for kind, count in skipped.items() if kind.startswith(_CALL)}
-    left_out = {
+    left_out: dict[str, Any] = {
         "not_files": sum(skipped.get(kind, 0) for kind in _NOT_FILES),
         "other_processes": skipped.get(_OTHER_PROCESSES, 0),
         "not_followed": {name: count for name, count in others.items() if name in NOT_FOLLOWED},
-        "cut_paths": skipped.get(_CUT, 0),
     }
     return StraceReading(
         requests=requests,
@@ -64,6 +65,7 @@ def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mappi
         calls=len(requests) + sum(others.values()) + left_out["not_files"] + left_out["other_processes"],
         unfinished=reader.unfinished,
         left_out=left_out,
+        cut_paths=skipped.get(_CUT, 0),
     )
 
 

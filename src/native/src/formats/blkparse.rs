@@ -191,7 +191,7 @@ impl Device {
             (queued.sectors == 0) == (event.sectors == 0) && sector + queued.sectors <= event.sector + event.sectors
         });
         let mut taken: Vec<_> = inside.map(|(key, queued)| (*key, queued.ns, queued.sectors)).collect();
-        // Of two requests for the same sector, only the earlier one belongs to this request.
+        // If two requests are for the same sector, only the earlier one belongs to this request.
         taken.sort_by_key(|((sector, serial), _, _)| (*sector, *serial));
         taken.dedup_by_key(|((sector, _), _, _)| *sector);
         let removed = taken.into_iter().filter_map(|(key, _, _)| self.queued.remove(&key));

@@ -21,8 +21,8 @@ pub const LATENCIES: Format = Format {
     level: "syscall",
     reader: || Box::new(Latencies),
 };
-/// Time of the lines that fio writes before the first request.
-const HEAD_US: i64 = 2;
+/// Latest time of an open that stands for a file which was open before. fio does not wait after a time of 0.
+const HEAD_US: i64 = 1;
 
 #[derive(Default)]
 struct Iolog {
@@ -162,7 +162,8 @@ impl Reader for Latencies {
             return Err("lacks the columns of a latency log");
         };
         let Some(offset) = next() else {
-            output.refusal = Some("the log has four columns, as older versions of fio write it, and may be in us or ns; write it with fio 3");
+            output.refusal =
+                Some("the log has four columns, as older versions of fio write it, and may be in us or ns; write it with fio 3");
             return Ok(());
         };
         let op: &[u8] = match direction {

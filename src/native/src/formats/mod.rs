@@ -1,11 +1,11 @@
 //! Readers of trace files, which turn the lines that other tools print into requests.
 //!
 //! A trace has either the system calls of programs or the requests to a block device. Each format has a file of its own, with a
-//! reader, and one entry in `FORMATS`. A reader gets one line after another and puts requests into an `Output`. What is not a
-//! request is counted there, and a line that cannot be read is kept with the reason.
+//! reader, and one entry in `FORMATS`. A reader gets one line after another and puts requests into an `Output`, which also counts
+//! everything else. It keeps each line that cannot be read, with the reason.
 
-mod blkparse;
 mod biosnoop;
+mod blkparse;
 mod csv;
 mod fio;
 mod number;
@@ -13,9 +13,8 @@ mod output;
 pub mod strace;
 mod table;
 
-
 pub use output::{Found, Output};
-pub use table::Values;
+pub use table::Column;
 
 /// Length in bytes of the longest line. A longer line is rejected, so that a file without line feeds does not fill the memory.
 const LONGEST_LINE: usize = 16 << 20;

@@ -60,7 +60,7 @@ pub struct Table {
 }
 
 /// The values of one column, as Arrow lays them out. All values are missing if `values` is empty.
-pub struct Values {
+pub struct Column {
     pub name: &'static str,
     /// One bit for each value that is there, or `None` if all are there.
     pub known: Option<Vec<u8>>,
@@ -194,17 +194,17 @@ impl Table {
     }
 
     /// Takes all requests out of the table, column by column.
-    pub fn take(&mut self) -> (usize, Vec<Values>) {
+    pub fn take(&mut self) -> (usize, Vec<Column>) {
         let rows = std::mem::take(&mut self.rows);
         self.taken += rows;
         let integers = self.integers.iter_mut().zip(Self::INTEGERS).map(|(column, name)| {
             let (known, values) = column.take(rows);
-            Values { name, known, values, texts: None }
+            Column { name, known, values, texts: None }
         });
         let mut columns: Vec<_> = integers.collect();
         columns.extend(self.texts.iter_mut().zip(Self::TEXTS).map(|(column, name)| {
             let (known, values) = column.take(rows);
-            Values { name, known, values, texts: Some(std::mem::take(&mut column.known)) }
+            Column { name, known, values, texts: Some(std::mem::take(&mut column.known)) }
         }));
         (rows, columns)
     }

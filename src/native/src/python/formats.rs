@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::formats::strace::{Descriptor, Mapping, Snapshot};
-use crate::formats::{FORMATS, Found, Trace, Values, recognise};
+use crate::formats::{Column, FORMATS, Found, Trace, recognise};
 
 /// A column: name, one bit for each value that is there or None if all are, values as int64, and the texts that they number.
-type Column<'py> = (&'static str, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, Option<Vec<Bound<'py, PyBytes>>>);
+type Exported<'py> = (&'static str, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, Option<Vec<Bound<'py, PyBytes>>>);
 /// Numbers of things that were found, and the first line of each, by kind.
 type Kinds = BTreeMap<&'static str, (u64, u64)>;
 
@@ -62,7 +62,7 @@ impl TraceReader {
     }
 
     /// Takes the requests that have been read. Returns their number, and the columns that have values.
-    fn take<'py>(&mut self, py: Python<'py>) -> (usize, Vec<Column<'py>>) {
+    fn take<'py>(&mut self, py: Python<'py>) -> (usize, Vec<Exported<'py>>) {
         let (rows, columns) = self.trace.output.table.take();
         let columns = columns.into_iter().filter(|column| !column.values.is_empty());
         (rows, columns.map(|column| exported(py, &column)).collect())
@@ -121,7 +121,7 @@ fn kinds(found: &BTreeMap<&'static str, Found>) -> Kinds {
     found.iter().map(|(kind, found)| (*kind, (found.count, found.first_line))).collect()
 }
 
-fn exported<'py>(py: Python<'py>, column: &Values) -> Column<'py> {
+fn exported<'py>(py: Python<'py>, column: &Column) -> Exported<'py> {
     let mut bytes = Vec::with_capacity(column.values.len() * size_of::<i64>());
     column.values.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
     let known = column.known.as_ref().map(|bits| PyBytes::new(py, bits));

@@ -25,7 +25,8 @@ impl List for Msr {
 
     fn row<'a>(&'a mut self, line: &'a [u8], _: &mut Output) -> Result<Row<'a>, &'static str> {
         let [time, host, disk, kind, offset, size, response] = fields(line, b',').ok_or(COLUMNS)?;
-        let start_ns = unsigned(time).ok_or(TIME)?.checked_sub(TICKS_BEFORE_1970).and_then(|ticks| ticks.checked_mul(NS_PER_TICK));
+        let start_ns =
+            unsigned(time).ok_or(TIME)?.checked_sub(TICKS_BEFORE_1970).and_then(|ticks| ticks.checked_mul(NS_PER_TICK));
         let op: &[u8] = match kind {
             b"Read" => b"read",
             b"Write" => b"write",

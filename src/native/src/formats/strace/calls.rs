@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// What the reader does with a call, beside making a request of it.
+/// The effect that a call has on the reader, beside the request that it makes of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Role {
     /// It makes a request of it, and follows the position in the file.

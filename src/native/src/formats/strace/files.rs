@@ -141,7 +141,8 @@ impl Process {
 
     /// Takes in a new program, which closes some descriptors and has no mappings of the old one.
     pub fn execute(&mut self) {
-        let closed: Vec<_> = self.descriptors.iter().filter(|(_, entry)| entry.closes).map(|(descriptor, _)| *descriptor).collect();
+        let closed: Vec<_> =
+            self.descriptors.iter().filter(|(_, entry)| entry.closes).map(|(descriptor, _)| *descriptor).collect();
         for descriptor in closed {
             self.close(descriptor);
         }

@@ -398,7 +398,13 @@ impl Strace {
     }
 
     /// Returns the latency of a call, and compares the times that tell it.
-    fn note_end(&mut self, thread: i64, times: (Option<i64>, Option<i64>), took_ns: Option<i64>, output: &mut Output) -> Option<i64> {
+    fn note_end(
+        &mut self,
+        thread: i64,
+        times: (Option<i64>, Option<i64>),
+        took_ns: Option<i64>,
+        output: &mut Output,
+    ) -> Option<i64> {
         let between_ns = times.0.zip(times.1).map(|(start, end)| end - start);
         if let (Some(took), Some(between)) = (took_ns, between_ns)
             && took > between + self.clock.tolerance_ns + between / 2

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::calls::{CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, O_APPEND, O_CLOEXEC, O_EXCL, O_TRUNC, Role, SEEK_END};
+use super::calls::{
+    CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, O_APPEND, O_CLOEXEC, O_EXCL, O_TRUNC, Role, SEEK_END,
+};
 use super::files::{Mapping, OpenFile, Path, Target};
 use super::names::{file_name, path_of, target_of};
 use super::state::{Made, State};
@@ -235,14 +237,14 @@ impl State {
         }
         Some(offset)
     }
-
 }
 
 /// Returns whether a call maps memory without a file.
 fn is_of_no_file(made: &Made) -> bool {
     let word = |at: Option<usize>| at.and_then(|at| made.arguments.get(at));
     matches!(made.call.role, Role::Map | Role::MapPages)
-        && (word(made.call.fd).is_some_and(|fd| number(fd) < 0) || word(made.call.flags).is_some_and(|flags| has_flag(flags, b"MAP_ANONYMOUS")))
+        && (word(made.call.fd).is_some_and(|fd| number(fd) < 0)
+            || word(made.call.flags).is_some_and(|flags| has_flag(flags, b"MAP_ANONYMOUS")))
 }
 
 fn without_brackets(word: &[u8]) -> &[u8] {

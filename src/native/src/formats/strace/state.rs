@@ -128,11 +128,8 @@ impl State {
 
     fn process_of(&mut self, thread: i64) -> i64 {
         let is_counted = !self.has_snapshots;
-        let found = self.threads.entry(thread).or_insert_with(|| Thread {
-            process: thread,
-            name: Path::from(&b""[..]),
-            is_known: false,
-        });
+        let found =
+            self.threads.entry(thread).or_insert_with(|| Thread { process: thread, name: Path::from(&b""[..]), is_known: false });
         self.processes.entry(found.process).or_insert_with(|| Process::unknown(is_counted));
         found.process
     }

@@ -212,7 +212,8 @@ pub fn number(word: &[u8]) -> i64 {
         None => word,
     };
     let word = word.split(|byte| *byte == b'<').next().unwrap_or_default();
-    integer(word).unwrap_or_else(|| word.split(|byte| *byte == b'|').map(|name| integer(name).unwrap_or_else(|| value_of(name))).sum())
+    integer(word)
+        .unwrap_or_else(|| word.split(|byte| *byte == b'|').map(|name| integer(name).unwrap_or_else(|| value_of(name))).sum())
 }
 
 /// Returns the value of a field of a structure.
@@ -299,4 +300,3 @@ pub fn unescaped(text: &[u8]) -> Vec<u8> {
     bytes.extend_from_slice(rest);
     bytes
 }
-
