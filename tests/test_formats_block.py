@@ -13,6 +13,7 @@ from tickdisk import formats
 from tickdisk._native import TraceReader
 from tickdisk.errors import TickdiskError
 from tickdisk.formats import Counts
+from tickdisk.native_table import requests_of
 from tickdisk.table import frame
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -55,7 +56,7 @@ def read(text: str, name: str | None = None) -> tuple[pd.DataFrame, TraceReader]
         reader.feed(raw[:size])
         raw = raw[size:]
     reader.end()
-    return frame("requests", formats.requests_of(reader, "block", 0)), reader
+    return frame("requests", requests_of(reader, "block", 0)), reader
 
 
 def told(table: pd.DataFrame, *columns: str) -> list[tuple]:

@@ -7,9 +7,8 @@ requests, and contradictions. `read` gives all requests of a trace as one table,
 of fio, or as a list of values. The readers themselves are native (`src/native/src/formats`), with one file for each format.
 """
 
-from tickdisk.formats.batch import requests_of
 from tickdisk.formats.convert import convert
 from tickdisk.formats.reading import FORMATS, MOST_REJECTED, Counts, Format, Trace, read, traces_of
 from tickdisk.formats.rejects import Rejects
 
-__all__ = ["FORMATS", "MOST_REJECTED", "Counts", "Format", "Rejects", "Trace", "convert", "read", "requests_of", "traces_of"]
+__all__ = ["FORMATS", "MOST_REJECTED", "Counts", "Format", "Rejects", "Trace", "convert", "read", "traces_of"]

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tickdisk import table
 from tickdisk._native import TraceReader, recognise_trace, trace_formats
 from tickdisk.errors import TickdiskError
-from tickdisk.formats.batch import moved_bytes, requests_of
 from tickdisk.formats.merged import MergedSource, files_in, is_numbered
 from tickdisk.formats.rejects import Rejects
 from tickdisk.formats.source import Source
+from tickdisk.native_table import requests_of
 
 MOST_REJECTED = 0.001
 """Largest share of the lines of a trace that may be impossible to read, unless somebody says otherwise."""
@@ -156,7 +157,7 @@ class Trace:
         counts = self.counts
         counts.requests += len(requests)
         counts.known |= {name for name in requests.column_names if requests[name].null_count < len(requests)}
-        sized = requests.append_column("bytes", moved_bytes(requests))
+        sized = requests.append_column("bytes", _moved_bytes(requests))
         by_op = sized.group_by("op").aggregate([("seq", "count"), ("bytes", "sum")])
         for op, number, size in zip(*(by_op[name].to_pylist() for name in ("op", "seq_count", "bytes_sum")), strict=True):
             before = counts.by_op.get(op or "not known", (0, 0))
@@ -263,3 +264,13 @@ def read(
             counts.append(trace.counts)
     joined = pa.concat_tables(parts)
     return table.frame("requests", joined).assign(seq=range(len(joined))), counts
+
+
+def _moved_bytes(requests: pa.Table) -> pa.Array:
+    """Returns the number of bytes that each request moved, or null where the trace does not tell it.
+
+    For a read or write that is a system call this is its result, for a request to a block device its length, and for a request of
+    another kind 0.
+    """
+    moves = pc.is_in(requests["op"], value_set=pa.array(["read", "write", "discard"]))
+    return pc.if_else(moves, pc.coalesce(requests["result"], requests["length"]), 0)

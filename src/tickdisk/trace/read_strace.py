@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import formats, table
+from tickdisk import native_table, table
 from tickdisk._native import TraceReader
 from tickdisk.trace.calls import NOT_FOLLOWED
 from tickdisk.trace.reading import text as decoded
@@ -50,7 +50,7 @@ def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mappi
     for path, size in sizes.items():
         reader.size(os.fsencode(path), size)
     reader.end()
-    requests = table.frame("requests", formats.requests_of(reader, "syscall", 0))
+    requests = table.frame("requests", native_table.requests_of(reader, "syscall", 0))
     skipped = reader.skipped
     others = {kind.removeprefix(_CALL): count for kind, count in skipped.items() if kind.startswith(_CALL)}
     left_out: dict[str, Any] = {

@@ -1,9 +1,8 @@
-"""Turns the columns of a native reader into Arrow tables."""
+"""Makes tables of requests from what a native reader of traces has read."""
 
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tickdisk._native import TraceReader
 from tickdisk.paths import stored
@@ -46,13 +45,3 @@ def _array(rows: int, known: bytes | None, values: bytes, texts: Sequence[bytes]
     if texts is None:
         return numbers
     return pa.array([stored(text) for text in texts], pa.string()).take(numbers)
-
-
-def moved_bytes(requests: pa.Table) -> pa.Array:
-    """Returns the number of bytes that each request moved, or null where the trace does not tell it.
-
-    For a read or write that is a system call this is its result, for a request to a block device its length, and for a request of
-    another kind 0.
-    """
-    moves = pc.is_in(requests["op"], value_set=pa.array(["read", "write", "discard"]))
-    return pc.if_else(moves, pc.coalesce(requests["result"], requests["length"]), 0)
