@@ -162,7 +162,7 @@ LAYOUTS = {
 
 
 @settings(max_examples=50, deadline=None)
-@given(REQUESTS, st.sampled_from(sorted(LAYOUTS)), st.sampled_from(["java", "Server thread", "R 2048 4096", "C1 CompilerThr"]))
+@given(REQUESTS, st.sampled_from(sorted(LAYOUTS)), st.sampled_from(["java", "Server thread", "R 2048 4096", "C2 Compiler 12"]))
 def test_biosnoop(requests, layout, command):
     head, has_queue, has_kind, is_wall_clock = LAYOUTS[layout]
     text = head + "\n"
