@@ -148,3 +148,21 @@ def test_a_file_of_the_derived_size_gives_the_captured_results(steps: list[tuple
     needed = replay.plan(captured, root=ROOT).beginning.sizes["map"]
     assert needed <= initial
     assert _sizes(steps, needed)["result"].tolist() == captured["result"].tolist()
+
+
+def test_names_that_are_all_relative_are_below_the_folder_of_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "job.iolog"
+    path.write_text("fio version 3 iolog\n2 job.0.0 add\n872 job.0.0 open\n880 job.0.0 write 0 512\n990 job.0.0 close\n")
+    planned = replay.plan(replay.load_capture(path))
+    assert (planned.root, planned.requests["file"].unique().tolist()) == (".", ["job.0.0"])
+    assert (planned.requests["due_ns"] // 1000).tolist() == [0, 8, 118]
+
+
+def test_a_replay_that_does_not_fit_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "large.iolog"
+    lines = ["20 /dev/ram0 write 488197214720 4096", "30 /dev/ram0 read 494470889984 12288"]
+    path.write_text("\n".join(["fio version 3 iolog", "1 /dev/ram0 add", "1 /dev/ram0 open", *lines, ""]))
+    planned = replay.plan(replay.load_capture(path))
+    with pytest.raises(TickdiskError, match="the replay needs 494,470,902,272 bytes"):
+        replay.prepare(planned, tmp_path / "target")
+    assert list((tmp_path / "target").iterdir()) == []

@@ -1,6 +1,7 @@
 """The command `tickdisk replay`, which makes captured requests again on another device."""
 
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ def replay(
     capture: Annotated[
         Path,
         typer.Argument(
-            help="requests.parquet, the folder of a capture or of a server life, or a trace of fio that ends in .iolog."
+            help="requests.parquet, the folder of a capture or of a server life, or a trace in a format that `convert` reads."
         ),
     ],
     target: Annotated[Path | None, typer.Argument(help="New or empty folder on the device under test.")] = None,
@@ -82,6 +83,8 @@ def replay(
         replayed = room.issue_simulated(planned, device.named(simulate, in_project(devices)))
     elif target is not None and simulate is None:
         room.prepare(planned, target, files=files)
+        least_s = planned.requests["due_ns"].max() / 1e9
+        print(f"{len(planned.requests)} requests take at least {number(least_s)} s; --seconds replays a part", file=sys.stderr)
         replayed = room.issue(planned, target)
     else:
         raise TickdiskError(

@@ -175,8 +175,11 @@ def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None 
 def _root(captured: pd.Series, files: Path | None) -> str:
     """Returns the captured folder below which most paths exist in `files`, or, without `files`, the deepest common folder."""
     distinct = [Path(path) for path in captured.unique() if path.startswith("/")]
-    if not distinct:
+    if not distinct and captured.empty:
         raise TickdiskError("the capture names no file; capture with a tool that sees paths")
+    if not distinct:
+        # All names are relative to the folder in which the program began, as fio writes them by default.
+        return ROOT
     if files is not None:
         found = Counter(
             parent for path in distinct for parent in path.parents if (files / on_disk(str(path.relative_to(parent)))).is_file()

@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from tickdisk.errors import TickdiskError
 from tickdisk.paths import on_disk
 from tickdisk.replay.plan import Plan
@@ -37,12 +39,18 @@ def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mappi
     Raises
     ------
     TickdiskError
-        If `target` is not empty, or its device is full.
+        If `target` is not empty, or its device has not as much space as the files need.
     """
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
         raise TickdiskError(f"{target} is not empty; give a new folder on the device under test")
     sizes = plan.beginning.sizes if sizes is None else sizes
+    needed, free = space_needed(plan, sizes), shutil.disk_usage(target).free
+    if needed > free:
+        raise TickdiskError(
+            f"the replay needs {needed:,} bytes in {target}, which has {free:,} free; make the device larger, or replay a part "
+            "of the capture with --seconds"
+        )
     paths = set(plan.requests["file"]) - plan.beginning.missing - plan.folders
     copied = {path for path in paths if files is not None and (files / on_disk(path)).is_file()}
     noise, made = os.urandom(_PIECE), {}
@@ -56,6 +64,32 @@ def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mappi
     except OSError as error:
         raise TickdiskError(f"the initial files in {target} cannot be made ({error.strerror}); make the device larger") from error
     return made
+
+
+def space_needed(plan: Plan, sizes: Mapping[str, int]) -> int:
+    """Returns how many bytes the files of a replay need at most, with those that its writes add.
+
+    Parameters
+    ----------
+    plan
+        Plan of the replay.
+    sizes
+        Size in bytes by path of the files that exist at the beginning.
+
+    Returns
+    -------
+    int
+        Number of bytes. A file that is removed again counts, too.
+    """
+    writes = plan.requests[(plan.requests["op"] == "write") & (plan.requests["expected"] > 0)]
+    ends = (
+        writes.assign(end=writes["offset"] + writes["expected"])
+        .groupby("file")
+        .agg(end=("end", "max"), moved=("expected", "sum"))
+    )
+    before = np.array([sizes.get(str(name), 0) for name in ends.index], np.int64)
+    grown = np.minimum(ends["moved"].to_numpy(np.int64), np.maximum(0, ends["end"].to_numpy(np.int64) - before))
+    return sum(sizes.values()) + int(grown.sum())
 
 
 def _fill(path: Path, size: int, noise: bytes) -> int:
