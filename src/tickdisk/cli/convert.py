@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tickdisk.formats import Counts, Trace
 
 _UPDATE_S = 1.0
+_CALL = "call "
+"""Beginning of the kind of a system call that makes no request, before its name."""
+_CALLS_SHOWN = 8
 
 
 def convert(
@@ -81,7 +84,13 @@ def _screen(path: Path, counts: "Counts", output: Path) -> list[str]:
         lines.append(f"  unfinished  {counts.unfinished} requests, which had not ended when the trace ended")
     lines.append(f"  times       {counts.facts.get('clock', 'not known')}")
     lines.append(f"  not in the trace: {', '.join(about['not_in_the_trace'])}")
-    lines += [f"  skipped     {count} {kind}" for kind, count in sorted(counts.skipped.items())]
+    calls = {kind.removeprefix(_CALL): count for kind, count in counts.skipped.items() if kind.startswith(_CALL)}
+    lines += [f"  skipped     {count} {kind}" for kind, count in sorted(counts.skipped.items()) if not kind.startswith(_CALL)]
+    if calls:
+        most = sorted(calls.items(), key=lambda call: -call[1])
+        named = ", ".join(f"{name} {count}" for name, count in most[:_CALLS_SHOWN])
+        more = f" and {len(most) - _CALLS_SHOWN} more names" if len(most) > _CALLS_SHOWN else ""
+        lines.append(f"  skipped     {sum(calls.values())} calls that make no request: {named}{more}")
     lines += [
         f"  rejected    {count} lines; line {line} {reason}; see {output}.rejects"
         for reason, (count, line) in counts.rejected.items()
