@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from tickdisk._native import TraceReader
@@ -31,8 +32,8 @@ def requests_of(reader: TraceReader, level: str, first: int) -> pa.Table:
     """
     rows, columns = reader.take()
     found = {name: _array(rows, known, values, texts) for name, known, values, texts in columns}
-    found["seq"] = pa.array(range(first, first + rows), pa.int64())
-    found["level"] = pa.array([level] * rows, pa.string())
+    found["seq"] = pa.array(np.arange(first, first + rows, dtype=np.int64))
+    found["level"] = pa.repeat(level, rows)
     schema = SCHEMAS["requests"]
     return pa.Table.from_arrays(
         [found[field.name] if field.name in found else pa.nulls(rows, field.type) for field in schema], schema=schema

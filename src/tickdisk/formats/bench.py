@@ -17,8 +17,10 @@ from tickdisk.native_table import requests_of
 
 _PART_BYTES = 1 << 22
 _ROUNDS = 3
-_LINE = re.compile(rb"(\d+) +(\d+)\.(\d+) (?:<\.\.\. )?(\w+)(\(| resumed>)(.*)")
-"""The pattern of the peer, which only splits strace's lines."""
+_LINE = re.compile(
+    rb"(\d+) +(\d+\.\d+) (?:<\.\.\. )?(\w+)(?:\(| resumed>)(.*?)(?: <unfinished \.\.\.>|\) += (\S+).*? <(\d+\.\d+)>)"
+)
+"""The pattern of the peer, which only splits strace's lines into thread, time, name, arguments, result and duration."""
 _CALLS = (
     (35, "pread64", "{fd}, ", '"SQLite format 3\\0\\20\\0\\1"..., 4096, {place}) = 4096'),
     (20, "pwrite64", '{fd}, "\\0\\0\\1abcdefgh\\n\\t\\\\\\""..., 8192, {place}', ") = 8192"),
@@ -98,7 +100,8 @@ def native(format_name: str, raw: bytes) -> int:
 
 def regular_expression(raw: bytes) -> int:
     """Splits strace's lines by a regular expression, and returns their number."""
-    return sum(_LINE.fullmatch(line) is not None for line in raw.split(b"\n"))
+    parts = [match.groups() for line in raw.split(b"\n") if (match := _LINE.fullmatch(line))]
+    return len(parts)
 
 
 def arrow(raw: bytes) -> int:

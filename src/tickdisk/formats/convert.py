@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -97,7 +98,7 @@ def _parquet(output: Path, _: Counter[str]) -> Iterator[Take]:
 
         def take(requests: pa.Table) -> None:
             nonlocal first
-            numbers = pa.array(range(first, first + len(requests)), pa.int64())
+            numbers = pa.array(np.arange(first, first + len(requests), dtype=np.int64))
             writer.write_table(requests.set_column(0, table.SCHEMAS["requests"].field("seq"), numbers))
             first += len(requests)
 
