@@ -60,6 +60,7 @@ def test_the_standard_input(monkeypatch):
         (bz2.compress(MSR.encode()), "no known format"),
         (b"some text\nof no format\n", "no known format"),
         (b"1,2\n", "no known format"),
+        (b"\x7fELF\x00\x01", r"`\\x7fELF\\x00\\x01`"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(content, said, tmp_path):

@@ -139,7 +139,7 @@ class Trace:
     def _recognised(self, first: bytes) -> str:
         name = self._format or recognise_trace(first)
         if name is None:
-            line = first.split(b"\n", 1)[0][:80].decode("utf-8", "backslashreplace")
+            line = first.split(b"\n", 1)[0][:80].decode("utf-8", "replace").encode("unicode_escape").decode()
             raise TickdiskError(
                 f"{self.path}: no known format of traces fits the first lines (`{line}`); name one by --format: "
                 f"{', '.join(FORMATS)}"
