@@ -92,7 +92,7 @@ def test_a_parquet_file_is_a_requests_table(tmp_path):
 
 
 def test_there_and_back(tmp_path):
-    """What is written as MSR's list or as a trace of fio is read again as the same requests."""
+    """Requests that were written as MSR's list or as a trace of fio are the same when they are read again."""
     (tmp_path / "a.csv").write_text(MSR)
     before, _ = formats.read([tmp_path / "a.csv"])
     for name in ("o.csv", "o.iolog"):
