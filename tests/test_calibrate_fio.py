@@ -93,7 +93,7 @@ def test_requests_asked_for_are_requests_logged(tmp_path: Path) -> None:
     assert len(requests) == 23
     assert requests.is_write.all()
     assert bool((requests.latency_ns > 0).all())
-    assert 0 < requests.cpu_share <= 1
+    assert 0 <= requests.cpu_share <= 1  # fio counts processor time in whole milliseconds, and the job takes less than three
     assert requests.after(0).cpu_share == requests.cpu_share
     # the artefacts of the process
     record = json.loads((tmp_path / "fio" / f"fio_{job.name}.json").read_text())
