@@ -42,8 +42,8 @@ lab: setup ## open the notebooks in JupyterLab
 bench-replay: setup ## measure how exactly a replay issues requests, beside fio and a loop in Python
 	@$(WITH_PATH) python -m tickdisk.replay.bench
 
-bench-trace: setup ## measure how fast traces are read, beside readers in Python, and how much memory a long one takes (5 minutes)
-	@$(WITH_PATH) python -m tickdisk.formats.bench
+bench-trace: setup ## measure how fast traces are read, beside readers in Python, how much memory a long one takes, and how fast pools are (5 minutes)
+	@$(WITH_PATH) sh -ec 'python -m tickdisk.formats.bench; python -m tickdisk.pools.bench'
 
 bench-profile: setup ## compare profiles of an emulated disk and of this machine's disk, or DISK=path, with their disks (45 to 90 minutes)
 	@$(WITH_PATH) python -m tickdisk.profile.bench $(if $(DISK),"$(DISK)")

@@ -26,7 +26,9 @@ NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb
 # All but this one look at a device.
 STUDIES = NOTEBOOKS - {"checkpoint.ipynb"}
 # And these at the server lives of an experiment.
-OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE} | {"other_servers.ipynb"}
+OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE} | {"other_servers.ipynb", "inspect.ipynb"}
+# It looks at traces of any program, and asks each server which of its files has which data.
+INSPECT = "inspect.ipynb"
 PAGES = {"collect", "paper", "page", "check"}
 # Whatever has a device up.
 DEVICE = LIVE | {"calibration", "fidelity", "replay", "store"} | STUDIES
@@ -48,6 +50,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/checkpoint/simulate.py": STORE,
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare"},
+    "src/tickdisk/characterise/times.py": {INSPECT},
     "src/tickdisk/clock.py": LIVE | {"micro"},
     "src/tickdisk/config/plan.py": OF_EXPERIMENTS,  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
@@ -58,9 +61,9 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/errors.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/yaml_file.py": NATIVE - {"micro"},
-    "src/tickdisk/formats/reading.py": {"replay", "replay.ipynb"},
-    "src/tickdisk/native_table.py": CAPTURED | {"micro", "replay", "replay.ipynb"},
-    "src/tickdisk/paths.py": CAPTURED | {"micro", "replay", "replay.ipynb"},
+    "src/tickdisk/formats/reading.py": {"replay", "replay.ipynb", INSPECT},
+    "src/tickdisk/native_table.py": CAPTURED | {"micro", "replay", "replay.ipynb", INSPECT},
+    "src/tickdisk/paths.py": CAPTURED | {"micro", "replay", "replay.ipynb", INSPECT},
     "src/tickdisk/files.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP,
     "src/tickdisk/machine.py": DEVICE,
@@ -68,6 +71,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/numbers.py": NOTEBOOKS | PAGES | {"replay"},  # a replay ends with a table
     "src/tickdisk/player/explore.py": LIVE,
     "src/tickdisk/plot/effects.py": NOTEBOOKS,
+    "src/tickdisk/pools/simulate.py": set(),
     "src/tickdisk/process.py": DEVICE | {"micro", "sweep", "world"},
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/project.py": set(),
@@ -99,6 +103,10 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/inside_tick/compute.py": {"inside_tick.ipynb"},
     "src/tickdisk/report/inside_tick/show.py": {"inside_tick.ipynb"},
     "src/tickdisk/report/inside_tick/state.py": {"inside_tick.ipynb"},
+    "src/tickdisk/report/inspect/__init__.py": {INSPECT},
+    "src/tickdisk/report/inspect/compute.py": {INSPECT},
+    "src/tickdisk/report/inspect/show.py": {INSPECT},
+    "src/tickdisk/report/inspect/state.py": {INSPECT},
     "src/tickdisk/report/join_burst/state.py": {"join_burst.ipynb"},
     "src/tickdisk/report/publish.py": PAGES,
     "src/tickdisk/report/replay/__init__.py": {"replay.ipynb"},
@@ -140,7 +148,9 @@ TABLE: dict[str, set[str]] = {
     "src/native/src/python/device.rs": DEVICE,
     "src/native/src/engine/tests.rs": set(),
     "src/native/src/replay/file.rs": {"replay", "replay.ipynb"},
-    "src/native/src/formats/number.rs": CAPTURED | {"micro", "replay", "replay.ipynb"},
+    "src/native/src/formats/number.rs": CAPTURED | {"micro", "replay", "replay.ipynb", INSPECT},
+    "src/native/src/pools/run.rs": set(),
+    "src/native/src/reuse.rs": {INSPECT},
     "src/native/src/preads.rs": {"micro"},
     "src/native/src/checkpoint/store/life.rs": STORE,
     "src/native/src/clock.rs": NATIVE,  # all parts look at it

@@ -5,8 +5,10 @@
 
 mod device;
 mod formats;
+mod pools;
 mod preads;
 mod replay;
+mod reuse;
 
 use pyo3::prelude::*;
 
@@ -17,9 +19,13 @@ mod _native {
     #[pymodule_export]
     use super::formats::{TraceReader, recognise_trace, trace_formats};
     #[pymodule_export]
+    use super::pools::{complete_workload, find_dependencies, run_pool};
+    #[pymodule_export]
     use super::preads::preads;
     #[pymodule_export]
     use super::replay::replay;
+    #[pymodule_export]
+    use super::reuse::reuse_distances;
     #[pymodule_export]
     use crate::checkpoint::python::{KnightsAndArchers, Updates};
     #[pymodule_export]

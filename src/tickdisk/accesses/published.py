@@ -87,7 +87,8 @@ def load_published(path: Path) -> Published:
     values = read_yaml(path, "run from the project's folder")
     try:
         if isinstance(values, dict):
-            values.pop("checkpoint", None)  # The study of checkpoints reads this key by itself.
+            for other in ("checkpoint", "games"):  # Other studies read these keys by themselves.
+                values.pop(other, None)
         return Published.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]

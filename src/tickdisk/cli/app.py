@@ -2,7 +2,21 @@
 
 import typer
 
-from tickdisk.cli import blame, capture, checkpoint, compare, convert, describe, device, doctor, replay, server, workflow
+from tickdisk.cli import (
+    blame,
+    capture,
+    checkpoint,
+    compare,
+    convert,
+    describe,
+    device,
+    doctor,
+    inspect,
+    pools,
+    replay,
+    server,
+    workflow,
+)
 
 _TYPED = "Commands for people"
 _CALLED = "Commands that the rules of the workflow call (they also work by hand)"
@@ -18,6 +32,8 @@ for name, command in (
     ("blame", blame.blame),
     ("replay", replay.replay),
     ("convert", convert.convert),
+    ("inspect", inspect.inspect),
+    ("pools", pools.pools),
     ("compare", compare.compare),
     ("reference", compare.reference),
 ):

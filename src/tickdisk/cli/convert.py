@@ -1,20 +1,18 @@
 """The command `tickdisk convert`, which reads trace files of other tools and writes them in another format."""
 
 import json
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tickdisk.cli.places import check_new_folder
+from tickdisk.cli.progress import ReadingProgress
 from tickdisk.errors import TickdiskError
 
 if TYPE_CHECKING:
-    from tickdisk.formats import Counts, Trace
+    from tickdisk.formats import Counts
 
-_UPDATE_S = 1.0
 _CALL = "call "
 """Beginning of the kind of a system call that makes no request, before its name."""
 _CALLS_SHOWN = 8
@@ -61,7 +59,9 @@ def convert(
         raise TickdiskError(f"{output} exists already; name another file, or replace it with --force")
     most = formats.MOST_REJECTED if most_rejected is None else most_rejected
     found = formats.traces_of(traces)
-    counts, left_out = formats.convert(found, output, format_name, anonymise=anonymise, most_rejected=most, progress=_Progress())
+    counts, left_out = formats.convert(
+        found, output, format_name, anonymise=anonymise, most_rejected=most, progress=ReadingProgress()
+    )
     if as_json:
         about = [{"trace": str(path), **each.as_json()} for path, each in zip(found, counts, strict=True)]
         print(json.dumps({"output": str(output), "traces": about, "left_out": left_out}, indent=2))
@@ -99,22 +99,3 @@ def _screen(path: Path, counts: "Counts", output: Path) -> list[str]:
         f"  doubtful    {count} times {kind}, first in line {line}" for kind, (count, line) in counts.contradictions.items()
     ]
     return lines
-
-
-class _Progress:
-    """Shows on a terminal how much of a trace has been read, and how long the rest will take."""
-
-    def __init__(self) -> None:
-        self._trace: Path | None = None
-        self._began_s = self._shown_s = 0.0
-
-    def __call__(self, trace: "Trace") -> None:
-        now_s = time.monotonic()
-        if trace.path != self._trace:
-            self._trace, self._began_s = trace.path, now_s
-        if not sys.stderr.isatty() or now_s < self._shown_s + _UPDATE_S:
-            return
-        self._shown_s = now_s
-        done, total = trace.source.read_bytes, trace.source.total_bytes
-        left = "" if total is None else f", {done / total:.0%}, {(now_s - self._began_s) * (total / max(done, 1) - 1):.0f} s left"
-        print(f"\r{trace.path}: {trace.counts.requests} requests{left}\033[K", end="\r", file=sys.stderr, flush=True)

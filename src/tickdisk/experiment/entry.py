@@ -102,7 +102,9 @@ class Study(Generic[DesignType]):
     needs: tuple[str, ...] = ()
     """Names of the experiments whose cells the study uses. If one of them has no arms, the study is left out."""
     compares: tuple[str, ...] = ()
-    """Names of the experiments whose cells on all servers the notebook compares. With one server only, the study is left out."""
+    """Names of the experiments whose cells on all servers the notebook reads."""
+    fewest_servers: int = 1
+    """Number of servers that must have cells. With fewer, the study is left out."""
 
 
 @dataclass(frozen=True)

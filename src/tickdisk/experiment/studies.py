@@ -1,4 +1,4 @@
-"""The studies without server lives: calibration, replay, and the two studies of saving a game's state."""
+"""The studies without server lives of their own: calibration, replay, loads, servers, and the two of saving a game's state."""
 
 from typing import Annotated, Self
 
@@ -99,6 +99,10 @@ class OtherServers(Design):
     """The comparison of servers. The sizes of their experiments stand under `servers`."""
 
 
+class Inspect(Design):
+    """The description of loads. The sizes of the experiments whose captures it reads stand under their own names."""
+
+
 OTHER_SERVERS = Study(
     "other_servers",
     OtherServers,
@@ -111,6 +115,21 @@ OTHER_SERVERS = Study(
         "Effect of storage latency on ticks, actions and joins, by server",
     ),
     compares=("switchback", "join_burst", "inside_tick"),
+    fewest_servers=2,
+)
+INSPECT = Study(
+    "inspect",
+    Inspect,
+    evidence=(),
+    parameters={"plan": "results/plan.json"},
+    card=Card(
+        "The load of each server beside published loads",
+        "The captured reads and writes of every server: how many, how large, when, and where.",
+        "paper_loads",
+        "Sizes of requests, and requests over time, by server",
+    ),
+    needs=("accesses",),
+    compares=("accesses", "inside_tick"),
 )
 CALIBRATION = Study(
     "calibration",

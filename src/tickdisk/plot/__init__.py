@@ -15,6 +15,8 @@ from tickdisk.plot.distribution import tails
 from tickdisk.plot.effects import dose_response, forest, paired_dots
 from tickdisk.plot.fidelity import BESIDE, BEYOND, HELD, fidelity
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_timeline
+from tickdisk.plot.load_space import load_areas, load_reuse, load_sizes, load_touched, load_treemap
+from tickdisk.plot.load_time import load_data, load_gaps, load_latencies, load_queue, load_rates
 from tickdisk.plot.replay import lateness_over_time, lateness_tails, service_times
 from tickdisk.plot.store import modelled_and_measured, overhead_by_game
 from tickdisk.plot.theme import save_png, save_svg, to_svg
@@ -38,6 +40,16 @@ __all__ = [
     "late_shares",
     "lateness_over_time",
     "lateness_tails",
+    "load_areas",
+    "load_data",
+    "load_gaps",
+    "load_latencies",
+    "load_queue",
+    "load_rates",
+    "load_reuse",
+    "load_sizes",
+    "load_touched",
+    "load_treemap",
     "modelled_and_measured",
     "offset_time",
     "overhead_by_game",

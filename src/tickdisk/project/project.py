@@ -128,8 +128,8 @@ class Project:
             for need in study.needs
             if need in without
         }
-        others = {name for arm in self.arms for name in arm.servers} - {main, *self.missing_servers}
-        compared = [name for name, study in STUDIES.items() if study.compares and not others]
+        servers = ({name for arm in self.arms for name in arm.servers} | {main}) - {*self.missing_servers}
+        compared = [name for name, study in STUDIES.items() if len(servers) < study.fewest_servers]
         why = "; ".join(f"{name} cannot run here: {reason}" for name, reason in self.missing_servers.items())
         alone = dict.fromkeys(compared, why or "the table of experiments names one server only")
         return dict.fromkeys(self.config.leave_out, "the configuration leaves it out") | without | lacking | alone

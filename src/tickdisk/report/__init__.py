@@ -14,6 +14,8 @@ from tickdisk.report.capture_cost import study as capture_cost
 from tickdisk.report.checkpoint import study as checkpoint
 from tickdisk.report.inside_tick import around_tick
 from tickdisk.report.inside_tick import study as inside_tick
+from tickdisk.report.inspect import Given, describe_traces, inspected_as_json, write_inspected
+from tickdisk.report.inspect import study as inspect
 from tickdisk.report.join_burst import study as join_burst
 from tickdisk.report.other_servers import study as other_servers
 from tickdisk.report.page import write_page
@@ -28,6 +30,7 @@ __all__ = [
     "VERDICTS",
     "Claim",
     "Fact",
+    "Given",
     "Statement",
     "Study",
     "accesses",
@@ -37,12 +40,16 @@ __all__ = [
     "check_results",
     "checkpoint",
     "collect",
+    "describe_traces",
     "inside_tick",
+    "inspect",
+    "inspected_as_json",
     "join_burst",
     "other_servers",
     "replay",
     "set_paper",
     "store",
     "switchback",
+    "write_inspected",
     "write_page",
 ]

@@ -39,6 +39,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "seed": (lambda value: value is None or _is_whole(value, 0), "a whole number from 0 on, or None"),
     "bootstrap_samples": (lambda value: value is None or _is_whole(value, 1), "a whole number from 1 on, or None"),
     "tick_metric": (lambda value: value in TICK_METRICS, f"one of {', '.join(TICK_METRICS)}"),
+    "traces": (lambda value: value is None or (isinstance(value, str) and bool(value)), "paths of traces, as text, or None"),
     "action": (lambda value: value in ACTIONS, f"one of {', '.join(ACTIONS)}"),
 }
 _PATH = (lambda value: isinstance(value, str) and bool(value), "the path of a file or folder, as text")

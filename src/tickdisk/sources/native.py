@@ -11,6 +11,8 @@ PARTS = {
     "formats": ("TraceReader", "recognise_trace", "trace_formats"),
     "device": ("Disk", "simulate", "simulate_closed", "simulate_streams"),
     "replay": ("replay",),
+    "pools": ("complete_workload", "find_dependencies", "run_pool"),
+    "reuse": ("reuse_distances",),
     "preads": ("preads",),
     "checkpoint": (
         "KnightsAndArchers",

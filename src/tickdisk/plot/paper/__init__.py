@@ -10,6 +10,7 @@ from tickdisk.plot.paper.blame import shares
 from tickdisk.plot.paper.doses import Metric, doses
 from tickdisk.plot.paper.effects import effects
 from tickdisk.plot.paper.fidelity import fidelity
+from tickdisk.plot.paper.loads import loads
 from tickdisk.plot.paper.place import COLUMN, PAGE
 from tickdisk.plot.paper.replay import lateness
 from tickdisk.plot.paper.saving import costs, methods
@@ -26,6 +27,7 @@ __all__ = [
     "effects",
     "fidelity",
     "lateness",
+    "loads",
     "methods",
     "server_effects",
     "shares",

@@ -1,0 +1,56 @@
+"""Describes the load that a trace puts on storage, as the study of games by Maruf et al. (2021) does, and more.
+
+`load_of` finds the reads and writes in a table of requests and returns a `Load`. Each of the functions below it describes one
+side of a load. They cover amounts and sizes, latencies by size, rates and peaks over time, times between requests, the queue, hot
+areas of the disk, sequences, the working set, how soon a page is accessed again, files, and the period of bursts. `describe` puts
+all of them together for one or more runs, with means over runs (`NUMBERS`) and one sentence (`Kind`). A function raises
+TickdiskError with the words "not in the trace" if the trace lacks what the function needs.
+"""
+
+from tickdisk.characterise.amounts import SIZES, amounts, latencies, size_distribution
+from tickdisk.characterise.description import Description, describe
+from tickdisk.characterise.files import Listing, by_place, listing, share_of_files_touched, touched
+from tickdisk.characterise.kind import Kind, Reference, kind, references
+from tickdisk.characterise.load import OPS, Load, load_of
+from tickdisk.characterise.period import Period, period
+from tickdisk.characterise.places import Locality, Reuse, locality, reuse, sequences
+from tickdisk.characterise.summary import NUMBERS, over_runs, summary
+from tickdisk.characterise.times import Peaks, data_over_time, gaps, latency_map, peaks, queue, rates
+
+__all__ = [
+    "NUMBERS",
+    "OPS",
+    "SIZES",
+    "Description",
+    "Kind",
+    "Listing",
+    "Load",
+    "Locality",
+    "Peaks",
+    "Period",
+    "Reference",
+    "Reuse",
+    "amounts",
+    "by_place",
+    "data_over_time",
+    "describe",
+    "gaps",
+    "kind",
+    "latencies",
+    "latency_map",
+    "listing",
+    "load_of",
+    "locality",
+    "over_runs",
+    "peaks",
+    "period",
+    "queue",
+    "rates",
+    "references",
+    "reuse",
+    "sequences",
+    "share_of_files_touched",
+    "size_distribution",
+    "summary",
+    "touched",
+]

@@ -1,0 +1,123 @@
+"""Says in one sentence what kind of load a trace has, and which published load is most like it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tickdisk.characterise.load import OPS
+from tickdisk.errors import TickdiskError
+from tickdisk.numbers import number, percent
+from tickdisk.yaml_file import read_yaml
+
+_ALMOST_ALL, _MOST, _BURSTS, _FEW = 0.95, 0.6, 10.0, 0.2
+_KIB = 1024
+
+
+class Reference(BaseModel):
+    """A published load, with which others are compared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    load: str
+    """Name of the load for people."""
+    share_reads: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of reads among the requests. None if it was not published."""
+    least_kib: Annotated[float, Field(ge=0)] | None = None
+    """Size in KiB from which most requests are. None if it was not published."""
+    most_kib: Annotated[float, Field(gt=0)] | None = None
+    """Size in KiB up to which most requests are. None if it was not published."""
+    said: str
+    """What was published, in words."""
+
+
+def references(path: Path) -> tuple[str, list[Reference]]:
+    """Reads the published loads.
+
+    Parameters
+    ----------
+    path
+        The file, such as `data/published.yaml`.
+
+    Returns
+    -------
+    str
+        The publication.
+    list[Reference]
+        The loads.
+
+    Raises
+    ------
+    TickdiskError
+        If the file cannot be read, or a key or a value is wrong.
+    """
+    values = read_yaml(path, "run from the project's folder")
+    try:
+        games = dict(values["games"])
+        return str(games["source"]), [Reference.model_validate(one) for one in games["loads"]]
+    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        raise TickdiskError(f"{path}, key games: {error}; correct it as the rows around it are written") from error
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A load in one sentence, and the published load that is most like it."""
+
+    sentence: str
+    """The sentence."""
+    nearest: str
+    """Name of the published load whose share of reads is the nearest. It is empty if no reference has one."""
+
+
+def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
+    """Describes a load in one sentence.
+
+    Parameters
+    ----------
+    values
+        The numbers of the load, as `summary` returns them.
+    known
+        Published loads.
+
+    Returns
+    -------
+    Kind
+        The sentence, which leaves out what the trace does not tell.
+    """
+    reads = values["share_reads"]
+    parts = [_direction(reads)]
+    if np.isfinite(values["p50_bytes"]):
+        low, high = (_size(values[f"{name}_bytes"]) for name in ("p25", "p75"))
+        parts.append(f"half of the requests have {low} to {high}" if low != high else f"at least half of the requests have {low}")
+    if np.isfinite(values["share_sequential"]):
+        share = values["share_sequential"]
+        word = "almost never" if share < _FEW else "mostly" if share > _MOST else "partly"
+        parts.append(f"they {word} follow each other on the disk ({percent(share)} do)")
+    if np.isfinite(values["average_iops"]):
+        peak = values["peak_ratio"]
+        rate = f"there are {number(values['average_iops'])} requests per second"
+        parts.append(f"{rate}, in bursts of up to {number(peak)} times as many" if peak > _BURSTS else rate)
+    periods_s = {op: values[f"{op}_period_s"] for op in reversed(OPS)}
+    parts += [f"bursts of {op}s return every {number(period_s)} s" for op, period_s in periods_s.items() if np.isfinite(period_s)]
+    told = [one for one in known if one.share_reads is not None]
+    nearest = min(told, key=lambda one: abs(float(one.share_reads or 0) - reads)).load if told else ""
+    end = f" Of the published loads, {nearest} has the most similar share of reads." if nearest else ""
+    return Kind(f"{parts[0]}: {', '.join(parts[1:-1])}{', and ' if len(parts) > 2 else ''}{parts[-1]}." + end, nearest)  # noqa: PLR2004
+
+
+def _direction(reads: float) -> str:
+    for share, word in ((reads, "reads"), (1 - reads, "writes")):
+        if share >= _ALMOST_ALL:
+            return f"This load almost only {word} ({percent(share)} of its requests)"
+        if share >= _MOST:
+            return f"This load mostly {word} ({percent(share)} of its requests)"
+    return f"This load reads and writes alike ({percent(reads)} of its requests are reads)"
+
+
+def _size(size_bytes: float) -> str:
+    if size_bytes >= _KIB * _KIB:
+        return f"{number(size_bytes / _KIB / _KIB)} MiB"
+    return f"{number(size_bytes / _KIB)} KiB" if size_bytes >= _KIB else f"{number(size_bytes)} bytes"

@@ -1,0 +1,122 @@
+"""The load that a trace puts on storage: its reads and writes as arrays, and the number of everything else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tickdisk.errors import TickdiskError
+
+OPS = ("read", "write")
+_WORDS = {
+    "at_ns": "times",
+    "latency_ns": "latencies",
+    "offset": "offsets",
+    "place": "names of files or volumes",
+    "data": "types of data",
+    "bytes": "sizes",
+}
+_PLACES = {"syscall": "file", "block": "volume"}
+
+
+@dataclass(frozen=True)
+class Load:
+    """The load that a trace puts on storage."""
+
+    name: str
+    """Name of the load for people."""
+    level: str
+    """Layer of the requests: `syscall` or `block`."""
+    moves: pd.DataFrame
+    """One row per read and write that did not fail, in order of time.
+
+    The columns are at_ns (start, counted from the first), latency_ns, op (`read` or `write`), bytes (moved), offset, place (file
+    or volume) and data (type of data). Numbers are float64, and NaN or null if the trace does not have them.
+    """
+    operations: Mapping[str, int]
+    """Number of requests of each operation in the trace, with those that are not in `moves`."""
+    failed: int
+    """Number of reads and writes that failed."""
+
+    def having(self, *columns: str) -> pd.DataFrame:
+        """Returns the rows of `moves` that have values in some columns.
+
+        Raises
+        ------
+        TickdiskError
+            If there is no such row, because the trace does not have these values.
+        """
+        rows = self.moves
+        for column in columns:
+            rows = rows[rows[column].notna()]
+            if rows.empty:
+                raise TickdiskError(f"not in the trace: {_WORDS[column]} of reads and writes")
+        return rows
+
+    @property
+    def place_word(self) -> str:
+        """The word for the place of a request: `file` or `volume`."""
+        return _PLACES[self.level]
+
+    @property
+    def seconds(self) -> float:
+        """Time in s from the start of the first read or write to the start of the last. NaN if the trace has no times."""
+        return float(self.moves["at_ns"].max() - self.moves["at_ns"].min()) / 1e9 if len(self.moves) else np.nan
+
+
+def load_of(requests: pd.DataFrame, name: str) -> Load:
+    """Finds the reads and writes in a table of requests.
+
+    Parameters
+    ----------
+    requests
+        The requests table, as `formats.read` or `table.read` returns it.
+    name
+        Name of the load for people.
+
+    Returns
+    -------
+    Load
+        The load. A system call moves the bytes that it returned, and a request to a block device its length. A request whose
+        length is not in the trace is left out of sizes. A request without a file that has a volume is in the place of its volume.
+
+    Raises
+    ------
+    TickdiskError
+        If the requests are of two layers, or none of them reads or writes.
+    """
+    levels = requests["level"].unique().tolist()
+    if len(levels) > 1:
+        raise TickdiskError(f"{name} mixes system calls with requests to a block device; inspect the two apart")
+    moving = requests["op"].isin(OPS)
+    failed = moving & requests["errno"].fillna(0).ne(0)
+    chosen = requests[moving & ~failed]
+    if chosen.empty:
+        raise TickdiskError(f"{name} has no read and no write among its {len(requests)} requests; give a trace that has some")
+    numbers = {column: _floats(chosen[column]) for column in ("start_ns", "latency_ns", "offset", "result", "length")}
+    at_ns = (
+        numbers["start_ns"] - np.nanmin(numbers["start_ns"]) if np.isfinite(numbers["start_ns"]).any() else numbers["start_ns"]
+    )
+    moved = np.where(np.isfinite(numbers["result"]), numbers["result"], numbers["length"])
+    place = chosen["file"].fillna(chosen["volume"]) if levels == ["syscall"] else chosen["volume"].fillna(chosen["file"])
+    codes = chosen["op"].eq(OPS[1]).astype("int64")
+    moves = pd.DataFrame(
+        {
+            "at_ns": at_ns,
+            "latency_ns": numbers["latency_ns"],
+            "op": pd.Categorical.from_codes(codes, categories=pd.Index(OPS)),
+            "bytes": moved,
+            "offset": numbers["offset"],
+            "place": pd.Categorical(place),
+            "data": pd.Categorical(chosen["data"]),
+        }
+    )
+    ordered = moves.sort_values("at_ns", kind="stable", ignore_index=True)
+    counts = requests["op"].fillna("not known").value_counts()
+    return Load(name, levels[0], ordered, {str(op): int(count) for op, count in counts.items()}, int(failed.sum()))
+
+
+def _floats(values: pd.Series) -> np.ndarray:
+    """Returns numbers that may be null as float64, with NaN for null."""
+    return values.to_numpy(dtype="float64", na_value=np.nan)

@@ -1,0 +1,152 @@
+"""Sums a load up in numbers, and several runs of it in means."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from tickdisk import stats
+from tickdisk.characterise.amounts import amounts, quantile, size_class
+from tickdisk.characterise.load import OPS, Load
+from tickdisk.characterise.period import period
+from tickdisk.characterise.places import locality, sequences
+from tickdisk.characterise.times import peaks, queue
+from tickdisk.errors import TickdiskError
+
+_TAIL = 0.99
+
+NUMBERS: Mapping[str, tuple[str, str]] = {
+    "reads": ("requests", "reads"),
+    "writes": ("requests", "writes"),
+    "share_reads": ("share", "share of reads among reads and writes"),
+    "share_read_bytes": ("share", "share of bytes read among bytes read and written"),
+    "p50_bytes": ("bytes", "median size"),
+    "p25_bytes": ("bytes", "lower quartile of the size"),
+    "p75_bytes": ("bytes", "upper quartile of the size"),
+    "share_sequential": ("share", "requests that begin where the one before in their file or volume ended"),
+    "hot_ratio": ("ratio", "accesses of a hot area of 1 MiB over those of another"),
+    "seconds": ("s", "time from the first request to the last"),
+    "average_iops": ("requests/s", "requests per second on average"),
+    "peak_iops": ("requests/s", "requests per second in the busiest window"),
+    "peak_ratio": ("ratio", "requests per second in the busiest window over the average"),
+    "average_mb_per_s": ("MB/s", "megabytes per second on average"),
+    "peak_mb_per_s": ("MB/s", "megabytes per second in the busiest window"),
+    "first_tenth": ("share", "requests in the first tenth of the time"),
+    "queue_mean": ("requests", "requests in progress on average"),
+    "queue_most": ("requests", "requests in progress at most"),
+    "p50_ms": ("ms", "median latency"),
+    "p99_ms": ("ms", "99th percentile of latency"),
+    "tail_ratio": ("ratio", "99th percentile of the latency of the largest requests over that of the smallest"),
+    "read_period_s": ("s", "period of bursts of reads"),
+    "write_period_s": ("s", "period of bursts of writes"),
+}
+"""The numbers that sum a load up, with unit and description."""
+
+
+def summary(load: Load) -> dict[str, float]:
+    """Sums a load up in numbers.
+
+    Parameters
+    ----------
+    load
+        The load.
+
+    Returns
+    -------
+    dict[str, float]
+        A value for each of `NUMBERS`. It is NaN if the trace does not tell it.
+    """
+    found = dict.fromkeys(NUMBERS, np.nan)
+    for compute in _GROUPS:
+        with suppress(TickdiskError):
+            found |= compute(load)
+    return found
+
+
+def _amounts(load: Load) -> dict[str, float]:
+    table = amounts(load)
+    requests, share, share_bytes = (table[name].to_dict() for name in ("requests", "share_requests", "share_bytes"))
+    return {
+        "reads": float(requests["read"]),
+        "writes": float(requests["write"]),
+        "share_reads": share["read"],
+        "share_read_bytes": share_bytes["read"],
+    }
+
+
+def _sizes(load: Load) -> dict[str, float]:
+    low, middle, high = load.having("bytes")["bytes"].quantile([0.25, 0.5, 0.75])
+    return {"p25_bytes": low, "p50_bytes": middle, "p75_bytes": high}
+
+
+def _places(load: Load) -> dict[str, float]:
+    table = sequences(load)
+    later = table["later"]
+    share = float((table["share_sequential"].fillna(0) * later).sum() / later.sum()) if later.sum() else np.nan
+    return {"share_sequential": share, "hot_ratio": locality(load).hot_ratio}
+
+
+def _times(load: Load) -> dict[str, float]:
+    found = peaks(load)
+    periods = {f"{op}_period_s": one.period_s for op in OPS if (one := period(load, op)) is not None}
+    return {
+        "seconds": load.seconds,
+        "average_iops": found.average_iops,
+        "peak_iops": found.peak_iops,
+        "peak_ratio": found.ratio,
+        "average_mb_per_s": found.average_mb_per_s,
+        "peak_mb_per_s": found.peak_mb_per_s,
+        "first_tenth": found.first_tenth,
+        **periods,
+    }
+
+
+def _queue(load: Load) -> dict[str, float]:
+    table = queue(load)
+    return {"queue_mean": float(table["mean"].mean()), "queue_most": float(table["most"].max())}
+
+
+def _latencies(load: Load) -> dict[str, float]:
+    ms = load.having("latency_ns")["latency_ns"].to_numpy() / 1e6
+    return {f"p{100 * q:.0f}_ms": quantile(ms, q) for q in (0.5, _TAIL)} | {"tail_ratio": _tail_ratio(load)}
+
+
+def _tail_ratio(load: Load) -> float:
+    """Returns the 99th percentile of latency of the largest class of `SIZES` over that of the smallest.
+
+    Parameters
+    ----------
+    load
+        The load.
+
+    Returns
+    -------
+    float
+        The ratio, of reads and writes together. Classes with too few requests for a 99th percentile are left out. It is NaN if
+        fewer than two classes are left.
+    """
+    rows = load.having("latency_ns", "bytes")
+    classes = rows.groupby(size_class(rows["bytes"]), observed=True)["latency_ns"]
+    tails = [tail for _, own in classes if np.isfinite(tail := quantile(own.to_numpy(), _TAIL))]
+    return tails[-1] / tails[0] if len(tails) > 1 and tails[0] > 0 else np.nan
+
+
+_GROUPS: tuple[Callable[[Load], dict[str, float]], ...] = (_amounts, _sizes, _places, _times, _queue, _latencies)
+
+
+def over_runs(summaries: Sequence[Mapping[str, float]], alpha: float = 0.05) -> dict[str, stats.Mean]:
+    """Computes means over runs of the same kind, with intervals.
+
+    Parameters
+    ----------
+    summaries
+        The numbers of each run, as `summary` returns them.
+    alpha
+        The intervals have confidence 1 - alpha.
+
+    Returns
+    -------
+    dict[str, Mean]
+        The mean of each of `NUMBERS` over the runs that have it. With one such run there is no interval.
+    """
+    return {name: stats.over_lives([one[name] for one in summaries], alpha) for name in NUMBERS}

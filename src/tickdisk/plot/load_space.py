@@ -1,0 +1,202 @@
+"""Figures of where a load reads and writes, in which sizes, and in which files."""
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import squarify
+
+from tickdisk.plot.load_time import op_colour
+from tickdisk.plot.theme import BAND, PALETTE, WIDTH, checked, finish, log_scale, title
+
+_WIDE = WIDTH + 120
+_TREE = (640.0, 360.0)
+_MOST_TILES = 400
+_KIB, _MIB = 1 << 10, 1 << 20
+
+
+def load_sizes(table: pd.DataFrame) -> Any:
+    """Draws the distributions of the sizes of reads and of writes.
+
+    Parameters
+    ----------
+    table
+        Columns op (`read` or `write`), bytes, requests, and share (of the requests of this op up to this size).
+
+    Returns
+    -------
+    chart
+        The share of requests up to x, with a line for each op.
+    """
+    rows = checked(table, ["op", "bytes", "requests", "share"], "sizes").astype({"op": str})
+    rows = rows.assign(kib=rows["bytes"].clip(lower=1) / _KIB)
+    scale, ticks = log_scale(rows["kib"], pad=1.2)
+    x = alt.X("kib:Q", scale=scale, axis=alt.Axis(values=ticks, format=",~r"), title="Size of the request (KiB)")
+    y = alt.Y("share:Q", title="Share up to x", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    chart = alt.Chart(rows).mark_line(interpolate="step-after", point=alt.OverlayMarkDef(size=14)).encode(x, y, op_colour(rows))
+    counts = rows.groupby("op")["requests"].sum()
+    words = ", ".join(f"n = {count:,} {op}s" for op, count in counts.items())
+    return finish(chart.properties(width=_WIDE, height=220, title=title("Sizes of requests", words)))
+
+
+def load_areas(over_space: pd.DataFrame, concentration: pd.DataFrame, *, places: str, hot_ratio: float) -> Any:
+    """Draws how requests are spread over the address space, and how many of them go to the most accessed areas.
+
+    Parameters
+    ----------
+    over_space
+        Columns mib (place in the address space) and requests.
+    concentration
+        Columns areas (share of the touched areas of 1 MiB, the most accessed first) and requests (share of all requests).
+    places
+        Word for what lies in the address space, such as `files`.
+    hot_ratio
+        Requests of an area among the tenth with the most, over those of another area. It may be NaN.
+
+    Returns
+    -------
+    chart
+        The requests over the address space on the left, and the concentration on the right.
+    """
+    spread = checked(over_space, ["mib", "requests"], "areas")
+    gathered = checked(concentration, ["areas", "requests"], "concentration")
+    left = (
+        alt.Chart(spread)
+        .mark_area(interpolate="step", color=PALETTE[0], opacity=0.8)
+        .encode(
+            alt.X("mib:Q", title=f"Place in the {places}, laid end to end (MiB)", scale=alt.Scale(nice=False, zero=True)),
+            alt.Y("requests:Q", title="Requests", axis=alt.Axis(tickCount=5)),
+        )
+        .properties(width=340, height=220)
+    )
+    share = alt.Axis(format="%")
+    curve = (
+        alt.Chart(gathered)
+        .mark_line(color=PALETTE[0])
+        .encode(
+            alt.X("areas:Q", title="Areas, the most accessed first", axis=share),
+            alt.Y("requests:Q", title="Requests to them", axis=share),
+        )
+    )
+    even = alt.Chart(pd.DataFrame({"areas": [0, 1], "requests": [0, 1]})).mark_line(color=BAND, strokeDash=[4, 3])
+    right = (even.encode(alt.X("areas:Q"), alt.Y("requests:Q")) + curve).properties(width=220, height=220)
+    hot = f"the hot tenth has {hot_ratio:.3g} times as many requests each as the others" if hot_ratio == hot_ratio else ""  # noqa: PLR0124
+    words = [f"Areas of 1 MiB; {hot}" if hot else "Areas of 1 MiB", "Dashed: all areas are accessed alike"]
+    return finish(alt.hconcat(left, right, spacing=36).properties(title=title("Where the requests go", words)))
+
+
+def load_reuse(hits: pd.DataFrame, working_set: pd.DataFrame, *, sample: int) -> Any:
+    """Draws the hits of a cache over its size, and the working set over time.
+
+    Parameters
+    ----------
+    hits
+        Columns mib (size of the cache), share (of accesses that hit), low and high (ends of its interval).
+    working_set
+        Columns at_s, mib (different pages in a stretch of time), low and high. It may be empty.
+    sample
+        One of this many pages was looked at.
+
+    Returns
+    -------
+    chart
+        The hits on the left, and the working set on the right if there are times.
+    """
+    rows = checked(hits, ["mib", "share", "low", "high"], "hits of a cache")
+    scale, ticks = log_scale(rows["mib"], pad=1.0)
+    x = alt.X("mib:Q", scale=scale, axis=alt.Axis(values=ticks, format=",~r"), title="Size of the cache (MiB)")
+    y = alt.Y("share:Q", title="Accesses that hit", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    base = alt.Chart(rows).encode(x)
+    curve = base.mark_area(opacity=0.25, color=PALETTE[0]).encode(alt.Y("low:Q", title=None), alt.Y2("high:Q")) + base.mark_line(
+        color=PALETTE[0]
+    ).encode(y)
+    panels: list[Any] = [curve.properties(width=300, height=220)]
+    if len(working_set):
+        sets = checked(working_set, ["at_s", "mib", "low", "high"], "working set")
+        over = alt.Chart(sets).encode(alt.X("at_s:Q", title="Time since the first request (s)", scale=alt.Scale(nice=False)))
+        size = alt.Y("mib:Q", title="Different pages per 1/100 of the time (MiB)")
+        band = over.mark_area(opacity=0.25, color=PALETTE[2], interpolate="step").encode(alt.Y("low:Q"), alt.Y2("high:Q"))
+        line = over.mark_line(color=PALETTE[2], interpolate="step").encode(size)
+        panels.append((band + line).properties(width=260, height=220))
+    counted = "All pages of 4 KiB" if sample == 1 else f"A random page of {sample:,}; shaded: 95 % intervals"
+    words = f"{counted}; the cache drops the page that was not accessed for the longest time"
+    return finish(alt.hconcat(*panels, spacing=36).properties(title=title("How soon pages are accessed again", words)))
+
+
+def load_touched(table: pd.DataFrame, *, places: str) -> Any:
+    """Draws how much of each of the most accessed files is touched, or how many bytes where the sizes are not known.
+
+    Parameters
+    ----------
+    table
+        Columns place, touched_bytes, size_bytes and share_touched. The last two may be NaN.
+    places
+        Word for the places, such as `files`.
+
+    Returns
+    -------
+    chart
+        A bar for each file, the most accessed first.
+    """
+    rows = checked(table, ["place", "touched_bytes", "size_bytes", "share_touched"], "touched share")
+    known = rows["share_touched"].notna().any()
+    rows = rows.assign(name=_short(rows["place"]), mib=rows["touched_bytes"] / _MIB)
+    y = alt.Y("name:N", sort=list(rows["name"]), title=None)
+    if known:
+        share = alt.X(
+            "share_touched:Q", title="Touched share of the file", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])
+        )
+        chart = alt.Chart(rows.dropna(subset=["share_touched"])).mark_bar(color=PALETTE[0]).encode(share, y)
+        words = "Bytes that are read or written at least once, over the size of the file"
+    else:
+        chart = alt.Chart(rows).mark_bar(color=PALETTE[0]).encode(alt.X("mib:Q", title="Touched (MiB)"), y)
+        words = f"Bytes that are read or written at least once; the sizes of the {places} are not in the trace"
+    shape = chart.properties(width=380, height={"step": 15}, title=title(f"The most accessed {places}", words))
+    return finish(shape)
+
+
+def _short(names: "pd.Series[str]", length: int = 44) -> "pd.Series[str]":
+    """Returns names of at most `length` characters, of which the end is kept. Names that become alike are numbered."""
+    short = names.where(names.str.len() <= length, "…" + names.str[-length + 1 :])
+    again = short.groupby(short).cumcount()
+    return short.where(again == 0, short + " (" + (again + 1).astype(str) + ")")
+
+
+def load_treemap(table: pd.DataFrame, *, packing: str) -> Any:
+    """Draws all files as tiles, whose area is the size of the file and whose colour is its depth in folders.
+
+    Parameters
+    ----------
+    table
+        Columns file, bytes and depth. Beyond 400 files, the smallest of each depth are drawn as one tile.
+    packing
+        How data are packed into files, in words.
+
+    Returns
+    -------
+    chart
+        The tiles.
+    """
+    files = table[table["bytes"] > 0].sort_values("bytes", ascending=False)
+    large, small = files.iloc[:_MOST_TILES], files.iloc[_MOST_TILES:]
+    rest = small.groupby("depth", as_index=False)["bytes"].sum().assign(file="smaller files")
+    tiles = pd.concat([large, rest], ignore_index=True).sort_values("bytes", ascending=False, ignore_index=True)
+    sizes = squarify.normalize_sizes(tiles["bytes"].tolist(), *_TREE)
+    placed = pd.DataFrame(squarify.squarify(sizes, 0, 0, *_TREE))
+    rows = tiles.assign(x=placed["x"], y=placed["y"], right=placed["x"] + placed["dx"], top=placed["y"] + placed["dy"])
+    rows = checked(rows, ["x", "y", "right", "top", "depth"], "files")
+    hidden: dict[str, Any] = {"axis": None, "scale": alt.Scale(nice=False, zero=True)}
+    chart = (
+        alt.Chart(rows)
+        .mark_rect(stroke="white", strokeWidth=0.7)
+        .encode(
+            alt.X("x:Q", **hidden),
+            alt.X2("right:Q"),
+            alt.Y("y:Q", **hidden),
+            alt.Y2("top:Q"),
+            alt.Color("depth:O", title="Folders above the file", scale=alt.Scale(scheme="viridis")),
+        )
+    )
+    total = files["bytes"].sum() / _MIB
+    words = f"n = {len(table):,} files of {total:,.1f} MiB; packing: {packing}; area: size of the file"
+    return finish(chart.properties(width=_TREE[0], height=_TREE[1], title=title("Files by size and depth", words)))

@@ -1,0 +1,82 @@
+"""Figure of the loads of several servers: sizes of their requests, and bytes over time."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tickdisk.plot.load_time import op_colour
+from tickdisk.plot.paper.place import PAGE, finish, panel_title
+from tickdisk.plot.theme import checked, log_scale
+
+_LABELS, _SPACING = 40, 14
+_HEIGHTS = (82, 56)
+_KIB = 1024
+_STEPS = 60
+
+
+def loads(parts: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]]) -> Any:
+    """Draws the sizes of reads and writes of each load, and the bytes per second below, at the width of the page.
+
+    Parameters
+    ----------
+    parts
+        Two tables for each load, by its name: sizes (op, bytes, and share of the requests of this op up to this size), and rates
+        (op, at_s and mb_per_s). Rates are drawn as means of 60 stretches of time.
+
+    Returns
+    -------
+    chart
+        Two panels for each load, one upon the other.
+    """
+    sizes = pd.concat([checked(table, ["op", "bytes", "share"], "sizes") for table, _ in parts.values()])
+    scale, _ = log_scale((sizes["bytes"].clip(lower=1) / _KIB), pad=1.1)
+    low, high = scale.to_dict()["domain"]
+    ticks = [tick for tick in (0.001, 0.01, 0.1, 1, 4, 16, 64, 256, 1024, 4096) if low <= tick <= high]
+    width = (PAGE - (_LABELS + _SPACING) * len(parts)) / len(parts)
+    columns: list[Any] = []
+    for name, (size, rate) in parts.items():
+        columns.append(
+            alt.vconcat(
+                _sizes(size, name, scale, ticks, is_first=not columns).properties(width=width, height=_HEIGHTS[0]),
+                _rates(rate, is_first=not columns).properties(width=width, height=_HEIGHTS[1]),
+                spacing=8,
+            )
+        )
+    return finish(alt.hconcat(*columns, spacing=_SPACING), legend_columns=2)
+
+
+def _sizes(table: pd.DataFrame, name: str, scale: alt.Scale, ticks: list[float], *, is_first: bool) -> Any:
+    rows = checked(table, ["op", "bytes", "share"], "sizes").astype({"op": str})
+    rows = rows.assign(kib=rows["bytes"].clip(lower=1) / _KIB)
+    return (
+        alt.Chart(rows, title=panel_title(name))
+        .mark_line(interpolate="step-after", strokeWidth=1.1)
+        .encode(
+            alt.X("kib:Q", scale=scale, axis=alt.Axis(values=ticks, format=",~r"), title="Size (KiB)"),
+            alt.Y(
+                "share:Q",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%", tickCount=4),
+                title="Requests up to x" if is_first else None,
+            ),
+            op_colour(rows),
+        )
+    )
+
+
+def _rates(table: pd.DataFrame, *, is_first: bool) -> Any:
+    rows = checked(table, ["op", "at_s", "mb_per_s"], "rates").astype({"op": str})
+    end_s = float(rows["at_s"].max())
+    step = (rows["at_s"] / end_s * _STEPS).astype(int).clip(upper=_STEPS - 1)
+    means = rows.groupby(["op", step])[["at_s", "mb_per_s"]].mean().reset_index(level="op")
+    return (
+        alt.Chart(means)
+        .mark_line(interpolate="step", strokeWidth=0.9)
+        .encode(
+            alt.X("at_s:Q", title="Time (s)", axis=alt.Axis(tickCount=5), scale=alt.Scale(domain=[0, end_s], nice=False)),
+            alt.Y("mb_per_s:Q", title="MB/s" if is_first else None, axis=alt.Axis(tickCount=3)),
+            op_colour(means),
+        )
+    )

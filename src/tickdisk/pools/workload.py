@@ -1,0 +1,151 @@
+"""Makes workloads for pools from traces: filters requests, makes them complete, and finds what each has waited for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tickdisk import table
+from tickdisk._native import complete_workload, find_dependencies
+from tickdisk.errors import TickdiskError
+
+SECTOR_BYTES, PAGE_BYTES = 512, 4096
+MOST_BYTES = 1 << 24
+"""Largest size of a request in bytes, unless somebody says otherwise."""
+_SEGMENT_PAGES = 64
+_COLUMNS = ("begin_ns", "end_ns", "is_write", "page", "pages")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Requests to volumes in whole pages, which pools can run."""
+
+    name: str
+    """Name for people."""
+    requests: pd.DataFrame
+    """One row per request in the order of their begins: begin_ns and end_ns in the capture, is_write, page (in the space of all
+    volumes), pages, and is_inserted (whether the capture does not have it). All are int64."""
+    rejected: Mapping[str, int]
+    """Number of requests of the trace that do not count, by rule."""
+    last_ended: NDArray[np.int64]
+    """Number of the request that ended last before each request began, from 1 on, or 0 for none. Shape (n,)."""
+    highest: NDArray[np.int64]
+    """Highest number among the requests that had ended when each request began, or 0 for none. Shape (n,)."""
+    volumes: tuple[str, ...]
+    """Names of the volumes, of which each has a range of pages of its own."""
+    knows_dependencies: bool
+    """Whether the trace has latencies, without which nobody knows what a request has waited for."""
+
+    @property
+    def inserted(self) -> int:
+        """Number of writes that were put before reads, because nothing had written their pages."""
+        return int(self.requests["is_inserted"].sum())
+
+    @property
+    def differ(self) -> int:
+        """Number of requests for which the two readings of the published rule name different dependencies."""
+        return int((self.last_ended != self.highest).sum())
+
+    def columns(self) -> list[bytes]:
+        """Returns the requests in the form in which the native code takes them."""
+        return [self.requests[name].to_numpy(dtype="int64").tobytes() for name in _COLUMNS]
+
+
+def workload_of(
+    requests: pd.DataFrame,
+    name: str,
+    *,
+    disk: str | None = None,
+    most_sectors: int | None = None,
+    most_bytes: int = MOST_BYTES,
+    is_filtered_as_printed: bool = False,
+) -> Workload:
+    """Makes a workload from the requests to block devices in a trace (Shape, Pregen and dependency analysis).
+
+    Parameters
+    ----------
+    requests
+        Requests table of the layer `block`, as `formats.read` returns it.
+    name
+        Name for people.
+    disk
+        Name of the volume whose requests count. If None, those of all volumes do.
+    most_sectors
+        Number of sectors of 512 bytes of a volume (MAXDISK). Requests that begin beyond it do not count.
+    most_bytes
+        Largest size of a request in bytes (MAXBYTE).
+    is_filtered_as_printed
+        Whether sizes are filtered by the rule that the publication prints, which rejects every request of 4096 bytes or more. The
+        rule that it means rejects sizes that are no multiple of 4096.
+
+    Returns
+    -------
+    Workload
+        The workload. If the trace has no latencies, its requests depend on nothing.
+
+    Raises
+    ------
+    TickdiskError
+        If the requests are system calls, or none of them counts.
+    """
+    if set(requests["level"]) - {"block"}:
+        raise TickdiskError(f"{name} has system calls, and pools need requests to a block device; capture them with biosnoop")
+    size = requests["length"].to_numpy(dtype="float64", na_value=np.nan)
+    offset = requests["offset"].to_numpy(dtype="float64", na_value=np.nan)
+    has_latency = bool(requests["latency_ns"].notna().any())
+    needed = ["start_ns", "offset", "length", "op", *(["latency_ns"] if has_latency else [])]
+    known = requests[needed].notna().all(axis=1).to_numpy()
+    volume = requests["volume"].fillna("")
+    odd = size // PAGE_BYTES != 0 if is_filtered_as_printed else size % PAGE_BYTES != 0
+    rules = {
+        "a field is missing": ~known,
+        "another disk": np.zeros(len(requests), dtype=bool) if disk is None else (volume != disk).to_numpy(),
+        "neither read nor write": ~requests["op"].isin(["read", "write"]).to_numpy(),
+        "beyond the device": np.zeros(len(requests), dtype=bool)
+        if most_sectors is None
+        else offset >= most_sectors * SECTOR_BYTES,
+        "without a size": size == 0,
+        "size / 4096 is not 0 (as printed)" if is_filtered_as_printed else "size is no multiple of 4096 bytes": odd,
+        f"size is over {most_bytes} bytes": size > most_bytes,
+    }
+    reason = np.select(list(rules.values()), np.arange(1, len(rules) + 1).tolist(), default=0)
+    rejected = {rule: int((reason == number).sum()) for number, rule in enumerate(rules, 1)}
+    chosen = requests[reason == 0]
+    if chosen.empty:
+        told = "; ".join(f"{rule}: {count}" for rule, count in rejected.items() if count)
+        raise TickdiskError(f"{name}: none of {len(requests)} requests counts ({told}); name another disk, or other limits")
+    chosen = chosen if has_latency else chosen.assign(latency_ns=pd.array([0] * len(chosen), dtype="Int64"))
+    whole = table.need(chosen, ("start_ns", "latency_ns", "offset", "length"), task="a pool")
+    return _completed(whole, name, rejected, knows_dependencies=has_latency)
+
+
+def _completed(chosen: pd.DataFrame, name: str, rejected: Mapping[str, int], *, knows_dependencies: bool) -> Workload:
+    chosen = chosen.sort_values(["start_ns", "seq"], kind="stable")
+    volumes = pd.Categorical(chosen["volume"].fillna(""))
+    first = (chosen["offset"] // PAGE_BYTES).to_numpy()
+    last = (-(-(chosen["offset"] + chosen["length"]) // PAGE_BYTES)).to_numpy()
+    # Each volume has a range of its own, which begins at a segment.
+    room = -(-int(last.max()) // _SEGMENT_PAGES) * _SEGMENT_PAGES
+    begin_ns = (chosen["start_ns"] - chosen["start_ns"].min()).to_numpy()
+    given = [
+        begin_ns,
+        begin_ns + chosen["latency_ns"].clip(lower=0).to_numpy(),
+        (chosen["op"] == "write").to_numpy(),
+        first + volumes.codes.astype("int64") * room,
+        last - first,
+    ]
+    columns = complete_workload([np.asarray(values, dtype="int64").tobytes() for values in given])
+    requests = pd.DataFrame({key: _array(one) for key, one in zip([*_COLUMNS, "is_inserted"], columns, strict=True)})
+    last_ended, highest = (_array(one) for one in find_dependencies(columns[: len(_COLUMNS)]))
+    if not knows_dependencies:
+        # A read still waits for the writes that were put before it.
+        follows = requests["is_inserted"].shift(fill_value=0).to_numpy() == 1
+        last_ended = highest = np.where(follows, np.arange(len(requests)), 0)
+    names = tuple(map(str, volumes.categories))
+    return Workload(name, requests, rejected, last_ended, highest, names, knows_dependencies)
+
+
+def _array(column: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(column, dtype="int64")

@@ -1,0 +1,52 @@
+"""The study that describes loads on storage: reads and writes, sizes, bursts, places and latencies, beside published loads.
+
+`study` describes the captured lives of every server of a run, or traces of other programs. `describe_traces` describes traces for
+the command `tickdisk inspect`, and `write_inspected` writes their descriptions as one HTML page. The first load of a study is
+shown in detail, and all loads stand side by side in a table.
+"""
+
+from pathlib import Path
+
+from tickdisk.report.inspect.compute import Given, Results, compute, describe_traces
+from tickdisk.report.inspect.show import FIGURES, TABLES
+from tickdisk.report.inspect.state import state
+from tickdisk.report.inspect.write import inspected_as_json, write_inspected
+from tickdisk.report.parameters import check_parameters
+from tickdisk.report.study import Study
+
+__all__ = ["Given", "Results", "describe_traces", "inspected_as_json", "study", "write_inspected"]
+
+
+def study(plan: str, *, runs: str, published: str, traces: str | None, margin: float | None) -> Study[Results]:
+    """Describes the loads of all servers of a run, or those of traces.
+
+    Parameters
+    ----------
+    plan
+        Path of the plan, as a text.
+    runs
+        Path of the folder of the run folders, as a text.
+    published
+        Path of the file with the published loads, as a text.
+    traces
+        Paths of traces, as a text with a colon between two. Each is a run of one load, which is described instead of the servers.
+        None for the servers of the run.
+    margin
+        Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
+
+    Returns
+    -------
+    Study
+        The study, which a notebook shows and saves.
+
+    Raises
+    ------
+    TickdiskError
+        If a parameter has a wrong type or range, no captured life has run, or a trace cannot be read.
+    """
+    check_parameters(plan=plan, runs=runs, published=published, traces=traces, margin=margin)
+    if traces is None:
+        results = compute(plan, runs=runs, published=published, margin=margin)
+    else:
+        results, _ = describe_traces([Given([Path(path) for path in traces.split(":")])], published=Path(published))
+    return Study(results, state(results), FIGURES, TABLES)

@@ -1,0 +1,174 @@
+"""Computes the descriptions of loads, from traces or from the captured lives of every server of a run."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tickdisk import characterise, formats, server, stats, table
+from tickdisk.characterise import Description, Load, Reference
+from tickdisk.errors import TickdiskError
+from tickdisk.experiment import ACCESSES, INSIDE_TICK
+from tickdisk.files import read_json
+from tickdisk.formats import Trace
+from tickdisk.report.runs import Runs
+
+_CAPTURED = (ACCESSES.name, INSIDE_TICK.name)
+"""Experiments with captured lives. The first of which a server has lives is described."""
+_WORLD = ("terrain", "player", "npc")
+PUBLISHED = "data/published.yaml"
+
+
+@dataclass(frozen=True)
+class Results:
+    """Descriptions of loads, beside published loads."""
+
+    descriptions: Sequence[Description]
+    """The described loads. The first is drawn in detail."""
+    source: str
+    """Publication of the published loads."""
+    references: Sequence[Reference]
+    """The published loads."""
+    rules: stats.Plan | None
+    """Rules that decide verdicts. None if the loads are not those of a planned run."""
+
+    @property
+    def shown(self) -> Description:
+        """The description that figures show in detail."""
+        return self.descriptions[0]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Traces of one load that somebody has given."""
+
+    traces: Sequence[Path]
+    """Files and folders. Each is one run."""
+    format_name: str | None = None
+    """Format of the traces. None if it is to be recognised."""
+    is_one_run: bool = False
+    """Whether the traces are parts of one run, such as the volumes of a machine."""
+    files: Path | None = None
+    """Folder or list of the files that there are."""
+    peak_mb_per_s: float | None = None
+    """Bandwidth of the disk in MB/s."""
+    most_rejected: float = formats.MOST_REJECTED
+    """Largest share of the lines of a trace that may be rejected."""
+    rejects: Path | None = None
+    """File for the lines that cannot be read. If None, they are only counted."""
+
+
+def describe_traces(
+    given: Sequence[Given], *, published: Path = Path(PUBLISHED), progress: Callable[[Trace], None] = lambda _: None
+) -> tuple[Results, list[formats.Counts]]:
+    """Describes loads from traces.
+
+    Parameters
+    ----------
+    given
+        The traces of each load.
+    published
+        File with the published loads.
+    progress
+        Function that is called again and again while a trace is read.
+
+    Returns
+    -------
+    Results
+        A description of each load.
+    list[Counts]
+        The counts of all traces that were read, in their order.
+
+    Raises
+    ------
+    TickdiskError
+        If a trace cannot be read, or has neither a read nor a write.
+    """
+    source, known = characterise.references(published)
+    counts = list[formats.Counts]()
+    descriptions = []
+    for number, one in enumerate(given, 1):
+        files = None if one.files is None else characterise.listing(one.files)
+        descriptions.append(
+            characterise.describe(
+                _runs_of(one, counts, progress),
+                key=f"load_{number}",
+                title=_title(one),
+                known=known,
+                files=files,
+                peak_mb_per_s=one.peak_mb_per_s,
+            )
+        )
+    return Results(descriptions, source, known, None), counts
+
+
+def _title(given: Given) -> str:
+    names = [path.name if str(path) != "-" else "standard input" for path in given.traces]
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _runs_of(given: Given, counts: list[formats.Counts], progress: Callable[[Trace], None]) -> Iterator[Load]:
+    runs = [list(given.traces)] if given.is_one_run else [[path] for path in given.traces]
+    for paths in runs:
+        requests, found = formats.read(
+            paths, given.format_name, rejects=given.rejects, most_rejected=given.most_rejected, progress=progress
+        )
+        counts += found
+        yield characterise.load_of(classified(requests), ", ".join(map(str, paths)))
+
+
+def classified(requests: pd.DataFrame) -> pd.DataFrame:
+    """Returns requests with the type of data of each file, as the servers know it from its path.
+
+    Parameters
+    ----------
+    requests
+        The requests table.
+
+    Returns
+    -------
+    DataFrame
+        The requests. If no server knows any of the files, the trace is not that of a game server, and the types are null.
+    """
+    kinds = {name: server.classify(name) for name in requests["file"].dropna().unique()}
+    moved = requests.loc[requests["op"].isin(characterise.OPS), "file"].dropna().unique()
+    known = any(kinds[name] != "other" for name in moved)
+    return requests.assign(data=requests["file"].map(kinds) if known else None)
+
+
+def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Results:
+    """Describes the loads of all servers of a run, from their captured lives.
+
+    `inspect.study` describes the parameters. Raises TickdiskError if no captured life has run.
+    """
+    values = read_json(Path(plan))
+    main = values["config"]["server"]
+    source, known = characterise.references(Path(published))
+    have = {
+        (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
+    }
+    captured = [(name, experiment) for experiment in _CAPTURED for name, found in sorted(have) if found == experiment]
+    descriptions, rules = [], None
+    for name in sorted({name for name, _ in captured}, key=lambda name: (name != main, name)):
+        data = Runs(plan, runs, next(experiment for own, experiment in captured if own == name), name)
+        decision = data.decision
+        rules = rules or stats.Plan(
+            len(data.planned),
+            decision.minimum_lives,
+            decision.control_minimum_lives,
+            decision.margin if margin is None else margin,
+            decision.alpha,
+        )
+        title = data.manifests[0]["server"]["title"]
+        descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=known))
+    if not descriptions:
+        raise TickdiskError(f"no captured life has run under {runs}; run `snakemake --cores all` first")
+    return Results(descriptions, source, known, rules)
+
+
+def _lives(data: Runs, title: str) -> Iterator[Load]:
+    """Yields the load of each captured life on the files of the world."""
+    for life in data.lives():
+        requests = table.read("requests", life.folder / "requests.parquet")
+        yield characterise.load_of(requests[requests["data"].isin(_WORLD)], f"{title}, {life.title}")

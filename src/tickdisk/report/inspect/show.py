@@ -1,0 +1,157 @@
+"""Makes the tables and figures that describe loads."""
+
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any
+
+import pandas as pd
+
+from tickdisk import plot
+from tickdisk.characterise import NUMBERS, Description
+from tickdisk.errors import TickdiskError
+from tickdisk.numbers import number, percent, with_interval
+from tickdisk.report.inspect.compute import Results
+
+_UNITS = {"share": "%", "ratio": "", "bytes": "bytes"}
+
+
+def beside(results: Results) -> pd.DataFrame:
+    """Returns the numbers of all loads side by side, beside what was published of other loads.
+
+    There is a row per number and a column per load. With several runs a number is the mean over runs, with its interval.
+    """
+    columns = {one.title: [_cell(one, name) for name in NUMBERS] for one in results.descriptions}
+    table = pd.DataFrame(columns, index=pd.Index([words for _, words in NUMBERS.values()], name="number"))
+    for reference in results.references:
+        table[reference.load] = ""
+        if reference.share_reads is not None:
+            table.loc[NUMBERS["share_reads"][1], reference.load] = percent(reference.share_reads)
+        sizes = " to ".join(f"{number(kib)} KiB" for kib in (reference.least_kib, reference.most_kib) if kib is not None)
+        words = sizes if reference.least_kib is not None else f"up to {sizes}"
+        table.loc[NUMBERS["p50_bytes"][1], reference.load] = f"mostly {words}" if sizes else ""
+    return table
+
+
+def _cell(description: Description, name: str) -> str:
+    unit = NUMBERS[name][0]
+    mean = description.means[name]
+    value, low, high = mean.value, mean.low, mean.high
+    if not isfinite(value):
+        return "none found" if name.endswith("period_s") and isfinite(description.means["seconds"].value) else "not known"
+    factor = 100 if unit == "share" else 1
+    text = with_interval(*(factor * part for part in (value, low, high))) if isfinite(low) else number(factor * value)
+    return f"{text} {_UNITS.get(unit, unit)}".rstrip()
+
+
+def amounts(results: Results) -> pd.DataFrame:
+    """Returns the numbers and bytes of reads and writes of the first load."""
+    table = results.shown.part("amounts")
+    return pd.DataFrame(
+        {
+            "requests": table["requests"].map("{:,}".format),
+            "MB": (table["bytes"] / 1e6).map(number),
+            "share of requests": table["share_requests"].map(percent),
+            "share of bytes": table["share_bytes"].map(percent),
+        }
+    )
+
+
+def latencies(results: Results) -> pd.DataFrame:
+    """Returns percentiles of latency by operation and size, for the first load."""
+    table: pd.DataFrame = results.shown.part("latencies").set_index(["op", "size"])
+    shown = table.drop(columns="requests").map(number).rename(columns=lambda name: name.replace("_ms", " (ms)"))
+    return shown.assign(requests=table["requests"].map("{:,}".format))[["requests", *shown.columns]]
+
+
+def sequences(results: Results) -> pd.DataFrame:
+    """Returns the share of requests that follow each other on the disk, and the mean length of their sequences."""
+    table = results.shown.part("sequences").set_index("op")
+    return pd.DataFrame(
+        {
+            "requests": table["requests"].map("{:,}".format),
+            "sequential": table["share_sequential"].map(percent),
+            "mean requests in a sequence": table["mean_requests"].map(number),
+            "mean KiB in a sequence": (table["mean_bytes"] / 1024).map(number),
+        }
+    )
+
+
+def places(results: Results) -> pd.DataFrame:
+    """Returns the requests and bytes of the thirty files or volumes with the most bytes, for the first load."""
+    shown = results.shown
+    table = shown.part("places").head(30).set_index("place").rename_axis(shown.place_word)
+    return pd.DataFrame(
+        {
+            "reads": table["reads"].map("{:,.0f}".format),
+            "writes": table["writes"].map("{:,.0f}".format),
+            "MB read": (table["read_bytes"] / 1e6).map(number),
+            "MB written": (table["write_bytes"] / 1e6).map(number),
+        }
+    )
+
+
+def files(results: Results) -> pd.DataFrame:
+    """Returns what the listed files say beside the trace, for the first load."""
+    shown = results.shown
+    rows = {
+        "share of the files that the load touches": "give the files by --files"
+        if shown.files is None
+        else "no file of the trace is listed; give the folder under its own path"
+        if not shown.share_of_files
+        else percent(shown.share_of_files),
+        "packing": "give the files by --files" if shown.files is None else shown.files.packing,
+        "average bandwidth over that of the disk": "give the bandwidth by --peak-mb-per-s"
+        if shown.peak_mb_per_s is None
+        else percent(shown.bandwidth_use),
+    }
+    return pd.DataFrame({"value": rows}).rename_axis("not in the trace alone")
+
+
+def _treemap(results: Results) -> Any:
+    shown = results.shown
+    if shown.files is None:
+        raise TickdiskError("not in the trace: the sizes of files; give the folder of the files by --files")
+    return plot.load_treemap(shown.files.table, packing=shown.files.packing)
+
+
+def _moves(description: Description) -> int:
+    table = description.part("amounts")
+    return int(table["requests"].sum())
+
+
+def _areas(results: Results) -> Any:
+    shown = results.shown
+    found = shown.part("locality")
+    return plot.load_areas(found.over_space, found.concentration, places=f"{shown.place_word}s", hot_ratio=found.hot_ratio)
+
+
+def _reuse(results: Results) -> Any:
+    found = results.shown.part("reuse")
+    return plot.load_reuse(found.hits, found.working_set, sample=found.sample)
+
+
+def _paper(results: Results) -> Any:
+    return plot.paper.loads({one.title: (one.part("sizes"), one.part("rates")) for one in results.descriptions})
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {
+    "paper_loads": _paper,
+    "rates": lambda results: plot.load_rates(results.shown.part("rates"), n=_moves(results.shown)),
+    "data": lambda results: plot.load_data(results.shown.part("data")),
+    "sizes": lambda results: plot.load_sizes(results.shown.part("sizes")),
+    "latencies": lambda results: plot.load_latencies(results.shown.part("latency_map"), n=_moves(results.shown)),
+    "queue": lambda results: plot.load_queue(results.shown.part("queue")),
+    "gaps": lambda results: plot.load_gaps(results.shown.part("gaps")),
+    "areas": _areas,
+    "reuse": _reuse,
+    "touched": lambda results: plot.load_touched(results.shown.part("touched"), places=f"{results.shown.place_word}s"),
+    "files": _treemap,
+}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "beside": beside,
+    "amounts": amounts,
+    "latencies": latencies,
+    "sequences": sequences,
+    "places": places,
+    "files": files,
+}

@@ -1,0 +1,154 @@
+"""Writes descriptions of loads as one HTML page that loads nothing from elsewhere, and as JSON."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+import pandas as pd
+
+from tickdisk import plot, stats
+from tickdisk.characterise import Description
+from tickdisk.errors import TickdiskError
+from tickdisk.files import write_text
+from tickdisk.formats import Counts
+from tickdisk.report.inspect.compute import Results
+from tickdisk.report.inspect.show import FIGURES, TABLES
+
+_STYLE = "vendor/pico.classless.min.css"
+_SECTIONS = (
+    ("Reads and writes", ("amounts", "sizes", "latencies table")),
+    ("Over time", ("rates", "data", "latencies", "queue", "gaps")),
+    ("Places", ("areas", "sequences", "reuse", "touched", "places")),
+    ("Files and bandwidth", ("files table", "files")),
+)
+"""Headings of the page, with the figures and tables below each. ` table` follows a name that a figure has, too."""
+
+
+def write_inspected(results: Results, counts: list[Counts], template: Path, output: Path) -> None:
+    """Writes the page that shows the loads of traces.
+
+    The page contains its style sheet and its figures, which are drawn from aggregated tables. It loads nothing from another host.
+
+    Parameters
+    ----------
+    results
+        The described loads.
+    counts
+        The counts of all traces.
+    template
+        Jinja template of the page. The style sheet lies in the folder `vendor` beside it.
+    output
+        File to write.
+    """
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    text = environment.from_string(template.read_text(encoding="utf-8")).render(
+        style=(template.parent / _STYLE).read_text(encoding="utf-8"),
+        loads=[_load(results, description) for description in results.descriptions],
+        beside=_html(TABLES["beside"](results)),
+        source=results.source,
+        said=[f"{reference.load}: {reference.said}" for reference in results.references],
+        counts=[_counted(count) for count in counts],
+    )
+    write_text(output, text)
+
+
+def _load(results: Results, description: Description) -> dict[str, Any]:
+    own = replace(results, descriptions=[description])
+    return {
+        "title": description.title,
+        "sentence": description.kind.sentence,
+        "runs": len(description.runs),
+        "sections": [(heading, [_shown(own, name) for name in names]) for heading, names in _SECTIONS],
+    }
+
+
+def _shown(results: Results, name: str) -> dict[str, str]:
+    """Returns a figure or a table of the first load as HTML, or the reason for which the trace does not have it."""
+    try:
+        if name in FIGURES:
+            svg = plot.to_svg(FIGURES[name](results))
+            # Names in one page have to differ from figure to figure.
+            own = f"{results.shown.key}-{name}-clip"
+            return {"html": svg.replace('id="clip', f'id="{own}').replace("url(#clip", f"url(#{own}"), "kind": "figure"}
+        return {"html": _html(TABLES[name.removesuffix(" table")](results)), "kind": "table"}
+    except TickdiskError as error:
+        return {"html": f"{name.removesuffix(' table').capitalize()}: {error}.", "kind": "missing"}
+
+
+def _html(table: pd.DataFrame) -> str:
+    return str(table.reset_index().to_html(index=False, border=0, escape=True))
+
+
+def _counted(counts: Counts) -> str:
+    rejected = sum(count for count, _ in counts.rejected.values())
+    return f"{counts.requests:,} requests in {counts.lines:,} lines of {counts.format}; {rejected:,} lines could not be read"
+
+
+def inspected_as_json(results: Results, counts: list[Counts]) -> dict[str, Any]:
+    """Returns the descriptions of loads as a value for JSON.
+
+    Parameters
+    ----------
+    results
+        The described loads.
+    counts
+        The counts of all traces.
+
+    Returns
+    -------
+    dict[str, object]
+        For each load its sentence, its numbers with intervals over runs, its tables, and what is not in the trace. A number that
+        is not known is null.
+    """
+    return {"loads": [_described(one) for one in results.descriptions], "traces": [count.as_json() for count in counts]}
+
+
+def _described(description: Description) -> dict[str, Any]:
+    tables = {name: part for name, part in description.parts.items() if isinstance(part, pd.DataFrame)}
+    extra: dict[str, Any] = {}
+    if "locality" in description.parts:
+        found = description.part("locality")
+        extra["locality"] = {"areas": found.areas, "hot_ratio": _number(found.hot_ratio), "hot_share": _number(found.hot_share)}
+    if "reuse" in description.parts:
+        reuse = description.part("reuse")
+        tables |= {"cache_hits": reuse.hits, "working_set": reuse.working_set}
+        extra["reuse"] = {"distinct_mib": reuse.distinct_mib, "one_page_of": reuse.sample}
+    return {
+        "title": description.title,
+        "sentence": description.kind.sentence,
+        "nearest_published": description.kind.nearest or None,
+        "runs": len(description.runs),
+        "operations": dict(description.operations),
+        "failed": description.failed,
+        "numbers": {name: _mean(mean) for name, mean in description.means.items()},
+        "tables": {name: [_row(row) for row in _rows(table)] for name, table in tables.items()},
+        **extra,
+        "share_of_files_touched": _number(description.share_of_files),
+        "packing": None if description.files is None else description.files.packing,
+        "bandwidth_use": _number(description.bandwidth_use),
+        "not_in_the_trace": dict(description.reasons),
+    }
+
+
+def _mean(mean: stats.Mean) -> dict[str, float | int | None]:
+    return {"value": _number(mean.value), "low": _number(mean.low), "high": _number(mean.high), "n": mean.n}
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    named = table.reset_index() if table.index.name else table
+    return [{str(key): value for key, value in row.items()} for row in named.to_dict("records")]
+
+
+def _row(row: Any) -> dict[str, Any]:
+    return {
+        str(key): _number(float(value)) if isinstance(value, int | float | np.number) else str(value)
+        for key, value in row.items()
+    }
+
+
+def _number(value: float | None) -> float | int | None:
+    if value is None or not np.isfinite(value):
+        return None
+    return int(value) if float(value).is_integer() else float(value)

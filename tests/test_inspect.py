@@ -1,0 +1,89 @@
+"""`tickdisk inspect` as an operator uses it: one page, one sentence, JSON, comparison, and refusals."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from tickdisk.cli import app
+from tickdisk.errors import TickdiskError
+
+STRACE = "".join(
+    f'7 {1_700_000_010 + n / 100:.6f} p{"read" if n % 3 else "write"}64(3</srv/world/map.sqlite>, ""..., 4096, '
+    f"{4096 * (n % 50)}) = 4096 <0.{n % 7 + 1:06d}>\n"
+    for n in range(900)
+)
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, ["inspect", *words])
+    if isinstance(result.exception, TickdiskError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def trace(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(STRACE)
+    return path
+
+
+def test_a_page_that_loads_nothing_from_elsewhere(trace, tmp_path):
+    page = tmp_path / "page.html"
+    said = run(str(trace), "-o", str(page))
+    assert said.startswith("server.log: This load mostly reads (66.7 % of its requests): ")
+    text = page.read_text()
+    assert not re.search(r"(src|href)=\"(?!data:|#)", text)
+    assert len(re.findall("<svg", text)) >= 8
+    ids = re.findall(r'<clipPath id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert "900 requests in 900 lines of strace; 0 lines could not be read" in text
+    assert "not in the trace: the sizes of files" in text
+    assert "Types of data over time" in text
+    with pytest.raises(TickdiskError, match="exists already"):
+        run(str(trace), "-o", str(page))
+    run(str(trace), "-o", str(page), "--force")
+
+
+def test_json_has_the_numbers(trace):
+    found = json.loads(run(str(trace), "--json"))
+    (load,) = found["loads"]
+    assert load["numbers"]["reads"] == {"value": 600, "low": None, "high": None, "n": 1}
+    # Every fiftieth request goes back to the beginning of the file.
+    assert load["numbers"]["share_sequential"]["value"] == pytest.approx(882 / 899)
+    assert found["traces"][0]["requests"] == 900
+    assert load["share_of_files_touched"] is None
+    assert load["locality"]["areas"] == 1
+
+
+def test_several_traces_are_runs_or_one_run(trace, tmp_path):
+    other = tmp_path / "other.log"
+    other.write_text(STRACE.replace("pwrite64", "pread64"))
+    (load,) = json.loads(run(str(trace), str(other), "--json"))["loads"]
+    assert load["runs"] == 2
+    assert load["numbers"]["share_reads"]["value"] == pytest.approx((2 / 3 + 1) / 2)
+    (load,) = json.loads(run(str(trace), str(other), "--json", "--together"))["loads"]
+    assert load["runs"] == 1
+    assert load["numbers"]["share_reads"]["value"] == pytest.approx(1500 / 1800)
+
+
+def test_two_loads_side_by_side(trace, tmp_path):
+    other = tmp_path / "other.log"
+    other.write_text(STRACE.replace("pwrite64", "pread64"))
+    page = tmp_path / "page.html"
+    said = run(str(trace), "--compare", str(other), "-o", str(page))
+    assert "other.log: This load almost only reads" in said
+    assert page.read_text().count("<h1>") == 2
+
+
+def test_files_and_bandwidth_come_from_options(trace, tmp_path):
+    listed = tmp_path / "files"
+    listed.write_text("409600 /srv/world/map.sqlite\n100 /srv/world/env_meta.txt\n")
+    (load,) = json.loads(run(str(trace), "--files", str(listed), "--peak-mb-per-s", "100", "--json"))["loads"]
+    assert load["share_of_files_touched"] == 0.5
+    assert load["packing"] == "one huge"
+    assert load["tables"]["touched"][0]["share_touched"] == 0.5
+    assert load["bandwidth_use"] == pytest.approx(900 * 4096 / 8.99 / 1e8)
