@@ -60,7 +60,12 @@ def test_an_experiment_without_arms_has_no_cells() -> None:
 
 @pytest.mark.parametrize(
     ("experiments", "left_out"),
-    [((), []), (("join_burst",), ["join_burst"]), (("accesses",), ["accesses", "replay"]), (("switchback",), ["switchback"])],
+    [
+        ((), []),
+        (("join_burst",), ["join_burst"]),
+        (("accesses",), ["accesses", "inspect", "replay"]),
+        (("switchback",), ["switchback"]),
+    ],
 )
 def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: tuple[str, ...], left_out: list[str]) -> None:
     project = Project(load_config(), tuple(without(*experiments)), {}, None)  # type: ignore[arg-type]

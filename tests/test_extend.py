@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tickdisk import checkpoint, device, store
+from tickdisk import checkpoint, device, pools, store
 from tickdisk.experiment import EXPERIMENTS, STUDIES
 from tickdisk.server import SERVERS
 
@@ -15,7 +15,7 @@ SECTIONS = dict(
     re.findall(r"^## (Add [^\n]*)\n(.*?)(?=^## |\Z)", (ROOT / "docs/extend.md").read_text(), re.MULTILINE | re.DOTALL)
 )
 STEP = re.compile(r"^\d+\. `([^`]+)`: ", re.MULTILINE)
-WITHOUT_MEMBERS = {"arm to an experiment", "format of traces", "table or a file"}
+WITHOUT_MEMBERS = {"arm to an experiment", "format of traces", "part of the description of loads", "table or a file"}
 """Kinds whose parts have no names of their own in the files of the checklist."""
 DEVICES = yaml.safe_load((ROOT / "data/devices.yaml").read_text())
 MEMBERS: dict[str, list[str]] = {
@@ -25,6 +25,7 @@ MEMBERS: dict[str, list[str]] = {
     "experiment": list(EXPERIMENTS),
     "study with its notebook": list(STUDIES),
     "server": list(SERVERS),
+    "storage pool": list(pools.load_pools(ROOT / "data/pools.yaml")),
     "driver of clients": sorted({kind.clients for kind in SERVERS.values()}),
     "checkpoint algorithm to the simulator": list(checkpoint.ALGORITHMS),
     "checkpoint algorithm that saves for real": list(store.LATER_ALGORITHMS),

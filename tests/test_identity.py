@@ -51,7 +51,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare"},
     "src/tickdisk/characterise/times.py": {INSPECT},
-    "src/tickdisk/clock.py": LIVE | {"micro"},
+    "src/tickdisk/clock.py": LIVE | {"micro", INSPECT},
     "src/tickdisk/config/plan.py": OF_EXPERIMENTS,  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
     "src/tickdisk/experiment/entry.py": OF_EXPERIMENTS | PAGES,  # for live cells: its outcome is in the cell
@@ -128,9 +128,9 @@ TABLE: dict[str, set[str]] = {
     },
     "src/tickdisk/run/life.py": LIVE,
     "src/tickdisk/run/progress.py": set(),
-    "src/tickdisk/server/contract.py": LIVE | {"world"},
-    "src/tickdisk/server/luanti/server.py": LIVE | {"world"},
-    "src/tickdisk/server/ticks.py": LIVE,
+    "src/tickdisk/server/contract.py": LIVE | {"world", INSPECT},
+    "src/tickdisk/server/luanti/server.py": LIVE | {"world", INSPECT},
+    "src/tickdisk/server/ticks.py": LIVE | {INSPECT},
     "src/tickdisk/sources/text.py": set(),  # what it does shows in the digests
     "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES,  # the words by which a verdict says that lives are missing
     "src/tickdisk/stats/quantile.py": NOTEBOOKS | PAGES | {"replay", "store"},
@@ -300,7 +300,7 @@ def test_comments_docstrings_and_test_files_change_nothing(
             "data/published.yaml",
             "checkpoint:",
             "# changed\ncheckpoint:",
-            {"accesses.ipynb", "checkpoint.ipynb", "store.ipynb"},
+            {"accesses.ipynb", "checkpoint.ipynb", "store.ipynb", INSPECT},
         ),
         ("notebooks/replay.ipynb", "# The same requests", "# Once more the same requests", {"replay.ipynb"}),
         ("notebooks/calibration.ipynb", "every tier", "each tier", {"calibration.ipynb"}),

@@ -171,7 +171,7 @@ def test_an_experiment_whose_arms_are_removed_is_planned_out_with_what_needs_it(
     rows = table.read_text().splitlines(keepends=True)
     table.write_text("".join(row for row in rows if not row.startswith("accesses\t")))
     jobs = planned(tmp_path / "project")
-    assert jobs["notebook"] == NOTEBOOKS - 2  # without the replay, which needs the captures
+    assert jobs["notebook"] == NOTEBOOKS - 3  # without the replay and the description of loads, which need the captures
     assert jobs["live_accesses_luanti"] == jobs["replay"] == 0
     assert jobs["paper"] == jobs["page"] == 1
 
@@ -250,7 +250,7 @@ def test_code_makes_out_of_date_what_it_computes_and_no_more(own: Path) -> None:
     changes = {
         "checkpoint/simulate.py": (0, Counter(checkpoint_sweep=1, store=1, notebook=2)),
         # The notebooks of five experiments and of the comparison of servers, and the replay of a captured life.
-        "run/life.py": (every, Counter(replay=1, notebook=7)),
+        "run/life.py": (every, Counter(replay=1, notebook=8)),
     }
     texts = {name: (own / "src/tickdisk" / name).read_text() for name in changes}
     for name, text in texts.items():

@@ -31,7 +31,7 @@ class Reference(BaseModel):
     most_kib: Annotated[float, Field(gt=0)] | None = None
     """Size in KiB up to which most requests are. None if it was not published."""
     said: str
-    """What was published, in words."""
+    """The published words."""
 
 
 def references(path: Path) -> tuple[str, list[Reference]]:

@@ -174,8 +174,8 @@ def reuse(load: Load, most: int = _MOST_ACCESSES) -> Reuse:
     load
         The load.
     most
-        Largest number of accesses to single pages that are looked at. Of a longer trace a random sample of the pages is taken,
-        and intervals say how far off that can be.
+        Largest number of accesses to single pages that are looked at. A longer trace is sampled by page, and intervals say
+        how far off that can be.
 
     Returns
     -------

@@ -13,7 +13,7 @@ pub struct Dependencies {
 }
 
 /// Finds the dependencies of requests in the order of their begins. A request that ends at the instant at which another begins has
-/// ended. Of requests that end at the same instant, the one with the higher number has ended last.
+/// ended. If several requests end at the same instant, the one with the highest number has ended last.
 pub fn depend(requests: &[Record]) -> Dependencies {
     let mut by_end: Vec<u32> = (0..u32::try_from(requests.len()).expect("fewer than 2^32 requests")).collect();
     by_end.sort_by_key(|&number| requests[number as usize].end_ns);

@@ -2,9 +2,9 @@
 //! complete, get back their dependencies, and run on pools of many devices.
 //!
 //! [`complete`] puts the write that creates a page before the first read of it. [`depend`] finds which request each request has
-//! waited for. [`run`] issues each request when the one that it depends on is done, and lets an [`Array`] of devices serve it. The
-//! devices are those of the device model, whose completions are known when a request arrives. What needs several steps, such as
-//! the write of a RAID that first reads, is done by events.
+//! waited for. [`run`] issues each request when the one that it depends on is done, and lets a [`Pool`] of devices serve it. The
+//! devices are those of the device model, whose completions are known when a request arrives. Events connect the steps of a request
+//! that has several, such as the write of a RAID that first reads.
 
 mod array;
 mod depend;
