@@ -29,6 +29,7 @@ STUDIES = NOTEBOOKS - {"checkpoint.ipynb"}
 OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE} | {"other_servers.ipynb", "inspect.ipynb"}
 # It looks at traces of any program, and asks each server which of its files has which data.
 INSPECT = "inspect.ipynb"
+OF_TRACES = {INSPECT, "pools.ipynb"}
 PAGES = {"collect", "paper", "page", "check"}
 # Whatever has a device up.
 DEVICE = LIVE | {"calibration", "fidelity", "replay", "store"} | STUDIES
@@ -52,18 +53,18 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/compare/comparison.py": {"compare"},
     "src/tickdisk/characterise/times.py": {INSPECT},
     "src/tickdisk/clock.py": LIVE | {"micro", INSPECT},
-    "src/tickdisk/config/plan.py": OF_EXPERIMENTS,  # for live cells: its outcome is in the cell
+    "src/tickdisk/config/plan.py": OF_EXPERIMENTS | {"pools.ipynb"},  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
-    "src/tickdisk/experiment/entry.py": OF_EXPERIMENTS | PAGES,  # for live cells: its outcome is in the cell
+    "src/tickdisk/experiment/entry.py": OF_EXPERIMENTS | {"pools.ipynb"} | PAGES,  # for live cells: its outcome is in the cell
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/soak.py": set(),
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/errors.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/yaml_file.py": NATIVE - {"micro"},
-    "src/tickdisk/formats/reading.py": {"replay", "replay.ipynb", INSPECT},
-    "src/tickdisk/native_table.py": CAPTURED | {"micro", "replay", "replay.ipynb", INSPECT},
-    "src/tickdisk/paths.py": CAPTURED | {"micro", "replay", "replay.ipynb", INSPECT},
+    "src/tickdisk/formats/reading.py": {"replay", "replay.ipynb"} | OF_TRACES,
+    "src/tickdisk/native_table.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
+    "src/tickdisk/paths.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
     "src/tickdisk/files.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP,
     "src/tickdisk/machine.py": DEVICE,
@@ -71,7 +72,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/numbers.py": NOTEBOOKS | PAGES | {"replay"},  # a replay ends with a table
     "src/tickdisk/player/explore.py": LIVE,
     "src/tickdisk/plot/effects.py": NOTEBOOKS,
-    "src/tickdisk/pools/simulate.py": set(),
+    "src/tickdisk/pools/simulate.py": {"pools.ipynb"},
     "src/tickdisk/process.py": DEVICE | {"micro", "sweep", "world"},
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/project.py": set(),
@@ -108,6 +109,10 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/inspect/show.py": {INSPECT},
     "src/tickdisk/report/inspect/state.py": {INSPECT},
     "src/tickdisk/report/join_burst/state.py": {"join_burst.ipynb"},
+    "src/tickdisk/report/pools/__init__.py": {"pools.ipynb"},
+    "src/tickdisk/report/pools/compute.py": {"pools.ipynb"},
+    "src/tickdisk/report/pools/show.py": {"pools.ipynb"},
+    "src/tickdisk/report/pools/state.py": {"pools.ipynb"},
     "src/tickdisk/report/publish.py": PAGES,
     "src/tickdisk/report/replay/__init__.py": {"replay.ipynb"},
     "src/tickdisk/report/replay/compute.py": {"replay.ipynb"},
@@ -148,8 +153,8 @@ TABLE: dict[str, set[str]] = {
     "src/native/src/python/device.rs": DEVICE,
     "src/native/src/engine/tests.rs": set(),
     "src/native/src/replay/file.rs": {"replay", "replay.ipynb"},
-    "src/native/src/formats/number.rs": CAPTURED | {"micro", "replay", "replay.ipynb", INSPECT},
-    "src/native/src/pools/run.rs": set(),
+    "src/native/src/formats/number.rs": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
+    "src/native/src/pools/run.rs": {"pools.ipynb"},
     "src/native/src/reuse.rs": {INSPECT},
     "src/native/src/preads.rs": {"micro"},
     "src/native/src/checkpoint/store/life.rs": STORE,
@@ -289,18 +294,18 @@ def test_comments_docstrings_and_test_files_change_nothing(
 @pytest.mark.parametrize(
     ("name", "old", "new", "out_of_date"),
     [
-        ("data/devices.yaml", "description: ", "description: x ", set()),
+        ("data/devices.yaml", "description: ", "description: x ", {"pools.ipynb"}),
         (
             "data/devices.yaml",
             "read_latency_ns: 100_000\n",
             "read_latency_ns: 110_000\n",
-            LIVE - {"inside_tick"} | {"calibration"},
+            LIVE - {"inside_tick"} | {"calibration", "pools.ipynb"},
         ),
         (
             "data/published.yaml",
             "checkpoint:",
             "# changed\ncheckpoint:",
-            {"accesses.ipynb", "checkpoint.ipynb", "store.ipynb", INSPECT},
+            {"accesses.ipynb", "checkpoint.ipynb", "store.ipynb"} | OF_TRACES,
         ),
         ("notebooks/replay.ipynb", "# The same requests", "# Once more the same requests", {"replay.ipynb"}),
         ("notebooks/calibration.ipynb", "every tier", "each tier", {"calibration.ipynb"}),

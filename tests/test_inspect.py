@@ -4,8 +4,12 @@ import json
 import re
 
 import pytest
+from IPython.display import Markdown
+from test_accesses_report import plan_of
+from test_accesses_simulated import play
 from typer.testing import CliRunner
 
+from tickdisk import report
 from tickdisk.cli import app
 from tickdisk.errors import TickdiskError
 
@@ -87,3 +91,37 @@ def test_files_and_bandwidth_come_from_options(trace, tmp_path):
     assert load["packing"] == "one huge"
     assert load["tables"]["touched"][0]["share_touched"] == 0.5
     assert load["bandwidth_use"] == pytest.approx(900 * 4096 / 8.99 / 1e8)
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    where = plan_of(tmp_path_factory.mktemp("inspect"), 7, seconds=70.0)
+    return report.inspect(**where, published="data/published.yaml", traces=None, margin=None)
+
+
+def test_the_study_describes_the_captured_lives(captured):
+    requests = [play(block, seconds=70.0)[0] for block in range(7)]
+    own = [rows[rows["data"].isin(["terrain", "player", "npc"]) & rows["op"].isin(["read", "write"])] for rows in requests]
+    shares = [float((rows["op"] == "read").mean()) for rows in own]
+    said = captured.statement
+    assert said["luanti.runs"].value == 7
+    assert said["luanti.share_reads"].value == pytest.approx(sum(shares) / 7)
+    assert said["luanti.write_period_s"].value == pytest.approx(2, rel=0.05), "the simulated server saves every 2 s"
+    claim = {claim.id: claim for claim in said.claims}["inspect.luanti.reads_over_writes"]
+    assert (claim.verdict, claim.study, claim.n) == ("different", "contradicted", 7)
+
+
+def test_the_study_has_tables_and_figures(captured):
+    for name in captured.tables:
+        if name != "chunks":
+            assert len(captured.table(name)), name
+    drawn = {name: type(captured.figure(name)) for name in captured.figures}
+    assert {name for name, kind in drawn.items() if kind is Markdown} == {"files"}
+
+
+def test_the_study_takes_traces_instead(trace, tmp_path):
+    other = tmp_path / "other.log"
+    other.write_text(STRACE.replace("pwrite64", "pread64"))
+    study = report.inspect("no plan", runs="x", published="data/published.yaml", traces=f"{trace}:{other}", margin=None)
+    assert study.statement["load_1.runs"].value == 2
+    assert not study.statement.claims

@@ -2,18 +2,20 @@
 
 `load_of` finds the reads and writes in a table of requests and returns a `Load`. Each of the functions below it describes one
 side of a load. They cover amounts and sizes, latencies by size, rates and peaks over time, times between requests, the queue, hot
-areas of the disk, sequences, the working set, how soon a page is accessed again, files, and the period of bursts. `describe` puts
-all of them together for one or more runs, with means over runs (`NUMBERS`) and one sentence (`Kind`). A function raises
-TickdiskError with the words "not in the trace" if the trace lacks what the function needs.
+areas of the disk, sequences, the working set, how soon a page is accessed again, files and the parts of a game server's stores,
+the period of bursts, and flushes. `describe` puts all of them together for one or more runs, with means over runs (`NUMBERS`) and
+one sentence (`Kind`). A function raises TickdiskError with the words "not in the trace" if the trace lacks what it needs.
 """
 
 from tickdisk.characterise.amounts import SIZES, amounts, latencies, size_distribution
 from tickdisk.characterise.description import Description, describe
 from tickdisk.characterise.files import Listing, by_place, listing, share_of_files_touched, touched
+from tickdisk.characterise.flushes import FlushPolicy, flush_policy
 from tickdisk.characterise.kind import Kind, Reference, kind, references
 from tickdisk.characterise.load import OPS, Load, load_of
 from tickdisk.characterise.period import Period, period
 from tickdisk.characterise.places import Locality, Reuse, locality, reuse, sequences
+from tickdisk.characterise.stores import chunks, store_parts
 from tickdisk.characterise.summary import NUMBERS, over_runs, summary
 from tickdisk.characterise.times import Peaks, data_over_time, gaps, latency_map, peaks, queue, rates
 
@@ -22,6 +24,7 @@ __all__ = [
     "OPS",
     "SIZES",
     "Description",
+    "FlushPolicy",
     "Kind",
     "Listing",
     "Load",
@@ -32,8 +35,10 @@ __all__ = [
     "Reuse",
     "amounts",
     "by_place",
+    "chunks",
     "data_over_time",
     "describe",
+    "flush_policy",
     "gaps",
     "kind",
     "latencies",
@@ -51,6 +56,7 @@ __all__ = [
     "sequences",
     "share_of_files_touched",
     "size_distribution",
+    "store_parts",
     "summary",
     "touched",
 ]

@@ -9,9 +9,11 @@ from typing import Any
 from tickdisk import stats
 from tickdisk.characterise.amounts import amounts, latencies, size_distribution
 from tickdisk.characterise.files import Listing, by_place, share_of_files_touched, touched
+from tickdisk.characterise.flushes import flush_policy
 from tickdisk.characterise.kind import Kind, Reference, kind
 from tickdisk.characterise.load import Load
 from tickdisk.characterise.places import locality, reuse, sequences
+from tickdisk.characterise.stores import chunks, store_parts
 from tickdisk.characterise.summary import over_runs, summary
 from tickdisk.characterise.times import data_over_time, gaps, latency_map, queue, rates
 from tickdisk.errors import TickdiskError
@@ -29,6 +31,9 @@ _PARTS: Mapping[str, Callable[[Load], Any]] = {
     "sequences": sequences,
     "reuse": reuse,
     "places": by_place,
+    "stores": store_parts,
+    "chunks": chunks,
+    "flushes": flush_policy,
 }
 
 

@@ -120,4 +120,6 @@ def _direction(reads: float) -> str:
 def _size(size_bytes: float) -> str:
     if size_bytes >= _KIB * _KIB:
         return f"{number(size_bytes / _KIB / _KIB)} MiB"
-    return f"{number(size_bytes / _KIB)} KiB" if size_bytes >= _KIB else f"{number(size_bytes)} bytes"
+    if size_bytes >= _KIB:
+        return f"{number(size_bytes / _KIB)} KiB"
+    return "1 byte" if size_bytes == 1 else f"{number(size_bytes)} bytes"

@@ -99,6 +99,17 @@ class OtherServers(Design):
     """The comparison of servers. The sizes of their experiments stand under `servers`."""
 
 
+class Pools(Design):
+    """The simulations of storage pools."""
+
+    runs: Count
+    """Number of simulations of each case, which differ in the seed of what devices draw."""
+    queue_depths: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Queue depths of the published configuration. 24 and 32, which are published, are tried in any case."""
+    pools: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Numbers of pools that run at the same time."""
+
+
 class Inspect(Design):
     """The description of loads. The sizes of the experiments whose captures it reads stand under their own names."""
 
@@ -130,6 +141,19 @@ INSPECT = Study(
     ),
     needs=("accesses",),
     compares=("accesses", "inside_tick"),
+)
+POOLS = Study(
+    "pools",
+    Pools,
+    evidence=("data/samples/tpcc_p1.biosnoop.zst", "data/samples/tpcc_p2.biosnoop.zst"),
+    parameters={"plan": "results/plan.json", "samples": "data/samples"},
+    card=Card(
+        "Captured requests on pools of disks",
+        "The requests of a database, captured once, run on mirrors, on RAID, and on fast disks before slow ones, in simulation.",
+        "paper_pools",
+        "Throughput over queue depth, and by pool",
+    ),
+    stated={"runs": "runs"},
 )
 CALIBRATION = Study(
     "calibration",

@@ -100,9 +100,9 @@ def workload_of(
     volume = requests["volume"].fillna("")
     odd = size // PAGE_BYTES != 0 if is_filtered_as_printed else size % PAGE_BYTES != 0
     rules = {
-        "a field is missing": ~known,
         "another disk": np.zeros(len(requests), dtype=bool) if disk is None else (volume != disk).to_numpy(),
         "neither read nor write": ~requests["op"].isin(["read", "write"]).to_numpy(),
+        "a field is missing": ~known,
         "beyond the device": np.zeros(len(requests), dtype=bool)
         if most_sectors is None
         else offset >= most_sectors * SECTOR_BYTES,

@@ -19,6 +19,7 @@ from tickdisk.report.inspect import study as inspect
 from tickdisk.report.join_burst import study as join_burst
 from tickdisk.report.other_servers import study as other_servers
 from tickdisk.report.page import write_page
+from tickdisk.report.pools import study as pools
 from tickdisk.report.publish import check_results, collect, set_paper
 from tickdisk.report.replay import study as replay
 from tickdisk.report.statement import VERDICTS, Claim, Fact, Statement
@@ -46,6 +47,7 @@ __all__ = [
     "inspected_as_json",
     "join_burst",
     "other_servers",
+    "pools",
     "replay",
     "set_paper",
     "store",

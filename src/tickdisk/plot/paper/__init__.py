@@ -12,6 +12,7 @@ from tickdisk.plot.paper.effects import effects
 from tickdisk.plot.paper.fidelity import fidelity
 from tickdisk.plot.paper.loads import loads
 from tickdisk.plot.paper.place import COLUMN, PAGE
+from tickdisk.plot.paper.pools import pools
 from tickdisk.plot.paper.replay import lateness
 from tickdisk.plot.paper.saving import costs, methods
 from tickdisk.plot.paper.servers import server_effects
@@ -29,6 +30,7 @@ __all__ = [
     "lateness",
     "loads",
     "methods",
+    "pools",
     "server_effects",
     "shares",
     "timeline",

@@ -203,6 +203,21 @@ def _replay(context: Context) -> str:
     return _joined(whole, on_time, delayed if slower == "different" else "")
 
 
+def _traces(context: Context) -> str:
+    evidence, said = context.evidence, []
+    if evidence.has("inspect"):
+        keys = [name.split(".")[1] for name in evidence.facts if name.startswith("inspect.") and name.endswith(".title")]
+        shares = [f"{evidence.text(f'inspect.{key}.title')} {evidence.short(f'inspect.{key}.share_reads')}" for key in keys]
+        said.append(f"The share of reads among requests for the files of a world is {', '.join(shares)}; in games it was 99.3 %.")
+    if evidence.has("pools"):
+        tiered, disks = (evidence.short(f"pools.p2.mb_per_s.{name}") for name in ("tiered", "raid6"))
+        said.append(
+            f"In simulation, the requests of a database run at {tiered} on SSDs before hard disks, and at {disks} on the "
+            "same hard disks alone."
+        )
+    return " ".join(said) or "No load was described in this run."
+
+
 def _saving(context: Context) -> str:
     evidence, said = context.evidence, []
     if evidence.has("checkpoint"):
@@ -244,6 +259,7 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
     "servers": ("Do other servers suffer from the same disks?", _servers),
     "blame": ("Which request made which tick late?", _blame),
     "replay": ("Do captured requests behave the same elsewhere?", _replay),
+    "traces": ("What kind of load is that, and what would a pool of disks do with one?", _traces),
     "saving": ("How should a game save its state?", _saving),
 }
 """The questions by name, each with the function that answers it, in the order of the paper's sections."""

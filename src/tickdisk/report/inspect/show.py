@@ -90,6 +90,33 @@ def places(results: Results) -> pd.DataFrame:
     )
 
 
+def stores(results: Results) -> pd.DataFrame:
+    """Returns the requests and bytes of each part of a game server's stores, for the first load."""
+    table = results.shown.part("stores").set_index(["store", "part", "op"])
+    return pd.DataFrame({"requests": table["requests"].map("{:,}".format), "MB": (table["bytes"] / 1e6).map(number)})
+
+
+def chunks(results: Results) -> pd.DataFrame:
+    """Returns the thirty chunks of region files with the most requests, for the first load."""
+    table = results.shown.part("chunks")
+    busiest = table.assign(requests=table["reads"] + table["writes"]).nlargest(30, "requests").drop(columns="requests")
+    shown: pd.DataFrame = busiest.assign(place=busiest["place"].str.rsplit("/", n=1).str[-1]).set_index(["place", "x", "z"])
+    return shown
+
+
+def flushes(results: Results) -> pd.DataFrame:
+    """Returns in one column when written data reach the storage: at once, or in flushes, for the first load."""
+    found = results.shown.part("flushes")
+    rows = {
+        "bytes written in flushes": percent(found.share_delayed),
+        "bytes written immediately": percent(1 - found.share_delayed),
+        "flushes": number(found.flushes),
+        "median time from one to the next (s)": number(found.interval_s),
+        "writes per second in a flush": number(found.writes_per_s),
+    }
+    return pd.DataFrame({"value": rows}).rename_axis("writes")
+
+
 def files(results: Results) -> pd.DataFrame:
     """Returns what the listed files say beside the trace, for the first load."""
     shown = results.shown
@@ -153,5 +180,8 @@ TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "latencies": latencies,
     "sequences": sequences,
     "places": places,
+    "stores": stores,
+    "chunks": chunks,
+    "flushes": flushes,
     "files": files,
 }

@@ -19,8 +19,8 @@ from tickdisk.report.inspect.show import FIGURES, TABLES
 _STYLE = "vendor/pico.classless.min.css"
 _SECTIONS = (
     ("Reads and writes", ("amounts", "sizes", "latencies table")),
-    ("Over time", ("rates", "data", "latencies", "queue", "gaps")),
-    ("Places", ("areas", "sequences", "reuse", "touched", "places")),
+    ("Over time", ("rates", "flushes", "data", "latencies", "queue", "gaps")),
+    ("Places", ("areas", "sequences", "reuse", "touched", "places", "stores", "chunks")),
     ("Files and bandwidth", ("files table", "files")),
 )
 """Headings of the page, with the figures and tables below each. ` table` follows a name that a figure has, too."""
@@ -115,6 +115,14 @@ def _described(description: Description) -> dict[str, Any]:
         reuse = description.part("reuse")
         tables |= {"cache_hits": reuse.hits, "working_set": reuse.working_set}
         extra["reuse"] = {"distinct_mib": reuse.distinct_mib, "one_page_of": reuse.sample}
+    if "flushes" in description.parts:
+        policy = description.part("flushes")
+        tables["flushes"] = policy.table
+        extra["flush_policy"] = {
+            "share_delayed": _number(policy.share_delayed),
+            "interval_s": _number(policy.interval_s),
+            "writes_per_s": _number(policy.writes_per_s),
+        }
     return {
         "title": description.title,
         "sentence": description.kind.sentence,
