@@ -54,7 +54,8 @@ reference: setup ## keep the run in results/ as the reference of its scale, with
 soak: setup ## load a device with 128 random requests in flight, and verify what it reads; MINUTES=15
 	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)
 
-release-check: soak ## run before a release, on a quiet machine: soak, 100 power cuts, damaged stores, crashed games
+release-check: soak ## run before a release, on a quiet machine: soak, half an hour of fuzzing, 100 power cuts, damaged stores, crashed games
+	@$(WITH_PATH) python envs/fuzz.py 180
 	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
 
 bench-checkpoint: setup ## measure checkpoint recovery: updates per second in the simulator, and the real cost of each algorithm

@@ -5,7 +5,7 @@
 //! The emulated device is a FUSE file system that answers each request at the time that the device's model gives. Its bytes are
 //! in memory or in a backing folder.
 
-#![cfg_attr(not(feature = "python"), allow(dead_code, reason = "only Python mounts a disk"))]
+#![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports, reason = "only Python uses most parts"))]
 
 mod arrivals;
 mod burner;
@@ -14,6 +14,8 @@ mod clock;
 mod disk;
 mod engine;
 mod formats;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod log;
 mod memory;
 mod model;

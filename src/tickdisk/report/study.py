@@ -33,7 +33,7 @@ class Study(Generic[Results]):
     figures: Mapping[str, Callable[[Results], "alt.TopLevelMixin"]]
     """Functions that draw the figures, by name. Each raises TickdiskError if the results do not have its figure."""
     tables: Mapping[str, Callable[[Results], pd.DataFrame]]
-    """Functions that make the tables for the notebook, by name."""
+    """Functions that make the tables for the notebook, by name. Each raises TickdiskError if the results do not have its table."""
 
     def __post_init__(self) -> None:
         """Tells pandas to show the texts in tables at full length."""
@@ -63,7 +63,7 @@ class Study(Generic[Results]):
         except TickdiskError as error:
             return Markdown(f"No figure: {error}")  # type: ignore[no-untyped-call]
 
-    def table(self, name: str) -> pd.DataFrame:
+    def table(self, name: str) -> pd.DataFrame | Markdown:
         """Makes a table for display.
 
         Parameters
@@ -73,15 +73,19 @@ class Study(Generic[Results]):
 
         Returns
         -------
-        DataFrame
-            The table.
+        DataFrame or Markdown
+            The table, or a sentence that says why these results do not have it.
 
         Raises
         ------
         TickdiskError
             If the study has no table of this name.
         """
-        table: pd.DataFrame = _one(self.tables, name, "table")(self.results)
+        make = _one(self.tables, name, "table")
+        try:
+            table: pd.DataFrame = make(self.results)
+        except TickdiskError as error:
+            return Markdown(f"No table: {error}")  # type: ignore[no-untyped-call]
         return table
 
     def verdicts(self) -> pd.DataFrame:

@@ -23,7 +23,6 @@ mod stall;
 use std::num::{NonZeroU32, NonZeroU64};
 
 pub use cache::CacheParameters;
-#[cfg_attr(not(feature = "python"), allow(unused_imports, reason = "only Python simulates closed loops"))]
 pub use closed::closed_loop;
 pub use credits::BucketParameters;
 pub use draw::Draws;
