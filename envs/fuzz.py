@@ -1,8 +1,9 @@
+# ruff: noqa: INP001, S603
 """Fuzzes the readers of traces with inputs that coverage suggests: `python envs/fuzz.py SECONDS [FORMAT ...]`.
 
 It builds `src/native/fuzz` with the coverage of LLVM, which the stable compiler has, and runs the fuzzer for some seconds on each
-format. It begins with the seeds in `src/native/fuzz/seeds`. What the fuzzer learns is kept in `build/fuzz`. An input that makes a
-reader panic or hang is kept there as well, and the program then ends with code 1.
+format. It begins with the seeds in `src/native/fuzz/seeds`. The fuzzer keeps in `build/fuzz` what it learns. An input that makes
+a reader panic or hang is kept there as well, and the program then ends with code 1.
 """
 
 import os

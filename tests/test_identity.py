@@ -156,6 +156,7 @@ TABLE: dict[str, set[str]] = {
     "src/native/src/formats/number.rs": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
     "src/native/src/pools/run.rs": {"pools.ipynb"},
     "src/native/src/reuse.rs": {INSPECT},
+    "src/native/src/fuzzing.rs": set(),
     "src/native/src/preads.rs": {"micro"},
     "src/native/src/checkpoint/store/life.rs": STORE,
     "src/native/src/clock.rs": NATIVE,  # all parts look at it

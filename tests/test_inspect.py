@@ -6,10 +6,10 @@ import re
 import pytest
 from IPython.display import Markdown
 from test_accesses_report import plan_of
-from test_accesses_simulated import play
+from test_accesses_simulated import START_NS, play
 from typer.testing import CliRunner
 
-from tickdisk import report
+from tickdisk import formats, report
 from tickdisk.cli import app
 from tickdisk.errors import TickdiskError
 
@@ -100,8 +100,15 @@ def captured(tmp_path_factory):
 
 
 def test_the_study_describes_the_captured_lives(captured):
-    requests = [play(block, seconds=70.0)[0] for block in range(7)]
-    own = [rows[rows["data"].isin(["terrain", "player", "npc"]) & rows["op"].isin(["read", "write"])] for rows in requests]
+    played = [play(block, seconds=70.0) for block in range(7)]
+    world, moved = ["terrain", "player", "npc"], ["read", "write"]
+    own = []
+    for rows, _, phases, _ in played:
+        stopped_ns = START_NS + max(phase.end_s for phase in phases) * 1e9
+        own.append(rows[rows["data"].isin(world) & rows["op"].isin(moved) & (rows["start_ns"] <= stopped_ns)])
+    assert sum(map(len, own)) < sum(len(rows[rows["op"].isin(moved)]) for rows, *_ in played), (
+        "a server that stops saves once more"
+    )
     shares = [float((rows["op"] == "read").mean()) for rows in own]
     said = captured.statement
     assert said["luanti.runs"].value == 7
@@ -124,3 +131,22 @@ def test_the_study_takes_traces_instead(trace, tmp_path):
     study = report.inspect("no plan", runs="x", published="data/published.yaml", traces=f"{trace}:{other}", margin=None)
     assert study.statement["load_1.runs"].value == 2
     assert not study.statement.claims
+
+
+def test_one_command_goes_from_a_trace_to_a_replay_on_a_hard_disk(trace, tmp_path):
+    page = tmp_path / "page.html"
+    said = run(str(trace), "-o", str(page), "--simulate", "hdd")
+    assert re.search(r"On hdd: the program would wait [0-9,.]+ ms for its requests instead of [0-9,.]+ ms as captured", said)
+    assert "On another disk: hdd" in page.read_text()
+    found = json.loads(run(str(trace), "--json", "--simulate", "hdd"))
+    assert found["replay"]["costs"]["all"]["requests"] == 900
+
+
+def test_a_capture_is_described_like_a_trace(trace, tmp_path):
+    folder = tmp_path / "capture"
+    folder.mkdir()
+    formats.convert([trace], folder / "requests.parquet")
+    (from_trace,) = json.loads(run(str(trace), "--json"))["loads"]
+    for path in (folder, folder / "requests.parquet"):
+        (load,) = json.loads(run(str(path), "--json"))["loads"]
+        assert load["numbers"] == from_trace["numbers"]

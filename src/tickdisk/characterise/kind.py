@@ -30,6 +30,12 @@ class Reference(BaseModel):
     """Size in KiB from which most requests are. None if it was not published."""
     most_kib: Annotated[float, Field(gt=0)] | None = None
     """Size in KiB up to which most requests are. None if it was not published."""
+    peak_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Largest published peak of the requests per second over their average. None if it was not published."""
+    hot_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Accesses of hot areas over those of others. None if it was not published."""
+    queue_most: Annotated[float, Field(ge=0)] | None = None
+    """Largest number of requests in progress. None if it was not published."""
     said: str
     """The published words."""
 

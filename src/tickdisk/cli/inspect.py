@@ -2,15 +2,27 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tickdisk.cli.places import check_new_folder, in_project
+from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.cli.progress import ReadingProgress
 from tickdisk.errors import TickdiskError
 
+if TYPE_CHECKING:
+    from tickdisk import report
+
 _TEMPLATE, _PUBLISHED = Path("workflow/paper/load.html.j2"), Path("data/published.yaml")
+
+
+def _replayed(trace: Path, name: str) -> "report.Replayed":
+    """Replays a trace of system calls on a device in simulation."""
+    from tickdisk import device, replay, report
+
+    planned = replay.plan(replay.load_capture(trace))
+    result = replay.issue_simulated(planned, device.named(name, in_project(DEVICES)))
+    return report.Replayed(name, replay.costs(result.timings), planned.captured, dict(planned.refused))
 
 
 def inspect(
@@ -18,7 +30,7 @@ def inspect(
         list[Path],
         typer.Argument(
             help="Trace files, plain or compressed with gzip, zstd or xz, or folders of them. - is the standard input. "
-            "Several traces are runs of the same kind of load."
+            "Folders of captures and tables of requests will do, too. Several traces are runs of the same kind of load."
         ),
     ],
     *,
@@ -40,6 +52,10 @@ def inspect(
     most_rejected: Annotated[
         float | None,
         typer.Option(help="Largest share of the lines of a trace that may be impossible to read. [default: 0.001]", min=0, max=1),
+    ] = None,
+    simulate: Annotated[
+        str | None,
+        typer.Option(help="Device in data/devices.yaml on which the first trace is replayed in simulation."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the description as JSON, and write no page.")] = False,
@@ -69,11 +85,14 @@ def inspect(
         )
 
     loads = [given(traces, ""), *([given(compare, "compare.")] if compare else [])]
+    replayed = None if simulate is None else _replayed(loads[0].traces[0], simulate)
     results, counts = report.describe_traces(loads, published=in_project(_PUBLISHED), progress=ReadingProgress())
     if as_json:
-        print(json.dumps(report.inspected_as_json(results, counts), indent=2))
+        print(json.dumps(report.inspected_as_json(results, counts, replayed), indent=2))
         return
-    report.write_inspected(results, counts, in_project(_TEMPLATE), output)
+    report.write_inspected(results, counts, in_project(_TEMPLATE), output, replayed)
     for description in results.descriptions:
         print(f"{description.title}: {description.kind.sentence}")
+    if replayed is not None:
+        print(f"On {simulate}: {replayed.sentence}")
     print(f"written to {output}")

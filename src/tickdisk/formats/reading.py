@@ -21,6 +21,8 @@ from tickdisk.native_table import requests_of
 
 MOST_REJECTED = 0.001
 """Largest share of the lines of a trace that may be impossible to read, unless somebody says otherwise."""
+TABLE_SUFFIX = ".parquet"
+"""Suffix of a table of requests."""
 _ADVICE = "name another format by --format, or allow more by --most-rejected"
 _FEW = 3
 """This many lines may be rejected in any case."""
@@ -86,7 +88,7 @@ class Trace:
     ----------
     path
         File to read, plain or compressed with gzip, zstd or xz. `-` is the standard input, and a folder has the files that strace
-        wrote with -ff.
+        wrote with -ff. A file that ends in `.parquet` is a table of requests.
     format_name
         Name of the format. If None, it is recognised from the content.
     """
@@ -119,6 +121,9 @@ class Trace:
         TickdiskError
             If the trace is empty, no format fits, or too many lines cannot be read.
         """
+        if self.path.suffix == TABLE_SUFFIX:
+            yield self._counted(self._stored())
+            return
         with closing(self.source.parts()) as parts:
             first = next(parts)
             reader = TraceReader(self._recognised(first))
@@ -135,6 +140,14 @@ class Trace:
         self._take_rejects(reader, rejects)
         self._finish(reader)
         self._check(reader, rejects, most_rejected, advice)
+
+    def _stored(self) -> pa.Table:
+        """Returns the requests of a table that a capture or a conversion wrote."""
+        rows = table.read("requests", self.path)
+        self.counts.format, self.counts.lines = "table of requests", len(rows)
+        if rows.empty:
+            raise TickdiskError(f"{self.path} has no request; give another table")
+        return pa.Table.from_pandas(rows, schema=table.SCHEMAS["requests"], preserve_index=False)
 
     def _recognised(self, first: bytes) -> str:
         name = self._format or recognise_trace(first)
@@ -191,8 +204,8 @@ def traces_of(paths: Iterable[Path]) -> list[Path]:
     Parameters
     ----------
     paths
-        Files and folders. A folder in which every name ends with a number, as strace writes with -ff, is one trace. The files of
-        another folder are a trace each.
+        Files and folders. A folder in which every name ends with a number, as strace writes with -ff, is one trace, and so is the
+        folder of a capture, which has a file `requests.parquet`. The files of another folder are a trace each.
 
     Returns
     -------
@@ -206,7 +219,9 @@ def traces_of(paths: Iterable[Path]) -> list[Path]:
     """
     found = list[Path]()
     for path in paths:
-        if path.is_dir() and not is_numbered(path):
+        if (captured := path / f"requests{TABLE_SUFFIX}").is_file():
+            found.append(captured)
+        elif path.is_dir() and not is_numbered(path):
             files = files_in(path)
             if not files:
                 raise TickdiskError(f"{path} has no files; give a trace, or a folder of traces")

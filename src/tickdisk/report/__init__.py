@@ -14,7 +14,7 @@ from tickdisk.report.capture_cost import study as capture_cost
 from tickdisk.report.checkpoint import study as checkpoint
 from tickdisk.report.inside_tick import around_tick
 from tickdisk.report.inside_tick import study as inside_tick
-from tickdisk.report.inspect import Given, describe_traces, inspected_as_json, write_inspected
+from tickdisk.report.inspect import Given, Replayed, describe_traces, inspected_as_json, write_inspected
 from tickdisk.report.inspect import study as inspect
 from tickdisk.report.join_burst import study as join_burst
 from tickdisk.report.other_servers import study as other_servers
@@ -32,6 +32,7 @@ __all__ = [
     "Claim",
     "Fact",
     "Given",
+    "Replayed",
     "Statement",
     "Study",
     "accesses",

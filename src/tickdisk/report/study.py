@@ -33,7 +33,7 @@ class Study(Generic[Results]):
     figures: Mapping[str, Callable[[Results], "alt.TopLevelMixin"]]
     """Functions that draw the figures, by name. Each raises TickdiskError if the results do not have its figure."""
     tables: Mapping[str, Callable[[Results], pd.DataFrame]]
-    """Functions that make the tables for the notebook, by name. Each raises TickdiskError if the results do not have its table."""
+    """Functions that make the tables for the notebook, by name. Each raises TickdiskError if the results lack its table."""
 
     def __post_init__(self) -> None:
         """Tells pandas to show the texts in tables at full length."""

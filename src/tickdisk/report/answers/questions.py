@@ -208,7 +208,10 @@ def _traces(context: Context) -> str:
     if evidence.has("inspect"):
         keys = [name.split(".")[1] for name in evidence.facts if name.startswith("inspect.") and name.endswith(".title")]
         shares = [f"{evidence.text(f'inspect.{key}.title')} {evidence.short(f'inspect.{key}.share_reads')}" for key in keys]
-        said.append(f"The share of reads among requests for the files of a world is {', '.join(shares)}; in games it was 99.3 %.")
+        games = evidence.short("inspect.published.games.share_reads")
+        said.append(
+            f"The share of reads among requests for the files of a world is {', '.join(shares)}; in games it was {games}."
+        )
     if evidence.has("pools"):
         tiered, disks = (evidence.short(f"pools.p2.mb_per_s.{name}") for name in ("tiered", "raid6"))
         said.append(

@@ -7,14 +7,14 @@ shown in detail, and all loads stand side by side in a table.
 
 from pathlib import Path
 
-from tickdisk.report.inspect.compute import Given, Results, compute, describe_traces
+from tickdisk.report.inspect.compute import Given, Replayed, Results, compute, describe_traces
 from tickdisk.report.inspect.show import FIGURES, TABLES
 from tickdisk.report.inspect.state import state
 from tickdisk.report.inspect.write import inspected_as_json, write_inspected
 from tickdisk.report.parameters import check_parameters
 from tickdisk.report.study import Study
 
-__all__ = ["Given", "Results", "describe_traces", "inspected_as_json", "study", "write_inspected"]
+__all__ = ["Given", "Replayed", "Results", "describe_traces", "inspected_as_json", "study", "write_inspected"]
 
 
 def study(plan: str, *, runs: str, published: str, traces: str | None, margin: float | None) -> Study[Results]:

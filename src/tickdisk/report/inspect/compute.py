@@ -1,7 +1,8 @@
 """Computes the descriptions of loads, from traces or from the captured lives of every server of a run."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.experiment import ACCESSES, INSIDE_TICK
 from tickdisk.files import read_json
 from tickdisk.formats import Trace
+from tickdisk.numbers import number
 from tickdisk.report.runs import Runs
 
 _CAPTURED = (ACCESSES.name, INSIDE_TICK.name)
@@ -59,6 +61,33 @@ class Given:
     """File for the lines that cannot be read. If None, they are only counted."""
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """A simulated replay of a trace on another device."""
+
+    device: str
+    """Name of the device."""
+    costs: pd.DataFrame
+    """Times of requests as captured and on the device, as `replay.costs` returns them."""
+    captured: int
+    """Number of requests in the trace."""
+    refused: Mapping[str, int]
+    """Number of requests that cannot be replayed, by reason."""
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence."""
+        every = self.costs.loc["all"].to_dict()
+        captured_ms, here_ms, times = (float(every[name]) for name in ("captured_total_ms", "here_total_ms", "times"))
+        before = "" if isnan(captured_ms) else f" instead of {number(captured_ms)} ms as captured"
+        ratio = "" if isnan(times) else f", {number(times)} times as much"
+        left_out = sum(self.refused.values())
+        return (
+            f"the program would wait {number(here_ms)} ms for its requests{before}{ratio}; {number(left_out)} of "
+            f"{number(self.captured)} requests cannot be replayed."
+        )
+
+
 def describe_traces(
     given: Sequence[Given], *, published: Path = Path(PUBLISHED), progress: Callable[[Trace], None] = lambda _: None
 ) -> tuple[Results, list[formats.Counts]]:
@@ -88,12 +117,12 @@ def describe_traces(
     source, known = characterise.references(published)
     counts = list[formats.Counts]()
     descriptions = []
-    for number, one in enumerate(given, 1):
+    for place, one in enumerate(given, 1):
         files = None if one.files is None else characterise.listing(one.files)
         descriptions.append(
             characterise.describe(
                 _runs_of(one, counts, progress),
-                key=f"load_{number}",
+                key=f"load_{place}",
                 title=_title(one),
                 known=known,
                 files=files,
@@ -168,7 +197,10 @@ def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Re
 
 
 def _lives(data: Runs, title: str) -> Iterator[Load]:
-    """Yields the load of each captured life on the files of the world."""
+    """Yields the load of each captured life on the files of the world, until the server is told to stop."""
     for life in data.lives():
         requests = table.read("requests", life.folder / "requests.parquet")
-        yield characterise.load_of(requests[requests["data"].isin(_WORLD)], f"{title}, {life.title}")
+        started_ns, phases = int(life.manifest["started_ns"]), life.manifest["phases"]
+        ends_ns = [int(life.epochs["end_ns"].max()), *(started_ns + round(phase["end_s"] * 1e9) for phase in phases)]
+        chosen = requests["data"].isin(_WORLD) & (requests["start_ns"] <= max(ends_ns))
+        yield characterise.load_of(requests[chosen], f"{title}, {life.title}")

@@ -29,6 +29,9 @@ def beside(results: Results) -> pd.DataFrame:
         sizes = " to ".join(f"{number(kib)} KiB" for kib in (reference.least_kib, reference.most_kib) if kib is not None)
         words = sizes if reference.least_kib is not None else f"up to {sizes}"
         table.loc[NUMBERS["p50_bytes"][1], reference.load] = f"mostly {words}" if sizes else ""
+        for name in ("peak_ratio", "hot_ratio", "queue_most"):
+            published: float | None = getattr(reference, name)
+            table.loc[NUMBERS[name][1], reference.load] = "" if published is None else f"about {number(published)}"
     return table
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tickdisk import stats
-from tickdisk.characterise import NUMBERS, Description
+from tickdisk.characterise import NUMBERS, Description, Reference
 from tickdisk.numbers import number
 from tickdisk.report.inspect.compute import Results
 from tickdisk.report.statement import WOULD_DECIDE, Statement
@@ -22,12 +22,28 @@ def state(results: Results) -> Statement:
     """
     said = Statement(NAME)
     said.fact("loads", len(results.descriptions), "loads", source=_TABLES)
+    for reference in results.references:
+        _state_reference(said.part(f"published.{reference.load.lower().replace(' ', '_')}"), reference, results.source)
     for description in results.descriptions:
         part = said.part(description.key)
         _state_load(part, description)
         if results.rules is not None:
             _state_claims(part, description, results.source, results.rules)
     return said
+
+
+def _state_reference(said: Statement, reference: Reference, source: str) -> None:
+    values = {
+        "share_reads": (reference.share_reads, "share"),
+        "least_size": (reference.least_kib, "KiB"),
+        "most_size": (reference.most_kib, "KiB"),
+        "peak_ratio": (reference.peak_ratio, "ratio"),
+        "hot_ratio": (reference.hot_ratio, "ratio"),
+        "queue_most": (reference.queue_most, ""),
+    }
+    for name, (value, unit) in values.items():
+        if value is not None:
+            said.fact(name, value, unit, source=source, note=reference.said)
 
 
 def _state_load(said: Statement, description: Description) -> None:

@@ -13,7 +13,8 @@ from tickdisk.characterise import Description
 from tickdisk.errors import TickdiskError
 from tickdisk.files import write_text
 from tickdisk.formats import Counts
-from tickdisk.report.inspect.compute import Results
+from tickdisk.numbers import number
+from tickdisk.report.inspect.compute import Replayed, Results
 from tickdisk.report.inspect.show import FIGURES, TABLES
 
 _STYLE = "vendor/pico.classless.min.css"
@@ -26,7 +27,9 @@ _SECTIONS = (
 """Headings of the page, with the figures and tables below each. ` table` follows a name that a figure has, too."""
 
 
-def write_inspected(results: Results, counts: list[Counts], template: Path, output: Path) -> None:
+def write_inspected(
+    results: Results, counts: list[Counts], template: Path, output: Path, replayed: Replayed | None = None
+) -> None:
     """Writes the page that shows the loads of traces.
 
     The page contains its style sheet and its figures, which are drawn from aggregated tables. It loads nothing from another host.
@@ -41,6 +44,8 @@ def write_inspected(results: Results, counts: list[Counts], template: Path, outp
         Jinja template of the page. The style sheet lies in the folder `vendor` beside it.
     output
         File to write.
+    replayed
+        A simulated replay of the first trace, which the page shows, too.
     """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     text = environment.from_string(template.read_text(encoding="utf-8")).render(
@@ -50,6 +55,7 @@ def write_inspected(results: Results, counts: list[Counts], template: Path, outp
         source=results.source,
         said=[f"{reference.load}: {reference.said}" for reference in results.references],
         counts=[_counted(count) for count in counts],
+        replayed=None if replayed is None else _replayed(replayed),
     )
     write_text(output, text)
 
@@ -86,7 +92,14 @@ def _counted(counts: Counts) -> str:
     return f"{counts.requests:,} requests in {counts.lines:,} lines of {counts.format}; {rejected:,} lines could not be read"
 
 
-def inspected_as_json(results: Results, counts: list[Counts]) -> dict[str, Any]:
+def _replayed(replayed: Replayed) -> dict[str, Any]:
+    table = replayed.costs.rename(columns=lambda name: name.removesuffix("_ms").replace("_", " "))
+    shown = table.map(number).rename_axis("operation, times in ms")
+    refused = "; ".join(f"{reason}: {number(count)}" for reason, count in replayed.refused.items())
+    return {"device": replayed.device, "sentence": replayed.sentence, "table": _html(shown), "refused": refused}
+
+
+def inspected_as_json(results: Results, counts: list[Counts], replayed: Replayed | None = None) -> dict[str, Any]:
     """Returns the descriptions of loads as a value for JSON.
 
     Parameters
@@ -95,6 +108,8 @@ def inspected_as_json(results: Results, counts: list[Counts]) -> dict[str, Any]:
         The described loads.
     counts
         The counts of all traces.
+    replayed
+        A simulated replay of the first trace, or None.
 
     Returns
     -------
@@ -102,7 +117,14 @@ def inspected_as_json(results: Results, counts: list[Counts]) -> dict[str, Any]:
         For each load its sentence, its numbers with intervals over runs, its tables, and what is not in the trace. A number that
         is not known is null.
     """
-    return {"loads": [_described(one) for one in results.descriptions], "traces": [count.as_json() for count in counts]}
+    found: dict[str, Any] = {
+        "loads": [_described(one) for one in results.descriptions],
+        "traces": [count.as_json() for count in counts],
+    }
+    if replayed is not None:
+        costs = {str(op): _row(row) for op, row in replayed.costs.iterrows()}
+        found["replay"] = {"device": replayed.device, "costs": costs, "refused": dict(replayed.refused)}
+    return found
 
 
 def _described(description: Description) -> dict[str, Any]:
