@@ -38,7 +38,7 @@ pub fn time_of_day_ns(text: &[u8]) -> Option<i64> {
     let (hours, rest) = split_at_byte(text, b':')?;
     let (minutes, seconds) = split_at_byte(rest, b':')?;
     let (hours, minutes, ns) = (unsigned(hours)?, unsigned(minutes)?, seconds_ns(seconds)?);
-    (hours < 24 && minutes < 60 && ns < 61_000_000_000).then_some((hours * 60 + minutes) * 60_000_000_000 + ns)
+    (hours < 24 && minutes < 60 && ns < 61_000_000_000).then(|| (hours * 60 + minutes) * 60_000_000_000 + ns)
 }
 
 /// Parses a date, such as `2026-06-25`, as the number of days since the beginning of 1970.
@@ -99,6 +99,7 @@ mod tests {
         assert_eq!((days(b"2026-13-01"), days(b"2026-06")), (None, None));
         assert_eq!(time_of_day_ns(b"23:59:59.5"), Some(86_399_500_000_000));
         assert_eq!((time_of_day_ns(b"24:00:00"), time_of_day_ns(b"1:2")), (None, None));
+        assert_eq!(time_of_day_ns(b"7677726:2:55"), None);
     }
 
     #[test]
