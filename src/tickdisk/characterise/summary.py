@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -147,6 +148,11 @@ def over_runs(summaries: Sequence[Mapping[str, float]], alpha: float = 0.05) -> 
     Returns
     -------
     dict[str, Mean]
-        The mean of each of `NUMBERS` over the runs that have it. With one such run there is no interval.
+        The mean of each of `NUMBERS` over the runs that have it. With one such run there is no interval. The ends of intervals
+        are clipped at 0, and for shares at 1, because no value can lie beyond.
     """
-    return {name: stats.over_lives([one[name] for one in summaries], alpha) for name in NUMBERS}
+    found = {}
+    for name, (unit, _) in NUMBERS.items():
+        mean, most = stats.over_lives([one[name] for one in summaries], alpha), 1.0 if unit == "share" else np.inf
+        found[name] = replace(mean, low=float(np.clip(mean.low, 0, most)), high=float(np.clip(mean.high, 0, most)))
+    return found
