@@ -242,7 +242,8 @@ def publish(
     compare.compare_with_reference(results, results / "comparison.json")
     report.set_paper(_TEMPLATES / "paper.typ", results / "paper.pdf")
     report.write_page(_TEMPLATES / "page.html.j2", results, results / "index.html")
-    _say(f"results/paper.pdf and results/index.html come without {', '.join(missing)}, and say so")
+    without = f" without {', '.join(missing)}, and say so" if missing else ""
+    _say(f"results/paper.pdf and results/index.html come{without}")
 
 
 def paper(template: Annotated[Path, typer.Argument(help="Typst template.")], output: _Output = Path("results/paper.pdf")) -> None:
