@@ -295,3 +295,32 @@ def test_files_and_their_packing(tmp_path) -> None:
     list_file.write_text("12 /a\nnot a size\n")
     with pytest.raises(TickdiskError, match="line 2 is not a size and a path"):
         characterise.listing(list_file)
+
+
+def test_many_places_that_are_only_read_can_be_split() -> None:
+    rows = [{"op": "read", "volume": str(n), "offset": 0, "length": PAGE, "start_ns": n} for n in range(300)]
+    found = characterise.by_place(load(rows))
+    assert (len(found), found["reads"].sum(), found["writes"].sum()) == (300, 300, 0)
+
+
+def test_times_since_1601_keep_every_ns() -> None:
+    begin, lengths = 12_816_637_200_306_162_901, [700 + n for n in range(200)]
+    starts = np.cumsum([0, *lengths[:-1]]) + begin % 2**62
+    rows = [
+        {"op": "read", "start_ns": int(start), "latency_ns": length, "offset": 0, "length": 1}
+        for start, length in zip(starts, lengths, strict=True)
+    ]
+    assert characterise.queue(load(rows))["most"].max() == 1
+    assert characterise.peaks(load(rows)).ratio >= 1
+
+
+def test_alternating_operations_have_sequences_of_their_own() -> None:
+    rows = [{"op": ("read", "write")[n % 2], "volume": "a", "offset": n * PAGE, "length": PAGE} for n in range(4)]
+    assert characterise.sequences(load(rows))[["sequences", "mean_requests"]].to_numpy().tolist() == [[2, 1], [2, 1]]
+
+
+def test_a_size_that_no_disk_has_ends_no_machine() -> None:
+    rows = [{"op": "read", "offset": 0, "length": 1 << 55, "start_ns": n * 10**18} for n in range(2)]
+    with pytest.raises(TickdiskError, match="that a disk can have"):
+        characterise.reuse(load(rows))
+    assert characterise.peaks(load(rows)).peak_iops == 1

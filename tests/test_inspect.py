@@ -150,3 +150,27 @@ def test_a_capture_is_described_like_a_trace(trace, tmp_path):
     for path in (folder, folder / "requests.parquet"):
         (load,) = json.loads(run(str(path), "--json"))["loads"]
         assert load["numbers"] == from_trace["numbers"]
+
+
+def test_odd_names_and_equal_names_are_shown(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first, second = tmp_path / "a/games", tmp_path / "b/games"
+    first.write_text(STRACE.replace("map.sqlite", "m\\33[31m.sqlite"))
+    second.write_text(STRACE.replace("pwrite64", "pread64"))
+    said = run(str(first), "--compare", str(second), "-o", str(tmp_path / "page.html"))
+    assert said.startswith("games (2): This load mostly reads")
+    assert "games (3): This load almost only reads" in said
+    text = (tmp_path / "page.html").read_text()
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", text)
+
+
+def test_a_store_that_cannot_be_read_here_has_pages_of_no_known_kind(tmp_path):
+    path = tmp_path / "r.0.0.mca"
+    path.write_bytes(bytes(12288))
+    text = STRACE.replace("/srv/world/map.sqlite", str(path)) + STRACE.replace("/srv/world/map", "/" + "a" * 300)
+    trace = tmp_path / "server.log"
+    trace.write_text(text)
+    (load,) = json.loads(run(str(trace), "--json"))["loads"]
+    assert "region files" in load["not_in_the_trace"]["chunks"]
+    assert {row["store"] for row in load["tables"]["stores"]} == {"region file", "SQLite"}

@@ -24,7 +24,7 @@ HEADER = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES   LAT(ms)
 def trace(rows: list[dict[str, object]]) -> pd.DataFrame:
     base = {"level": "block", "volume": "sda", "latency_ns": 1000}
     full = pd.DataFrame([{"seq": n, **base, **row} for n, row in enumerate(rows)]).reindex(columns=COLUMNS)
-    for column in ("start_ns", "latency_ns", "offset", "length"):
+    for column in ("start_ns", "latency_ns", "offset", "length", "errno"):
         full[column] = full[column].astype("Int64")
     return full
 
@@ -57,12 +57,14 @@ def test_every_rule_counts_its_rejects() -> None:
         fine | {"length": None},
         fine | {"volume": "sdb"},
         fine | {"op": "flush"},
+        fine | {"errno": 5},
         fine | {"offset": 512 * 100},
         fine | {"length": 0},
         fine | {"length": PAGE + 512},
         fine | {"length": 2 << 20},
     ]
     found = pools.workload_of(trace(rows), "x", disk="sda", most_sectors=100, most_bytes=1 << 20)
+    assert found.rejected.pop("failed") == 1
     assert list(found.rejected.values()) == [1] * 7
     assert len(found.requests) == 1
     # The printed rule lets only sizes below a page pass.

@@ -189,7 +189,7 @@ def by_place(load: Load) -> pd.DataFrame:
     TickdiskError
         If the trace has no names of files or volumes.
     """
-    rows = load.having("place")
+    rows = load.having("place").astype({"place": str})
     split = {op: rows[rows["op"] == op].groupby("place", observed=True)["bytes"] for op in OPS}
     counts = {f"{op}s": own.size() for op, own in split.items()} | {f"{op}_bytes": own.sum() for op, own in split.items()}
     table = pd.DataFrame(counts).fillna(0)

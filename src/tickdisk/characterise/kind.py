@@ -111,6 +111,8 @@ def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
     told = [one for one in known if one.share_reads is not None]
     nearest = min(told, key=lambda one: abs(float(one.share_reads or 0) - reads)).load if told else ""
     end = f" Of the published loads, {nearest} has the most similar share of reads." if nearest else ""
+    if len(parts) == 1:
+        return Kind(f"{parts[0]}.{end}", nearest)
     return Kind(f"{parts[0]}: {', '.join(parts[1:-1])}{', and ' if len(parts) > 2 else ''}{parts[-1]}." + end, nearest)  # noqa: PLR2004
 
 

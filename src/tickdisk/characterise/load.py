@@ -94,10 +94,10 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
     chosen = requests[moving & ~failed]
     if chosen.empty:
         raise TickdiskError(f"{name} has no read and no write among its {len(requests)} requests; give a trace that has some")
-    numbers = {column: _floats(chosen[column]) for column in ("start_ns", "latency_ns", "offset", "result", "length")}
-    at_ns = (
-        numbers["start_ns"] - np.nanmin(numbers["start_ns"]) if np.isfinite(numbers["start_ns"]).any() else numbers["start_ns"]
-    )
+    numbers = {column: _floats(chosen[column]) for column in ("latency_ns", "offset", "result", "length")}
+    # The difference is taken of whole numbers, because a float does not hold every ns since 1970.
+    starts = chosen["start_ns"].astype("Int64")
+    at_ns = _floats(starts - starts.min() if starts.notna().any() else starts)
     moved = np.where(np.isfinite(numbers["result"]), numbers["result"], numbers["length"])
     place = chosen["file"].fillna(chosen["volume"]) if levels == ["syscall"] else chosen["volume"].fillna(chosen["file"])
     codes = chosen["op"].eq(OPS[1]).astype("int64")

@@ -9,12 +9,15 @@ from scipy.stats import t as student
 from tickdisk._native import reuse_distances
 from tickdisk.characterise.load import Load
 from tickdisk.characterise.times import stretch_of
+from tickdisk.errors import TickdiskError
 
 AREA_BYTES, PAGE_BYTES = 1 << 20, 4096
 HOT_SHARE = 0.1
 """Share of the touched areas that are called hot."""
 _MAP_BINS = 300
 _WORKING_SET_STRETCHES = 100
+_MOST_BYTES, _MOST_ADDRESS = float(1 << 47), float(1 << 62)
+"""Bytes that a trace may move in all, and the largest address, for reuse distances to be looked at."""
 _MOST_ACCESSES = 4_000_000
 """Number of accesses to single pages from which reuse distances are sampled."""
 
@@ -131,11 +134,13 @@ def sequences(load: Load) -> pd.DataFrame:
     place = rows["place"].cat.codes
     ends = (rows["offset"] + rows["bytes"]).groupby(place).shift()
     continues, begins = rows["offset"] == ends, ends.isna()
+    operation = rows["op"].cat.codes
+    same = operation == operation.groupby(place).shift()
     found = []
     for op, own in rows.groupby("op", observed=True):
         follows, first = continues[own.index], begins[own.index]
         # A request that goes on after one of the other operation begins a sequence of its own operation.
-        number = len(own) - int(follows.sum())
+        number = len(own) - int((follows & same[own.index]).sum())
         later = len(own) - int(first.sum())
         found.append(
             {
@@ -143,9 +148,9 @@ def sequences(load: Load) -> pd.DataFrame:
                 "requests": len(own),
                 "later": later,
                 "share_sequential": follows.sum() / later if later else np.nan,
-                "sequences": max(number, 1),
-                "mean_requests": len(own) / max(number, 1),
-                "mean_bytes": float(own["bytes"].sum()) / max(number, 1),
+                "sequences": number,
+                "mean_requests": len(own) / number,
+                "mean_bytes": float(own["bytes"].sum()) / number,
             }
         )
     return pd.DataFrame(found)
@@ -194,13 +199,16 @@ def reuse(load: Load, most: int = _MOST_ACCESSES) -> Reuse:
     """
     rows, address, _ = laid_out(load)
     sizes = rows["bytes"].to_numpy()
+    if not (sizes.sum() < _MOST_BYTES and address.min() >= 0 and address.max() < _MOST_ADDRESS):
+        raise TickdiskError("not in the trace: sizes and offsets that a disk can have")
     first = (address // PAGE_BYTES).astype("int64")
     pages = np.where(sizes > 0, ((address + sizes - 1) // PAGE_BYTES).astype("int64") - first + 1, 0)
-    times_s = rows["at_ns"].to_numpy() / 1e9
+    times_s = rows["at_ns"].ffill().to_numpy() / 1e9
     whole_s = float(np.nanmax(times_s)) if np.isfinite(times_s).any() else 0.0
     timed = whole_s > 0
     stretches = _WORKING_SET_STRETCHES if timed else 1
     stretch = stretch_of(times_s, whole_s, stretches) if timed else np.zeros(len(rows), dtype="int64")
+    stretch = stretch.clip(0, stretches - 1)
     shift, again, new, distinct = reuse_distances(first.tobytes(), pages.tobytes(), stretch.tobytes(), stretches, most)
     counts, fresh, seen = np.array(again, dtype=float), np.array(new, dtype=float), np.array(distinct, dtype=float)
     used = np.flatnonzero(counts.sum(axis=0))

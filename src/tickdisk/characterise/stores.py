@@ -2,8 +2,8 @@
 
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -90,16 +90,13 @@ def _region(_: str, offset: np.ndarray) -> np.ndarray:
 def _database(name: str, offset: np.ndarray) -> np.ndarray:
     """Returns the kind of the page at each offset. The content of a file that is still there is that after the trace."""
     found = np.full(len(offset), "page", dtype=object)
-    path = Path(on_disk(name))
-    if path.is_file():
-        with path.open("rb") as file:
-            header = file.read(_FIRST_PAGE_AT)
-            if header.startswith(_SQLITE_HEADER):
-                size = int.from_bytes(header[_PAGE_SIZE_AT : _PAGE_SIZE_AT + 2], "big")
-                size = 1 << 16 if size == 1 else size
-                pages = offset // size
-                kinds = {page: _page_kind(os.pread(file.fileno(), 1, int(page) * size)) for page in np.unique(pages)}
-                found = np.array([kinds[page] for page in pages], dtype=object)
+    header = _content(name, 0, _FIRST_PAGE_AT)
+    size = int.from_bytes(header[_PAGE_SIZE_AT : _PAGE_SIZE_AT + 2], "big")
+    if header.startswith(_SQLITE_HEADER) and size > 0:
+        size = 1 << 16 if size == 1 else size
+        pages = offset // size
+        kinds = {page: _page_kind(_content(name, int(page) * size, 1)) for page in np.unique(pages)}
+        found = np.array([kinds[page] for page in pages], dtype=object)
     return np.where(offset < _FIRST_PAGE_AT, "header and first page", found)
 
 
@@ -150,11 +147,12 @@ def chunks(load: Load) -> pd.DataFrame:
     rows = load.having("place", "offset", "bytes")
     found = []
     for name, own in rows.groupby("place", observed=True):
-        path = Path(on_disk(str(name)))
-        if re.search(r"\.mc[ar]$", str(name)) and path.is_file():
-            chunk = _chunk_of(path, own["offset"].to_numpy(dtype="int64"))
-            known = own[chunk >= 0].assign(chunk=chunk[chunk >= 0], place=str(name)).astype({"op": str})
-            found.append(known)
+        header = _content(str(name), 0, SECTOR_BYTES) if re.search(r"\.mc[ar]$", str(name)) else b""
+        if header:
+            chunk = _chunk_of(header, own["offset"].to_numpy(dtype="int64"))
+            if (chunk >= 0).any():
+                known = own[chunk >= 0].assign(chunk=chunk[chunk >= 0], place=str(name)).astype({"op": str})
+                found.append(known)
     if not found:
         raise TickdiskError("not in the trace: requests to region files that are still there")
     table = pd.concat(found, ignore_index=True)
@@ -166,12 +164,25 @@ def chunks(load: Load) -> pd.DataFrame:
     ]
 
 
-def _chunk_of(path: Path, offset: np.ndarray) -> np.ndarray:
+def _content(name: str, offset: int, length: int) -> bytes:
+    """Returns a part of a file of the trace, or nothing if the file is not there, is no plain file, or cannot be read here."""
+    try:
+        descriptor = os.open(on_disk(name), os.O_RDONLY | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return os.pread(descriptor, length, offset) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _chunk_of(header: bytes, offset: np.ndarray) -> np.ndarray:
     """Returns the number of the chunk at each offset of a region file, or -1, by the file's own table of places."""
-    with path.open("rb") as file:
-        table = np.frombuffer(file.read(SECTOR_BYTES).ljust(SECTOR_BYTES, b"\0"), dtype=">u4").astype("int64")
+    table = np.frombuffer(header.ljust(SECTOR_BYTES, b"\0"), dtype=">u4").astype("int64")
     first, count = table >> 8, table & 255
-    owner = np.full(int((first + count).max()) + 1, -1)
+    owner = np.full(max(int((first + count).max()), 2) + 1, -1)
     for chunk in np.flatnonzero(count):
         owner[first[chunk] : first[chunk] + count[chunk]] = chunk
     owner[:2] = -1

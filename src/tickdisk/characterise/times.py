@@ -110,7 +110,9 @@ def peaks(load: Load) -> Peaks:
     """
     rows, at_s, whole_s = _seconds(load)
     window_s = next((length for length in _PEAK_S if whole_s >= _FEWEST_WINDOWS * length), whole_s)
-    window = (at_s / window_s).astype("int64")
+    # The last request of a load that is one window long belongs to this window. Only windows with requests are kept.
+    last = max(int(whole_s / window_s) - 1, 0) if whole_s < _FEWEST_WINDOWS * window_s else int(whole_s / window_s)
+    _, window = np.unique(np.minimum((at_s / window_s).astype("int64"), last), return_inverse=True)
     sizes_mb = rows["bytes"].fillna(0).to_numpy() / 1e6
     return Peaks(
         window_s,

@@ -157,6 +157,8 @@ def load_touched(table: pd.DataFrame, *, places: str) -> Any:
 
 def _short(names: "pd.Series[str]", length: int = 44) -> "pd.Series[str]":
     """Returns names of at most `length` characters, of which the end is kept. Names that become alike are numbered."""
+    # A picture may not have control characters.
+    names = names.str.replace(r"[\x00-\x1f\x7f]", "\ufffd", regex=True)
     short = names.where(names.str.len() <= length, "…" + names.str[-length + 1 :])
     again = short.groupby(short).cumcount()
     return short.where(again == 0, short + " (" + (again + 1).astype(str) + ")")

@@ -102,6 +102,7 @@ def workload_of(
     rules = {
         "another disk": np.zeros(len(requests), dtype=bool) if disk is None else (volume != disk).to_numpy(),
         "neither read nor write": ~requests["op"].isin(["read", "write"]).to_numpy(),
+        "failed": requests["errno"].fillna(0).ne(0).to_numpy(),
         "a field is missing": ~known,
         "beyond the device": np.zeros(len(requests), dtype=bool)
         if most_sectors is None

@@ -26,8 +26,8 @@ PARTS = {
     ),
 }
 """Names of each part that Python sees. They are defined in `python/PART.rs` or in the part itself."""
-REGISTERED = ("lib.rs", "python.rs")
-"""Files that only list the parts."""
+REGISTERED = ("fuzzing.rs", "lib.rs", "python.rs")
+"""Files that only list the parts, or that only the fuzzer has."""
 _USED = re.compile(r"\bcrate::(\w+)")
 _TESTS = "tests.rs"
 

@@ -1,5 +1,6 @@
 """Computes the descriptions of loads, from traces or from the captured lives of every server of a run."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -116,14 +117,14 @@ def describe_traces(
     """
     source, known = characterise.references(published)
     counts = list[formats.Counts]()
-    descriptions = []
+    descriptions = list[Description]()
     for place, one in enumerate(given, 1):
         files = None if one.files is None else characterise.listing(one.files)
         descriptions.append(
             characterise.describe(
                 _runs_of(one, counts, progress),
                 key=f"load_{place}",
-                title=_title(one),
+                title=_title(one, [known_one.load for known_one in known] + [made.title for made in descriptions]),
                 known=known,
                 files=files,
                 peak_mb_per_s=one.peak_mb_per_s,
@@ -132,16 +133,21 @@ def describe_traces(
     return Results(descriptions, source, known, None), counts
 
 
-def _title(given: Given) -> str:
-    names = [path.name if str(path) != "-" else "standard input" for path in given.traces]
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+def _title(given: Given, taken: Sequence[str]) -> str:
+    """Returns a name for a load that no other load has."""
+    names = [os.fsencode(path.name).decode("utf-8", "replace") if str(path) != "-" else "standard input" for path in given.traces]
+    title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return next(name for name in (title, *(f"{title} ({number})" for number in range(2, len(taken) + 3))) if name not in taken)
 
 
 def _runs_of(given: Given, counts: list[formats.Counts], progress: Callable[[Trace], None]) -> Iterator[Load]:
     runs = [list(given.traces)] if given.is_one_run else [[path] for path in given.traces]
-    for paths in runs:
+    for run, paths in enumerate(runs, 1):
+        rejects = given.rejects
+        if rejects is not None and run > 1:
+            rejects = rejects.with_name(f"{rejects.name}.{run}")
         requests, found = formats.read(
-            paths, given.format_name, rejects=given.rejects, most_rejected=given.most_rejected, progress=progress
+            paths, given.format_name, rejects=rejects, most_rejected=given.most_rejected, progress=progress
         )
         counts += found
         yield characterise.load_of(classified(requests), ", ".join(map(str, paths)))
