@@ -1,5 +1,6 @@
 """Writes descriptions of loads as one HTML page that loads nothing from elsewhere, and as JSON."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,8 @@ def _shown(results: Results, name: str) -> dict[str, str]:
 
 
 def _html(table: pd.DataFrame) -> str:
-    return str(table.reset_index().to_html(index=False, border=0, escape=True))
+    # A name can have control characters, which a page may not.
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\ufffd", table.reset_index().to_html(index=False, border=0, escape=True))
 
 
 def _counted(counts: Counts) -> str:
