@@ -174,3 +174,49 @@ def test_a_store_that_cannot_be_read_here_has_pages_of_no_known_kind(tmp_path):
     (load,) = json.loads(run(str(trace), "--json"))["loads"]
     assert "region files" in load["not_in_the_trace"]["chunks"]
     assert {row["store"] for row in load["tables"]["stores"]} == {"region file", "SQLite"}
+
+
+def test_a_trace_that_tells_times_only_is_described_by_them(tmp_path):
+    trace = tmp_path / "biosnoop.txt"
+    lines = [f"{611 + n * 7:<12} 259   0        java             4179  {n % 11:>8}" for n in range(300)]
+    trace.write_text(
+        "Attached 4 probes\nTIME(ms)     DISK ID        COMM             PID    LAT(ms)\n             MAJOR MINOR\n"
+        + "\n".join(lines)
+        + "\n"
+    )
+    found = json.loads(run(str(trace), "--json"))
+    numbers = found["loads"][0]["numbers"]
+    assert numbers["p50_ms"]["value"] == 5
+    assert numbers["average_iops"]["value"] == pytest.approx(143, rel=0.02)
+    unknown = ("reads", "share_reads", "p50_bytes", "share_sequential", "average_mb_per_s", "read_period_s")
+    assert [numbers[name]["value"] for name in unknown] == [None] * len(unknown)
+    page = tmp_path / "page.html"
+    said = run(str(trace), "-o", str(page))
+    assert said.startswith("biosnoop.txt: The trace does not tell which of its requests read and which write: there are 143 ")
+    assert "Of the published loads" not in said
+    assert "not in the trace: which requests read and which write" in page.read_text()
+
+
+def test_the_standard_input_is_read_once(tmp_path):
+    page = tmp_path / "page.html"
+    for words in (("-", "-"), ("-", "--compare", "-"), ("-", "--simulate", "hdd")):
+        with pytest.raises(TickdiskError, match="the standard input can be read only once"):
+            run(*words, "-o", str(page))
+    assert not page.exists()
+
+
+def test_a_list_of_empty_files_and_impossible_sizes(trace, tmp_path):
+    listing, page = tmp_path / "files.txt", tmp_path / "page.html"
+    listing.write_text("0 /srv/world/a\n0 /srv/world/b\n")
+    run(str(trace), "--files", str(listing), "-o", str(page))
+    assert "all files are empty, so there is nothing to draw" in page.read_text()
+    listing.write_text("9" * 5000 + " /srv/world/a\n")
+    with pytest.raises(TickdiskError, match="line 1 is not a size and a path"):
+        run(str(trace), "--files", str(listing), "-o", str(page), "--force")
+
+
+def test_a_format_that_is_named_is_also_that_of_the_simulation(trace, tmp_path):
+    page = tmp_path / "page.html"
+    run(str(trace), "--format", "strace", "--simulate", "hdd", "-o", str(page))
+    with pytest.raises(TickdiskError, match="cannot be read as msr"):
+        run(str(trace), "--format", "msr", "--simulate", "hdd", "-o", str(page), "--force")

@@ -59,13 +59,14 @@ def test_every_rule_counts_its_rejects() -> None:
         fine | {"op": "flush"},
         fine | {"errno": 5},
         fine | {"offset": 512 * 100},
+        fine | {"offset": -PAGE},
         fine | {"length": 0},
         fine | {"length": PAGE + 512},
         fine | {"length": 2 << 20},
     ]
     found = pools.workload_of(trace(rows), "x", disk="sda", most_sectors=100, most_bytes=1 << 20)
     assert found.rejected.pop("failed") == 1
-    assert list(found.rejected.values()) == [1] * 7
+    assert list(found.rejected.values()) == [1] * 8
     assert len(found.requests) == 1
     # The printed rule lets only sizes below a page pass.
     small = fine | {"length": 512}

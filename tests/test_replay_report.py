@@ -29,7 +29,7 @@ def made_up(lag_ns: np.ndarray, service_ns: int) -> pd.DataFrame:
     frame["captured_ns"] = rng.integers(1000, 9000, N)
     frame["issued_ns"] = frame["due_ns"] + lag_ns
     frame["completed_ns"] = frame["issued_ns"] + service_ns
-    lag, lost = replay.lateness(frame["thread"], frame["due_ns"], frame["issued_ns"], frame["completed_ns"])
+    lag, lost = replay.lateness(replay.ready_ns(frame["thread"], frame["completed_ns"]), frame["due_ns"], frame["issued_ns"])
     return frame.assign(lag_ns=lag, lost_ns=lost)
 
 

@@ -14,7 +14,7 @@ _TIMES = st.integers(0, 1000)
 def test_what_the_device_delays_and_what_the_issuer_does() -> None:
     # due 0, 10, 20, 100; the first takes 25, then the issuer is 3 late for the second, on time for the third, 2 late for the last
     issued, completed = [0, 28, 30, 102], [25, 30, 31, 110]
-    lag, lost = replay.lateness([7, 7, 7, 7], [0, 10, 20, 100], issued, completed)
+    lag, lost = replay.lateness(replay.ready_ns([7, 7, 7, 7], completed), [0, 10, 20, 100], issued)
     assert lag.tolist() == [0, 3, 0, 2]
     assert lost.tolist() == [0, 15, 10, 0]
     assert replay.behind_ns([7, 7, 7, 7], [0, 10, 20, 100], completed) == 15 + 5
@@ -46,7 +46,7 @@ def test_lag_is_the_issuers_and_lost_the_devices(schedule: list[tuple[int, int, 
         expected.append((late, possible - due))
         rows.append((stream, due, issued, free[stream]))
     stream, due, issued, completed = np.array(rows).T
-    lag, lost = replay.lateness(stream, due, issued, completed)
+    lag, lost = replay.lateness(replay.ready_ns(stream, completed), due, issued)
     assert list(zip(lag.tolist(), lost.tolist(), strict=True)) == expected
     assert (issued - due).tolist() == (lag + lost).tolist()
     assert replay.behind_ns(stream, due, completed) == sum(len(instants) for instants in waiting.values())

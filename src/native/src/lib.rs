@@ -20,6 +20,7 @@ mod log;
 mod memory;
 mod model;
 mod mounted;
+mod order;
 mod pools;
 mod preads;
 mod realtime;

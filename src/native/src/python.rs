@@ -23,7 +23,7 @@ mod _native {
     #[pymodule_export]
     use super::preads::preads;
     #[pymodule_export]
-    use super::replay::replay;
+    use super::replay::{order_calls, replay};
     #[pymodule_export]
     use super::reuse::reuse_distances;
     #[pymodule_export]

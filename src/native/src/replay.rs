@@ -1,7 +1,8 @@
-//! Makes requests again at the times at which they were made before. Each stream has a thread of its own and keeps to an absolute
-//! schedule.
+//! Makes requests again at the times at which they were made before, or after the requests that they need. Each stream has a thread
+//! of its own, which keeps to absolute times.
 
 mod file;
+mod progress;
 mod request;
 
 use std::io;
@@ -12,8 +13,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::clock::now_ns;
+use crate::order::Needs;
 use crate::realtime;
 pub use crate::replay::file::File;
+use crate::replay::progress::Progress;
 use crate::replay::request::Op;
 #[cfg(feature = "python")]
 pub use crate::replay::request::{OUTCOME_BYTES, REQUEST_BYTES};
@@ -29,9 +32,23 @@ const SPIN_NS: u64 = 50_000;
 const LOOK_NS: u64 = 100_000_000;
 const READY_LOOK: Duration = Duration::from_millis(1);
 
+/// What a replay makes.
+pub struct Work {
+    pub files: Vec<File>,
+    /// Bytes that writes take as their content.
+    pub noise: Vec<u8>,
+    pub requests: Vec<Request>,
+    /// The requests of other streams that each request waits for.
+    pub needs: Needs,
+    /// Whether the due time of a request counts from the moment at which it has nothing more to wait for. Otherwise it counts from
+    /// the start.
+    pub is_closed: bool,
+}
+
 struct Shared {
-    files: Vec<File>,
-    noise: Vec<u8>,
+    work: Work,
+    /// How far each stream has come.
+    progress: Vec<Progress>,
     /// Start of the schedule, in ns of `CLOCK_MONOTONIC`. It is 0 until all streams are ready.
     start_ns: AtomicU64,
     stopped: AtomicBool,
@@ -67,8 +84,21 @@ impl Shared {
         }
     }
 
-    fn make(&self, index: usize, request: &Request, buffer: &mut [u8]) -> i64 {
-        let file = &self.files[request.file as usize];
+    /// Waits until a request can be issued, and returns the time. `before_ns` is the time at which its stream was ready for it.
+    /// Returns `None` if the replay is to stop.
+    fn wait_for_turn(&self, index: usize, start_ns: u64, before_ns: u64) -> Option<u64> {
+        let mut ready_ns = before_ns;
+        for need in self.work.needs.of(index) {
+            ready_ns = ready_ns.max(self.progress[need.stream as usize].wait(need.count, &self.stopped)?);
+        }
+        let origin_ns = if self.work.is_closed { ready_ns } else { start_ns };
+        self.wait_until(origin_ns + self.work.requests[index].due_ns)
+    }
+
+    fn make(&self, index: usize, buffer: &mut [u8]) -> i64 {
+        let Work { files, noise, requests, .. } = &self.work;
+        let request = &requests[index];
+        let file = &files[request.file as usize];
         let (Ok(length), Ok(offset)) = (usize::try_from(request.length), i64::try_from(request.offset)) else {
             return -i64::from(libc::EOVERFLOW);
         };
@@ -81,7 +111,7 @@ impl Shared {
             Op::Close => file.close(),
             Op::Read => file.with_handle(|fd| unsafe { libc::pread(fd, buffer.as_mut_ptr().cast(), length, offset) } as i64),
             Op::Write => {
-                let payload = self.noise[index % SHIFTS..].as_ptr();
+                let payload = noise[index % SHIFTS..].as_ptr();
                 file.with_handle(|fd| unsafe { libc::pwrite(fd, payload.cast(), length, offset) } as i64)
             }
             Op::Sync => file.with_handle(|fd| unsafe { libc::fsync(fd) }),
@@ -89,7 +119,7 @@ impl Shared {
             Op::SyncAll => file.with_handle(|fd| unsafe { libc::syncfs(fd) }),
             Op::Truncate => i64::try_from(request.length)
                 .map_or(-i64::from(libc::EFBIG), |size| file.with_handle(|fd| unsafe { libc::ftruncate(fd, size) })),
-            Op::Rename => file.rename(&self.files[request.other as usize]),
+            Op::Rename => file.rename(&files[request.other as usize]),
             Op::Unlink => file.unlink(),
         }
     }
@@ -101,8 +131,8 @@ fn sleep_until(at_ns: u64) {
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut()) };
 }
 
-/// The requests of one stream, each with its position among all requests of the replay.
-type Stream = Vec<(usize, Request)>;
+/// The requests of one stream, as positions among all requests of the replay.
+type Stream = Vec<usize>;
 type Outcomes = Vec<(usize, Outcome)>;
 
 /// Gives the calling thread a precise timer and real-time priority, so that it wakes on time and runs before all ordinary
@@ -116,20 +146,23 @@ fn hasten() -> bool {
     realtime::take()
 }
 
-fn run(shared: &Shared, stream: &Stream, ready: &Sender<bool>) -> Outcomes {
+fn run(shared: &Shared, number: usize, stream: &Stream, ready: &Sender<bool>) -> Outcomes {
     let is_real_time = hasten();
-    let read = |(_, request): &&(usize, Request)| request.op == Op::Read;
-    let longest = stream.iter().filter(read).map(|(_, request)| request.length).max().unwrap_or(0);
+    let requests = stream.iter().map(|&index| &shared.work.requests[index]);
+    let longest = requests.filter(|request| request.op == Op::Read).map(|request| request.length).max().unwrap_or(0);
     // The bytes are not zero, so that every page is there before the first request.
     let mut buffer = vec![1; usize::try_from(longest).unwrap_or(0)];
     let untouched = Outcome { issued_ns: 1, ..Outcome::default() };
-    let mut outcomes: Outcomes = stream.iter().map(|(index, _)| (*index, untouched)).collect();
+    let mut outcomes: Outcomes = stream.iter().map(|index| (*index, untouched)).collect();
     let _ = ready.send(is_real_time);
     let Some(start_ns) = shared.wait_for_start() else { return outcomes };
-    for ((index, request), (_, outcome)) in stream.iter().zip(&mut outcomes) {
-        let Some(issued_ns) = shared.wait_until(start_ns + request.due_ns) else { break };
-        let result = shared.make(*index, request, &mut buffer);
-        *outcome = Outcome { issued_ns, completed_ns: now_ns(), result };
+    let mut before_ns = start_ns;
+    for (index, outcome) in &mut outcomes {
+        let Some(issued_ns) = shared.wait_for_turn(*index, start_ns, before_ns) else { break };
+        let result = shared.make(*index, &mut buffer);
+        before_ns = now_ns();
+        *outcome = Outcome { issued_ns, completed_ns: before_ns, result };
+        shared.progress[number].complete(before_ns);
     }
     outcomes
 }
@@ -152,25 +185,26 @@ pub struct Replay {
 impl Replay {
     /// Starts the streams. The schedule begins `lead_ns` after all of them are ready. Fails if a request names an unknown file or
     /// writes more bytes than there is noise.
-    pub fn start(files: Vec<File>, noise: Vec<u8>, requests: &[Request], lead_ns: u64) -> io::Result<Self> {
-        let known = |position: u32| (position as usize) < files.len();
+    pub fn start(work: Work, lead_ns: u64) -> io::Result<Self> {
+        let known = |position: u32| (position as usize) < work.files.len();
         let fits = |request: &Request| {
             let length = usize::try_from(request.length).unwrap_or(usize::MAX);
-            let is_covered = request.op != Op::Write || noise.len() >= length.saturating_add(SHIFTS);
+            let is_covered = request.op != Op::Write || work.noise.len() >= length.saturating_add(SHIFTS);
             is_covered && known(request.file) && known(request.other)
         };
-        if !requests.iter().all(fits) {
+        if !work.requests.iter().all(fits) {
             return Err(io::Error::other("a request names a file that is not listed, or writes more bytes than there is noise"));
         }
-        let count = requests.iter().map(|request| request.stream as usize + 1).max().unwrap_or(0);
+        let count = work.requests.iter().map(|request| request.stream as usize + 1).max().unwrap_or(0);
         let mut streams: Vec<Stream> = vec![Vec::new(); count];
-        for (index, request) in requests.iter().enumerate() {
-            streams[request.stream as usize].push((index, *request));
+        for (index, request) in work.requests.iter().enumerate() {
+            streams[request.stream as usize].push(index);
         }
+        let progress = streams.iter().map(|stream| Progress::of(stream.len())).collect();
         // SAFETY: no pointers are involved. Pages are locked when they are touched, so that the whole of the interpreter is not
         // read in.
         let is_locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } == 0;
-        let shared = Arc::new(Shared { files, noise, start_ns: AtomicU64::new(0), stopped: AtomicBool::new(false) });
+        let shared = Arc::new(Shared { work, progress, start_ns: AtomicU64::new(0), stopped: AtomicBool::new(false) });
         let (sender, under_way) = channel();
         let mut replay =
             Self { shared, streams: Vec::with_capacity(count), under_way, start_ns: 0, is_locked, is_real_time: true };
@@ -188,7 +222,7 @@ impl Replay {
 
     fn spawn(&self, number: usize, stream: Stream, ready: Sender<bool>) -> io::Result<JoinHandle<Outcomes>> {
         let shared = Arc::clone(&self.shared);
-        thread::Builder::new().name(format!("replay-{number}")).spawn(move || run(&shared, &stream, &ready))
+        thread::Builder::new().name(format!("replay-{number}")).spawn(move || run(&shared, number, &stream, &ready))
     }
 
     /// Waits for at most `limit`, and returns whether all streams have ended.
@@ -227,6 +261,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
+    use crate::order::Need;
 
     struct Folder(PathBuf);
     impl Folder {
@@ -253,9 +288,13 @@ mod tests {
         Request { due_ns, offset, length, stream, op, file, other: 1 }
     }
 
-    fn outcomes(files: Vec<File>, requests: &[Request]) -> (u64, Vec<Outcome>) {
+    fn work(files: Vec<File>, requests: &[Request]) -> Work {
         let noise = (0..2 * SHIFTS).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        let mut replay = Replay::start(files, noise, requests, 1_000_000).unwrap();
+        Work { files, noise, requests: requests.to_vec(), needs: Needs::default(), is_closed: false }
+    }
+
+    fn outcomes(work: Work) -> (u64, Vec<Outcome>) {
+        let mut replay = Replay::start(work, 1_000_000).unwrap();
         let start_ns = replay.start_ns;
         while !replay.wait(Duration::from_millis(50)) {}
         (start_ns, replay.finish())
@@ -280,7 +319,7 @@ mod tests {
             request(0, 4_000_000, Op::Close, 0, 0, 0),
             request(0, 5_000_000, Op::Rename, 0, 0, 0),
         ];
-        let (start_ns, made) = outcomes(vec![folder.file("a", 0), folder.file("b", 0), folder.file("full", 0)], &requests);
+        let (start_ns, made) = outcomes(work(vec![folder.file("a", 0), folder.file("b", 0), folder.file("full", 0)], &requests));
         let results: Vec<i64> = made.iter().map(|outcome| outcome.result).collect();
         let (missing, closed) = (-i64::from(libc::ENOENT), -i64::from(libc::EBADF));
         assert_eq!(results, [missing, 0, missing, 50, 0, 30, 0, 0, 0, 0, 0, closed, 0]);
@@ -294,11 +333,35 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_waits_for_what_it_needs() {
+        let folder = Folder::new("needs");
+        let requests = [
+            request(0, 20_000_000, Op::Open, 0, 0, 0),
+            request(1, 0, Op::Read, 0, 0, 8),
+            request(0, 1_000_000, Op::Write, 0, 0, 8),
+            request(1, 5_000_000, Op::Read, 0, 0, 8),
+        ];
+        let after = |stream, count| Need { stream, count };
+        for is_closed in [false, true] {
+            let needs = Needs::new(&[0, 1, 0, 1], vec![(1, after(0, 1)), (3, after(0, 2))]).unwrap();
+            let files = vec![folder.file("a", 0), folder.file("b", 0)];
+            let (start_ns, made) = outcomes(Work { needs, is_closed, ..work(files, &requests) });
+            // The first read may come before or after the write.
+            assert_eq!([0, 2, 3].map(|request: usize| made[request].result), [0, 8, 8]);
+            let gap_ns = if is_closed { 5_000_000 } else { 0 };
+            assert!(made[0].issued_ns >= start_ns + 20_000_000);
+            assert!(made[1].issued_ns >= made[0].completed_ns);
+            assert!(made[3].issued_ns >= made[1].completed_ns.max(made[2].completed_ns) + gap_ns);
+            fs::remove_file(folder.0.join("a")).unwrap();
+        }
+    }
+
+    #[test]
     fn a_write_carries_its_own_part_of_the_noise() {
         let folder = Folder::new("noise");
         let mut requests = vec![request(0, 0, Op::Open, 0, 0, 0); 6];
         requests.push(request(0, 0, Op::Write, 0, 3, 4));
-        outcomes(vec![folder.file("a", 0), folder.file("b", 0)], &requests);
+        outcomes(work(vec![folder.file("a", 0), folder.file("b", 0)], &requests));
         assert_eq!(fs::read(folder.0.join("a")).unwrap(), [0, 0, 0, 6, 7, 8, 9]);
     }
 
@@ -308,7 +371,7 @@ mod tests {
         fs::write(folder.0.join("a"), b"tick").unwrap();
         let files = vec![folder.file("a", 1), folder.file("b", 0)];
         fs::remove_file(folder.0.join("a")).unwrap();
-        let (_, made) = outcomes(files, &[request(0, 0, Op::Read, 0, 1, 8), request(0, 0, Op::Close, 0, 0, 0)]);
+        let (_, made) = outcomes(work(files, &[request(0, 0, Op::Read, 0, 1, 8), request(0, 0, Op::Close, 0, 0, 0)]));
         assert_eq!(made.iter().map(|outcome| outcome.result).collect::<Vec<_>>(), [3, 0]);
         assert!(File::new(c_string(&folder.0.join("none")), false, 1).is_err());
     }
@@ -320,11 +383,11 @@ mod tests {
         let other = request(0, 0, Op::Close, 2, 0, 0);
         for wrong in [long, other] {
             let files = vec![folder.file("a", 0), folder.file("b", 0)];
-            assert!(Replay::start(files, vec![0; 2 * SHIFTS], &[wrong], 0).is_err());
+            assert!(Replay::start(work(files, &[wrong]), 0).is_err());
         }
         let far = request(0, 3_600_000_000_000, Op::Close, 0, 0, 0);
         let begun_ns = now_ns();
-        drop(Replay::start(vec![folder.file("a", 0), folder.file("b", 0)], Vec::new(), &[far], 0).unwrap());
+        drop(Replay::start(work(vec![folder.file("a", 0), folder.file("b", 0)], &[far]), 0).unwrap());
         assert!(now_ns() - begun_ns < 5_000_000_000);
     }
 }

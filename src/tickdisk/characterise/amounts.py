@@ -30,8 +30,13 @@ def amounts(load: Load) -> pd.DataFrame:
     -------
     DataFrame
         Indexed by op, with requests, bytes, share_requests and share_bytes. The shares are of reads and writes together.
+
+    Raises
+    ------
+    TickdiskError
+        If the trace does not tell which requests read and which write.
     """
-    own = load.moves.groupby("op", observed=False)["bytes"]
+    own = load.having("op").groupby("op", observed=False)["bytes"]
     table = pd.DataFrame({"requests": own.size(), "bytes": own.sum()})
     for name in ("requests", "bytes"):
         table[f"share_{name}"] = table[name] / max(float(table[name].sum()), 1.0)
@@ -52,7 +57,7 @@ def size_distribution(load: Load) -> pd.DataFrame:
         The columns are op, bytes (a size), requests (number of requests of at most this size and more than the size before) and
         share (of the requests of this op that are of at most this size). Sizes are rounded up to four steps for each power of 2.
     """
-    rows = load.having("bytes")
+    rows = load.having("op", "bytes")
     sizes = np.ceil(_rounded_up(rows["bytes"].to_numpy()))
     table = rows.groupby(["op", sizes], observed=True).size().rename("requests").rename_axis(["op", "bytes"]).reset_index()
     return table.assign(share=table.groupby("op", observed=True)["requests"].transform(lambda own: own.cumsum() / own.sum()))
@@ -94,7 +99,7 @@ def latencies(load: Load) -> pd.DataFrame:
     TickdiskError
         If the trace has no latencies or no sizes.
     """
-    rows = load.having("latency_ns", "bytes")
+    rows = load.having("op", "latency_ns", "bytes")
     ms = rows["latency_ns"] / 1e6
     found = []
     for op in OPS:

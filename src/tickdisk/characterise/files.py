@@ -15,6 +15,8 @@ MOST_FILES = 30
 """Number of files that are described one by one, as in the study of games."""
 _SMALL_BYTES = 1 << 20
 _MOST_OF_ALL, _HUGE, _ALIKE = 0.9, 0.5, 0.1
+_MOST_DIGITS = 18
+"""Most digits of a size in a list of files. Every file system's sizes have fewer."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def _listed(path: Path) -> list[tuple[str, int]]:
     found = []
     for number, line in enumerate(lines, 1):
         size, _, name = line.strip().partition(b" ")
-        if not size.isdigit() or not name:
+        if not size.isdigit() or len(size) > _MOST_DIGITS or not name:
             raise TickdiskError(
                 f"{path}, line {number} is not a size and a path; make the list by find -type f -printf '%s %p\\n'"
             )
@@ -118,7 +120,7 @@ def touched(load: Load, files: Listing | None = None, most: int = MOST_FILES) ->
     TickdiskError
         If the trace has no names of files or volumes, no offsets or no sizes.
     """
-    rows = load.having("place", "offset", "bytes")
+    rows = load.having("op", "place", "offset", "bytes")
     counts = rows["place"].value_counts().head(most)
     sizes = {} if files is None else dict(zip(files.table["file"], files.table["bytes"], strict=True))
     found = []
@@ -189,7 +191,7 @@ def by_place(load: Load) -> pd.DataFrame:
     TickdiskError
         If the trace has no names of files or volumes.
     """
-    rows = load.having("place").astype({"place": str})
+    rows = load.having("op", "place").astype({"place": str})
     split = {op: rows[rows["op"] == op].groupby("place", observed=True)["bytes"] for op in OPS}
     counts = {f"{op}s": own.size() for op, own in split.items()} | {f"{op}_bytes": own.sum() for op, own in split.items()}
     table = pd.DataFrame(counts).fillna(0)

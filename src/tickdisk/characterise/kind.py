@@ -108,7 +108,7 @@ def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
         parts.append(f"{rate}, in bursts of up to {number(peak)} times as many" if peak > _BURSTS else rate)
     periods_s = {op: values[f"{op}_period_s"] for op in reversed(OPS)}
     parts += [f"bursts of {op}s return every {number(period_s)} s" for op, period_s in periods_s.items() if np.isfinite(period_s)]
-    told = [one for one in known if one.share_reads is not None]
+    told = [one for one in known if one.share_reads is not None and np.isfinite(reads)]
     nearest = min(told, key=lambda one: abs(float(one.share_reads or 0) - reads)).load if told else ""
     end = f" Of the published loads, {nearest} has the most similar share of reads." if nearest else ""
     if len(parts) == 1:
@@ -117,6 +117,8 @@ def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
 
 
 def _direction(reads: float) -> str:
+    if not np.isfinite(reads):
+        return "The trace does not tell which of its requests read and which write"
     for share, word in ((reads, "reads"), (1 - reads, "writes")):
         if share >= _ALMOST_ALL:
             return f"This load almost only {word} ({percent(share)} of its requests)"

@@ -10,12 +10,13 @@ from tickdisk.errors import TickdiskError
 
 OPS = ("read", "write")
 _WORDS = {
-    "at_ns": "times",
-    "latency_ns": "latencies",
-    "offset": "offsets",
-    "place": "names of files or volumes",
-    "data": "types of data",
-    "bytes": "sizes",
+    "at_ns": "times of reads and writes",
+    "latency_ns": "latencies of reads and writes",
+    "op": "which requests read and which write",
+    "offset": "offsets of reads and writes",
+    "place": "names of files or volumes of reads and writes",
+    "data": "types of data of reads and writes",
+    "bytes": "sizes of reads and writes",
 }
 _PLACES = {"syscall": "file", "block": "volume"}
 
@@ -32,7 +33,8 @@ class Load:
     """One row per read and write that did not fail, in order of time.
 
     The columns are at_ns (start, counted from the first), latency_ns, op (`read` or `write`), bytes (moved), offset, place (file
-    or volume) and data (type of data). Numbers are float64, and NaN or null if the trace does not have them.
+    or volume) and data (type of data). Numbers are float64, and NaN or null if the trace does not have them. If the trace does
+    not tell what any of its requests does, there is a row for each, and op is null.
     """
     operations: Mapping[str, int]
     """Number of requests of each operation in the trace, with those that are not in `moves`."""
@@ -51,7 +53,7 @@ class Load:
         for column in columns:
             rows = rows[rows[column].notna()]
             if rows.empty:
-                raise TickdiskError(f"not in the trace: {_WORDS[column]} of reads and writes")
+                raise TickdiskError(f"not in the trace: {_WORDS[column]}")
         return rows
 
     @property
@@ -89,7 +91,7 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
     levels = requests["level"].unique().tolist()
     if len(levels) > 1:
         raise TickdiskError(f"{name} mixes system calls with requests to a block device; inspect the two apart")
-    moving = requests["op"].isin(OPS)
+    moving = requests["op"].isin(OPS) if requests["op"].notna().any() else requests["op"].isna()
     failed = moving & requests["errno"].fillna(0).ne(0)
     chosen = requests[moving & ~failed]
     if chosen.empty:
@@ -99,8 +101,10 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
     starts = chosen["start_ns"].astype("Int64")
     at_ns = _floats(starts - starts.min() if starts.notna().any() else starts)
     moved = np.where(np.isfinite(numbers["result"]), numbers["result"], numbers["length"])
+    # Nothing moves fewer bytes than none, so the trace does not tell such a size.
+    moved = np.where(moved < 0, np.nan, moved)
     place = chosen["file"].fillna(chosen["volume"]) if levels == ["syscall"] else chosen["volume"].fillna(chosen["file"])
-    codes = chosen["op"].eq(OPS[1]).astype("int64")
+    codes = chosen["op"].map({op: code for code, op in enumerate(OPS)}).fillna(-1).astype("int64")
     moves = pd.DataFrame(
         {
             "at_ns": at_ns,

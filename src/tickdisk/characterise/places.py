@@ -130,7 +130,7 @@ def sequences(load: Load) -> pd.DataFrame:
     TickdiskError
         If the trace has no offsets or no sizes.
     """
-    rows = load.having("offset", "bytes")
+    rows = load.having("op", "offset", "bytes")
     place = rows["place"].cat.codes
     ends = (rows["offset"] + rows["bytes"]).groupby(place).shift()
     continues, begins = rows["offset"] == ends, ends.isna()

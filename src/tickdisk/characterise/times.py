@@ -27,7 +27,7 @@ class Peaks:
     """Requests per second, over the whole time and in the busiest window."""
     average_mb_per_s: float
     peak_mb_per_s: float
-    """Megabytes per second, over the whole time and in the busiest window."""
+    """Megabytes per second, over the whole time and in the busiest window. NaN if the trace has no sizes."""
     first_tenth: float
     """Share of all requests in the first tenth of the time."""
 
@@ -70,6 +70,7 @@ def rates(load: Load) -> pd.DataFrame:
     TickdiskError
         If the trace has no times.
     """
+    load.having("op")
     rows, at_s, whole_s = _seconds(load)
     stretch, long_s = stretch_of(at_s, whole_s), whole_s / STRETCHES
     parts = []
@@ -113,7 +114,7 @@ def peaks(load: Load) -> Peaks:
     # The last request of a load that is one window long belongs to this window. Only windows with requests are kept.
     last = max(int(whole_s / window_s) - 1, 0) if whole_s < _FEWEST_WINDOWS * window_s else int(whole_s / window_s)
     _, window = np.unique(np.minimum((at_s / window_s).astype("int64"), last), return_inverse=True)
-    sizes_mb = rows["bytes"].fillna(0).to_numpy() / 1e6
+    sizes_mb = rows["bytes"].fillna(0 if rows["bytes"].notna().any() else np.nan).to_numpy() / 1e6
     return Peaks(
         window_s,
         len(rows) / whole_s,

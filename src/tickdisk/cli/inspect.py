@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 _TEMPLATE, _PUBLISHED = Path("workflow/paper/load.html.j2"), Path("data/published.yaml")
 
 
-def _replayed(trace: Path, name: str) -> "report.Replayed":
+def _replayed(trace: Path, format_name: str | None, name: str) -> "report.Replayed":
     """Replays a trace of system calls on a device in simulation."""
     from tickdisk import device, replay, report
 
-    planned = replay.plan(replay.load_capture(trace))
+    planned = replay.plan(replay.load_capture(trace, format_name))
     result = replay.issue_simulated(planned, device.named(name, in_project(DEVICES)))
     return report.Replayed(name, replay.costs(result.timings), planned.captured, dict(planned.refused))
 
@@ -71,6 +71,9 @@ def inspect(
         check_new_folder(output)
         if output.exists() and not force:
             raise TickdiskError(f"{output} exists already; name another file by -o, or replace it with --force")
+    readings = [*formats.traces_of(traces), *formats.traces_of(compare or []), *(traces[:1] if simulate is not None else [])]
+    if readings.count(formats.STDIN) > 1:
+        raise TickdiskError("the standard input can be read only once; keep the trace in a file for --compare and --simulate")
     most = formats.MOST_REJECTED if most_rejected is None else most_rejected
 
     def given(paths: list[Path], name: str) -> report.Given:
@@ -85,7 +88,7 @@ def inspect(
         )
 
     loads = [given(traces, ""), *([given(compare, "compare.")] if compare else [])]
-    replayed = None if simulate is None else _replayed(loads[0].traces[0], simulate)
+    replayed = None if simulate is None else _replayed(loads[0].traces[0], format_name, simulate)
     results, counts = report.describe_traces(loads, published=in_project(_PUBLISHED), progress=ReadingProgress())
     if as_json:
         print(json.dumps(report.inspected_as_json(results, counts, replayed), indent=2))

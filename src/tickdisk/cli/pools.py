@@ -26,9 +26,11 @@ def pools(
     ],
     *,
     pool: Annotated[str, typer.Option(help="Name of a pool in data/pools.yaml.")] = "ssd",
-    count: Annotated[int, typer.Option("--pools", help="Number of equal pools that run at the same time.", min=1)] = 1,
-    queue_depth: Annotated[int, typer.Option("--qd", help="Most requests in service in a pool.", min=1)] = 32,
-    most_pages: Annotated[int, typer.Option("--qpg", help="Most pages of 4 KiB in service in a pool.", min=1)] = 2048,
+    count: Annotated[int, typer.Option("--pools", help="Equal pools that run at the same time.", min=1, max=1000)] = 1,
+    queue_depth: Annotated[int, typer.Option("--qd", help="Most requests in service in a pool.", min=1, max=1 << 32)] = 32,
+    most_pages: Annotated[
+        int, typer.Option("--qpg", help="Most pages of 4 KiB in service in a pool.", min=1, max=1 << 48)
+    ] = 2048,
     disk: Annotated[str | None, typer.Option(help="Volume whose requests count. By default those of all do.")] = None,
     most_sectors: Annotated[int | None, typer.Option("--maxdisk", help="Sectors of 512 bytes of the volume.", min=1)] = None,
     most_bytes: Annotated[int, typer.Option("--maxbyte", help="Largest size of a request in bytes.", min=1)] = 1 << 24,

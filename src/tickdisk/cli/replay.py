@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -44,63 +44,116 @@ def replay(
         float | None, typer.Option(help="Length of the part to replay, in seconds from the first request on.", min=0.001)
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Parquet file for the times of every request.")] = None,
+    order: Annotated[
+        Literal["thread", "ended", "strict"],
+        typer.Option(
+            help="What a request waits for: the one before it in its thread; also the one that had ended last when it began; or "
+            "also all syncs that had ended, and whatever made, closed or removed its file."
+        ),
+    ] = "thread",
+    pace: Annotated[
+        Literal["captured", "closed", "at-once"],
+        typer.Option(
+            help="When a request is made that has nothing more to wait for: at its captured time; as long after those that it "
+            "waited for as in the capture; or at once."
+        ),
+    ] = "captured",
+    speed: Annotated[
+        float, typer.Option(help="Number by which captured times, or the pauses of the closed pace, are divided.")
+    ] = 1.0,
+    most_minutes: Annotated[
+        float, typer.Option(help="A replay on TARGET that takes longer than these minutes is not begun.", min=0.001)
+    ] = 60.0,
     for_fio: Annotated[
         Path | None,
         typer.Option(help="New folder for fio's trace and job file. The files are made in TARGET, and nothing is replayed."),
     ] = None,
 ) -> None:
-    """Makes captured requests again at their times, and says how late they were issued and how long the device took.
+    """Makes captured requests again, and says how late they were issued and how long the device took.
 
     It needs a capture and a folder on the device under test, or --simulate with a device for which a model computes the times. A
-    summary is printed, and the times of all requests are written with --output.
+    summary is printed, and the times of all requests are written with --output. By default, the requests are made at their
+    captured times. With --pace closed, a faster disk ends sooner and a slower one later, as the program itself would.
     """
     from tickdisk import device
     from tickdisk import replay as room
 
     if target is not None:
         check_new_folder(target)
+    schedule = room.Schedule(order, pace, speed)
     planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
     if for_fio is not None:
-        if target is None or simulate is not None or output is not None:
+        if target is None or simulate is not None or output is not None or schedule != room.Schedule():
             raise TickdiskError(
-                "--for-fio writes what fio replays; give the TARGET folder of its files, no --simulate, no --output"
+                "--for-fio writes what fio replays; give the TARGET folder of its files, and no --simulate, --output, --order, "
+                "--pace or --speed"
             )
-        if for_fio.exists() and any(for_fio.iterdir()):
-            raise TickdiskError(f"{for_fio} is not empty; give a new folder for fio's files")
-        check_new_folder(for_fio)
-        planned, renamed = room.rename_blanks(planned)
-        streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
-        room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
-        given = sum(map(len, streams.values()))
-        job = shlex.quote(str(for_fio / "replay.fio"))
-        print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
-        for name, fresh in list(renamed.items())[-1:]:
-            print(f"  renamed   {len(renamed)} files and folders, as fio's format has no blanks in names: {name} is {fresh}")
-        for reason, count in {**planned.refused, **left_out}.items():
-            print(f"  left out  {count} {reason}")
+        _write_for_fio(planned, target, for_fio, files)
         return
+    verified = None
     if simulate is not None and target is None:
-        replayed = room.issue_simulated(planned, device.named(simulate, in_project(devices)))
+        replayed = room.issue_simulated(planned, device.named(simulate, in_project(devices)), schedule=schedule)
     elif target is not None and simulate is None:
-        room.prepare(planned, target, files=files)
-        least_s = planned.requests["due_ns"].max() / 1e9
-        print(f"{len(planned.requests)} requests take at least {number(least_s)} s; --seconds replays a part", file=sys.stderr)
-        replayed = room.issue(planned, target)
+        _check_time(planned, room.turns_of(planned, schedule).least_s(), most_minutes)
+        made = room.prepare(planned, target, files=files)
+        replayed = room.issue(planned, target, schedule=schedule)
+        verified = room.verify(planned, target, made)
     else:
         raise TickdiskError(
             "a replay runs either on a target folder or on a simulated device; give TARGET or --simulate, and not both"
         )
     if output is not None:
         room.write_timings(output, replayed.timings)
-    print(_screen(planned, replayed, room.summarise(replayed.timings)))
+    print(_screen(planned, replayed, room.summarise(replayed.timings), schedule))
+    if verified is not None:
+        print(f"files       {verified.sentence()}")
 
 
-def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any]) -> str:
+def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None) -> None:
+    """Makes the files of a replay in `target`, and writes the traces and the job of fio into the new folder `for_fio`."""
+    from tickdisk import replay as room
+
+    if for_fio.exists() and any(for_fio.iterdir()):
+        raise TickdiskError(f"{for_fio} is not empty; give a new folder for fio's files")
+    check_new_folder(for_fio)
+    planned, renamed = room.rename_blanks(planned)
+    streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
+    room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
+    given = sum(map(len, streams.values()))
+    job = shlex.quote(str(for_fio / "replay.fio"))
+    print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
+    for name, fresh in list(renamed.items())[-1:]:
+        print(f"  renamed   {len(renamed)} files and folders, as fio's format has no blanks in names: {name} is {fresh}")
+    for reason, count in {**planned.refused, **left_out}.items():
+        print(f"  left out  {count} {reason}")
+
+
+def _check_time(planned: Any, least_s: float, most_minutes: float) -> None:
+    """Says how long a replay takes and how much space it needs. Raises TickdiskError if it takes too long."""
+    from tickdisk import replay as room
+
+    count = number(len(planned.requests))
+    if least_s > most_minutes * 60:
+        raise TickdiskError(
+            f"{count} requests take at least {number(least_s / 60)} minutes, and the limit is {number(most_minutes)}; replay a "
+            "part with --seconds, be faster with --speed, or give more --most-minutes"
+        )
+    space = room.space_needed(planned, planned.beginning.sizes)
+    print(
+        f"{count} requests take at least {number(least_s)} s, and need up to {number(space / 1e6)} MB; --seconds replays a part",
+        file=sys.stderr,
+    )
+
+
+def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any], schedule: Any) -> str:
     """Returns one screen of text: the requests that were replayed or refused, their cost here and in the capture, and the lag."""
     from tickdisk import replay as room
 
     streams = ", ".join(f"{row.thread_name} {row.requests}" for row in planned.streams.itertuples())
-    lost, behind_s = summary["lost_ns"], summary["behind_ns"] / 1e9
+    delays = [
+        f"delay       behind earlier requests that each waits for: {_spread(summary['lost_ns'])}",
+        f"  waited    {summary['delayed']} requests; threads were behind {summary['behind_ns'] / 1e9:.3f} s",
+    ]
     lines = [
         f"streams     {summary['streams']}: {streams}",
         f"requests    {planned.captured} captured = {summary['requests']} replayed + {sum(planned.refused.values())} refused",
@@ -109,12 +162,17 @@ def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any]) -> str:
         f"lag         of the replay itself: {_spread(summary['lag_ns'])}",
         f"  first tenth {_spread(summary['lag_first_tenth_ns'])}",
         f"  last tenth  {_spread(summary['lag_last_tenth_ns'])}",
-        f"delay       behind earlier requests of the same thread: {_spread(lost)}",
-        f"  waited    {summary['delayed']} requests; threads were behind {behind_s:.3f} s",
+        *([] if schedule.is_closed else delays),
         f"results     {_results(summary['differing'])}",
-        f"took        {summary['seconds']:.1f} s, {_kind(replayed)}",
+        f"took        {_took(planned, summary['seconds'])}, {_kind(replayed)}",
     ]
     return "\n".join(lines)
+
+
+def _took(planned: Any, seconds: float) -> str:
+    """Returns the length of the replay beside that of the same requests in the capture."""
+    ends_ns = planned.requests["due_ns"] + planned.requests["captured_ns"].fillna(0)
+    return f"{number(seconds)} s here, {number(int(ends_ns.max()) / 1e9)} s in the capture"
 
 
 def _kind(replayed: Any) -> str:

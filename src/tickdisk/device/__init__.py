@@ -14,7 +14,7 @@ from tickdisk.device.clean import recover
 from tickdisk.device.cut import Cut
 from tickdisk.device.extents import ExtentRecorder, extents_of, written_bytes
 from tickdisk.device.floor import measure_floor
-from tickdisk.device.log import OPS, read_log
+from tickdisk.device.log import OPS, is_log, read_log
 from tickdisk.device.loop import Loop
 from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices, named
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
@@ -72,6 +72,7 @@ __all__ = [
     "find_backend",
     "find_device",
     "is_file",
+    "is_log",
     "load_device",
     "load_devices",
     "measure_floor",

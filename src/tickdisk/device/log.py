@@ -26,6 +26,31 @@ RECORD = np.dtype(
 _COLUMNS = ("seq", "op", "offset", "length", "arrival_ns", "inflight", "nominal_ns", "replied_ns", "setting")
 
 
+def is_log(path: Path) -> bool:
+    """Returns whether a file has the form of a device's log, from its size and its first record.
+
+    Parameters
+    ----------
+    path
+        Any path.
+
+    Returns
+    -------
+    bool
+        False also if there is no such file.
+    """
+    try:
+        size = path.stat().st_size if path.is_file() else 0
+        first = np.fromfile(path, dtype=RECORD, count=1) if size and size % RECORD.itemsize == 0 else np.zeros(0, RECORD)
+    except OSError:
+        return False
+    if not len(first):
+        return False
+    record = first[0]
+    is_possible = record["op"] < len(OPS) and record["unused"] == 0 and record["inflight"] > 0
+    return bool(is_possible and 0 < record["arrival_ns"] <= record["replied_ns"])
+
+
 def read_log(path: Path) -> pa.Table:
     """Reads the log of a mounted device.
 

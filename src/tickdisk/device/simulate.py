@@ -126,14 +126,23 @@ class Steps:
     """Earliest time in ns at which each step is issued."""
     requests: npt.ArrayLike
     """Number of requests that belong to each step, which may be 0."""
+    needs: bytes = b""
+    """The steps of other streams that steps wait for, as records of three little-endian words of 4 bytes: the place of the
+    waiting step, the stream that it waits for, and the number of steps of that stream that must be completed."""
 
 
 def simulate_streams(
-    model: DeviceModel, steps: Steps, ops: npt.ArrayLike, offsets: npt.ArrayLike, lengths: npt.ArrayLike
+    model: DeviceModel,
+    steps: Steps,
+    ops: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    lengths: npt.ArrayLike,
+    *,
+    is_closed: bool = False,
 ) -> tuple[Integers, Integers]:
     """Computes when streams of requests issue and complete their steps.
 
-    A step is issued when it is due and the previous step of its stream is completed.
+    A step is issued when it is due, the previous step of its stream is completed, and the steps that it needs are completed.
 
     Parameters
     ----------
@@ -147,6 +156,8 @@ def simulate_streams(
         Place of each request on the device in bytes.
     lengths
         Length of each request in bytes.
+    is_closed
+        Whether the due time of a step counts from the moment at which it has nothing more to wait for, instead of from the start.
 
     Returns
     -------
@@ -156,7 +167,7 @@ def simulate_streams(
     Raises
     ------
     TickdiskError
-        If a number is negative or unknown, or the numbers of requests do not agree.
+        If a number is negative or unknown, the numbers of requests do not agree, or a step needs one that is not before it.
 
     Examples
     --------
@@ -169,7 +180,7 @@ def simulate_streams(
     requests = [np.ascontiguousarray(column, np.int64) for column in (ops, offsets, lengths)]
     issued_ns, completed_ns = np.empty_like(columns[0]), np.empty_like(columns[0])
     try:
-        _native.simulate_streams(model.parameters(), columns, requests, issued_ns, completed_ns)
+        _native.simulate_streams(model.parameters(), columns, requests, steps.needs, is_closed, [issued_ns, completed_ns])
     except ValueError as error:
         raise TickdiskError(f"device {model.name} cannot be simulated: {error}; correct the requests") from error
     return issued_ns, completed_ns

@@ -10,5 +10,6 @@ of fio, or as a list of values. The readers themselves are native (`src/native/s
 from tickdisk.formats.convert import convert
 from tickdisk.formats.reading import FORMATS, MOST_REJECTED, Counts, Format, Trace, read, traces_of
 from tickdisk.formats.rejects import Rejects
+from tickdisk.formats.source import STDIN
 
-__all__ = ["FORMATS", "MOST_REJECTED", "Counts", "Format", "Rejects", "Trace", "convert", "read", "traces_of"]
+__all__ = ["FORMATS", "MOST_REJECTED", "STDIN", "Counts", "Format", "Rejects", "Trace", "convert", "read", "traces_of"]

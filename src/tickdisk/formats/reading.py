@@ -16,13 +16,12 @@ from tickdisk._native import TraceReader, recognise_trace, trace_formats
 from tickdisk.errors import TickdiskError
 from tickdisk.formats.merged import MergedSource, files_in, is_numbered
 from tickdisk.formats.rejects import Rejects
-from tickdisk.formats.source import Source
+from tickdisk.formats.source import STDIN, Source
+from tickdisk.formats.stored import is_stored, read_stored
 from tickdisk.native_table import requests_of
 
 MOST_REJECTED = 0.001
 """Largest share of the lines of a trace that may be impossible to read, unless somebody says otherwise."""
-TABLE_SUFFIX = ".parquet"
-"""Suffix of a table of requests."""
 _ADVICE = "name another format by --format, or allow more by --most-rejected"
 _FEW = 3
 """This many lines may be rejected in any case."""
@@ -88,7 +87,7 @@ class Trace:
     ----------
     path
         File to read, plain or compressed with gzip, zstd or xz. `-` is the standard input, and a folder has the files that strace
-        wrote with -ff. A file that ends in `.parquet` is a table of requests.
+        wrote with -ff. A file that ends in `.parquet` is a table of requests or of a device. The log of a device is recognised.
     format_name
         Name of the format. If None, it is recognised from the content.
     """
@@ -121,8 +120,10 @@ class Trace:
         TickdiskError
             If the trace is empty, no format fits, or too many lines cannot be read.
         """
-        if self.path.suffix == TABLE_SUFFIX:
-            yield self._counted(self._stored())
+        if self._format is None and is_stored(self.path):
+            self.counts.format, rows, self.counts.skipped = read_stored(self.path)
+            self.counts.lines = len(rows) + sum(self.counts.skipped.values())
+            yield self._counted(rows)
             return
         with closing(self.source.parts()) as parts:
             first = next(parts)
@@ -140,14 +141,6 @@ class Trace:
         self._take_rejects(reader, rejects)
         self._finish(reader)
         self._check(reader, rejects, most_rejected, advice)
-
-    def _stored(self) -> pa.Table:
-        """Returns the requests of a table that a capture or a conversion wrote."""
-        rows = table.read("requests", self.path)
-        self.counts.format, self.counts.lines = "table of requests", len(rows)
-        if rows.empty:
-            raise TickdiskError(f"{self.path} has no request; give another table")
-        return pa.Table.from_pandas(rows, schema=table.SCHEMAS["requests"], preserve_index=False)
 
     def _recognised(self, first: bytes) -> str:
         name = self._format or recognise_trace(first)
@@ -215,11 +208,13 @@ def traces_of(paths: Iterable[Path]) -> list[Path]:
     Raises
     ------
     TickdiskError
-        If a folder has no files.
+        If a folder has no files, or the standard input is named twice.
     """
     found = list[Path]()
     for path in paths:
-        if (captured := path / f"requests{TABLE_SUFFIX}").is_file():
+        if path == STDIN and path in found:
+            raise TickdiskError("the standard input can be read only once; name it by a single -")
+        if (captured := path / "requests.parquet").is_file():
             found.append(captured)
         elif path.is_dir() and not is_numbered(path):
             files = files_in(path)

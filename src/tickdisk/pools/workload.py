@@ -15,6 +15,7 @@ SECTOR_BYTES, PAGE_BYTES = 512, 4096
 MOST_BYTES = 1 << 24
 """Largest size of a request in bytes, unless somebody says otherwise."""
 _SEGMENT_PAGES = 64
+_MOST_OFFSET = float(1 << 62)
 _COLUMNS = ("begin_ns", "end_ns", "is_write", "page", "pages")
 
 
@@ -107,6 +108,7 @@ def workload_of(
         "beyond the device": np.zeros(len(requests), dtype=bool)
         if most_sectors is None
         else offset >= most_sectors * SECTOR_BYTES,
+        "an offset or a size that no disk has": (offset < 0) | (offset >= _MOST_OFFSET) | (size < 0) | (size >= _MOST_OFFSET),
         "without a size": size == 0,
         "size / 4096 is not 0 (as printed)" if is_filtered_as_printed else "size is no multiple of 4096 bytes": odd,
         f"size is over {most_bytes} bytes": size > most_bytes,

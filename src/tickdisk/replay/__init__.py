@@ -1,12 +1,14 @@
 """Makes the file requests of a capture again on another device, and tells how long they take there.
 
 `load_capture` reads the requests, `plan` chooses those that can be made again, and `prepare` makes the files that must exist.
-`issue` then makes them. Each captured thread becomes a stream with a thread of its own. A request waits until its captured time
-has come and the request before it in its stream is completed, whichever is later. `issue_simulated` computes the times with a
-device model instead, and `replay_by_fio` lets fio make the requests. All return a `ReplayResult` with a row for each request. If
-a request is issued after its captured time, the part of the delay that earlier requests of its stream caused is its time lost,
-and the rest, which the tool or the machine caused, is its lag (`lateness`). `costs` compares times of calls with the capture's.
-`experiment` replays one capture on several emulated devices. `write_iolog` writes fio's format.
+`issue` then makes them. Each captured thread becomes a stream with a thread of its own. By default, a request waits until its
+captured time has come and the request before it in its stream is completed, whichever is later. A `Schedule` can demand that a
+request also waits for those of other streams that it needs, and can leave the captured times. `issue_simulated` computes the
+times with a device model instead, and `replay_by_fio` lets fio make the requests. All return a `ReplayResult` with a row for each
+request. If a request is issued after its captured time, the part of the delay that earlier requests caused is its time lost, and
+the rest, which the tool or the machine caused, is its lag (`lateness`). `costs` compares times of calls with the capture's, and
+`verify` the files with those that the captured calls would have left. `experiment` replays one capture on several emulated
+devices. `write_iolog` writes fio's format.
 """
 
 from tickdisk.replay.beginning import InitialFiles
@@ -19,17 +21,24 @@ from tickdisk.replay.issue import issue, payload
 from tickdisk.replay.log import ReplayResult, read_timings, write_timings
 from tickdisk.replay.names import rename_blanks
 from tickdisk.replay.plan import Plan, load_capture, plan
-from tickdisk.replay.prepare import prepare
+from tickdisk.replay.prepare import prepare, space_needed
+from tickdisk.replay.schedule import ORDERS, PACES, Schedule, Turns, turns_of
 from tickdisk.replay.simulated import issue_simulated
-from tickdisk.replay.timing import behind_ns, lateness, summarise
+from tickdisk.replay.timing import behind_ns, lateness, ready_ns, summarise
+from tickdisk.replay.verify import Verified, verify
 
 __all__ = [
     "FIO",
+    "ORDERS",
+    "PACES",
     "TICKDISK",
     "Bench",
     "InitialFiles",
     "Plan",
     "ReplayResult",
+    "Schedule",
+    "Turns",
+    "Verified",
     "behind_ns",
     "cost_screen",
     "costs",
@@ -43,9 +52,13 @@ __all__ = [
     "plan",
     "prepare",
     "read_timings",
+    "ready_ns",
     "rename_blanks",
     "replay_by_fio",
+    "space_needed",
     "summarise",
+    "turns_of",
+    "verify",
     "write_for_fio",
     "write_iolog",
     "write_timings",

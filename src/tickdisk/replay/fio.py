@@ -15,7 +15,7 @@ from tickdisk.process import Child
 from tickdisk.replay.iolog import SUFFIX, unfit, write_iolog
 from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import Plan
-from tickdisk.replay.timing import lateness
+from tickdisk.replay.timing import lateness, ready_ns
 
 _GRACE_S = 120.0
 _MS = 1_000_000
@@ -215,7 +215,7 @@ def _timed(stream: pd.DataFrame, folder: Path, number: int) -> pd.DataFrame:
         )
     completed_ns = logged.completed_ms * _MS
     issued_ns = completed_ns - logged.latency_ns
-    lag_ns, lost_ns = lateness(moved["thread"], moved["due_ns"], issued_ns, completed_ns)
+    lag_ns, lost_ns = lateness(ready_ns(moved["thread"], completed_ns), moved["due_ns"], issued_ns)
     known = ~after_sync.to_numpy(dtype=bool)
     found = moved.assign(issued_ns=issued_ns, completed_ns=completed_ns, result=logged.length, file=moved["name"])
     lags = {

@@ -12,6 +12,7 @@ from tickdisk.errors import TickdiskError
 from tickdisk.paths import on_disk
 from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import ROOT, Plan
+from tickdisk.replay.schedule import Schedule, Turns, turns_of
 from tickdisk.replay.timing import lateness
 
 SHIFTS = 4096
@@ -56,12 +57,12 @@ def noise(longest: int) -> bytes:
     return np.random.default_rng(_SEED).bytes(longest + SHIFTS)
 
 
-def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> ReplayResult:
+def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None, schedule: Schedule | None = None) -> ReplayResult:
     """Makes the requests of a plan again on real files, and returns when the last is completed.
 
-    A stream has the requests of one captured thread. Each stream has a thread of its own. A request is due as long after the
-    start as it was captured after the first request. It is issued when it is due, or when the request before it in its stream is
-    completed, whichever is later.
+    A stream has the requests of one captured thread. Each stream has a thread of its own. By default, a request is due as long
+    after the start as it was captured after the first request. It is issued when it is due, or when the request before it in its
+    stream is completed, whichever is later.
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> Re
         Folder with the files, as `prepare` has made them.
     cores
         Processor cores that the streams run on. If None, they may use the same as the calling process.
+    schedule
+        Order and pace of the requests.
 
     Returns
     -------
@@ -80,27 +83,39 @@ def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None) -> Re
     Raises
     ------
     TickdiskError
-        If a file that was open before the capture is missing in `target`.
+        If a file that was open before the capture is missing in `target`, or the schedule needs what the trace does not have.
     """
-    packed, files = _packed(plan, target)
+    turns = turns_of(plan, schedule or Schedule())
+    packed, files = _packed(plan, target, turns)
     longest = int(plan.requests["length"].where(plan.requests["op"] == "write", 0).max())
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, before if cores is None else cores)
     try:
-        start_ns, is_locked, is_real_time, log = _native.replay(packed.tobytes(), files, noise(longest), _LEAD_NS)
+        start_ns, is_locked, is_real_time, log = _native.replay(
+            packed.tobytes(), files, noise(longest), _LEAD_NS, turns.needs.tobytes(), turns.is_closed
+        )
     except OSError as error:
         raise TickdiskError(f"the replay in {target} cannot begin ({error}); prepare the folder first") from error
     finally:
         os.sched_setaffinity(0, before)
     outcomes = np.frombuffer(log, _OUTCOME)
     times = {name: outcomes[name].astype(np.int64) for name in _OUTCOME.names or ()}
-    timings = plan.requests.assign(**times, due_ns=start_ns + plan.requests["due_ns"])
-    lag_ns, lost_ns = lateness(timings["thread"], timings["due_ns"], timings["issued_ns"], timings["completed_ns"])
-    timings = timings.assign(lag_ns=lag_ns, lost_ns=lost_ns)[list(COLUMNS)]
-    return ReplayResult(timings, is_real_time, is_locked)
+    return ReplayResult(timed(plan.requests.assign(**times), turns, start_ns), is_real_time, is_locked)
 
 
-def _packed(plan: Plan, target: Path) -> tuple[np.ndarray, list[tuple[str, bool, int]]]:
+def timed(requests: pd.DataFrame, turns: Turns, start_ns: int) -> pd.DataFrame:
+    """Returns the table of a replay from its requests with issued_ns, completed_ns and result, and the start of the replay in ns.
+
+    In a closed loop, a request is due when its turn comes, so that no request loses time to others, and `lost_ns` is null.
+    """
+    ready = np.maximum(turns.ready_ns(requests["completed_ns"]), start_ns)
+    due_ns = (ready if turns.is_closed else start_ns) + turns.due_ns
+    lag_ns, lost_ns = lateness(ready, due_ns, requests["issued_ns"])
+    known = pd.array([None] * len(lost_ns), dtype="Int64") if turns.is_closed else lost_ns
+    return requests.assign(due_ns=due_ns, lag_ns=lag_ns, lost_ns=known)[list(COLUMNS)]
+
+
+def _packed(plan: Plan, target: Path, turns: Turns) -> tuple[np.ndarray, list[tuple[str, bool, int]]]:
     requests = plan.requests
     paths = list(dict.fromkeys([ROOT, *requests["file"], *requests["other"]]))
     positions = {path: position for position, path in enumerate(paths)}
@@ -108,9 +123,8 @@ def _packed(plan: Plan, target: Path) -> tuple[np.ndarray, list[tuple[str, bool,
     op = op.mask((op == "open") & requests["cuts"], "open_empty")
     op = op.where((requests["op"] != "open") | (requests["expected"] >= 0), "try_open")
     packed = np.zeros(len(requests), _REQUEST)
-    for name in ("due_ns", "offset", "length"):
-        packed[name] = requests[name]
-    packed["stream"] = pd.factorize(requests["thread"])[0]
+    packed["offset"], packed["length"] = requests["offset"], requests["length"]
+    packed["due_ns"], packed["stream"] = turns.due_ns, turns.streams
     packed["op"] = op.map({name: number for number, name in enumerate(_OPS)})
     packed["file"], packed["other"] = requests["file"].map(positions), requests["other"].map(positions)
     handles = plan.beginning.handles

@@ -60,7 +60,7 @@ class Plan:
         return found.set_axis(["thread", "thread_name", "requests"], axis=1)
 
 
-def load_capture(path: Path) -> pd.DataFrame:
+def load_capture(path: Path, format_name: str | None = None) -> pd.DataFrame:
     """Reads the requests of a capture, of which `plan` makes the plan of a replay.
 
     Parameters
@@ -69,6 +69,8 @@ def load_capture(path: Path) -> pd.DataFrame:
         A file `requests.parquet` or another that `tickdisk convert` wrote, the folder of a capture, of a server life or of a cell
         (its first life is taken), a trace of system calls in one of the formats of `tickdisk.formats`, or a folder of trace
         files of fio that end in `.iolog`, each of which is a stream.
+    format_name
+        Name of the format of a trace. If None, it is recognised from the content.
 
     Returns
     -------
@@ -81,22 +83,22 @@ def load_capture(path: Path) -> pd.DataFrame:
         If there is no requests table, a trace cannot be read wholly, or it lacks what a replay needs.
     """
     if path.is_dir() and (iologs := sorted(path.glob(f"*{SUFFIX}"))):
-        requests = _streams(iologs)
+        requests = _streams(iologs, format_name)
     elif path.is_dir() or path.suffix == ".parquet":
         found = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]
         requests = table.read("requests", next((file for file in found if file.exists()), found[0]) if path.is_dir() else path)
     else:
-        requests = _streams([path])
+        requests = _streams([path], format_name)
     return table.need(requests, ("start_ns",), task="a replay", level="syscall")
 
 
-def _streams(traces: Sequence[Path]) -> pd.DataFrame:
+def _streams(traces: Sequence[Path], format_name: str | None) -> pd.DataFrame:
     """Reads traces. If a trace does not tell the threads of its requests, all its requests are one stream with the trace's
     name.
     """
     parts = []
     for number, trace in enumerate(traces, start=1):
-        requests, _ = formats.read([trace], most_rejected=0, advice=_LEAVE_OUT)
+        requests, _ = formats.read([trace], format_name, most_rejected=0, advice=_LEAVE_OUT)
         parts.append(
             requests.assign(
                 thread=requests["thread"].fillna(number),

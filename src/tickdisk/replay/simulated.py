@@ -7,12 +7,13 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 
 from tickdisk import device
-from tickdisk.replay.log import COLUMNS, ReplayResult
+from tickdisk.replay.issue import timed
+from tickdisk.replay.log import ReplayResult
 from tickdisk.replay.plan import Plan
-from tickdisk.replay.timing import lateness
+from tickdisk.replay.schedule import Schedule, Turns, turns_of
+from tickdisk.replay.timing import Integers
 
 PAGE = 4096
 _READ, _WRITE, _FLUSH = (device.OPS.index(op) for op in ("read", "write", "flush"))
@@ -145,12 +146,11 @@ def _runs(pages: set[int]) -> Iterator[tuple[int, int]]:
             yield int(run[0]), len(run)
 
 
-def issue_simulated(plan: Plan, model: device.DeviceModel) -> ReplayResult:
+def issue_simulated(plan: Plan, model: device.DeviceModel, *, schedule: Schedule | None = None) -> ReplayResult:
     """Computes the times of a plan's requests on a device model, as `issue` would measure them without a lag of its own.
 
-    A request is issued when it is due, or when the request before it in its stream is completed, whichever is later. Calls that
-    the page cache answers take no time. The content of the page cache follows the captured order of the requests. Results are as
-    captured.
+    Calls that the page cache answers take no time. The content of the page cache follows the captured order of the requests.
+    Results are as captured.
 
     Parameters
     ----------
@@ -158,6 +158,8 @@ def issue_simulated(plan: Plan, model: device.DeviceModel) -> ReplayResult:
         Plan of the replay.
     model
         Device model.
+    schedule
+        Order and pace of the requests, as for `issue`.
 
     Returns
     -------
@@ -167,13 +169,13 @@ def issue_simulated(plan: Plan, model: device.DeviceModel) -> ReplayResult:
     Raises
     ------
     TickdiskError
-        If the device model cannot be simulated with these requests.
+        If the device model cannot be simulated with these requests, or the schedule needs what the trace does not have.
     """
     requests = plan.requests
     moved = requests["expected"].where(requests["op"].isin(["read", "write"]), requests["length"])
     reach = (requests["offset"] + moved.clip(lower=0)).groupby(requests["file"]).max()
     cache = PageCache({str(name): int(size) for name, size in reach.items()}, plan.beginning.sizes, plan.folders)
-    streams, due_ns = pd.factorize(requests["thread"])[0], requests["due_ns"].to_numpy(np.int64)
+    turns = turns_of(plan, schedule or Schedule())
     steps: list[tuple[int, list[Request]]] = []
     # An open that empties its file does to the cache what a truncation does. Its length is 0.
     columns = [requests.assign(op=requests["op"].mask(requests["cuts"], "truncate"))[name].tolist() for name in _CACHED]
@@ -182,10 +184,23 @@ def issue_simulated(plan: Plan, model: device.DeviceModel) -> ReplayResult:
         steps += [(number, step) for step in asked]
     owner = np.array([number for number, _ in steps], np.int64)
     ops, offsets, lengths = np.array([request for _, step in steps for request in step], np.int64).reshape(-1, 3).T
-    counted = device.Steps(streams[owner], due_ns[owner], np.array([len(step) for _, step in steps]))
-    issued, completed = device.simulate_streams(model, counted, ops, offsets, lengths)
-    first, last = np.searchsorted(owner, np.arange(len(requests))), np.searchsorted(owner, np.arange(len(requests)), "right") - 1
-    timings = requests.assign(issued_ns=issued[first], completed_ns=completed[last], result=requests["expected"])
-    lag_ns, lost_ns = lateness(timings["thread"], timings["due_ns"], timings["issued_ns"], timings["completed_ns"])
-    timings = timings.assign(lag_ns=lag_ns, lost_ns=lost_ns)[list(COLUMNS)]
-    return ReplayResult(timings, is_real_time=False, is_simulated=True)
+    first, after = (np.searchsorted(owner, np.arange(len(requests)), side) for side in ("left", "right"))
+    counted = _steps(turns, owner, first, after, np.array([len(step) for _, step in steps]))
+    issued, completed = device.simulate_streams(model, counted, ops, offsets, lengths, is_closed=turns.is_closed)
+    made = requests.assign(issued_ns=issued[first], completed_ns=completed[after - 1], result=requests["expected"])
+    return ReplayResult(timed(made, turns, 0), is_real_time=False, is_simulated=True)
+
+
+def _steps(turns: Turns, owner: Integers, first: Integers, after: Integers, requests: Integers) -> device.Steps:
+    """Returns the steps of all calls. `first` and `after` have for each call its first step and the one after its last."""
+    is_first = np.arange(len(owner)) == first[owner]
+    due_ns = turns.due_ns[owner] if not turns.is_closed else np.where(is_first, turns.due_ns[owner], 0)
+    # A need counts calls of a stream here, and steps of the stream there.
+    order = np.argsort(turns.streams, kind="stable")
+    steps_up_to = np.cumsum((after - first)[order])
+    begin = np.searchsorted(turns.streams[order], turns.needs["stream"])
+    before = np.where(begin > 0, steps_up_to[begin - 1], 0)
+    needs = turns.needs.copy()
+    needs["request"] = first[needs["request"]]
+    needs["count"] = steps_up_to[begin + turns.needs["count"].astype(np.int64) - 1] - before
+    return device.Steps(turns.streams[owner], due_ns, requests, needs.tobytes())

@@ -12,38 +12,38 @@ Integers = npt.NDArray[np.int64]
 QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
-def previous_completion(stream: npt.ArrayLike, completed_ns: npt.ArrayLike) -> Integers:
-    """Returns for each request the completion time of the request before it in its stream.
+def ready_ns(stream: npt.ArrayLike, completed_ns: npt.ArrayLike, needs: npt.NDArray[np.void] | None = None) -> Integers:
+    """Returns for each request the completion time of the last of those that it waits for.
 
-    For the first request of a stream, it is the smallest integer. Within a stream, requests are in the order of their issue.
+    These are the request before it in its stream, and those in `needs`. For a request that waits for nothing, it is the smallest
+    integer. Within a stream, requests are in the order of their issue. The fields of `needs` are request (a place in the arrays),
+    stream (its number from 0 on) and count (number of requests of that stream that must be completed).
     """
     streams, completed = np.asarray(stream), np.asarray(completed_ns, dtype=np.int64)
     order = np.argsort(streams, kind="stable")
-    previous = np.full(len(streams), np.iinfo(np.int64).min)
+    ready = np.full(len(streams), np.iinfo(np.int64).min)
     same = streams[order][1:] == streams[order][:-1]
-    previous[order[1:][same]] = completed[order[:-1][same]]
-    return previous
+    ready[order[1:][same]] = completed[order[:-1][same]]
+    if needs is not None and len(needs):
+        first = np.searchsorted(streams[order], needs["stream"])
+        np.maximum.at(ready, needs["request"], completed[order[first + needs["count"] - 1]])
+    return ready
 
 
-def lateness(
-    stream: npt.ArrayLike, due_ns: npt.ArrayLike, issued_ns: npt.ArrayLike, completed_ns: npt.ArrayLike
-) -> tuple[Integers, Integers]:
+def lateness(ready: npt.ArrayLike, due_ns: npt.ArrayLike, issued_ns: npt.ArrayLike) -> tuple[Integers, Integers]:
     """Divides the lateness of each request into lag and time lost. Their sum is issued - due.
 
-    The lag is issued - max(due, previous completion in the stream). It is the delay that the tool and other programs of the
-    machine caused. The time lost is max(0, previous completion - due). It is the delay that the device and earlier requests
-    caused.
+    The lag is issued - max(due, ready). It is the delay that the tool and other programs of the machine caused. The time lost is
+    max(0, ready - due). It is the delay that the device and earlier requests caused.
 
     Parameters
     ----------
-    stream
-        Stream of each request, shape (n,). Within a stream, the requests are in the order in which they were issued.
+    ready
+        Time at which each request had nothing more to wait for, as `ready_ns` returns it, shape (n,), in ns.
     due_ns
         Due times, shape (n,), in ns.
     issued_ns
         Times of issue, shape (n,), in ns.
-    completed_ns
-        Times of completion, shape (n,), in ns.
 
     Returns
     -------
@@ -52,12 +52,13 @@ def lateness(
 
     Examples
     --------
-    >>> lag, lost = lateness([7, 7, 7, 7], [0, 10, 20, 100], [0, 28, 30, 102], [25, 30, 31, 110])
+    >>> ready = ready_ns([7, 7, 7, 7], [25, 30, 31, 110])
+    >>> lag, lost = lateness(ready, [0, 10, 20, 100], [0, 28, 30, 102])
     >>> lag.tolist(), lost.tolist()
     ([0, 3, 0, 2], [0, 15, 10, 0])
     """
     due, issued = np.asarray(due_ns, dtype=np.int64), np.asarray(issued_ns, dtype=np.int64)
-    possible = np.maximum(due, previous_completion(stream, completed_ns))
+    possible = np.maximum(due, np.asarray(ready, dtype=np.int64))
     return issued - possible, possible - due
 
 
@@ -86,8 +87,8 @@ def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, completed_ns: npt.Ar
     20
     """
     due = np.asarray(due_ns, dtype=np.int64)
-    previous = previous_completion(stream, completed_ns)
-    before = previous_completion(stream, previous)
+    previous = ready_ns(stream, completed_ns)
+    before = ready_ns(stream, previous)
     known = previous > np.iinfo(np.int64).min
     return int(np.maximum(0, previous - np.maximum(due, before))[known].sum())
 

@@ -10,7 +10,7 @@ from tickdisk.sources.text import code_of
 PARTS = {
     "formats": ("TraceReader", "recognise_trace", "trace_formats"),
     "device": ("Disk", "simulate", "simulate_closed", "simulate_streams"),
-    "replay": ("replay",),
+    "replay": ("order_calls", "replay"),
     "pools": ("complete_workload", "find_dependencies", "run_pool"),
     "reuse": ("reuse_distances",),
     "preads": ("preads",),

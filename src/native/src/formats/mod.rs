@@ -7,9 +7,11 @@
 mod biosnoop;
 mod blkparse;
 mod csv;
+mod etw;
 mod fio;
 mod number;
 mod output;
+mod perf;
 pub mod strace;
 mod table;
 
@@ -65,6 +67,8 @@ pub const FORMATS: &[Format] = &[
     csv::SYSTOR,
     csv::HFPLAYER,
     csv::MQSIM,
+    etw::FORMAT,
+    perf::FORMAT,
 ];
 
 /// Number of lines of which `recognise` looks at most.

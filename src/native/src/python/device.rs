@@ -14,6 +14,7 @@ use crate::disk::Pending;
 use crate::engine::{Engine, Setting};
 use crate::model::{Model, Op, Parameters, Request, closed_loop};
 use crate::mounted::Mounted;
+use crate::order::Needs;
 use crate::realtime;
 use crate::streams::{self, Step};
 
@@ -241,28 +242,30 @@ pub fn simulate_closed(
     completions_ns.copy_from_slice(py, &column(&mut made.iter().map(|(_, done_ns)| *done_ns)))
 }
 
-/// Runs streams in simulated time, and writes when each step was issued and completed, in ns, into `issued_ns` and
-/// `completed_ns`.
+/// Runs streams in simulated time, and writes when each step was issued and completed, in ns, into the two arrays of `times_ns`.
 ///
 /// The three arrays of `steps` are the number of the step's stream, its due time in ns and the number of its requests. The three
 /// arrays of `requests` are operations (indices of read, write, flush, discard), offsets in bytes and lengths in bytes, in the
-/// order of the steps. Raises `ValueError` if a number is negative, an operation is unknown, or the requests do not match the
-/// steps.
+/// order of the steps. `needs` are packed as `order_calls` returns them, with steps as calls. If `is_closed`, a due time counts from
+/// the moment at which its step has nothing more to wait for. Raises `ValueError` if a number is negative, an operation is unknown,
+/// the requests do not match the steps, or a step needs one that is not before it.
 #[pyfunction]
 pub fn simulate_streams(
     py: Python<'_>,
     parameters: Parameters,
     steps: [PyBuffer<i64>; 3],
     requests: [PyBuffer<i64>; 3],
-    issued_ns: PyBuffer<i64>,
-    completed_ns: PyBuffer<i64>,
+    needs: &[u8],
+    is_closed: bool,
+    times_ns: [PyBuffer<i64>; 2],
 ) -> PyResult<()> {
+    let [issued_ns, completed_ns] = times_ns;
     let wrong = || PyValueError::new_err("numbers must be at least 0, ops 0 to 3, and every request must belong to a step");
     let [streams, dues, counts] = steps;
     let (streams, dues, counts) = (streams.to_vec(py)?, dues.to_vec(py)?, counts.to_vec(py)?);
     let step = |((stream, due), count): ((&i64, &i64), &i64)| {
-        let (stream, requests) = (usize::try_from(*stream).ok()?, usize::try_from(*count).ok()?);
-        (stream < streams.len()).then_some(Step { stream, due_ns: u64::try_from(*due).ok()?, requests })
+        let (stream, requests) = (u32::try_from(*stream).ok()?, usize::try_from(*count).ok()?);
+        ((stream as usize) < streams.len()).then_some(Step { stream, due_ns: u64::try_from(*due).ok()?, requests })
     };
     let steps: Option<Vec<_>> = streams.iter().zip(&dues).zip(&counts).map(step).collect();
     let [ops, offsets, lengths] = requests;
@@ -277,7 +280,9 @@ pub fn simulate_streams(
     if counted != Some(requests.len()) || [dues.len(), counts.len()] != [streams.len(); 2] {
         return Err(wrong());
     }
-    let outcomes = py.detach(|| streams::simulate(Model::new(parameters), &steps, &requests));
+    let streams: Vec<u32> = steps.iter().map(|step| step.stream).collect();
+    let needs = Needs::unpack(needs, &streams).ok_or_else(|| PyValueError::new_err("a step needs one that is not before it"))?;
+    let outcomes = py.detach(|| streams::simulate(Model::new(parameters), &steps, &requests, &needs, is_closed));
     let column = |which: fn(&(u64, u64)) -> u64| -> Vec<i64> {
         outcomes.iter().map(|outcome| i64::try_from(which(outcome)).unwrap_or(i64::MAX)).collect()
     };

@@ -141,12 +141,14 @@ def _treemap(results: Results) -> Any:
     shown = results.shown
     if shown.files is None:
         raise TickdiskError("not in the trace: the sizes of files; give the folder of the files by --files")
+    if not shown.files.table["bytes"].any():
+        raise TickdiskError("all files are empty, so there is nothing to draw")
     return plot.load_treemap(shown.files.table, packing=shown.files.packing)
 
 
-def _moves(description: Description) -> int:
-    table = description.part("amounts")
-    return int(table["requests"].sum())
+def _moves(description: Description, part: str) -> int:
+    """Returns the number of requests in a part of a description that counts requests."""
+    return int(description.part(part)["requests"].sum())
 
 
 def _areas(results: Results) -> Any:
@@ -166,10 +168,10 @@ def _paper(results: Results) -> Any:
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "paper_loads": _paper,
-    "rates": lambda results: plot.load_rates(results.shown.part("rates"), n=_moves(results.shown)),
+    "rates": lambda results: plot.load_rates(results.shown.part("rates"), n=_moves(results.shown, "amounts")),
     "data": lambda results: plot.load_data(results.shown.part("data")),
     "sizes": lambda results: plot.load_sizes(results.shown.part("sizes")),
-    "latencies": lambda results: plot.load_latencies(results.shown.part("latency_map"), n=_moves(results.shown)),
+    "latencies": lambda results: plot.load_latencies(results.shown.part("latency_map"), n=_moves(results.shown, "latency_map")),
     "queue": lambda results: plot.load_queue(results.shown.part("queue")),
     "gaps": lambda results: plot.load_gaps(results.shown.part("gaps")),
     "areas": _areas,

@@ -22,6 +22,7 @@ def state(results: Results) -> Statement:
     """
     said = Statement(NAME)
     said.fact("loads", len(results.descriptions), "loads", source=_TABLES)
+    said.word("first", results.descriptions[0].key, source=_TABLES, note="key of the load that is drawn in detail")
     for reference in results.references:
         _state_reference(said.part(f"published.{reference.load.lower().replace(' ', '_')}"), reference, results.source)
     for description in results.descriptions:

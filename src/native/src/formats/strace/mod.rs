@@ -68,7 +68,8 @@ struct Waiting {
     body: Vec<u8>,
 }
 
-struct Strace {
+/// The reader of strace's output, which also follows the calls of formats that name the same things.
+pub struct Strace {
     calls: FxHashMap<&'static [u8], &'static Call>,
     state: State,
     pending: FxHashMap<i64, Pending>,
@@ -258,8 +259,13 @@ impl Strace {
         }
     }
 
+    /// Gives a thread its name, and takes in that it runs.
+    pub fn know_name(&mut self, thread: i64, name: &[u8]) {
+        self.state.know_name(thread, name);
+    }
+
     /// Reads a line from its thread's number and time on.
-    fn body(&mut self, thread: i64, ns: Option<i64>, body: &[u8], output: &mut Output) -> Result<(), &'static str> {
+    pub fn body(&mut self, thread: i64, ns: Option<i64>, body: &[u8], output: &mut Output) -> Result<(), &'static str> {
         match body[0] {
             b'+' if body.starts_with(b"+++ ") => {
                 self.gone(thread, body, output);

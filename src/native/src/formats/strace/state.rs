@@ -71,6 +71,14 @@ impl State {
         self.threads.contains_key(&thread)
     }
 
+    /// Gives a thread its name.
+    pub fn know_name(&mut self, thread: i64, name: &[u8]) {
+        self.process_of(thread);
+        if let Some(known) = self.threads.get_mut(&thread).filter(|known| *known.name != *name) {
+            known.name = name.into();
+        }
+    }
+
     /// Gives a thread another number, because the trace did not tell its number before.
     pub fn renumber(&mut self, thread: i64, number: i64) {
         if let Some(found) = self.threads.remove(&thread) {
