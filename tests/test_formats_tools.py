@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,67 @@ def test_the_benchmark_compares_readers_of_the_same_lines() -> None:
     assert 0.7 * calls < bench.native("strace", raw) < calls
     listed = "".join(bench.msr_lines(1000, 2)).encode()
     assert bench.native("msr", listed) == bench.arrow(listed) == 1000
+
+
+PERF_PROGRAM = """
+import json, os, sys, threading, time
+folder, done, opened = sys.argv[1], [], []
+def work(name):
+    fd = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    opened.append(fd)
+    for number in range(20):
+        os.pwrite(fd, bytes(100 + number), 1000 * number)
+        done.append(("write", name, 1000 * number, 100 + number))
+    os.fsync(fd)
+    os.lseek(fd, 3, os.SEEK_SET)
+    os.read(fd, 11)
+    os.ftruncate(fd, 77)
+    done.extend([("sync", name, None, None), ("read", name, 3, 11), ("truncate", name, None, None)])
+    # perf names a descriptor when it prints a line, if the thread still runs and has it open.
+    time.sleep(1)
+threads = [threading.Thread(target=work, args=(f"thread {number}",)) for number in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+[os.close(fd) for fd in opened]
+print(json.dumps(done))
+"""
+
+
+def perf_trace(words: list[str], output: Path) -> str | None:
+    """Runs a program under perf trace. Returns what the program says, or None if perf cannot trace here."""
+    if shutil.which("perf") is None:
+        return None
+    done = subprocess.run(["perf", "trace", "-o", output, *words], capture_output=True, text=True, timeout=120, check=False)
+    return done.stdout if done.returncode == 0 and output.exists() and output.stat().st_size else None
+
+
+def test_perf_trace_finds_what_a_program_does(tmp_path: Path) -> None:
+    output = tmp_path / "perf.txt"
+    # perf does not name files whose path has more than 64 bytes.
+    with tempfile.TemporaryDirectory(dir="/tmp") as target:
+        said = perf_trace([sys.executable, "-c", PERF_PROGRAM, target], output)
+    if said is None:
+        pytest.skip("perf cannot trace here")
+    requests, (counts,) = formats.read([output])
+    assert (counts.format, counts.rejected) == ("perf-trace", {})
+    own = requests[requests["file"].fillna("").str.startswith(f"{target}/")]
+    own = own[own["op"].isin(["read", "write", "sync", "truncate"])]
+    assert own["latency_ns"].notna().all()
+    assert own["start_ns"].notna().all()
+    moved = own["op"].isin(["read", "write"])
+    own = own.assign(**{name: own[name].astype(object).where(moved, None) for name in ("offset", "result")})
+    seen = [(op, file.rsplit("/", 1)[1], *place) for op, file, *place in own[["op", "file", "offset", "result"]].to_numpy()]
+    assert sorted(seen, key=str) == sorted(map(tuple, json.loads(said)), key=str)
+
+
+def test_the_kept_lines_of_perf_trace() -> None:
+    requests, (counts,) = formats.read([Path("src/native/fuzz/seeds/perf-trace")])
+    assert (counts.format, counts.rejected, counts.skipped["lost events"]) == ("perf-trace", {}, 3)
+    own = requests[requests["file"] == "/srv/world/file 1"]
+    assert own["call"].tolist() == ["lseek", "fsync", "fdatasync", "pread64", "ftruncate", "close"]
+    assert own["start_ns"].tolist() == [34_704_000, 34_730_000, 36_743_000, 36_851_000, 36_881_000, 37_130_000]
+    assert own["latency_ns"].tolist() == [10_000, 1_957_000, 57_000, 16_000, 236_000, 23_000]
+    assert own["offset"].astype(object).where(own["offset"].notna(), None).tolist() == [81920, None, None, 0, None, None]
+    assert set(own["thread"]) == {26076}
+    assert requests["process"].isna().all()
+    assert requests.loc[requests["op"] == "open", "errno"].tolist() == [0, 0, 2]

@@ -82,6 +82,7 @@ def test_a_known_device_is_found_again(channels: int | None, sigma: float, growt
 @settings(max_examples=4, deadline=None)
 @given(st.integers(1, 40), st.integers(20_000, 5_000_000), st.floats(0.05, 0.9), st.integers(0, 1000))
 @example(33, 20_000, 0.875, 280)  # between the numbers that are tried first, and one more than a depth that is held out
+@example(5, 20_000, 0.0546875, 5)  # nearly equal service times, which wait in a pattern just above the number of channels
 def test_any_number_of_channels_is_foretold(channels: int, median_ns: int, sigma: float, seed: int) -> None:
     measurements = measured(channels, median_ns, sigma, seed=seed)
     for p50, p99 in held_out(fit(measurements, "any"), measurements):

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What a call does to the names and contents of files.
+/// The effect of a call on the names and contents of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A read or a write.
@@ -70,7 +70,7 @@ fn note(ended: &mut Ended, need: Need) {
 struct File {
     /// All calls to the file.
     all: Ended,
-    /// Those that changed its life.
+    /// Calls that changed its life.
     lives: Ended,
 }
 

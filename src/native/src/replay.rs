@@ -32,7 +32,7 @@ const SPIN_NS: u64 = 50_000;
 const LOOK_NS: u64 = 100_000_000;
 const READY_LOOK: Duration = Duration::from_millis(1);
 
-/// What a replay makes.
+/// The requests of a replay, and all that they need.
 pub struct Work {
     pub files: Vec<File>,
     /// Bytes that writes take as their content.

@@ -89,7 +89,6 @@ def _places(load: Load) -> dict[str, float]:
 
 def _times(load: Load) -> dict[str, float]:
     found = peaks(load)
-    periods = {f"{op}_period_s": one.period_s for op in OPS if (one := period(load, op)) is not None}
     return {
         "seconds": load.seconds,
         "average_iops": found.average_iops,
@@ -98,8 +97,11 @@ def _times(load: Load) -> dict[str, float]:
         "average_mb_per_s": found.average_mb_per_s,
         "peak_mb_per_s": found.peak_mb_per_s,
         "first_tenth": found.first_tenth,
-        **periods,
     }
+
+
+def _periods(load: Load) -> dict[str, float]:
+    return {f"{op}_period_s": one.period_s for op in OPS if (one := period(load, op)) is not None}
 
 
 def _queue(load: Load) -> dict[str, float]:
@@ -109,30 +111,25 @@ def _queue(load: Load) -> dict[str, float]:
 
 def _latencies(load: Load) -> dict[str, float]:
     ms = load.having("latency_ns")["latency_ns"].to_numpy() / 1e6
-    return {f"p{100 * q:.0f}_ms": quantile(ms, q) for q in (0.5, _TAIL)} | {"tail_ratio": _tail_ratio(load)}
+    return {f"p{100 * q:.0f}_ms": quantile(ms, q) for q in (0.5, _TAIL)}
 
 
-def _tail_ratio(load: Load) -> float:
+def _tail(load: Load) -> dict[str, float]:
     """Returns the 99th percentile of latency of the largest class of `SIZES` over that of the smallest.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    float
-        The ratio, of reads and writes together. Classes with too few requests for a 99th percentile are left out. It is NaN if
-        fewer than two classes are left.
+    The ratio is of reads and writes together. Classes with too few requests for a 99th percentile are left out. It is NaN if
+    fewer than two classes are left.
     """
     rows = load.having("latency_ns", "bytes")
     classes = rows.groupby(size_class(rows["bytes"]), observed=True)["latency_ns"]
     tails = [tail for _, own in classes if np.isfinite(tail := quantile(own.to_numpy(), _TAIL))]
-    return tails[-1] / tails[0] if len(tails) > 1 and tails[0] > 0 else np.nan
+    return {"tail_ratio": tails[-1] / tails[0] if len(tails) > 1 and tails[0] > 0 else np.nan}
 
 
-_GROUPS: tuple[Callable[[Load], dict[str, float]], ...] = (_amounts, _sizes, _places, _times, _queue, _latencies)
+_GROUPS: tuple[Callable[[Load], dict[str, float]], ...] = (
+    *(_amounts, _sizes, _places, _times, _periods, _queue, _latencies, _tail),
+)
+"""Parts of the numbers. If the trace does not tell what one part needs, the other parts are still computed."""
 
 
 def over_runs(summaries: Sequence[Mapping[str, float]], alpha: float = 0.05) -> dict[str, stats.Mean]:

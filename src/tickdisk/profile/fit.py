@@ -28,6 +28,8 @@ _WARM_UP = 10
 """Number of requests for each place in the queue after which the common start of all requests no longer matters."""
 _STEEPEST, _HALVINGS = 4.0, 9
 """Largest power by which a distribution is stretched, and number of steps of the bisection that finds the power."""
+_ALIKE = 0.05
+"""Largest relative error of the ratio of the 99th percentile to the median with which a distribution is not stretched."""
 _FINE = 16
 """Number of channels up to which every number is tried."""
 _CLEARLY_BETTER_RATIO = 1.3
@@ -217,8 +219,8 @@ class _Tables:
         """Returns service times with which a closed loop at `depth` has the measured median and 99th percentile.
 
         If there are as many channels as requests, they are the latencies themselves. Otherwise the latencies at the depth `base`
-        are taken. Their logarithms are stretched until the ratio of the two percentiles is right. Then they are multiplied by a
-        factor, which multiplies all latencies of the closed loop by the same factor.
+        are taken. If the ratio of the two percentiles is wrong, their logarithms are stretched until it is right. Then they are
+        multiplied by a factor, which multiplies all latencies of the closed loop by the same factor.
         """
         if channels is None or depth <= channels:
             return self._columns[depth]
@@ -231,12 +233,16 @@ class _Tables:
             table = Quantiles(quantiles=tuple(zip(self.shares.tolist(), column.tolist(), strict=True)))
             return column, _closed(table, channels, depth, requests)
 
+        # Requests that take nearly the same time wait in a pattern that can have the same ratio, so the bisection alone could end
+        # with such a distribution.
+        column, found = stretched(1.0)
         low, high = 0.0, _STEEPEST
-        for _ in range(_HALVINGS):
-            power = (low + high) / 2
-            _, found = stretched(power)
-            low, high = (power, high) if found[1] / found[0] < wanted[1] / wanted[0] else (low, power)
-        column, found = stretched((low + high) / 2)
+        if abs(found[1] / found[0] / (wanted[1] / wanted[0]) - 1) > _ALIKE:
+            for _ in range(_HALVINGS):
+                power = (low + high) / 2
+                _, found = stretched(power)
+                low, high = (power, high) if found[1] / found[0] < wanted[1] / wanted[0] else (low, power)
+            column, found = stretched((low + high) / 2)
         return np.minimum(column * float(wanted[0] / found[0]), LONGEST_NS)
 
 

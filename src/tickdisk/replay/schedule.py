@@ -31,7 +31,7 @@ class Schedule:
     """
 
     order: str = "thread"
-    """What else a request waits for, one of ORDERS.
+    """The rule that says what else a request waits for, one of ORDERS.
 
     - `thread`: nothing.
     - `ended`: the request of any thread that had ended last when it began in the capture. The simulator Shape has this rule.

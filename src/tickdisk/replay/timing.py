@@ -15,9 +15,27 @@ QUANTILES = {"p50": 0.5, "p99": 0.99}
 def ready_ns(stream: npt.ArrayLike, completed_ns: npt.ArrayLike, needs: npt.NDArray[np.void] | None = None) -> Integers:
     """Returns for each request the completion time of the last of those that it waits for.
 
-    These are the request before it in its stream, and those in `needs`. For a request that waits for nothing, it is the smallest
-    integer. Within a stream, requests are in the order of their issue. The fields of `needs` are request (a place in the arrays),
-    stream (its number from 0 on) and count (number of requests of that stream that must be completed).
+    These are the request before it in its stream, and those in `needs`.
+
+    Parameters
+    ----------
+    stream
+        Stream of each request, shape (n,). Within a stream, the requests are in the order in which they were issued.
+    completed_ns
+        Times of completion, shape (n,), in ns.
+    needs
+        Requests of other streams that must be completed before a request, with the fields request (a place in the arrays), stream
+        (its number from 0 on) and count (number of requests of that stream). With needs, streams must have such numbers.
+
+    Returns
+    -------
+    array
+        The times in ns, shape (n,). For a request that waits for nothing, it is the smallest integer.
+
+    Examples
+    --------
+    >>> ready_ns([0, 0, 1], [25, 30, 31])[1:].tolist()
+    [25, -9223372036854775808]
     """
     streams, completed = np.asarray(stream), np.asarray(completed_ns, dtype=np.int64)
     order = np.argsort(streams, kind="stable")

@@ -1,4 +1,5 @@
-//! The output of blkparse in its default format, with all its actions.
+//! The output of blkparse in its default format, with all its actions, and that of the kernel's own tracer `blk` with its option
+//! `blk_classic`, which lacks the column of sequence numbers.
 //!
 //! A request passes a queue (Q), may take in others (M, F), is issued to the device (D) and completed (C). One row stands for one
 //! request to the device. Its start is the time of D, and the time since its first Q is its time in the queue. A device that has
@@ -16,7 +17,7 @@ use super::{EMPTY, Format, Reader};
 
 pub const FORMAT: Format = Format {
     name: "blkparse",
-    about: "output of blkparse in its default format",
+    about: "output of blkparse in its default format, or of the kernel's tracer blk with blk_classic",
     level: "block",
     reader: || Box::new(Blkparse::default()),
 };
@@ -80,6 +81,10 @@ impl Reader for Blkparse {
             output.skip(EMPTY);
             return Ok(());
         }
+        if line.starts_with(b"# ") || line == b"#" {
+            output.skip("comments");
+            return Ok(());
+        }
         self.is_summary |= !self.devices.is_empty() && (line.starts_with(b"CPU") || line.starts_with(b"Total ("));
         if self.is_summary {
             output.skip("lines of the summary");
@@ -87,8 +92,9 @@ impl Reader for Blkparse {
         }
         let mut parts = words(line);
         let mut next = || parts.next().ok_or(COLUMNS);
-        let (device, cpu, sequence) = (next()?, next()?, next()?);
-        let ns = seconds_ns(next()?).ok_or(COLUMNS)?;
+        let (device, cpu, third) = (next()?, next()?, next()?);
+        let (sequence, time) = if third.contains(&b'.') { (&b"0"[..], third) } else { (third, next()?) };
+        let ns = seconds_ns(time).ok_or(COLUMNS)?;
         let process = next()?;
         let (major, minor) = split_at_byte(device, b',').ok_or(COLUMNS)?;
         for number in [major, minor, cpu, sequence, process] {
@@ -234,7 +240,7 @@ impl Device {
             push(event.device, event.sector, &issued, Some(event.ns), output);
             output.skip("requests of a device that does not issue them, so that they start when they are queued");
         } else {
-            output.skip("completions of requests that began before the trace");
+            output.skip("completions of requests whose issue is not in the trace");
         }
     }
 

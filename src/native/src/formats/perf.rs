@@ -66,14 +66,21 @@ impl Perf {
             output.skip("events that are no system calls");
             return Ok(());
         }
-        self.strace.know_name(head.thread, head.thread_name);
+        // A thread whose name perf does not know has a colon and its number in place of a name.
+        if !head.thread_name.starts_with(b":") {
+            self.strace.know_name(head.thread, head.thread_name);
+        }
         let rest = &head.call[open + 1..];
         let took = head.took_ns.map_or_else(String::new, |ns| format!(" <{}.{:09}>", ns / 1_000_000_000, ns % 1_000_000_000));
         if let Some(inside) = rest.strip_suffix(b"...").map(<[u8]>::trim_ascii_end).and_then(|text| text.strip_suffix(b")")) {
             let body = [name, b"(", &translated(name, inside), b" <unfinished ...>"].concat();
             return self.strace.body(head.thread, head.start_ns, &body, output);
         }
-        let (inside, result) = result(rest).ok_or(NO_SYNTAX)?;
+        let (inside, mut result) = result(rest).ok_or(NO_SYNTAX)?;
+        if name == b"fcntl" && result.first().is_some_and(u8::is_ascii_alphabetic) {
+            // The names of a descriptor's flags, which nothing needs.
+            result = b"0";
+        }
         let end_ns = head.start_ns.zip(head.took_ns).and_then(|(start_ns, took_ns)| start_ns.checked_add(took_ns));
         if head.is_continued {
             let body = [b"<... ", name, b" resumed>) = ", result, took.as_bytes()].concat();
@@ -126,8 +133,7 @@ fn thread(text: &[u8]) -> (&[u8], i64, &[u8]) {
 fn result(text: &[u8]) -> Option<(&[u8], &[u8])> {
     memchr::memmem::rfind_iter(text, b"= ").find_map(|at| {
         let inside = text[..at].trim_ascii_end().strip_suffix(b")")?;
-        // The line of a call that continues repeats the call's name with brackets of its own.
-        Some((inside.strip_suffix(b")").unwrap_or(inside), text[at + 2..].trim_ascii()))
+        Some((inside, text[at + 2..].trim_ascii()))
     })
 }
 
@@ -165,6 +171,15 @@ fn names(call: &[u8]) -> &'static [&'static [u8]] {
 /// Writes the arguments of a call as strace does.
 fn translated(call: &[u8], inside: &[u8]) -> Vec<u8> {
     let given: Vec<(&[u8], &[u8])> = parts(inside).into_iter().filter_map(named).collect();
+    let is_thread = match call {
+        // perf does not print the flags of this call, with which the C library starts threads and no processes.
+        b"clone3" => true,
+        b"clone" => given.iter().any(|(_, value)| value.split(|byte| *byte == b'|').any(|flag| flag == b"THREAD")),
+        _ => false,
+    };
+    if is_thread {
+        return b"CLONE_THREAD".to_vec();
+    }
     let value = |name: &[u8]| given.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let mut found = Vec::new();
     for name in names(call) {

@@ -10,7 +10,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// The completed requests of a stream.
 pub struct Progress {
-    /// Times at which the requests were completed, in ns. Those of later requests are 0.
+    /// Times at which the requests were completed, in ns. A request that is not completed has 0.
     completed_ns: Box<[AtomicU64]>,
     completed: AtomicUsize,
     waiting: AtomicUsize,
