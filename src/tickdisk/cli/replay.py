@@ -139,10 +139,8 @@ def _check_time(planned: Any, least_s: float, most_minutes: float) -> None:
             "part with --seconds, be faster with --speed, or give more --most-minutes"
         )
     space = room.space_needed(planned, planned.beginning.sizes)
-    print(
-        f"{count} requests take at least {number(least_s)} s, and need up to {number(space / 1e6)} MB; --seconds replays a part",
-        file=sys.stderr,
-    )
+    time = f"take at least {number(least_s)} s" if least_s > 0 else "are made as soon as the disk allows"
+    print(f"{count} requests {time}, and need up to {number(space / 1e6)} MB; --seconds replays a part", file=sys.stderr)
 
 
 def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any], schedule: Any) -> str:
