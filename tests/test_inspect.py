@@ -192,9 +192,11 @@ def test_a_trace_that_tells_times_only_is_described_by_them(tmp_path):
     assert [numbers[name]["value"] for name in unknown] == [None] * len(unknown)
     page = tmp_path / "page.html"
     said = run(str(trace), "-o", str(page))
-    assert said.startswith("biosnoop.txt: The trace does not tell which of its requests read and which write: there are 143 ")
+    assert said.startswith("biosnoop.txt: The trace does not tell which of its requests read and which write, and there are 143 ")
     assert "Of the published loads" not in said
-    assert "not in the trace: which requests read and which write" in page.read_text()
+    text = page.read_text()
+    assert "not in the trace: which requests read and which write" in text
+    assert "none found" not in text
 
 
 def test_the_standard_input_is_read_once(tmp_path):

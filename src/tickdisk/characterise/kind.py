@@ -113,6 +113,8 @@ def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
     end = f" Of the published loads, {nearest} has the most similar share of reads." if nearest else ""
     if len(parts) == 1:
         return Kind(f"{parts[0]}.{end}", nearest)
+    if not np.isfinite(reads):
+        return Kind(f"{', '.join(parts[:-1])}, and {parts[-1]}.", nearest)
     return Kind(f"{parts[0]}: {', '.join(parts[1:-1])}{', and ' if len(parts) > 2 else ''}{parts[-1]}." + end, nearest)  # noqa: PLR2004
 
 

@@ -40,7 +40,9 @@ def _cell(description: Description, name: str) -> str:
     mean = description.means[name]
     value, low, high = mean.value, mean.low, mean.high
     if not isfinite(value):
-        return "none found" if name.endswith("period_s") and isfinite(description.means["seconds"].value) else "not known"
+        # A period is looked for in the sizes of requests over time.
+        is_looked_for = name.endswith("period_s") and isfinite(description.means["peak_mb_per_s"].value)
+        return "none found" if is_looked_for else "not known"
     factor = 100 if unit == "share" else 1
     text = with_interval(*(factor * part for part in (value, low, high))) if isfinite(low) else number(factor * value)
     return f"{text} {_UNITS.get(unit, unit)}".rstrip()
