@@ -1,0 +1,284 @@
+//! A player: acts out a trace, keeps a replica of the world, asks questions at random times, and measures.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::clock::UPDATE_NS;
+use crate::message::{Request, Update};
+use crate::records::Records;
+
+/// Number of updates without a change after which the world counts as quiet.
+const QUIET: u32 = 30;
+/// Longest time that a player waits for a quiet world, in ns.
+const PATIENCE_NS: u64 = 5_000_000_000;
+
+/// A question and its answer. Times are in ns of `now_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pong {
+    /// Time at which the question was due.
+    pub due_ns: u64,
+    pub sent_ns: u64,
+    /// Time at which the answer was there, or `None` if none came.
+    pub received_ns: Option<u64>,
+}
+
+/// A player of a client process.
+pub struct Session {
+    pub player: u32,
+    pub name: String,
+    /// Inputs and the times at which they are due.
+    inputs: VecDeque<(u64, Vec<u8>)>,
+    /// Time at which the player joins, and time from which it does nothing more.
+    begin_ns: u64,
+    end_ns: u64,
+    /// Average time between two questions.
+    ping_period_ns: u64,
+    next_ping_ns: u64,
+    random: u64,
+    is_joined: bool,
+    is_finished: bool,
+    replica: Records,
+    /// Questions in their order. The number of a question is its place.
+    pings: Vec<Pong>,
+    /// Time by which each request was sent later than it was due.
+    lags_ns: Vec<u64>,
+    /// Number of each update that came, and its age in ns when it came.
+    ages_ns: Vec<(u32, u64)>,
+    /// Updates between the first and the last that did not come.
+    missing: u64,
+    last_number: u32,
+    /// Number of the last update with a change.
+    last_change: u32,
+    /// Round-trip times that the stack itself tells, by the time at which it was asked.
+    transport_rtt_ns: BTreeMap<u64, u64>,
+}
+
+impl Session {
+    /// Describes a player who joins at `begin_ns` and acts until `end_ns`. `inputs` are in the order of their times. Questions
+    /// come at random, on average `ping_period_ns` apart.
+    #[must_use]
+    pub fn new(player: u32, name: String, inputs: Vec<(u64, Vec<u8>)>, times_ns: (u64, u64), ping_period_ns: u64) -> Self {
+        let mut session = Self {
+            player,
+            name,
+            inputs: inputs.into(),
+            begin_ns: times_ns.0,
+            end_ns: times_ns.1,
+            ping_period_ns,
+            next_ping_ns: 0,
+            random: u64::from(player),
+            is_joined: false,
+            is_finished: false,
+            replica: Records::default(),
+            pings: Vec::new(),
+            lags_ns: Vec::new(),
+            ages_ns: Vec::new(),
+            missing: 0,
+            last_number: 0,
+            last_change: 0,
+            transport_rtt_ns: BTreeMap::new(),
+        };
+        session.next_ping_ns = session.begin_ns + session.wait_ns();
+        session
+    }
+
+    /// Returns a random time until the next question, from half a period to one and a half.
+    fn wait_ns(&mut self) -> u64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.ping_period_ns / 2 + (self.random >> 33) * self.ping_period_ns / (1 << 31)
+    }
+
+    #[must_use]
+    pub fn begin_ns(&self) -> u64 {
+        self.begin_ns
+    }
+
+    /// Returns the time at which something is due next.
+    #[must_use]
+    pub fn next_ns(&self) -> u64 {
+        if !self.is_joined {
+            return self.begin_ns;
+        }
+        let input_ns = self.inputs.front().map_or(u64::MAX, |(due_ns, _)| *due_ns);
+        let next_ns = input_ns.min(self.next_ping_ns);
+        if next_ns < self.end_ns { next_ns } else { self.end_ns + PATIENCE_NS }
+    }
+
+    /// Takes the requests that are due.
+    pub fn due(&mut self, now_ns: u64) -> Vec<Request> {
+        let mut requests = Vec::new();
+        if !self.is_joined && now_ns >= self.begin_ns {
+            self.is_joined = true;
+            requests.push(Request::Join { player: self.player });
+        }
+        while self.is_joined && self.next_ns() <= now_ns && self.next_ns() < self.end_ns {
+            self.lags_ns.push(now_ns - self.next_ns());
+            if self.inputs.front().is_some_and(|(due_ns, _)| *due_ns <= self.next_ping_ns) {
+                requests.extend(self.inputs.pop_front().map(|(_, input)| Request::Input(input)));
+            } else {
+                requests.push(Request::Ping { number: u32::try_from(self.pings.len()).unwrap_or(u32::MAX) });
+                self.pings.push(Pong { due_ns: self.next_ping_ns, sent_ns: now_ns, received_ns: None });
+                self.next_ping_ns += self.wait_ns();
+            }
+        }
+        self.is_finished |= now_ns >= self.end_ns + PATIENCE_NS;
+        requests
+    }
+
+    /// Takes in an update at the time at which it came.
+    pub fn take(&mut self, update: &Update, now_ns: u64) {
+        if self.last_number > 0 && update.number > self.last_number {
+            self.missing += u64::from(update.number - self.last_number - 1);
+        }
+        if update.number > self.last_number {
+            self.ages_ns.push((update.number, now_ns.saturating_sub(update.started_ns)));
+        }
+        self.last_number = self.last_number.max(update.number);
+        let before = self.replica.digest();
+        for change in &update.changes {
+            self.replica.set(change.id, change.record);
+        }
+        self.replica.take_changes();
+        if self.replica.digest() != before {
+            self.last_change = self.last_number;
+        }
+        for number in &update.pongs {
+            if let Some(pong) = self.pings.get_mut(*number as usize) {
+                pong.received_ns.get_or_insert(now_ns);
+            }
+        }
+        let is_answered = self.pings.iter().rev().take(2).all(|pong| pong.received_ns.is_some());
+        self.is_finished |= now_ns >= self.end_ns && is_answered && self.last_number >= self.last_change + QUIET;
+    }
+
+    /// Notes a round-trip time that the stack itself tells.
+    pub fn note_transport_rtt(&mut self, now_ns: u64, rtt_ns: u64) {
+        self.transport_rtt_ns.insert(now_ns, rtt_ns);
+    }
+
+    /// Returns whether the player has done all that it was to do, and the world has been quiet since.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    #[must_use]
+    pub fn replica(&self) -> &Records {
+        &self.replica
+    }
+
+    #[must_use]
+    pub fn last_number(&self) -> u32 {
+        self.last_number
+    }
+
+    #[must_use]
+    pub fn pings(&self) -> &[Pong] {
+        &self.pings
+    }
+
+    #[must_use]
+    pub fn lags_ns(&self) -> &[u64] {
+        &self.lags_ns
+    }
+
+    #[must_use]
+    pub fn ages_ns(&self) -> &[(u32, u64)] {
+        &self.ages_ns
+    }
+
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// Returns the number of updates that came more than two periods after their begin.
+    #[must_use]
+    pub fn late(&self) -> usize {
+        self.ages_ns.iter().filter(|(_, age_ns)| *age_ns > 2 * UPDATE_NS).count()
+    }
+
+    #[must_use]
+    pub fn transport_rtt_ns(&self) -> &BTreeMap<u64, u64> {
+        &self.transport_rtt_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Change;
+
+    const S: u64 = 1_000_000_000;
+
+    fn session(inputs: Vec<(u64, Vec<u8>)>) -> Session {
+        Session::new(1, "a".into(), inputs, (S, 10 * S), S)
+    }
+
+    fn update(number: u32, record: i32, pongs: Vec<u32>) -> Update {
+        let changes = vec![Change { id: 1, record: Some([record, 0, 0, 0]) }];
+        Update { number, started_ns: u64::from(number) * UPDATE_NS, changes, pongs }
+    }
+
+    #[test]
+    fn inputs_and_questions_come_when_they_are_due() {
+        let mut session = session(vec![(2 * S, vec![1]), (3 * S, vec![2]), (11 * S, vec![3])]);
+        assert_eq!(session.next_ns(), S);
+        assert_eq!(session.due(S), [Request::Join { player: 1 }]);
+        let (mut inputs, mut questions) = (Vec::new(), 0);
+        while session.next_ns() < 10 * S {
+            let now_ns = session.next_ns() + 5;
+            for request in session.due(now_ns) {
+                match request {
+                    Request::Input(input) => inputs.push((now_ns - 5, input)),
+                    Request::Ping { number } => {
+                        assert_eq!(number, questions);
+                        questions += 1;
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert_eq!(inputs, [(2 * S, vec![1]), (3 * S, vec![2])]);
+        assert!((6..=18).contains(&questions), "{questions}");
+        assert!(session.lags_ns().iter().all(|lag_ns| *lag_ns == 5));
+        assert!(session.pings().windows(2).all(|pair| (S / 2..=3 * S / 2).contains(&(pair[1].due_ns - pair[0].due_ns))));
+    }
+
+    #[test]
+    fn updates_have_ages_and_those_that_are_missing_are_counted() {
+        let mut session = session(Vec::new());
+        session.due(S);
+        session.take(&update(60, 5, vec![]), 60 * UPDATE_NS + 7);
+        session.take(&update(63, 6, vec![]), 66 * UPDATE_NS);
+        session.take(&update(62, 6, vec![]), 66 * UPDATE_NS);
+        assert_eq!(session.ages_ns(), [(60, 7), (63, 3 * UPDATE_NS)]);
+        assert_eq!((session.missing(), session.late(), session.last_number()), (2, 1, 63));
+        assert_eq!(session.replica().get(1), Some(&[6, 0, 0, 0]));
+    }
+
+    #[test]
+    fn a_player_ends_when_its_questions_are_answered_and_the_world_is_quiet() {
+        let mut session = session(Vec::new());
+        session.due(S);
+        session.due(9 * S);
+        let asked = u32::try_from(session.pings().len()).unwrap();
+        assert!(asked > 0);
+        session.take(&update(700, 5, vec![]), 11 * S);
+        session.take(&update(729, 5, vec![]), 11 * S + 1);
+        session.take(&update(730, 5, vec![]), 11 * S + 2);
+        assert!(!session.is_finished());
+        session.take(&update(731, 5, (0..asked).collect()), 11 * S + 3);
+        assert!(session.is_finished());
+        assert!(session.pings().iter().all(|pong| pong.received_ns == Some(11 * S + 3)));
+    }
+
+    #[test]
+    fn a_player_does_not_wait_for_ever() {
+        let mut session = session(Vec::new());
+        session.due(S);
+        session.due(10 * S);
+        assert_eq!(session.next_ns(), 10 * S + PATIENCE_NS);
+        session.due(10 * S + PATIENCE_NS);
+        assert!(session.is_finished());
+    }
+}
