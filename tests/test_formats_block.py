@@ -360,3 +360,24 @@ def test_counts_say_what_is_not_in_the_trace(tmp_path):
     about = counts.as_json()
     assert {"latency_ns", "file", "thread"} <= set(about["not_in_the_trace"])
     assert about["operations"] == {"read": {"requests": 1, "bytes": 4096}, "write": {"requests": 1, "bytes": 512}}
+
+
+def test_the_kernels_own_tracer_with_errors_and_lost_events():
+    text = (
+        "# tracer: blk\n#\n##### CPU 1 buffer started ####\n"
+        "  7,0    0 13575.795174796 27039  Q   R 7904 + 8 [fio]\n"
+        "  7,0    0 13575.796311600 27039  D   R 7904 + 8 [fio]\n"
+        "CPU:1 [LOST 12 EVENTS]\n"
+        "  7,0    1 13575.796637017 27029  C   R 7904 + 8 [0]\n"
+        "  7,0    0 13575.796700000 27039  D  WS 61600 + 8 [fio]\n"
+        "  7,0    1 13575.796800000 27029  C  WS 61600 + 8 [-5]\n"
+        "  7,0    0 13575.796900000 27039  D  WS 61600 + 8 [fio]\n"
+        "  7,0    1 13575.797000000 27029  C  WS 61600 + 8 [65531]\n"
+    )
+    table, reader = read(text)
+    assert (reader.skipped["lost events"], reader.rejected) == (12, {})
+    assert told(table, "op", "offset", "latency_ns", "queued_ns", "errno") == [
+        ("read", 7904 * 512, 325_417, 1_136_804, 0),
+        ("write", 61600 * 512, 100_000, None, 5),
+        ("write", 61600 * 512, 100_000, None, 5),
+    ]

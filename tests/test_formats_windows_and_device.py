@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_formats_block import PLACED, REQUESTS, Request, placed, read, told
 
-from tickdisk import device, formats, table
+from tickdisk import device, formats, replay, table
 from tickdisk.device.log import RECORD
 from tickdisk.errors import TickdiskError
 
@@ -72,6 +72,23 @@ def test_a_row_that_cannot_be_read_is_rejected(before: str, after: str, reason: 
     assert list(reader.rejected) == [reason]
 
 
+def test_sizes_in_other_units_are_read_wholly() -> None:
+    rows, _ = read('IO Type,Size (KB),IO Init Time (ms)\nRead,4.5,1.25\nWrite,"1,024.5",2\nRead,0.5,3\n', "etw")
+    assert told(rows, "length", "start_ns") == [(4608, 1_250_000), (1_049_088, 2_000_000), (512, 3_000_000)]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "IO Type,Size (B),Size (MB),IO Init Time (s)",
+        "IO Type,Size (B),IO Init Time (s),IO Init Time (ms)",
+    ],
+)
+def test_two_columns_for_the_same_thing_are_refused(head: str) -> None:
+    _, reader = read(f"{head}\nRead,4096,1,2\n", "etw")
+    assert reader.rejected["names two columns for the same thing"] == (1, 1)
+
+
 @pytest.mark.parametrize("head", ["IO Type,Size (B)", "IO Type,Size (B),IO Init Time", "Path Name,Size (B),IO Init Time (s)"])
 def test_a_header_that_does_not_tell_enough_is_refused(head: str) -> None:
     _, reader = read(f"{head}\nRead,4096,1.5\n", "etw")
@@ -115,6 +132,24 @@ def test_a_devices_log_is_recognised_and_read(tmp_path: Path) -> None:
         (None, None) if op == 2 else (offset, length) for op, offset, length in used[["op", "offset", "length"]].tolist()
     ]
     assert rows["seq"].tolist() == list(range(5))
+    assert counts.facts == {"clock": "CLOCK_MONOTONIC"}
+    assert rows["errno"].isna().all()
+
+
+def test_replies_before_requests_and_logs_that_are_cut_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    records = log_of(path, [0, 1, 1])
+    records["replied_ns"][2] = records["arrival_ns"][2] - 1
+    records.tofile(path)
+    rows, (counts,) = formats.read([path])
+    assert counts.contradictions == {"a reply came before its request": (1, 3)}
+    assert rows["latency_ns"].astype(object).where(rows["latency_ns"].notna(), None).tolist() == [500, None]
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(TickdiskError, match="191 bytes are no whole number of records"):
+        formats.read([path])
+    log_of(path, [1])
+    with pytest.raises(TickdiskError, match="has requests to a block device"):
+        replay.load_capture(path)
 
 
 def test_the_table_of_a_device_is_read_like_its_log(tmp_path: Path) -> None:
@@ -126,7 +161,7 @@ def test_the_table_of_a_device_is_read_like_its_log(tmp_path: Path) -> None:
     assert (counts.format, counts.requests) == ("table of a device", 3)
 
 
-@pytest.mark.parametrize("damage", [lambda raw: raw[:-1], lambda raw: b"\xff" * 64 + raw, lambda _: b""])
+@pytest.mark.parametrize("damage", [lambda raw: raw[:63], lambda raw: b"\xff" * 64 + raw, lambda _: b""])
 def test_what_is_no_log_is_not_taken_for_one(tmp_path: Path, damage) -> None:
     path = tmp_path / "log"
     log_of(path, [1, 1])

@@ -57,6 +57,7 @@ def test_every_rule_counts_its_rejects() -> None:
         fine | {"length": None},
         fine | {"volume": "sdb"},
         fine | {"op": "flush"},
+        fine | {"op": None},
         fine | {"errno": 5},
         fine | {"offset": 512 * 100},
         fine | {"offset": -PAGE},
@@ -66,7 +67,7 @@ def test_every_rule_counts_its_rejects() -> None:
     ]
     found = pools.workload_of(trace(rows), "x", disk="sda", most_sectors=100, most_bytes=1 << 20)
     assert found.rejected.pop("failed") == 1
-    assert list(found.rejected.values()) == [1] * 8
+    assert list(found.rejected.values()) == [1] * 9
     assert len(found.requests) == 1
     # The printed rule lets only sizes below a page pass.
     small = fine | {"length": 512}

@@ -23,6 +23,7 @@ REFUSED = {
     "without offset or length": row(1, 1, "read", "map", length=10),
     "without a length": row(1, 1, "truncate", "map"),
     "to a name that is not known": row(1, 1, "rename", "map"),
+    "failed in a way that cannot be repeated": row(1, 1, "unlink", "map", errno=errno.EACCES),
     "of a part of a file": row(1, 1, "sync", "map", call="sync_file_range", offset=0, length=10),
 }
 
@@ -166,3 +167,15 @@ def test_a_replay_that_does_not_fit_is_refused_before_anything_is_written(tmp_pa
     with pytest.raises(TickdiskError, match="the replay needs 494,470,902,272 bytes"):
         replay.prepare(planned, tmp_path / "target")
     assert list((tmp_path / "target").iterdir()) == []
+
+
+def test_a_folder_that_is_renamed_with_its_files_is_refused() -> None:
+    rows = [
+        row(1, 0, "open", "old/a", 3),
+        row(1, 1, "rename", "old", renamed=f"{ROOT}/new"),
+        row(1, 2, "open", "new/a", 3),
+        row(1, 3, "rename", "new/a", renamed=f"{ROOT}/new/b"),
+    ]
+    planned = replay.plan(requests_table(rows), root=ROOT)
+    assert planned.refused == {"of a folder with files": 1}
+    assert planned.requests["file"].tolist() == ["old/a", "new/a", "new/a"]

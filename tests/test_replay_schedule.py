@@ -160,6 +160,7 @@ def test_the_least_time_is_that_of_a_device_without_latency() -> None:
         ({"pace": "fast"}, "the pace 'fast' is not known"),
         ({"speed": 0.0}, "the speed 0.0 is not above 0"),
         ({"speed": float("inf")}, "the speed inf is not above 0"),
+        ({"speed": -1.0}, "the speed -1.0 is not above 0"),
         ({"pace": "at-once", "speed": 2.0}, "has no times that a speed could change"),
     ],
 )
@@ -175,6 +176,11 @@ def test_a_trace_without_latencies_has_no_order_but_that_of_its_threads() -> Non
         with pytest.raises(TickdiskError, match="the trace has no latencies, so nobody knows"):
             replay.turns_of(plan, schedule)
     assert len(replay.turns_of(plan, replay.Schedule(pace="at-once")).needs) == 0
+
+
+def test_a_speed_of_nearly_nothing_is_refused() -> None:
+    with pytest.raises(TickdiskError, match="takes more than a century; give a larger speed"):
+        replay.turns_of(program(FAST), replay.Schedule(speed=1e-12))
 
 
 def handed_on(times: int) -> pd.DataFrame:
@@ -208,7 +214,7 @@ def test_a_strict_replay_leaves_the_captured_files_however_fast_it_is(pace: str)
     assert (replayed.timings["result"] >= 0).sum() == (plan.requests["expected"] >= 0).sum()
     assert not any(replay.summarise(replayed.timings)["differing"].values())
     assert verified.is_right, verified
-    assert verified.sentence() == "all 50 have the names and sizes that the captured calls leave"
+    assert verified.sentence() == "all 50 have the names and sizes that these requests leave in their captured order"
     turns = replay.turns_of(plan, replay.Schedule("strict", pace))
     assert (replayed.timings["issued_ns"] >= turns.ready_ns(replayed.timings["completed_ns"])).all()
 
@@ -234,22 +240,31 @@ def test_the_files_after_a_replay_are_those_of_the_captured_calls() -> None:
     )
 
 
-def test_a_renamed_folder_takes_its_files_along(tmp_path: Path) -> None:
+def test_handles_outlive_names(tmp_path: Path) -> None:
     rows = [
-        row(1, 0, "open", "old/a", 3),
-        row(1, MS, "write", "old/a", 10, offset=0, length=10),
-        row(1, 2 * MS, "rename", "old", renamed=f"{ROOT}/new"),
-        row(1, 3 * MS, "open", "new/a", 4),
-        row(1, 4 * MS, "write", "new/a", 10, offset=10, length=10),
-        row(1, 5 * MS, "open", "new.tmp", 5),
-        row(1, 6 * MS, "rename", "new.tmp", renamed=f"{ROOT}/last"),
-        row(1, 7 * MS, "write", "last", 7, offset=0, length=7),
+        row(1, 0, "open", "f", 3),
+        row(1, MS, "write", "f", 5000, offset=0, length=5000),
+        row(1, 2 * MS, "open", "f.tmp", 4),
+        row(1, 3 * MS, "write", "f.tmp", 100, offset=0, length=100),
+        row(1, 4 * MS, "rename", "f.tmp", renamed=f"{ROOT}/f"),
+        row(1, 5 * MS, "write", "f", 7000, offset=0, length=7000),
+        row(1, 6 * MS, "close", "f"),
+        row(1, 7 * MS, "write", "f.tmp", 200, offset=100, length=200),
+        row(1, 8 * MS, "unlink", "gone", errno=errno.ENOENT),
     ]
     plan = replay.plan(requests_table(rows), root=ROOT)
     made = replay.prepare(plan, tmp_path / "target")
-    assert replay.verify(plan, tmp_path / "target", made).missing == ("last", "new/a")
-    right = {"last": 7, "new/a": 20}
-    assert left_by(plan, made) == right
+    assert replay.verify(plan, tmp_path / "target", made).missing == ("f",)
+    replay.issue(plan, tmp_path / "target", schedule=replay.Schedule(pace="at-once"))
+    assert left_by(plan, made) == {"f": 300}
+    assert replay.verify(plan, tmp_path / "target", made).is_right
+
+
+def test_waits_for_other_threads_count_as_time_behind() -> None:
+    plan = program(FAST)
+    summary = replay.summarise(replay.issue_simulated(plan, SLOW, schedule=replay.Schedule("ended")).timings)
+    # The second read is due at 2 ms and waits for the first until 5 ms. Nothing else waits.
+    assert (summary["behind_ns"], summary["delayed"]) == (3 * MS, 1)
 
 
 @pytest.fixture
@@ -269,7 +284,7 @@ def test_the_command_says_what_it_takes_and_verifies_the_files(trace: Path, tmp_
     assert code == 0, said
     assert "33 requests take at least" in said
     assert "need up to 0.015 MB" in said
-    assert "files       all 3 have the names and sizes that the captured calls leave" in said
+    assert "files       all 3 have the names and sizes that these requests leave in their captured order" in said
     assert "s here, 0.029 s in the capture" in said
     assert "delay " not in said
 
@@ -289,3 +304,29 @@ def test_fio_replays_at_captured_times_only(trace: Path, tmp_path: Path) -> None
     code, said = run(trace, tmp_path / "target", "--for-fio", tmp_path / "fio", "--order", "strict")
     assert code != 0
     assert "no --simulate, --output, --order, --pace or --speed" in said
+
+
+def test_the_output_is_checked_before_the_replay(trace: Path, tmp_path: Path) -> None:
+    for output, message in (
+        (trace, "exists already"),
+        (tmp_path / "times.csv", "does not end in .parquet"),
+        (tmp_path / "no/times.parquet", "does not exist"),
+    ):
+        code, said = run(trace, tmp_path / "target", "-o", output)
+        assert code != 0
+        assert message in said
+        assert not (tmp_path / "target").exists()
+    times = tmp_path / "times.parquet"
+    for words in ((), ("--force",)):
+        code, said = run(trace, "--simulate", "hdd", "-o", times, *words)
+        assert code == 0, said
+    assert len(replay.read_timings(times)) == 33
+
+
+def test_unknown_latencies_and_names_are_said_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "requests.parquet"
+    frame = handed_on(1).assign(queued_ns=None, volume=None, thread_name=None)
+    table.write("requests", path, frame.assign(latency_ns=frame["latency_ns"].astype("Int64").mask(frame.index < 4)))
+    code, said = run(path, "--simulate", "hdd", "--pace", "closed", "-o", tmp_path / "times.parquet")
+    assert code == 0, said
+    assert "4 of 11 requests have no latency in the trace" in said

@@ -17,7 +17,7 @@ def test_what_the_device_delays_and_what_the_issuer_does() -> None:
     lag, lost = replay.lateness(replay.ready_ns([7, 7, 7, 7], completed), [0, 10, 20, 100], issued)
     assert lag.tolist() == [0, 3, 0, 2]
     assert lost.tolist() == [0, 15, 10, 0]
-    assert replay.behind_ns([7, 7, 7, 7], [0, 10, 20, 100], completed) == 15 + 5
+    assert replay.behind_ns([7, 7, 7, 7], [0, 10, 20, 100], lost) == 15 + 5
 
 
 @st.composite
@@ -49,7 +49,7 @@ def test_lag_is_the_issuers_and_lost_the_devices(schedule: list[tuple[int, int, 
     lag, lost = replay.lateness(replay.ready_ns(stream, completed), due, issued)
     assert list(zip(lag.tolist(), lost.tolist(), strict=True)) == expected
     assert (issued - due).tolist() == (lag + lost).tolist()
-    assert replay.behind_ns(stream, due, completed) == sum(len(instants) for instants in waiting.values())
+    assert replay.behind_ns(stream, due, lost) == sum(len(instants) for instants in waiting.values())
 
 
 def test_a_summary_splits_by_tenths_and_leaves_out_what_is_not_known() -> None:

@@ -91,7 +91,8 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
     levels = requests["level"].unique().tolist()
     if len(levels) > 1:
         raise TickdiskError(f"{name} mixes system calls with requests to a block device; inspect the two apart")
-    moving = requests["op"].isin(OPS) if requests["op"].notna().any() else requests["op"].isna()
+    moving = requests["op"].isin(OPS)
+    moving = moving if moving.any() else requests["op"].isna()
     failed = moving & requests["errno"].fillna(0).ne(0)
     chosen = requests[moving & ~failed]
     if chosen.empty:

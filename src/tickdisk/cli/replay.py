@@ -64,6 +64,7 @@ def replay(
     most_minutes: Annotated[
         float, typer.Option(help="A replay on TARGET that takes longer than these minutes is not begun.", min=0.001)
     ] = 60.0,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --output if it exists.")] = False,
     for_fio: Annotated[
         Path | None,
         typer.Option(help="New folder for fio's trace and job file. The files are made in TARGET, and nothing is replayed."),
@@ -80,8 +81,11 @@ def replay(
 
     if target is not None:
         check_new_folder(target)
+    if output is not None:
+        _check_output(output, force=force)
     schedule = room.Schedule(order, pace, speed)
     planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
+    _say_unknown(planned, schedule)
     if for_fio is not None:
         if target is None or simulate is not None or output is not None or schedule != room.Schedule():
             raise TickdiskError(
@@ -109,6 +113,15 @@ def replay(
         print(f"files       {verified.sentence()}")
 
 
+def _check_output(output: Path, *, force: bool) -> None:
+    """Checks before the replay that its times can be written at its end."""
+    check_new_folder(output)
+    if output.suffix != ".parquet":
+        raise TickdiskError(f"{output} does not end in .parquet; the times of the requests are written as such a table")
+    if output.exists() and not force:
+        raise TickdiskError(f"{output} exists already; name another file by -o, or replace it with --force")
+
+
 def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None) -> None:
     """Makes the files of a replay in `target`, and writes the traces and the job of fio into the new folder `for_fio`."""
     from tickdisk import replay as room
@@ -126,6 +139,17 @@ def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None
         print(f"  renamed   {len(renamed)} files and folders, as fio's format has no blanks in names: {name} is {fresh}")
     for reason, count in {**planned.refused, **left_out}.items():
         print(f"  left out  {count} {reason}")
+
+
+def _say_unknown(planned: Any, schedule: Any) -> None:
+    """Says how many requests have no latency, if the schedule needs it."""
+    unknown = int(planned.requests["captured_ns"].isna().sum())
+    if unknown and (schedule.order != "thread" or schedule.pace == "closed"):
+        print(
+            f"{unknown} of {len(planned.requests)} requests have no latency in the trace; it counts as 0, and only their own "
+            "threads wait for them",
+            file=sys.stderr,
+        )
 
 
 def _check_time(planned: Any, least_s: float, most_minutes: float) -> None:

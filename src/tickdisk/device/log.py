@@ -27,7 +27,7 @@ _COLUMNS = ("seq", "op", "offset", "length", "arrival_ns", "inflight", "nominal_
 
 
 def is_log(path: Path) -> bool:
-    """Returns whether a file has the form of a device's log, from its size and its first record.
+    """Returns whether a file has the form of a device's log, from its first record.
 
     Parameters
     ----------
@@ -40,15 +40,14 @@ def is_log(path: Path) -> bool:
         False also if there is no such file.
     """
     try:
-        size = path.stat().st_size if path.is_file() else 0
-        first = np.fromfile(path, dtype=RECORD, count=1) if size and size % RECORD.itemsize == 0 else np.zeros(0, RECORD)
+        first = np.fromfile(path, dtype=RECORD, count=1) if path.is_file() else np.zeros(0, RECORD)
     except OSError:
         return False
     if not len(first):
         return False
     record = first[0]
     is_possible = record["op"] < len(OPS) and record["unused"] == 0 and record["inflight"] > 0
-    return bool(is_possible and 0 < record["arrival_ns"] <= record["replied_ns"])
+    return bool(is_possible and record["arrival_ns"] > 0 and record["replied_ns"] > 0)
 
 
 def read_log(path: Path) -> pa.Table:

@@ -8,7 +8,8 @@ of fio, or as a list of values. The readers themselves are native (`src/native/s
 """
 
 from tickdisk.formats.convert import convert
-from tickdisk.formats.reading import FORMATS, MOST_REJECTED, Counts, Format, Trace, read, traces_of
+from tickdisk.formats.counts import Counts
+from tickdisk.formats.reading import FORMATS, MOST_REJECTED, Format, Trace, read, traces_of
 from tickdisk.formats.rejects import Rejects
 from tickdisk.formats.source import STDIN
 

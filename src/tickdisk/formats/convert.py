@@ -15,7 +15,8 @@ from tickdisk import paths, table
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole, write_text
 from tickdisk.formats.anonymous import Anonymous
-from tickdisk.formats.reading import MOST_REJECTED, Counts, Trace, traces_of
+from tickdisk.formats.counts import Counts
+from tickdisk.formats.reading import MOST_REJECTED, Trace, traces_of
 from tickdisk.formats.rejects import Rejects
 
 ENDINGS = {

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from tickdisk import table
 from tickdisk._native import TraceReader, recognise_trace, trace_formats
 from tickdisk.errors import TickdiskError
+from tickdisk.formats.counts import Counts
 from tickdisk.formats.merged import MergedSource, files_in, is_numbered
 from tickdisk.formats.rejects import Rejects
 from tickdisk.formats.source import STDIN, Source
@@ -39,45 +39,6 @@ class Format(NamedTuple):
 
 FORMATS = {name: Format(name, about, level) for name, about, level in trace_formats()}
 """The formats that can be read, by name."""
-
-
-@dataclass
-class Counts:
-    """A count of everything in a trace."""
-
-    format: str
-    lines: int = 0
-    requests: int = 0
-    unfinished: int = 0
-    """Number of requests that had not ended when the trace ended."""
-    rejected: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Number of the lines that could not be read, and number of the first of them, by reason."""
-    skipped: dict[str, int] = field(default_factory=dict)
-    """Number of things that are no requests, by kind."""
-    contradictions: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Number of contradictions in the trace, and line of the first, by kind."""
-    facts: dict[str, str] = field(default_factory=dict)
-    """Facts about the trace. `clock` says what its times count from."""
-    by_op: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Number of requests and of their bytes, by operation."""
-    known: set[str] = field(default_factory=set)
-    """Columns in which at least one request has a value."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the counts as a value for JSON."""
-        missing = [name for name in table.SCHEMAS["requests"].names if name not in self.known]
-        return {
-            "format": self.format,
-            "lines": self.lines,
-            "requests": self.requests,
-            "unfinished": self.unfinished,
-            "operations": {op: {"requests": count, "bytes": size} for op, (count, size) in self.by_op.items()},
-            "rejected": {reason: {"lines": count, "first_line": line} for reason, (count, line) in self.rejected.items()},
-            "skipped": self.skipped,
-            "contradictions": {kind: {"count": count, "first_line": line} for kind, (count, line) in self.contradictions.items()},
-            "facts": self.facts,
-            "not_in_the_trace": missing,
-        }
 
 
 class Trace:
@@ -121,8 +82,7 @@ class Trace:
             If the trace is empty, no format fits, or too many lines cannot be read.
         """
         if self._format is None and is_stored(self.path):
-            self.counts.format, rows, self.counts.skipped = read_stored(self.path)
-            self.counts.lines = len(rows) + sum(self.counts.skipped.values())
+            rows, self.counts = read_stored(self.path)
             yield self._counted(rows)
             return
         with closing(self.source.parts()) as parts:

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tickdisk import device, table
 from tickdisk.errors import TickdiskError
+from tickdisk.formats.counts import Counts
 
 SUFFIX = ".parquet"
 """Suffix of a table."""
@@ -20,7 +22,7 @@ def is_stored(path: Path) -> bool:
     return path.suffix == SUFFIX or device.is_log(path)
 
 
-def read_stored(path: Path) -> tuple[str, pa.Table, dict[str, int]]:
+def read_stored(path: Path) -> tuple[pa.Table, Counts]:
     """Reads a table of requests, the table of a device in a server life, or the log of a device.
 
     In the log of a device, a request begins when the kernel issues it, and ends when the kernel has the reply. Requests of the
@@ -33,12 +35,10 @@ def read_stored(path: Path) -> tuple[str, pa.Table, dict[str, int]]:
 
     Returns
     -------
-    str
-        What the file is, in words.
     Table
         The requests, with the schema of `requests`.
-    dict
-        Number of what was left out, by kind.
+    Counts
+        The counts of what is in the file.
 
     Raises
     ------
@@ -46,14 +46,15 @@ def read_stored(path: Path) -> tuple[str, pa.Table, dict[str, int]]:
         If the file cannot be read, or has no request.
     """
     if path.suffix != SUFFIX:
-        found, (rows, skipped) = "log of a device", _of_device(device.read_log(path).to_pandas())
+        counts, rows = _of_device("log of a device", device.read_log(path).to_pandas())
     elif _name(path) == _TABLE_OF_DEVICE:
-        found, (rows, skipped) = "table of a device", _of_device(table.read(_TABLE_OF_DEVICE, path))
+        counts, rows = _of_device("table of a device", table.read(_TABLE_OF_DEVICE, path))
     else:
-        found, rows, skipped = "table of requests", table.read("requests", path), {}
+        rows = table.read("requests", path)
+        counts = Counts("table of requests", lines=len(rows))
     if rows.empty:
-        raise TickdiskError(f"{path} has no request; give another {found}")
-    return found, pa.Table.from_pandas(rows, schema=table.SCHEMAS["requests"], preserve_index=False), skipped
+        raise TickdiskError(f"{path} has no request; give another {counts.format}")
+    return pa.Table.from_pandas(rows, schema=table.SCHEMAS["requests"], preserve_index=False), counts
 
 
 def _name(path: Path) -> str:
@@ -65,20 +66,25 @@ def _name(path: Path) -> str:
     return str(metadata.get(b"table", b"").decode())
 
 
-def _of_device(log: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+def _of_device(found: str, log: pd.DataFrame) -> tuple[Counts, pd.DataFrame]:
+    counts = Counts(found, lines=len(log), facts={"clock": "CLOCK_MONOTONIC"})
     used = log["setting"] > 0
     chosen = log[used] if used.any() else log
+    if len(chosen) < len(log):
+        counts.skipped[_BEFORE] = len(log) - len(chosen)
+    latency_ns = (chosen["replied_ns"] - chosen["arrival_ns"]).astype("Int64")
+    early = (latency_ns < 0).to_numpy(dtype=bool)
+    if early.any():
+        first = int(np.flatnonzero(early)[0]) + 1 + len(log) - len(chosen)
+        counts.contradictions["a reply came before its request"] = (int(early.sum()), first)
     flushes = chosen["op"] == "flush"
     known = {
         "level": "block",
         "op": chosen["op"],
         "start_ns": chosen["arrival_ns"],
-        "latency_ns": chosen["replied_ns"] - chosen["arrival_ns"],
+        "latency_ns": latency_ns.mask(early),
         "offset": chosen["offset"].astype("Int64").mask(flushes),
         "length": chosen["length"].astype("Int64").mask(flushes),
-        "errno": 0,
     }
-    names = table.SCHEMAS["requests"].names
-    rows = pd.DataFrame({name: known.get(name) for name in names}, index=chosen.index)
-    left_out = len(log) - len(chosen)
-    return rows.assign(seq=range(len(rows))), {_BEFORE: left_out} if left_out else {}
+    rows = pd.DataFrame({name: known.get(name) for name in table.SCHEMAS["requests"].names}, index=chosen.index)
+    return counts, rows.assign(seq=range(len(rows)))

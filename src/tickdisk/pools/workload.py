@@ -102,6 +102,7 @@ def workload_of(
     odd = size // PAGE_BYTES != 0 if is_filtered_as_printed else size % PAGE_BYTES != 0
     rules = {
         "another disk": np.zeros(len(requests), dtype=bool) if disk is None else (volume != disk).to_numpy(),
+        "the trace does not tell the operation": requests["op"].isna().to_numpy(),
         "neither read nor write": ~requests["op"].isin(["read", "write"]).to_numpy(),
         "failed": requests["errno"].fillna(0).ne(0).to_numpy(),
         "a field is missing": ~known,

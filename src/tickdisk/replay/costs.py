@@ -70,7 +70,7 @@ def screen(table: pd.DataFrame) -> Iterator[str]:
         times = "" if np.isnan(row["times"]) else number(row["times"])
         yield f"{op!s:10} {number(int(row['requests'])):>9}   {parts[0]}   {parts[1]}   {times:>10}"
     every = table.to_dict("index")["all"]
-    if not every["requests"]:
+    if not every["requests"] or not every["here_total_ms"]:
         return
     ratio = "" if np.isnan(every["times"]) else f", {number(every['times'])} times as much"
     captured_ms = every["captured_total_ms"]

@@ -1,5 +1,6 @@
 """The plan of a replay: the captured requests that are made again, their due times, and the reasons against the others."""
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ ROOT = "."
 SYNCS = ("fsync", "fdatasync", "sync", "syncfs")
 _MOVES_NOTHING = ("seek", "dup")
 _MAPS = ("mmap", "fault")
+_CHANGES = ("open", "write", "truncate", "rename", "unlink")
 _REPLAYED = ("open", "close", "read", "write", "sync", "truncate", "rename", "unlink")
 _NS = 1_000_000_000
 _LEAVE_OUT = "correct these lines, or leave them out with `tickdisk convert` and replay its output"
@@ -84,9 +86,9 @@ def load_capture(path: Path, format_name: str | None = None) -> pd.DataFrame:
     """
     if path.is_dir() and (iologs := sorted(path.glob(f"*{SUFFIX}"))):
         requests = _streams(iologs, format_name)
-    elif path.is_dir() or path.suffix == ".parquet":
+    elif path.is_dir():
         found = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]
-        requests = table.read("requests", next((file for file in found if file.exists()), found[0]) if path.is_dir() else path)
+        requests = table.read("requests", next((file for file in found if file.exists()), found[0]))
     else:
         requests = _streams([path], format_name)
     return table.need(requests, ("start_ns",), task="a replay", level="syscall")
@@ -154,7 +156,7 @@ def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None 
         {
             "seq": kept["seq"],
             "thread": kept["thread"],
-            "thread_name": kept["thread_name"],
+            "thread_name": kept["thread_name"].fillna(""),
             "op": kept["op"],
             "call": kept["call"],
             "file": below[reasons == ""].fillna(ROOT),
@@ -205,6 +207,7 @@ def below_root(files: pd.Series, root: str) -> pd.Series:
 def _reasons(requests: pd.DataFrame, below: pd.Series, root: str) -> pd.Series:
     """Returns the reason why each request is not made again, or an empty string if it is made again."""
     op, call = requests["op"], requests["call"]
+    folders = {str(parent) for path in below.dropna().unique() for parent in Path(path).parents}
     moves, whole = op.isin(["read", "write"]), call.isin(["sync"])
     found = {
         "not a system call": requests["level"] != "syscall",
@@ -217,6 +220,8 @@ def _reasons(requests: pd.DataFrame, below: pd.Series, root: str) -> pd.Series:
         "without a length": (op == "truncate") & requests["length"].isna(),
         "to a name that is not known": (op == "rename") & _new_names(requests, root).isna(),
         "of a part of a file": (op == "sync") & ~call.isin(SYNCS),
+        "of a folder with files": (op == "rename") & (below.isin(folders) | _new_names(requests, root).isin(folders)),
+        "failed in a way that cannot be repeated": op.isin(_CHANGES) & ~requests["errno"].fillna(0).isin([0, errno.ENOENT]),
     }
     return pd.Series(
         np.select([np.asarray(which, dtype=bool) for which in found.values()], list(found), ""), index=requests.index

@@ -20,6 +20,7 @@ PACES = ("captured", "closed", "at-once")
 _NEED = np.dtype([("request", "<u4"), ("stream", "<u4"), ("count", "<u4")])
 _CONTENT, _LIFE, _SYNC, _WHOLE = range(4)
 """Kinds of calls, as in src/native/src/order.rs."""
+_LONGEST_NS = 3e18
 _NO_LATENCY = device.DeviceModel(name="none", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)
 
 
@@ -130,7 +131,10 @@ def turns_of(plan: Plan, schedule: Schedule) -> Turns:
     elif schedule.pace == "closed":
         due_ns = np.maximum(0, begin_ns - np.maximum(0, ready_ns(streams, end_ns, needs)))
     if schedule.speed != 1:
-        due_ns = np.round(due_ns / schedule.speed).astype(np.int64)
+        scaled = due_ns / schedule.speed
+        if scaled.max(initial=0) > _LONGEST_NS:
+            raise TickdiskError(f"at the speed {schedule.speed:g} the replay takes more than a century; give a larger speed")
+        due_ns = np.round(scaled).astype(np.int64)
     return Turns(streams, due_ns, needs, schedule.is_closed)
 
 

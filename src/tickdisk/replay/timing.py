@@ -80,7 +80,7 @@ def lateness(ready: npt.ArrayLike, due_ns: npt.ArrayLike, issued_ns: npt.ArrayLi
     return issued - possible, possible - due
 
 
-def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, completed_ns: npt.ArrayLike) -> int:
+def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, lost_ns: npt.ArrayLike) -> int:
     """Returns the time in which a stream had a request that was due and could not be issued yet, summed over streams.
 
     If several requests of a stream wait at the same time, the time counts once.
@@ -91,8 +91,8 @@ def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, completed_ns: npt.Ar
         Stream of each request, shape (n,). Within a stream, the requests are in the order in which they were issued.
     due_ns
         Due times, shape (n,), in ns, ascending within each stream.
-    completed_ns
-        Times of completion, shape (n,), in ns.
+    lost_ns
+        Time lost of each request, shape (n,), in ns, as `lateness` returns it.
 
     Returns
     -------
@@ -101,14 +101,12 @@ def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, completed_ns: npt.Ar
 
     Examples
     --------
-    >>> behind_ns([7, 7, 7, 7], [0, 10, 20, 100], [25, 30, 31, 110])
+    >>> behind_ns([7, 7, 7, 7], [0, 10, 20, 100], [0, 15, 10, 0])
     20
     """
     due = np.asarray(due_ns, dtype=np.int64)
-    previous = ready_ns(stream, completed_ns)
-    before = ready_ns(stream, previous)
-    known = previous > np.iinfo(np.int64).min
-    return int(np.maximum(0, previous - np.maximum(due, before))[known].sum())
+    end = due + np.asarray(lost_ns, dtype=np.int64)
+    return int(np.maximum(0, end - np.maximum(due, ready_ns(stream, end))).sum())
 
 
 def summarise(timings: pd.DataFrame) -> dict[str, Any]:
@@ -144,7 +142,7 @@ def summarise(timings: pd.DataFrame) -> dict[str, Any]:
         "lag_last_tenth_ns": spread(lag[len(lag) - tenth :]),
         "lost_ns": spread(lost),
         "delayed": int(np.count_nonzero(lost > 0)),
-        "behind_ns": behind_ns(timings["thread"], timings["due_ns"], timings["completed_ns"]),
+        "behind_ns": behind_ns(timings["thread"], timings["due_ns"], timings["lost_ns"].fillna(0)),
         "service_ns": spread((timings["completed_ns"] - timings["issued_ns"]).to_numpy(float)),
         "differing": differing(timings),
     }

@@ -1,4 +1,4 @@
-"""The check of the files after a replay, whose names and sizes must be those that the captured calls would have left."""
+"""The check of the files after a replay, whose names and sizes must be those that its requests leave in their captured order."""
 
 import os
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from tickdisk.replay.plan import Plan
 
 @dataclass(frozen=True)
 class Verified:
-    """The files of the target folder after a replay, beside those that the captured calls would have left there."""
+    """The files of the target folder after a replay, beside those that its requests leave in their captured order."""
 
     files: int
-    """Number of files that the captured calls would have left."""
+    """Number of files that there should be."""
     missing: tuple[str, ...]
     """Paths of files that are not there."""
     unexpected: tuple[str, ...]
@@ -30,7 +30,7 @@ class Verified:
     def sentence(self) -> str:
         """Returns the result in one sentence without its full stop."""
         if self.is_right:
-            return f"all {self.files} have the names and sizes that the captured calls leave"
+            return f"all {self.files} have the names and sizes that these requests leave in their captured order"
         parts = [
             *(f"{len(paths)} {how}, such as {paths[0]}" for how, paths in self._lists() if paths),
             *(
@@ -45,7 +45,9 @@ class Verified:
 
 
 def verify(plan: Plan, target: Path, made: Mapping[str, int]) -> Verified:
-    """Compares the files after a replay with those that the captured calls would have left.
+    """Compares the files after a replay with those that its requests leave in their captured order.
+
+    Requests of the capture that the plan refused do not count.
 
     Parameters
     ----------
@@ -77,48 +79,54 @@ class _Content:
 
 
 class _Files:
-    """The names and sizes of files, and the file that each path was opened for last."""
+    """The names and sizes of files, and the contents for which handles on each path are open.
 
-    def __init__(self, made: Mapping[str, int]) -> None:
+    As in the replay itself, a request uses the handle that was opened last under its path, or opens one.
+    """
+
+    def __init__(self, made: Mapping[str, int], handles: Mapping[str, int]) -> None:
         self.names = {path: _Content(size) for path, size in made.items()}
-        self._handles = dict(self.names)
+        self._open = {path: [self.names[path]] * count for path, count in handles.items() if path in self.names}
 
-    def open(self, path: str, *, cuts: bool) -> None:
-        content = self._handles[path] = self.names.setdefault(path, _Content(0))
+    def open(self, path: str, *, cuts: bool = False) -> None:
+        content = self.names.setdefault(path, _Content(0))
         if cuts:
             content.size = 0
+        self._open.setdefault(path, []).append(content)
+
+    def close(self, path: str) -> None:
+        if self._open.get(path):
+            self._open[path].pop()
 
     def used(self, path: str) -> _Content:
-        """Returns the content that requests to a path are for, also after the removal of the path."""
-        if path not in self._handles:
-            self.open(path, cuts=False)
-        return self._handles[path]
-
-    def rename(self, path: str, other: str) -> None:
-        """Renames a file, or a folder with all that is in it."""
-        for old in [name for name in self.names if name == path or name.startswith(f"{path}/")]:
-            new = other + old.removeprefix(path)
-            self.names[new] = self._handles[new] = self.names.pop(old)
-            self._handles.pop(old, None)
+        if not self._open.get(path):
+            self.open(path)
+        return self._open[path][-1]
 
 
 def left_by(plan: Plan, made: Mapping[str, int]) -> dict[str, int]:
-    """Returns the size in bytes of each file that the captured calls leave, by path, from the sizes before them in `made`."""
-    files = _Files(made)
+    """Returns the size in bytes of each file that the requests of a plan leave, by path, from the sizes before them in `made`."""
+    files = _Files(made, plan.beginning.handles)
     columns = ("op", "file", "other", "offset", "length", "cuts", "expected")
     for op, path, other, offset, length, cuts, expected in zip(*(plan.requests[name] for name in columns), strict=True):
-        if expected < 0 or (path in plan.folders and op != "rename"):
+        if expected < 0 or path in plan.folders:
             continue
         match op:
             case "open":
                 files.open(path, cuts=cuts)
-            case "truncate":
-                files.used(path).size = length
-            case "write" if expected > 0:
-                content = files.used(path)
-                content.size = max(content.size, offset + expected)
-            case "rename":
-                files.rename(path, other)
+            case "close":
+                files.close(path)
+            case "rename" if path in files.names:
+                files.names[other] = files.names.pop(path)
             case "unlink":
                 files.names.pop(path, None)
+            case "read" | "write" | "sync" | "truncate":
+                _resize(files.used(path), op, offset + expected, length)
     return {path: content.size for path, content in files.names.items()}
+
+
+def _resize(content: _Content, op: str, end: int, length: int) -> None:
+    if op == "truncate":
+        content.size = length
+    elif op == "write":
+        content.size = max(content.size, end)

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::biosnoop::operation;
-use super::number::{seconds_ns, split_at_byte, unsigned, words};
+use super::number::{seconds_ns, signed, split_at_byte, unsigned, words};
 use super::output::Output;
 use super::table::Row;
 use super::{EMPTY, Format, Reader};
@@ -81,8 +81,12 @@ impl Reader for Blkparse {
             output.skip(EMPTY);
             return Ok(());
         }
-        if line.starts_with(b"# ") || line == b"#" {
+        if line.starts_with(b"#") {
             output.skip("comments");
+            return Ok(());
+        }
+        if let Some(count) = lost_events(line) {
+            output.skip_many("lost events", count);
             return Ok(());
         }
         self.is_summary |= !self.devices.is_empty() && (line.starts_with(b"CPU") || line.starts_with(b"Total ("));
@@ -222,22 +226,23 @@ impl Device {
     }
 
     fn complete(&mut self, event: &Event, output: &mut Output) {
+        let errno = errno(event.command);
         if let Some(((_, serial), mut issued)) = self.take_issued(event) {
             let rest = issued.sectors - event.sectors;
             if event.sectors > 0 && rest > 0 {
                 // The device has completed the first part only.
                 issued.sectors = event.sectors;
-                push(event.device, event.sector, &issued, Some(event.ns), output);
+                push(event.device, event.sector, &issued, Some((event.ns, errno)), output);
                 issued.sectors = rest;
                 self.issued.insert((event.sector + event.sectors, serial), issued);
                 output.contradict("a request was completed in parts");
             } else {
-                push(event.device, event.sector, &issued, Some(event.ns), output);
+                push(event.device, event.sector, &issued, Some((event.ns, errno)), output);
             }
         } else if let Some(queued) = self.take_queued(event) {
             let (sectors, process, command, op) = (event.sectors, queued.process, queued.command, queued.op);
             let issued = Issued { sectors, ns: queued.ns, queued_ns: None, process, command, op };
-            push(event.device, event.sector, &issued, Some(event.ns), output);
+            push(event.device, event.sector, &issued, Some((event.ns, errno)), output);
             output.skip("requests of a device that does not issue them, so that they start when they are queued");
         } else {
             output.skip("completions of requests whose issue is not in the trace");
@@ -252,12 +257,26 @@ impl Device {
     }
 }
 
-fn push(device: &[u8], sector: i64, issued: &Issued, end_ns: Option<i64>, output: &mut Output) {
+/// Returns the number of events that the kernel's tracer says it has lost.
+fn lost_events(line: &[u8]) -> Option<u64> {
+    let rest = &line[memchr::memmem::find(line, b"[LOST ").filter(|_| line.starts_with(b"CPU:"))? + b"[LOST ".len()..];
+    words(rest).next().and_then(unsigned).map(i64::unsigned_abs)
+}
+
+/// Returns the number of the error that a completion has in square brackets. It is negative, or a negative number in 16 bits.
+fn errno(word: &[u8]) -> Option<i64> {
+    let value = signed(word)?;
+    Some(if value > i64::from(i16::MAX) { (1 << 16) - value } else { value.abs() })
+}
+
+/// Puts a request into the table. `end` has the time and the error of its completion, if there was one.
+fn push(device: &[u8], sector: i64, issued: &Issued, end: Option<(i64, Option<i64>)>, output: &mut Output) {
     let is_flush = issued.op == b"flush";
     let row = Row {
         op: issued.op,
         start_ns: Some(issued.ns),
-        latency_ns: end_ns.map(|end_ns| end_ns - issued.ns),
+        latency_ns: end.map(|(end_ns, _)| end_ns - issued.ns),
+        errno: end.and_then(|(_, errno)| errno),
         queued_ns: issued.queued_ns,
         process: Some(issued.process),
         thread_name: Some(issued.command.as_slice()).filter(|command| !command.is_empty()),

@@ -21,6 +21,8 @@ const QUOTES: &str = "has a quotation mark that does not end";
 const COLUMNS: &str = "lacks the columns of the header";
 /// Time by which columns may disagree, because they are rounded to microseconds.
 const ROUNDED_NS: i64 = 2_000;
+const NS_PER_S: i64 = 1_000_000_000;
+const TWICE: &str = "names two columns for the same thing";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Column {
@@ -125,6 +127,10 @@ fn compare(row: &Row, end_ns: Option<i64>, service_ns: Option<i64>, output: &mut
 /// Returns the columns that a header names.
 fn header(names: &[Vec<u8>]) -> Result<Vec<Column>, &'static str> {
     let columns = names.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+    let kinds = columns.iter().filter(|column| **column != Column::Other).map(std::mem::discriminant);
+    if kinds.clone().collect::<std::collections::HashSet<_>>().len() < kinds.count() {
+        return Err(TWICE);
+    }
     let has = |wanted: fn(&Column) -> bool| columns.iter().any(wanted);
     let is_timed = has(|column| matches!(column, Column::Begin(_)))
         || has(|column| matches!(column, Column::End(_))) && has(|column| matches!(column, Column::Latency(_)));
@@ -140,7 +146,7 @@ fn column(name: &[u8]) -> Result<Column, &'static str> {
     };
     let word = word.strip_prefix("io ").unwrap_or(word);
     let time = || match unit {
-        "s" => Ok(1_000_000_000),
+        "s" => Ok(NS_PER_S),
         "ms" => Ok(1_000_000),
         "us" | "µs" | "μs" => Ok(1_000),
         "ns" => Ok(1),
@@ -155,7 +161,7 @@ fn column(name: &[u8]) -> Result<Column, &'static str> {
     Ok(match word {
         "type" => Column::Kind,
         "disk" => Column::Disk,
-        "process" | "process name" => Column::Process,
+        "process" => Column::Process,
         "path name" | "path" | "file name" => Column::Path,
         "init time" => Column::Begin(time()?),
         "complete time" => Column::End(time()?),
@@ -172,15 +178,16 @@ fn scaled(field: &[u8], unit: i64, reason: &'static str) -> Result<Option<i64>, 
     if field.is_empty() {
         return Ok(None);
     }
-    let places = match unit {
-        1_000_000_000 => 9,
-        1_000_000 => 6,
-        1_000 => 3,
-        _ => 0,
-    };
     let plain = without_commas(field).ok_or(reason)?;
-    let value = decimal(&plain, places).ok_or(reason)?;
-    if places > 0 { Ok(Some(value)) } else { value.checked_mul(unit).map(Some).ok_or(reason) }
+    let value = match unit {
+        NS_PER_S => decimal(&plain, 9),
+        1_000_000 => decimal(&plain, 6),
+        1_000 => decimal(&plain, 3),
+        1 => decimal(&plain, 0),
+        // Kilobytes and megabytes may have a fraction.
+        _ => decimal(&plain, 6).and_then(|millionths| i64::try_from(i128::from(millionths) * i128::from(unit) / 1_000_000).ok()),
+    };
+    value.map(Some).ok_or(reason)
 }
 
 /// Removes the commas between thousands. Returns `None` if a comma stands elsewhere, such as a decimal comma.

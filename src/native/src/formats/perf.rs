@@ -48,7 +48,8 @@ impl Reader for Perf {
             return Ok(());
         }
         let head = head(text).ok_or(NO_SYNTAX)?;
-        self.call(&head, output)
+        // The reader of strace's output speaks of strace.
+        self.call(&head, output).map_err(|_| NO_SYNTAX)
     }
 
     fn end(&mut self, output: &mut Output) {
@@ -75,6 +76,11 @@ impl Perf {
         if let Some(inside) = rest.strip_suffix(b"...").map(<[u8]>::trim_ascii_end).and_then(|text| text.strip_suffix(b")")) {
             let body = [name, b"(", &translated(name, inside), b" <unfinished ...>"].concat();
             return self.strace.body(head.thread, head.start_ns, &body, output);
+        }
+        if name == b"openat2" {
+            // perf prints the address of its flags, without which a file cannot be followed.
+            output.skip("openat2, whose flags perf does not print");
+            return Ok(());
         }
         let (inside, mut result) = result(rest).ok_or(NO_SYNTAX)?;
         if name == b"fcntl" && result.first().is_some_and(u8::is_ascii_alphabetic) {
@@ -146,7 +152,7 @@ fn names(call: &[u8]) -> &'static [&'static [u8]] {
         b"readv" | b"writev" => &[b"fd", b"vec", b"vlen"],
         b"preadv" | b"pwritev" | b"preadv2" | b"pwritev2" => &[b"fd", b"vec", b"vlen", b"pos_l"],
         b"open" => &[b"filename", b"flags", b"mode"],
-        b"openat" | b"openat2" => &[b"dfd", b"filename", b"flags", b"mode"],
+        b"openat" => &[b"dfd", b"filename", b"flags", b"mode"],
         b"creat" => &[b"pathname", b"mode"],
         b"close" | b"fsync" | b"fdatasync" | b"syncfs" | b"fchdir" => &[b"fd"],
         b"close_range" => &[b"fd", b"max_fd", b"flags"],
@@ -172,7 +178,7 @@ fn names(call: &[u8]) -> &'static [&'static [u8]] {
 fn translated(call: &[u8], inside: &[u8]) -> Vec<u8> {
     let given: Vec<(&[u8], &[u8])> = parts(inside).into_iter().filter_map(named).collect();
     let is_thread = match call {
-        // perf does not print the flags of this call, with which the C library starts threads and no processes.
+        // perf does not print the flags of this call. The C library starts threads with it, and sometimes also processes.
         b"clone3" => true,
         b"clone" => given.iter().any(|(_, value)| value.split(|byte| *byte == b'|').any(|flag| flag == b"THREAD")),
         _ => false,
