@@ -15,7 +15,13 @@ SECTIONS = dict(
     re.findall(r"^## (Add [^\n]*)\n(.*?)(?=^## |\Z)", (ROOT / "docs/extend.md").read_text(), re.MULTILINE | re.DOTALL)
 )
 STEP = re.compile(r"^\d+\. `([^`]+)`: ", re.MULTILINE)
-WITHOUT_MEMBERS = {"arm to an experiment", "format of traces", "part of the description of loads", "table or a file"}
+WITHOUT_MEMBERS = {
+    "arm to an experiment",
+    "format of traces",
+    "network stack or a prototype of a game",
+    "part of the description of loads",
+    "table or a file",
+}
 """Kinds whose parts have no names of their own in the files of the checklist."""
 DEVICES = yaml.safe_load((ROOT / "data/devices.yaml").read_text())
 MEMBERS: dict[str, list[str]] = {

@@ -57,7 +57,7 @@ impl Session {
     /// come at random, on average `ping_period_ns` apart.
     #[must_use]
     pub fn new(player: u32, name: String, inputs: Vec<(u64, Vec<u8>)>, times_ns: (u64, u64), ping_period_ns: u64) -> Self {
-        let mut session = Self {
+        Self {
             player,
             name,
             inputs: inputs.into(),
@@ -76,9 +76,7 @@ impl Session {
             last_number: 0,
             last_change: 0,
             transport_rtt_ns: BTreeMap::new(),
-        };
-        session.next_ping_ns = session.begin_ns + session.wait_ns();
-        session
+        }
     }
 
     /// Returns a random time until the next question, from half a period to one and a half.
@@ -108,6 +106,8 @@ impl Session {
         let mut requests = Vec::new();
         if !self.is_joined && now_ns >= self.begin_ns {
             self.is_joined = true;
+            // A connection may have taken time, in which nothing could be asked.
+            self.next_ping_ns = now_ns + self.wait_ns();
             requests.push(Request::Join { player: self.player });
         }
         while self.is_joined && self.next_ns() <= now_ns && self.next_ns() < self.end_ns {
@@ -147,7 +147,10 @@ impl Session {
             }
         }
         let is_answered = self.pings.iter().rev().take(2).all(|pong| pong.received_ns.is_some());
-        self.is_finished |= now_ns >= self.end_ns && is_answered && self.last_number >= self.last_change + QUIET;
+        let is_quiet = !self.replica.is_empty() && self.last_number >= self.last_change + QUIET;
+        // What was due just before the end may not have been sent yet.
+        let is_done = now_ns >= self.end_ns && self.next_ns() >= self.end_ns;
+        self.is_finished |= is_done && is_answered && is_quiet;
     }
 
     /// Notes a round-trip time that the stack itself tells.

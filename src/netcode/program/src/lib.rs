@@ -3,4 +3,4 @@
 use netcode::{Prototype, Stack};
 
 pub const PROTOTYPES: &[&dyn Prototype] = &[&netcode_voxel::Voxel, &netcode_echo::Echo];
-pub const STACKS: &[&dyn Stack] = &[&netcode_tcp::STACK, &netcode_kcp::STACK, &netcode_quic::STACK];
+pub const STACKS: &[&dyn Stack] = &[&netcode_tcp::STACK, &netcode_kcp::STACK, &netcode_quic::STACK, &netcode_snapshots::STACK];

@@ -22,14 +22,13 @@ fn free_address() -> SocketAddr {
 fn inputs(prototype: &dyn Prototype, begin_ns: u64) -> Vec<(u64, Vec<u8>)> {
     let kinds = ["jump", "place", "jump", "place", "dig"];
     let action = |kind: &str| Action { due_ns: 0, player: String::new(), kind: kind.into(), parameters: BTreeMap::new() };
-    (0_u64..)
-        .zip(kinds)
-        .map(|(number, kind)| (begin_ns + 100 * MS + number * 150 * MS, prototype.input(&action(kind)).unwrap()))
-        .collect()
+    (0_u64..).zip(kinds).map(|(number, kind)| (begin_ns + number * 150 * MS, prototype.input(&action(kind)).unwrap())).collect()
 }
 
-/// Lets players play, and returns them with the game of the server.
+/// Lets players play, and returns them with the game of the server. A player acts `LEAD_NS` after it begins to connect, because the
+/// library of the stack of snapshots first learns the server's time.
 fn played(stack: &'static dyn Stack, prototype: &'static dyn Prototype, players: u32) -> (Vec<Session>, Game) {
+    const LEAD_NS: u64 = 4_000 * MS;
     let address = free_address();
     let control = Arc::new(Control::default());
     let (ready, is_ready) = mpsc::channel();
@@ -41,40 +40,46 @@ fn played(stack: &'static dyn Stack, prototype: &'static dyn Prototype, players:
     let begin_ns = now_ns() + 50 * MS;
     let sessions = (1..=players).map(|player| {
         let own_ns = begin_ns + u64::from(player) * 10 * MS;
-        Session::new(player, format!("p{player}"), inputs(prototype, own_ns), (own_ns, begin_ns + 1500 * MS), 200 * MS)
+        let times_ns = (own_ns, begin_ns + LEAD_NS + 1500 * MS);
+        Session::new(player, format!("p{player}"), inputs(prototype, own_ns + LEAD_NS), times_ns, 200 * MS)
     });
     let sessions = stack.play(address, sessions.collect()).unwrap();
     control.end();
     (sessions, server.join().unwrap())
 }
 
+fn check(stack: &'static dyn Stack, prototype: &'static dyn Prototype) {
+    let what = format!("{} under {}", prototype.name(), stack.name());
+    let (sessions, game) = played(stack, prototype, 10);
+    assert_eq!(sessions.len(), 10, "{what}");
+    let digest_of = |number: u32| game.log().iter().find(|line| line.number == number).map(|line| line.digest);
+    for session in &sessions {
+        assert_eq!(Some(session.replica().digest()), digest_of(session.last_number()), "{what}, {}", session.name);
+        assert!(session.pings().len() >= 4, "{what}: {:?}", session.pings());
+        assert!(session.pings().iter().all(|pong| pong.received_ns.is_some_and(|at_ns| at_ns > pong.sent_ns)), "{what}");
+        // Snapshots may be lost, and others come in their place.
+        assert!(session.missing() == 0 || stack.name() == "snapshots", "{what}");
+    }
+    let blocks = sessions[0].replica().len() - 10;
+    assert_eq!(blocks, if prototype.name() == "voxel" { 10 } else { 0 }, "{what}");
+    assert!(game.log().windows(2).all(|pair| pair[1].due_ns - pair[0].due_ns >= UPDATE_NS), "{what}");
+    assert!(game.log().iter().any(|line| line.players == 10), "{what}");
+}
+
 #[test]
 fn all_worlds_are_equal_on_every_stack_and_under_every_prototype() {
-    for &stack in STACKS {
-        for &prototype in PROTOTYPES {
-            let what = format!("{} under {}", prototype.name(), stack.name());
-            let (sessions, game) = played(stack, prototype, 10);
-            assert_eq!(sessions.len(), 10, "{what}");
-            let digest_of = |number: u32| game.log().iter().find(|line| line.number == number).map(|line| line.digest);
-            for session in &sessions {
-                assert_eq!(Some(session.replica().digest()), digest_of(session.last_number()), "{what}, {}", session.name);
-                assert!(session.pings().len() >= 4, "{what}: {:?}", session.pings());
-                assert!(session.pings().iter().all(|pong| pong.received_ns.is_some_and(|at_ns| at_ns > pong.sent_ns)), "{what}");
-                assert_eq!(session.missing(), 0, "{what}");
-            }
-            let blocks = sessions[0].replica().len() - 10;
-            assert_eq!(blocks, if prototype.name() == "voxel" { 10 } else { 0 }, "{what}");
-            assert!(game.log().windows(2).all(|pair| pair[1].due_ns - pair[0].due_ns >= UPDATE_NS), "{what}");
-            assert!(game.log().iter().any(|line| line.players == 10), "{what}");
+    thread::scope(|scope| {
+        for &stack in STACKS {
+            scope.spawn(move || PROTOTYPES.iter().for_each(|&prototype| check(stack, prototype)));
         }
-    }
+    });
 }
 
 #[test]
 fn an_address_that_is_in_use_is_an_error() {
     for &stack in STACKS {
         let (tcp, udp) = (TcpListener::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-        let address = if stack.name() == "tcp" { tcp.local_addr() } else { udp.local_addr() }.unwrap();
+        let address = if matches!(stack.name(), "kcp" | "quic") { udp.local_addr() } else { tcp.local_addr() }.unwrap();
         let game = Game::new(PROTOTYPES[0].world());
         assert!(stack.serve(address, game, &Arc::new(Control::default()), &|| ()).is_err(), "{}", stack.name());
     }
