@@ -152,7 +152,9 @@ def test_perf_trace_finds_what_a_program_does(tmp_path: Path) -> None:
     assert (counts.format, counts.rejected) == ("perf-trace", {})
     own = requests[requests["file"].fillna("").str.startswith(f"{target}/")]
     own = own[own["op"].isin(["read", "write", "sync", "truncate"])]
-    assert own["latency_ns"].notna().all()
+    # On a busy machine perf sometimes says that a call ended before it began.
+    assert counts.contradictions.keys() <= {"a call ended before it began"}
+    assert own["latency_ns"].isna().sum() <= sum(count for count, _ in counts.contradictions.values())
     assert own["start_ns"].notna().all()
     moved = own["op"].isin(["read", "write"])
     own = own.assign(**{name: own[name].astype(object).where(moved, None) for name in ("offset", "result")})

@@ -10,6 +10,8 @@ use super::{EMPTY, Format, Reader};
 pub const FORMAT: Format =
     Format { name: "perf-trace", about: "output of perf trace", level: "syscall", reader: || Box::new(Perf::default()) };
 const NO_SYNTAX: &str = "has a form that perf trace does not write";
+/// Number of characters of the longest time that a call can take, which is some years in ms.
+const LONGEST_TIME: usize = 18;
 const CONTINUED: &[u8] = b" ... [continued]: ";
 
 #[derive(Default)]
@@ -23,6 +25,8 @@ struct Head<'a> {
     /// Beginning of the call, or `None` if it began before the trace.
     start_ns: Option<i64>,
     took_ns: Option<i64>,
+    /// Whether the time that it took is below 0, which perf prints as a very large one.
+    is_wrapped: bool,
     thread_name: &'a [u8],
     thread: i64,
     /// The call with its arguments and its result.
@@ -48,6 +52,9 @@ impl Reader for Perf {
             return Ok(());
         }
         let head = head(text).ok_or(NO_SYNTAX)?;
+        if head.is_wrapped {
+            output.contradict("a call ended before it began");
+        }
         // The reader of strace's output speaks of strace.
         self.call(&head, output).map_err(|_| NO_SYNTAX)
     }
@@ -105,13 +112,15 @@ fn head(text: &[u8]) -> Option<Head<'_>> {
     let rest = rest[2..].strip_prefix(b" ").unwrap_or(&rest[2..]);
     let start_ns = if time == b"?" { None } else { Some(decimal(time, 6)?) };
     let took = took.trim_ascii();
-    let took_ns = if took.is_empty() { None } else { Some(decimal(took.strip_suffix(b"ms")?.trim_ascii_end(), 6)?) };
+    let is_wrapped = took.len() > LONGEST_TIME && took.iter().all(|byte| byte.is_ascii_digit() || b". ms".contains(byte));
+    let took_ns =
+        if took.is_empty() || is_wrapped { None } else { Some(decimal(took.strip_suffix(b"ms")?.trim_ascii_end(), 6)?) };
     let (thread_name, thread, call) = thread(rest);
     let (call, is_continued) = match call.strip_prefix(CONTINUED.trim_ascii_start()) {
         Some(call) => (call, true),
         None => (call, false),
     };
-    Some(Head { start_ns, took_ns, thread_name, thread, call, is_continued })
+    Some(Head { start_ns, took_ns, is_wrapped, thread_name, thread, call, is_continued })
 }
 
 /// Splits the name and the number of the thread from the call. A trace of a single thread has neither, and its number is 0.
@@ -269,6 +278,8 @@ mod tests {
         assert_eq!((found.start_ns, found.took_ns, found.thread, found.is_continued), (None, None, 7, true));
         assert_eq!(head(b"0.1 ( 0.003 ms): brk()   = 0x55").unwrap().thread, 0);
         assert!(head(b"1.0 (0.003 ms) brk()").is_none());
+        let found = head(b"1041.578 (18446744073709.473 ms): a/1 futex()  = 0").unwrap();
+        assert_eq!((found.took_ns, found.is_wrapped, found.thread), (None, true, 1));
     }
 
     #[test]
