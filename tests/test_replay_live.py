@@ -62,7 +62,7 @@ def test_by_hand(captured: Path, tmp_path: Path) -> None:
         words = [captured, target, "--files", captured.parent / "world", "--seconds", "1", "-o", tmp_path / "out.parquet"]
         done = subprocess.run([TICKDISK, "replay", *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        again = subprocess.run([TICKDISK, "replay", *words], capture_output=True, text=True, check=False)
+        again = subprocess.run([TICKDISK, "replay", *words, "--force"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     assert len(lines) <= 24, "one screen"
     assert lines[0].startswith("streams     4: ")
