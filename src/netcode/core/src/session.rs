@@ -148,7 +148,7 @@ impl Session {
         }
         let is_answered = self.pings.iter().rev().take(2).all(|pong| pong.received_ns.is_some());
         let is_quiet = !self.replica.is_empty() && self.last_number >= self.last_change + QUIET;
-        // What was due just before the end may not have been sent yet.
+        // A request that was due just before the end may not have been sent yet.
         let is_done = now_ns >= self.end_ns && self.next_ns() >= self.end_ns;
         self.is_finished |= is_done && is_answered && is_quiet;
     }

@@ -49,7 +49,7 @@ impl<R: Replicate> ReplicaMutTrait<R> for Own<&mut R> {
     }
 }
 
-/// What the library asks of entities that it only looks at, for a shared and for an own reference to the store.
+/// The questions of the library about entities that it only looks at, for a shared and for an own reference to the store.
 macro_rules! looks {
     ($reference:ty) => {
         impl WorldRefType<Entity> for $reference {
