@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from tickdisk import device, pools, table
 from tickdisk.cli import app
 from tickdisk.errors import TickdiskError
-from tickdisk.pools import Group, Pool, Settings, Workload
+from tickdisk.pools import Group, Pool, Settings, Workload, bench
 
 COLUMNS = table.SCHEMAS["requests"].names
 DEVICES = device.load_devices(Path("data/devices.yaml"))
@@ -252,3 +252,10 @@ def test_the_command(tmp_path: Path) -> None:
     assert found["workloads"][0]["rejected"]["beyond the device"] == 6
     wrong = CliRunner().invoke(app, [*words, "--pool", "nothing"])
     assert isinstance(wrong.exception, TickdiskError)
+
+
+def test_the_benchmark_has_a_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "_REQUESTS", 1000)
+    workload = bench._workload()
+    assert len(workload.requests) == 1000
+    assert not any(workload.rejected.values())

@@ -78,6 +78,7 @@ def _workload() -> Workload:
             "latency_ns": rng.integers(40_000, 120_000, _REQUESTS),
             "offset": rng.integers(0, 1 << 19, _REQUESTS) << 12,
             "length": 4096,
+            "errno": 0,
         }
     )
     return workload_of(requests, "random writes")

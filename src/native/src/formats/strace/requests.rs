@@ -40,7 +40,7 @@ impl State {
         }
         let folder = call.renamed.and_then(|at| made.arguments.get(at.checked_sub(1)?)).filter(|_| call.fd.is_some());
         // Two files that exchange their names have no new name.
-        let exchanges = made.arguments.all().any(|word| has_flag(word, b"RENAME_EXCHANGE"));
+        let exchanges = call.renamed.is_some() && made.arguments.all().any(|word| has_flag(word, b"RENAME_EXCHANGE"));
         let renamed = word(call.renamed).filter(|_| !exchanges).and_then(|text| path_of(process, folder, text));
         let length = match word(call.buffers) {
             Some(buffers) => buffers_length(buffers),
