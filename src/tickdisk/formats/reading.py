@@ -48,7 +48,8 @@ class Trace:
     ----------
     path
         File to read, plain or compressed with gzip, zstd or xz. `-` is the standard input, and a folder has the files that strace
-        wrote with -ff. A file that ends in `.parquet` is a table of requests or of a device. The log of a device is recognised.
+        wrote with -ff. A file that ends in `.parquet` is a table of requests or of a device. The log of a device and a raw
+        capture of bpftrace are recognised.
     format_name
         Name of the format. If None, it is recognised from the content.
     """
@@ -82,7 +83,8 @@ class Trace:
             If the trace is empty, no format fits, or too many lines cannot be read.
         """
         if self._format is None and is_stored(self.path):
-            rows, self.counts = read_stored(self.path)
+            rows, self.counts = read_stored(self.path, rejects)
+            self._check(rejects, most_rejected, advice)
             yield self._counted(rows)
             return
         with closing(self.source.parts()) as parts:
@@ -100,7 +102,11 @@ class Trace:
             yield self._counted(requests_of(reader, level, self.counts.requests))
         self._take_rejects(reader, rejects)
         self._finish(reader)
-        self._check(reader, rejects, most_rejected, advice)
+        if reader.refusal is not None:
+            raise TickdiskError(f"{self.path}: {reader.refusal}")
+        self._check(rejects, most_rejected, advice)
+        if self.counts.requests == 0:
+            raise TickdiskError(f"{self.path} has no request among its {self.counts.lines} lines of {self.counts.format}")
 
     def _recognised(self, first: bytes) -> str:
         name = self._format or recognise_trace(first)
@@ -136,9 +142,7 @@ class Trace:
         counts.rejected, counts.contradictions = reader.rejected, reader.contradictions
         counts.skipped, counts.facts = reader.skipped, reader.facts
 
-    def _check(self, reader: TraceReader, rejects: Rejects, most_rejected: float, advice: str) -> None:
-        if reader.refusal is not None:
-            raise TickdiskError(f"{self.path}: {reader.refusal}")
+    def _check(self, rejects: Rejects, most_rejected: float, advice: str) -> None:
         rejected = sum(count for count, _ in self.counts.rejected.values())
         if rejected > (max(_FEW, most_rejected * self.counts.lines) if most_rejected else 0):
             reason, (_, line) = max(self.counts.rejected.items(), key=lambda found: found[1][0])
@@ -147,8 +151,6 @@ class Trace:
                 f"{self.path}: {rejected} of {self.counts.lines} lines cannot be read as {self.counts.format}; "
                 f"line {line} {reason}; {kept}{advice}"
             )
-        if self.counts.requests == 0:
-            raise TickdiskError(f"{self.path} has no request among its {self.counts.lines} lines of {self.counts.format}")
 
 
 def traces_of(paths: Iterable[Path]) -> list[Path]:

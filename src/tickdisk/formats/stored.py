@@ -1,4 +1,4 @@
-"""Reads requests that this project itself has written: its tables, and the log of an emulated device."""
+"""Reads requests that this project itself has written: its tables, logs of emulated devices, and raw captures of bpftrace."""
 
 from pathlib import Path
 
@@ -7,31 +7,37 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tickdisk import device, table
+from tickdisk import clock, device, table, trace
 from tickdisk.errors import TickdiskError
 from tickdisk.formats.counts import Counts
+from tickdisk.formats.rejects import Rejects
+from tickdisk.paths import stored
 
 SUFFIX = ".parquet"
 """Suffix of a table."""
 _TABLE_OF_DEVICE = "device"
 _BEFORE = "requests of the device's set-up"
+_UNREAD = "is none that the program of a capture prints"
 
 
 def is_stored(path: Path) -> bool:
-    """Returns whether a file is a table, by its name, or the log of a device, by its content."""
-    return path.suffix == SUFFIX or device.is_log(path)
+    """Returns whether a file is a table, by its name, or the log of a device or a raw capture of bpftrace, by its content."""
+    return path.suffix == SUFFIX or device.is_log(path) or trace.is_raw_capture(path)
 
 
-def read_stored(path: Path) -> tuple[pa.Table, Counts]:
-    """Reads a table of requests, the table of a device in a server life, or the log of a device.
+def read_stored(path: Path, rejects: Rejects) -> tuple[pa.Table, Counts]:
+    """Reads a table of requests, the table of a device in a server life, the log of a device, or a raw capture of bpftrace.
 
     In the log of a device, a request begins when the kernel issues it, and ends when the kernel has the reply. Requests of the
-    set-up, before the device had a delay, are left out if there are others.
+    set-up, before the device had a delay, are left out if there are others. A raw capture is read as `tickdisk capture` reads
+    it, except that its files have no type of data.
 
     Parameters
     ----------
     path
         File to read.
+    rejects
+        Takes the lines that cannot be read.
 
     Returns
     -------
@@ -45,7 +51,9 @@ def read_stored(path: Path) -> tuple[pa.Table, Counts]:
     TickdiskError
         If the file cannot be read, or has no request.
     """
-    if path.suffix != SUFFIX:
+    if trace.is_raw_capture(path):
+        counts, rows = _of_capture(path, rejects)
+    elif path.suffix != SUFFIX:
         counts, rows = _of_device("log of a device", device.read_log(path).to_pandas())
     elif _name(path) == _TABLE_OF_DEVICE:
         counts, rows = _of_device("table of a device", table.read(_TABLE_OF_DEVICE, path))
@@ -64,6 +72,31 @@ def _name(path: Path) -> str:
     except (OSError, pa.ArrowInvalid):
         return ""
     return str(metadata.get(b"table", b"").decode())
+
+
+def _of_capture(path: Path, rejects: Rejects) -> tuple[Counts, pd.DataFrame]:
+    raw = trace.RawCapture(path)
+    # The samples of the clocks convert the times of strace. Those of bpftrace are in CLOCK_MONOTONIC already.
+    capture = trace.parse(raw, pd.DataFrame([clock.sample()]))
+    summary = capture.summary
+    counts = Counts("raw capture of bpftrace", lines=summary["lines"], unfinished=summary["unfinished"])
+    counts.facts["clock"] = "CLOCK_MONOTONIC"
+    if summary["rejects"]:
+        unread = set(summary["rejects"])
+        numbered = enumerate(raw.text.split(b"\n"), start=1)
+        found = [(number, line) for number, line in numbered if stored(line) in unread]
+        for number, line in found:
+            rejects.keep(str(path), number, f"the line {_UNREAD}", line)
+        counts.rejected[_UNREAD] = (len(found), found[0][0])
+    skipped = {
+        "calls on descriptors that are not files": summary["not_files"],
+        "calls of processes that only start others": summary["other_processes"],
+        "events that bpftrace lost": summary["lost_events"],
+        "names of files that bpftrace has cut off": summary["cut_paths"],
+        **{f"call {name}": count for name, count in summary["not_followed"].items()},
+    }
+    counts.skipped = {kind: count for kind, count in skipped.items() if count}
+    return counts, capture.requests.reindex(columns=table.SCHEMAS["requests"].names)
 
 
 def _of_device(found: str, log: pd.DataFrame) -> tuple[Counts, pd.DataFrame]:

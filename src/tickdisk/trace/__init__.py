@@ -14,7 +14,7 @@ from tickdisk.trace.cgroup import Cgroup, remove_abandoned
 from tickdisk.trace.launch import Command
 from tickdisk.trace.micro import micro_cost
 from tickdisk.trace.parse import Capture, parse
-from tickdisk.trace.record import RAW, RawCapture, Recording, Target, Tool, start
+from tickdisk.trace.record import RAW, RawCapture, Recording, Target, Tool, is_raw_capture, start
 
 __all__ = [
     "RAW",
@@ -25,6 +25,7 @@ __all__ = [
     "Recording",
     "Target",
     "Tool",
+    "is_raw_capture",
     "micro_cost",
     "parse",
     "remove_abandoned",

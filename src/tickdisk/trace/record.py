@@ -2,9 +2,10 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,13 @@ Tool = Literal["bpftrace", "strace", "strace_positioned"]
 RAW = "capture.txt"
 """Name of the file of a raw capture."""
 _FACTS = b"\n# "
+_FIRST_LINES = re.compile(
+    rb"Attaching \d+ probes\.\.\.\n(?:@[a-z]+\d?\[|(?:beat|thread|path|to|newtask|end|exec|inode) \d+ \d+ \d+ )"
+)
+_FIRST_BYTES = 1 << 18
+"""Number of bytes that have the first lines, also if they are compressed: a block of zstd has at most half as many."""
+_ZSTD = b"\x28\xb5\x2f\xfd"
+"""The first bytes of a file that zstd compressed."""
 Target = int | Cgroup | Command
 """The processes to capture: a running process by its number, the members of a cgroup, or a command that is to be started."""
 
@@ -36,12 +44,12 @@ class RawCapture:
     """
 
     path: Path
-    """The file, which is compressed if its name ends with .zst."""
+    """The file, plain or compressed with zstd."""
 
     @cached_property
     def _parts(self) -> tuple[bytes, dict[str, Any]]:
         raw = self.path.read_bytes()
-        if self.path.suffix == ".zst":
+        if raw.startswith(_ZSTD):
             raw = zstandard.ZstdDecompressor().decompressobj().decompress(raw)
         text, found, facts = raw.rpartition(_FACTS)
         if not found:
@@ -68,6 +76,29 @@ class RawCapture:
         """
         with whole(folder / f"{self.path.name}.zst") as partial, self.path.open("rb") as source, partial.open("wb") as target:
             zstandard.ZstdCompressor(level=6).copy_stream(source, target)
+
+
+def is_raw_capture(path: Path) -> bool:
+    """Returns whether a file has the form of a raw capture that bpftrace made, from its first lines.
+
+    Parameters
+    ----------
+    path
+        Any path. The file may be compressed with zstd.
+
+    Returns
+    -------
+    bool
+        False also if there is no such file.
+    """
+    first = b""
+    with suppress(OSError, zstandard.ZstdError):
+        if path.is_file():
+            with path.open("rb") as file:
+                first = file.read(_FIRST_BYTES)
+            if first.startswith(_ZSTD):
+                first = zstandard.ZstdDecompressor().decompressobj().decompress(first)
+    return _FIRST_LINES.match(first) is not None
 
 
 class Recording:
