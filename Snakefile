@@ -48,6 +48,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/prepare.smk"
 include: "workflow/rules/live.smk"
 include: "workflow/rules/checkpoint.smk"
+include: "workflow/rules/netcode.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
 

@@ -47,6 +47,7 @@ JAVA_PROGRAM, JAVA_OUTPUT = "servers/minestom", "tickdisk-minestom"
 JAVA_LOCKS = ("java.txt", "minestom.txt")
 JAVA_TARGET = BUILD / "jre"
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+STACKS_PROGRAM = "tickdisk-netcode"
 UNUSED = ("rfc3987-syntax", "lark")
 COMMANDS = ("tickdisk", "snakemake", "papermill", "jupyter")
 # A package's service must not start: a second game server would disturb every measurement on this machine.
@@ -373,6 +374,30 @@ def native() -> str:
     return "built tickdisk._native, installed tickdisk"
 
 
+def netcode_digest() -> str:
+    """Returns what changes when the program of the network stacks must be built again."""
+    return digest(ROOT / "src/netcode", also=rustc_version())
+
+
+def netcode() -> str:
+    """Builds the program that serves prototypes of games on network stacks, and plays on them."""
+    wanted, program = netcode_digest(), BUILD / STACKS_PROGRAM
+    if stamps().get("netcode") == wanted and program.exists():
+        return f"{program.relative_to(ROOT)} is up to date"
+    folder, manifest = rust_folder(), ROOT / "src/netcode/Cargo.toml"
+    if folder is None:
+        raise SetupError("no Rust toolchain; run `make setup` as root or with sudo, or install rustup")
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "CARGO_NET_RETRY": "5"}
+    build: list[str | Path] = [folder / "cargo", "build", "--release", "--locked", "--quiet", f"--manifest-path={manifest}"]
+    advice = "check the network; a compiler's message is about src/netcode"
+    run("netcode", [*build, "--package", STACKS_PROGRAM], advice, environment=environment)
+    partial = program.with_suffix(".partial")
+    shutil.copy(manifest.parent / "target/release" / STACKS_PROGRAM, partial)
+    partial.replace(program)
+    stamp("netcode", wanted)
+    return f"built {program.relative_to(ROOT)}"
+
+
 def rustc_version() -> str:
     """Returns the version of the Rust compiler that builds, as it says it; empty when there is none."""
     folder = rust_folder()
@@ -383,7 +408,7 @@ def toolchains() -> str:
     """Writes down from which sources, and with which compilers, all was built: results are filed under them."""
     done = stamps()
     programs = [name for name, program in GO_OUTPUTS.items() if name not in GO_OPTIONAL or (BUILD / program).exists()]
-    now = {"native": native_digest(), **{name: go_digest(name) for name in programs}}
+    now = {"native": native_digest(), "netcode": netcode_digest(), **{name: go_digest(name) for name in programs}}
     if (BUILD / JAVA_OUTPUT).exists():
         now[JAVA_PROGRAM] = java_digest()
     changed = next((name for name, value in now.items() if done.get(name) != value), None)
@@ -432,6 +457,7 @@ STEPS: tuple[tuple[str, Callable[[], str]], ...] = (
     *((f"{name} (Go)", functools.partial(go_program, name)) for name in GO_PROGRAMS),
     (f"{JAVA_PROGRAM} (Java)", java_program),
     ("native (Rust)", native),
+    ("netcode (Rust)", netcode),
     ("toolchains", toolchains),
     ("commands", commands),
 )

@@ -12,6 +12,7 @@ from tickdisk.cli import (
     device,
     doctor,
     inspect,
+    netcode,
     pools,
     replay,
     server,
@@ -41,6 +42,7 @@ for name, command in (
 app.command("capture", rich_help_panel=_TYPED, context_settings={"allow_interspersed_args": False})(capture.capture)
 app.add_typer(device.app, name="device", rich_help_panel=_TYPED)
 app.add_typer(server.app, name="server", rich_help_panel=_TYPED)
+app.add_typer(netcode.app, name="netcode", rich_help_panel=_TYPED)
 app.add_typer(checkpoint.app, name="checkpoint", rich_help_panel=_TYPED)
 for called in (*workflow.COMMANDS, compare.compare_reference, describe.describe):
     app.command(called.__name__.replace("_", "-"), rich_help_panel=_CALLED)(called)

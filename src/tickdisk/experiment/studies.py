@@ -1,4 +1,4 @@
-"""The studies without server lives of their own: calibration, replay, loads, servers, and the two of saving a game's state."""
+"""The studies without lives of game servers of their own, such as calibration, replay, and the comparison of network stacks."""
 
 from typing import Annotated, Self
 
@@ -110,6 +110,29 @@ class Pools(Design):
     """Numbers of pools that run at the same time."""
 
 
+class Netcode(Design):
+    """The comparison of network stacks under a prototype of a game."""
+
+    runs: Count
+    """Number of lives of each arm on each stack."""
+    stacks: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Network stacks to compare."""
+    idle_players: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Numbers of players who stand still, from small to large."""
+    active_players: Count
+    """Number of players who jump and place blocks."""
+    blocks: Count
+    """Number of blocks that each of them places."""
+    has_far: bool
+    """Whether the stacks are also compared on a link with a delay and losses."""
+    control: str
+    """Stack on which the controls run. It is one of the stacks that are compared."""
+    ramp_s: Seconds
+    """Time in which players come or go before a step is steady."""
+    steady_s: Seconds
+    """Time for which a step is steady."""
+
+
 class Inspect(Design):
     """The description of loads. The sizes of the experiments whose captures it reads stand under their own names."""
 
@@ -154,6 +177,19 @@ POOLS = Study(
         "Throughput over queue depth, and by pool",
     ),
     stated={"runs": "runs"},
+)
+NETCODE = Study(
+    "netcode",
+    Netcode,
+    evidence=("results/netcode/lives.parquet", "results/netcode/steps.parquet", "results/netcode/pings.parquet"),
+    parameters={"plan": "results/plan.json", "tables": "results/netcode"},
+    card=Card(
+        "The network under the same game",
+        "One prototype of a game is served on several network stacks, and players measure how long an answer takes.",
+        "paper_network",
+        "Round-trip time over the number of players, by network stack",
+    ),
+    stated={"runs": "lives", "active_players": "players", "blocks": "blocks", "steady_s": "s"},
 )
 CALIBRATION = Study(
     "calibration",

@@ -40,6 +40,8 @@ class Product:
     """Modules, or functions as `module:function`, with which the computation starts."""
     stops: tuple[str, ...] = _PLANNED
     """Modules whose code does not count and whose imports are not followed. `.*` stands for all modules below."""
+    programs: tuple[str, ...] = ()
+    """Folders in `src` of the programs in Rust that the computation starts, whose code counts, too."""
 
 
 PRODUCTS: Mapping[str, Product] = {
@@ -57,6 +59,7 @@ PRODUCTS: Mapping[str, Product] = {
         (*_PLANNED, "tickdisk.calibrate", "tickdisk.stats"),
     ),
     "sweep": Product(("tickdisk.cli.checkpoint:sweep",)),
+    "netcode": Product(("tickdisk.cli.netcode:study",), programs=("netcode",)),
     "store": Product(("tickdisk.cli.checkpoint:study", "tickdisk.store.study"), (*_PLANNED, "tickdisk.store")),
     **{
         name: Product(
@@ -130,7 +133,7 @@ class Identity:
         checkout = sources.Checkout.own()
         toolchains = sources.load_toolchains(checkout.root)
         programs = {program for name in servers for program in server.named(name).programs}
-        sources.check_built(checkout, toolchains, ["native", *sorted(programs)])
+        sources.check_built(checkout, toolchains, ["native", "netcode", *sorted(programs)])
         return cls(checkout, toolchains, {name: server.named(name).identity() for name in servers})
 
     def cell(self, name: str, *, captured: bool) -> dict[str, str]:
@@ -203,11 +206,15 @@ class Identity:
         return {**self._of(study), "notebook": digest(cells), "data": digest(data), "packages": digest(self.checkout.locked())}
 
     def _of(self, product: Product) -> dict[str, str]:
-        """Returns the digests of the Python code of a product, and of the parts of the native module that the code uses."""
+        """Returns the digests of the Python code of a product, of the parts of the native module that the code uses, and of the
+        programs that it starts.
+        """
         found = self._cached((self.checkout.python, product.starts, product.stops))
         native = {f"native {part}": self._cached((self.checkout.part, part)) for part in sources.parts_of(found.native)}
         built = {"crates": self._cached((self.checkout.crates,)), "rustc": self.toolchains.rustc} if native else {}
-        return {"python": digest(found.code), **native, **built}
+        started = {f"program {name}": self._cached((self.checkout.built, name)) for name in product.programs}
+        compiled = {"rustc": self.toolchains.rustc} if started else {}
+        return {"python": digest(found.code), **native, **built, **started, **compiled}
 
     def _cached(self, call: tuple[Any, ...]) -> Any:
         """Returns the result of a call, which is a function and its arguments, from `_cache` if the call was made before."""

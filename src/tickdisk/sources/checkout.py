@@ -132,13 +132,20 @@ class Checkout:
         locks = [self.root / "envs" / lock for lock in JAVA_PROGRAMS[name]]
         return digest({str(path.relative_to(self.root)): code_of(path) for path in [*files, *locks]})
 
+    def netcode(self) -> str:
+        """Returns a digest of the program of the network stacks, and of the libraries that it uses."""
+        folder = self.root / "src/netcode"
+        manifests = [path for path in sorted(folder.rglob("Cargo.*")) if "target" not in path.relative_to(folder).parts]
+        files = [path for one in manifests for path in (one, *sorted((one.parent / "src").rglob("*.rs")))]
+        return digest({str(path.relative_to(folder)): code_of(path) for path in files})
+
     def built(self, name: str) -> str:
         """Returns a digest of the sources of a program that the set-up builds.
 
         Parameters
         ----------
         name
-            Folder of the program in `src`: `native`, or one of `GO_PROGRAMS` or `JAVA_PROGRAMS`.
+            Folder of the program in `src`: `native`, `netcode`, or one of `GO_PROGRAMS` or `JAVA_PROGRAMS`.
 
         Returns
         -------
@@ -147,6 +154,8 @@ class Checkout:
         """
         if name == "native":
             return digest([self.crates(), all_code(self.root / "src/native/src")])
+        if name == "netcode":
+            return self.netcode()
         return self.java_program(name) if name in JAVA_PROGRAMS else self.go_program(name)
 
     def locked(self) -> list[str]:

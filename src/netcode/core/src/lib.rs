@@ -20,6 +20,6 @@ pub use game::{Game, Step, UpdateLog};
 pub use message::{Change, Request, Update};
 pub use prototype::{Prototype, World};
 pub use records::{Record, Records};
-pub use session::{Pong, Session};
+pub use session::{Act, Pong, Session};
 pub use stack::{Control, Stack};
 pub use trace::{Action, actions_of, read_trace};

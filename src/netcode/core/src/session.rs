@@ -1,8 +1,7 @@
-//! A player: acts out a trace, keeps a replica of the world, asks questions at random times, and measures.
+//! A player: acts out a trace, keeps a replica of the world, and measures.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::clock::UPDATE_NS;
 use crate::message::{Request, Update};
 use crate::records::Records;
 
@@ -21,26 +20,29 @@ pub struct Pong {
     pub received_ns: Option<u64>,
 }
 
+/// An act of a player that is due at some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// An input in the form of the prototype.
+    Input(Vec<u8>),
+    /// A question, which the server answers in its next update.
+    Ping,
+}
+
 /// A player of a client process.
 pub struct Session {
     pub player: u32,
     pub name: String,
-    /// Inputs and the times at which they are due.
-    inputs: VecDeque<(u64, Vec<u8>)>,
+    /// Acts and the times at which they are due.
+    acts: VecDeque<(u64, Act)>,
     /// Time at which the player joins, and time from which it does nothing more.
     begin_ns: u64,
     end_ns: u64,
-    /// Average time between two questions.
-    ping_period_ns: u64,
-    next_ping_ns: u64,
-    random: u64,
     is_joined: bool,
     is_finished: bool,
     replica: Records,
     /// Questions in their order. The number of a question is its place.
     pings: Vec<Pong>,
-    /// Time by which each request was sent later than it was due.
-    lags_ns: Vec<u64>,
     /// Number of each update that came, and its age in ns when it came.
     ages_ns: Vec<(u32, u64)>,
     /// Updates between the first and the last that did not come.
@@ -53,36 +55,26 @@ pub struct Session {
 }
 
 impl Session {
-    /// Describes a player who joins at `begin_ns` and acts until `end_ns`. `inputs` are in the order of their times. Questions
-    /// come at random, on average `ping_period_ns` apart.
+    /// Describes a player who joins at the first of `times_ns` and does nothing more from the second on. `acts` are in the order
+    /// of their times.
     #[must_use]
-    pub fn new(player: u32, name: String, inputs: Vec<(u64, Vec<u8>)>, times_ns: (u64, u64), ping_period_ns: u64) -> Self {
+    pub fn new(player: u32, name: String, acts: Vec<(u64, Act)>, times_ns: (u64, u64)) -> Self {
         Self {
             player,
             name,
-            inputs: inputs.into(),
+            acts: acts.into(),
             begin_ns: times_ns.0,
             end_ns: times_ns.1,
-            ping_period_ns,
-            next_ping_ns: 0,
-            random: u64::from(player),
             is_joined: false,
             is_finished: false,
             replica: Records::default(),
             pings: Vec::new(),
-            lags_ns: Vec::new(),
             ages_ns: Vec::new(),
             missing: 0,
             last_number: 0,
             last_change: 0,
             transport_rtt_ns: BTreeMap::new(),
         }
-    }
-
-    /// Returns a random time until the next question, from half a period to one and a half.
-    fn wait_ns(&mut self) -> u64 {
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.ping_period_ns / 2 + (self.random >> 33) * self.ping_period_ns / (1 << 31)
     }
 
     #[must_use]
@@ -96,8 +88,7 @@ impl Session {
         if !self.is_joined {
             return self.begin_ns;
         }
-        let input_ns = self.inputs.front().map_or(u64::MAX, |(due_ns, _)| *due_ns);
-        let next_ns = input_ns.min(self.next_ping_ns);
+        let next_ns = self.acts.front().map_or(u64::MAX, |(due_ns, _)| *due_ns);
         if next_ns < self.end_ns { next_ns } else { self.end_ns + PATIENCE_NS }
     }
 
@@ -106,19 +97,17 @@ impl Session {
         let mut requests = Vec::new();
         if !self.is_joined && now_ns >= self.begin_ns {
             self.is_joined = true;
-            // A connection may have taken time, in which nothing could be asked.
-            self.next_ping_ns = now_ns + self.wait_ns();
             requests.push(Request::Join { player: self.player });
         }
         while self.is_joined && self.next_ns() <= now_ns && self.next_ns() < self.end_ns {
-            self.lags_ns.push(now_ns - self.next_ns());
-            if self.inputs.front().is_some_and(|(due_ns, _)| *due_ns <= self.next_ping_ns) {
-                requests.extend(self.inputs.pop_front().map(|(_, input)| Request::Input(input)));
-            } else {
-                requests.push(Request::Ping { number: u32::try_from(self.pings.len()).unwrap_or(u32::MAX) });
-                self.pings.push(Pong { due_ns: self.next_ping_ns, sent_ns: now_ns, received_ns: None });
-                self.next_ping_ns += self.wait_ns();
-            }
+            let Some((due_ns, act)) = self.acts.pop_front() else { break };
+            requests.push(match act {
+                Act::Input(input) => Request::Input(input),
+                Act::Ping => {
+                    self.pings.push(Pong { due_ns, sent_ns: now_ns, received_ns: None });
+                    Request::Ping { number: u32::try_from(self.pings.len() - 1).unwrap_or(u32::MAX) }
+                }
+            });
         }
         self.is_finished |= now_ns >= self.end_ns + PATIENCE_NS;
         requests
@@ -180,11 +169,6 @@ impl Session {
     }
 
     #[must_use]
-    pub fn lags_ns(&self) -> &[u64] {
-        &self.lags_ns
-    }
-
-    #[must_use]
     pub fn ages_ns(&self) -> &[(u32, u64)] {
         &self.ages_ns
     }
@@ -192,12 +176,6 @@ impl Session {
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.missing
-    }
-
-    /// Returns the number of updates that came more than two periods after their begin.
-    #[must_use]
-    pub fn late(&self) -> usize {
-        self.ages_ns.iter().filter(|(_, age_ns)| *age_ns > 2 * UPDATE_NS).count()
     }
 
     #[must_use]
@@ -209,12 +187,13 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::UPDATE_NS;
     use crate::message::Change;
 
     const S: u64 = 1_000_000_000;
 
-    fn session(inputs: Vec<(u64, Vec<u8>)>) -> Session {
-        Session::new(1, "a".into(), inputs, (S, 10 * S), S)
+    fn session(acts: Vec<(u64, Act)>) -> Session {
+        Session::new(1, "a".into(), acts, (S, 10 * S))
     }
 
     fn update(number: u32, record: i32, pongs: Vec<u32>) -> Update {
@@ -224,27 +203,17 @@ mod tests {
 
     #[test]
     fn inputs_and_questions_come_when_they_are_due() {
-        let mut session = session(vec![(2 * S, vec![1]), (3 * S, vec![2]), (11 * S, vec![3])]);
+        let input = |number| Act::Input(vec![number]);
+        let acts = vec![(2 * S, input(1)), (2 * S, Act::Ping), (3 * S, input(2)), (5 * S, Act::Ping), (11 * S, input(3))];
+        let mut session = session(acts);
         assert_eq!(session.next_ns(), S);
         assert_eq!(session.due(S), [Request::Join { player: 1 }]);
-        let (mut inputs, mut questions) = (Vec::new(), 0);
-        while session.next_ns() < 10 * S {
-            let now_ns = session.next_ns() + 5;
-            for request in session.due(now_ns) {
-                match request {
-                    Request::Input(input) => inputs.push((now_ns - 5, input)),
-                    Request::Ping { number } => {
-                        assert_eq!(number, questions);
-                        questions += 1;
-                    }
-                    other => panic!("{other:?}"),
-                }
-            }
-        }
-        assert_eq!(inputs, [(2 * S, vec![1]), (3 * S, vec![2])]);
-        assert!((6..=18).contains(&questions), "{questions}");
-        assert!(session.lags_ns().iter().all(|lag_ns| *lag_ns == 5));
-        assert!(session.pings().windows(2).all(|pair| (S / 2..=3 * S / 2).contains(&(pair[1].due_ns - pair[0].due_ns))));
+        assert_eq!(session.due(2 * S - 1), []);
+        assert_eq!(session.due(2 * S + 5), [Request::Input(vec![1]), Request::Ping { number: 0 }]);
+        assert_eq!(session.due(6 * S), [Request::Input(vec![2]), Request::Ping { number: 1 }]);
+        assert_eq!(session.due(11 * S), []);
+        let times: Vec<_> = session.pings().iter().map(|pong| (pong.due_ns, pong.sent_ns)).collect();
+        assert_eq!(times, [(2 * S, 2 * S + 5), (5 * S, 6 * S)]);
     }
 
     #[test]
@@ -255,22 +224,20 @@ mod tests {
         session.take(&update(63, 6, vec![]), 66 * UPDATE_NS);
         session.take(&update(62, 6, vec![]), 66 * UPDATE_NS);
         assert_eq!(session.ages_ns(), [(60, 7), (63, 3 * UPDATE_NS)]);
-        assert_eq!((session.missing(), session.late(), session.last_number()), (2, 1, 63));
+        assert_eq!((session.missing(), session.last_number()), (2, 63));
         assert_eq!(session.replica().get(1), Some(&[6, 0, 0, 0]));
     }
 
     #[test]
     fn a_player_ends_when_its_questions_are_answered_and_the_world_is_quiet() {
-        let mut session = session(Vec::new());
+        let mut session = session(vec![(5 * S, Act::Ping), (6 * S, Act::Ping)]);
         session.due(S);
         session.due(9 * S);
-        let asked = u32::try_from(session.pings().len()).unwrap();
-        assert!(asked > 0);
         session.take(&update(700, 5, vec![]), 11 * S);
         session.take(&update(729, 5, vec![]), 11 * S + 1);
         session.take(&update(730, 5, vec![]), 11 * S + 2);
         assert!(!session.is_finished());
-        session.take(&update(731, 5, (0..asked).collect()), 11 * S + 3);
+        session.take(&update(731, 5, vec![0, 1]), 11 * S + 3);
         assert!(session.is_finished());
         assert!(session.pings().iter().all(|pong| pong.received_ns == Some(11 * S + 3)));
     }

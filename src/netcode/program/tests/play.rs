@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-use netcode::{Action, Control, Game, Prototype, Session, Stack, UPDATE_NS, now_ns};
+use netcode::{Act, Action, Control, Game, Prototype, Session, Stack, UPDATE_NS, now_ns};
 use tickdisk_netcode::{PROTOTYPES, STACKS};
 
 const MS: u64 = 1_000_000;
@@ -19,16 +19,20 @@ fn free_address() -> SocketAddr {
     address
 }
 
-fn inputs(prototype: &dyn Prototype, begin_ns: u64) -> Vec<(u64, Vec<u8>)> {
+fn acts(prototype: &dyn Prototype, begin_ns: u64) -> Vec<(u64, Act)> {
     let kinds = ["jump", "place", "jump", "place", "dig"];
     let action = |kind: &str| Action { due_ns: 0, player: String::new(), kind: kind.into(), parameters: BTreeMap::new() };
-    (0_u64..).zip(kinds).map(|(number, kind)| (begin_ns + number * 150 * MS, prototype.input(&action(kind)).unwrap())).collect()
+    let inputs = (0_u64..).zip(kinds).flat_map(|(number, kind)| {
+        let at_ns = begin_ns + number * 150 * MS;
+        [(at_ns, Act::Input(prototype.input(&action(kind)).unwrap())), (at_ns + 70 * MS, Act::Ping)]
+    });
+    inputs.collect()
 }
 
 /// Lets players play, and returns them with the game of the server. A player acts `LEAD_NS` after it begins to connect, because the
-/// library of the stack of snapshots first learns the server's time.
+/// library of the stack of snapshots first measures the way to the server.
 fn played(stack: &'static dyn Stack, prototype: &'static dyn Prototype, players: u32) -> (Vec<Session>, Game) {
-    const LEAD_NS: u64 = 4_000 * MS;
+    const LEAD_NS: u64 = 1_500 * MS;
     let address = free_address();
     let control = Arc::new(Control::default());
     let (ready, is_ready) = mpsc::channel();
@@ -41,7 +45,7 @@ fn played(stack: &'static dyn Stack, prototype: &'static dyn Prototype, players:
     let sessions = (1..=players).map(|player| {
         let own_ns = begin_ns + u64::from(player) * 10 * MS;
         let times_ns = (own_ns, begin_ns + LEAD_NS + 1500 * MS);
-        Session::new(player, format!("p{player}"), inputs(prototype, own_ns + LEAD_NS), times_ns, 200 * MS)
+        Session::new(player, format!("p{player}"), acts(prototype, own_ns + LEAD_NS), times_ns)
     });
     let sessions = stack.play(address, sessions.collect()).unwrap();
     control.end();
@@ -55,7 +59,7 @@ fn check(stack: &'static dyn Stack, prototype: &'static dyn Prototype) {
     let digest_of = |number: u32| game.log().iter().find(|line| line.number == number).map(|line| line.digest);
     for session in &sessions {
         assert_eq!(Some(session.replica().digest()), digest_of(session.last_number()), "{what}, {}", session.name);
-        assert!(session.pings().len() >= 4, "{what}: {:?}", session.pings());
+        assert_eq!(session.pings().len(), 5, "{what}: {:?}", session.pings());
         assert!(session.pings().iter().all(|pong| pong.received_ns.is_some_and(|at_ns| at_ns > pong.sent_ns)), "{what}");
         // Snapshots may be lost, and others come in their place.
         assert!(session.missing() == 0 || stack.name() == "snapshots", "{what}");

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::alarm::Alarm;
 use super::frames::{Frames, packed};
 use super::{Link, Transport};
 use crate::clock::now_ns;
@@ -57,7 +58,7 @@ pub fn play<T: Transport>(transport: &T, server: SocketAddr, sessions: Vec<Sessi
 }
 
 async fn player<T: Transport>(transport: &T, server: SocketAddr, session: Session, company: &Company) -> io::Result<Session> {
-    sleep(until(session.begin_ns())).await;
+    Alarm::new()?.until(session.begin_ns()).await?;
     let Link { read, mut write, rtt_ns, keep } = transport.connect(server).await?;
     let session = act(session, Frames::new(read), &mut write, &*rtt_ns, company).await?;
     write.write_all(&packed(&Request::Leave)).await?;
@@ -77,6 +78,7 @@ async fn act(
     company: &Company,
 ) -> io::Result<Session> {
     let mut finished = company.finished.subscribe();
+    let mut alarm = Alarm::new()?;
     let mut look_ns = now_ns() + LOOK_NS;
     let mut is_counted = false;
     while !company.have_all_finished() {
@@ -86,7 +88,7 @@ async fn act(
                 let update = update?.ok_or_else(|| io::Error::other("the server closed the connection"))?;
                 session.take(&update, now_ns());
             }
-            () = sleep(until(next_ns)) => {}
+            rung = alarm.until(next_ns) => rung?,
             _ = finished.changed() => {}
         }
         let now = now_ns();
@@ -108,8 +110,4 @@ async fn act(
         }
     }
     Ok(session)
-}
-
-fn until(at_ns: u64) -> Duration {
-    Duration::from_nanos(at_ns.saturating_sub(now_ns()))
 }

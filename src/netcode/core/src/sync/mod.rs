@@ -1,6 +1,7 @@
 //! State synchronisation over a reliable stream of bytes: the server sends each change of the world to each player, and a stack is
 //! only the library that carries the bytes.
 
+mod alarm;
 mod client;
 mod frames;
 mod server;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use naia_client::shared::Instant;
 use naia_client::shared::default_channels::{OrderedReliableChannel, UnorderedReliableChannel, UnorderedUnreliableChannel};
@@ -18,6 +19,8 @@ use crate::store::{Entity, Store};
 
 /// Time between two looks at all clients.
 const LOOK_NS: u64 = 1_000_000;
+/// Time between two pings while a client connects.
+const HANDSHAKE: Duration = Duration::from_millis(50);
 /// Time between two looks at the library's round-trip time.
 const RTT_NS: u64 = 500_000_000;
 
@@ -53,7 +56,9 @@ pub fn play(server: SocketAddr, sessions: Vec<Session>) -> io::Result<Vec<Sessio
 
 impl Player {
     fn new(session: Session) -> Self {
-        let client = Client::new(ClientConfig::default(), protocol());
+        // The library waits for the answers of ten pings before a client is connected.
+        let config = ClientConfig { send_handshake_interval: HANDSHAKE, ..ClientConfig::default() };
+        let client = Client::new(config, protocol());
         Self {
             session,
             client,

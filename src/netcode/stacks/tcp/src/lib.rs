@@ -40,7 +40,8 @@ fn link(stream: TcpStream) -> io::Result<Link> {
     Ok(Link { read: Box::new(read), write: Box::new(write), rtt_ns: Box::new(move || rtt_ns(descriptor)), keep: Box::new(()) })
 }
 
-/// Returns the smoothed round-trip time of the kernel, or `None` if the connection is closed.
+/// Returns the least round-trip time that the kernel has seen on the connection, or `None` if the connection is closed. Its smoothed
+/// time is no property of the network here, because an acknowledgement waits for the next message in the other direction.
 fn rtt_ns(descriptor: RawFd) -> Option<u64> {
     // SAFETY: an all-zero `tcp_info` is one.
     let mut info: libc::tcp_info = unsafe { mem::zeroed() };
@@ -48,5 +49,5 @@ fn rtt_ns(descriptor: RawFd) -> Option<u64> {
     // SAFETY: `info` has `length` bytes. The descriptor is that of the stream whose halves the caller holds.
     let failed =
         unsafe { libc::getsockopt(descriptor, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut length) };
-    (failed == 0 && info.tcpi_rtt > 0).then(|| u64::from(info.tcpi_rtt) * 1000)
+    (failed == 0 && info.tcpi_min_rtt < u32::MAX).then(|| u64::from(info.tcpi_min_rtt) * 1000)
 }

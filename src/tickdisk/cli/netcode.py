@@ -1,0 +1,121 @@
+"""The commands `tickdisk netcode ...`, which measure what a network stack costs a game."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tickdisk import process
+from tickdisk.cli.places import check_new_folder
+from tickdisk.errors import TickdiskError
+from tickdisk.experiment import NETCODE
+from tickdisk.project import PLAN_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    import pandas as pd
+
+app = typer.Typer(no_args_is_help=True, help="Network stacks under a prototype of a game.")
+
+
+@app.command("list")
+def list_() -> None:
+    """Lists the network stacks, and the prototypes of games."""
+    from tickdisk import netcode
+
+    for title, known in (("stacks", netcode.stacks()), ("prototypes", netcode.prototypes())):
+        print(f"{title}:")
+        for name, about in known.items():
+            print(f"  {name:12}{about}")
+
+
+@app.command("run")
+def run(
+    stack: Annotated[str, typer.Argument(help="Network stack, as `tickdisk netcode list` lists them.")],
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", help="New folder for the tables.")],
+    prototype: Annotated[str, typer.Option(help="Prototype of a game.")] = "voxel",
+    players: Annotated[
+        list[int] | None, typer.Option(help="Number of players of a step; can be repeated, from few to many. By default 20.")
+    ] = None,
+    blocks: Annotated[
+        int, typer.Option(help="Blocks that each player places in each step. Without any, players stand still.")
+    ] = 0,
+    steady_s: Annotated[float, typer.Option(help="Length of each step in s.", min=0.5)] = 4.0,
+    ramp_s: Annotated[float, typer.Option(help="Time in s before each step, in which players come.", min=0.5)] = 2.0,
+    delay_ms: Annotated[float, typer.Option(help="Time in ms that a packet takes in each direction.", min=0)] = 0.0,
+    jitter_ms: Annotated[float, typer.Option(help="Largest time in ms by which it takes less or more.", min=0)] = 0.0,
+    loss: Annotated[float, typer.Option(help="Share of packets that are lost in each direction.", min=0, max=1)] = 0.0,
+    reordered: Annotated[float, typer.Option(help="Share of packets that arrive without the delay.", min=0, max=1)] = 0.0,
+    mbit_per_s: Annotated[float | None, typer.Option(help="Bandwidth of each direction in Mbit/s.", min=0.001)] = None,
+    has_link: Annotated[
+        bool, typer.Option("--link", help="Use the link of a program even without any condition, to see what it costs.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of all choices.", min=0)] = 1,
+) -> None:
+    """Serves a prototype on a network stack, lets players play on it, and prints a table with a row for each number of players.
+
+    Server and players are in network namespaces of their own, which nothing outside can reach. With a delay, a loss or another
+    condition, a program carries the packets between them. The folder gets the table of the steps, all pings, and both in the
+    layout of the published study.
+    """
+    from tickdisk import netcode
+
+    if output.exists():
+        raise TickdiskError(f"{output} exists already; remove it or name another folder")
+    check_new_folder(output)
+    process.follow_owner()
+    conditions = netcode.Conditions(delay_ms, jitter_ms, loss, reordered, mbit_per_s, seed)
+    is_plain = conditions == netcode.Conditions(seed=seed) and not has_link
+    load = netcode.Load(tuple(players or (20,)), blocks=blocks, ramp_s=ramp_s, steady_s=steady_s, seed=seed)
+    setting = netcode.Setting(stack, load, prototype, None if is_plain else conditions)
+    life = netcode.live(setting, output / "logs")
+    steps, pings = netcode.describe_steps(life), netcode.steady_pings(life)
+    steps.to_csv(output / "steps.csv", index=False)
+    pings.to_csv(output / "pings.csv", index=False)
+    netcode.write_published(life, output / "published")
+    for line in _screen(steps):
+        print(line)
+    for message in life.lost:
+        print(f"a player was lost: {message}")
+    print("the worlds of all players were equal to the server's" if life.is_equal else "the worlds of some players are not known")
+
+
+def _screen(steps: "pd.DataFrame") -> list[str]:
+    """Returns the table of the steps as lines."""
+    head = ("players", "RTT ms", "p99 ms", "age ms", "late", "server", "clients", "sent kB/s", "a player")
+    lines = ["".join(f"{word:>11}" for word in head)]
+    for row in steps.to_dict("records"):
+        sent = row["sent_bytes_per_s"] / 1e3
+        share = sent / row["players"] if row["players"] else float("nan")
+        lines.append(
+            f"{row['players']:11}{row['rtt_mean_ms']:11.2f}{row['rtt_p99_ms']:11.2f}{row['age_p50_ms']:11.2f}"
+            f"{row['late_updates']:11.1%}{row['server_share']:11.1%}{row['clients_share']:11.1%}{sent:11.1f}{share:11.2f}"
+        )
+        if not row["is_valid"]:
+            lines.append(f"{'':11}not valid: {_reason(row)}")
+    return lines
+
+
+def _reason(row: "Mapping[Hashable, Any]") -> str:
+    """Returns why a step says nothing about the stack."""
+    if row["busiest"] != "server":
+        return f"the busiest thread was one of the {row['busiest']}, so that the step says nothing about the stack"
+    return "the clients were saturated, so that the step says nothing about the stack"
+
+
+@app.command("study")
+def study(
+    plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
+    output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/netcode"),
+) -> None:
+    """Runs the study of network stacks, whose sizes the plan says, and writes the tables that its notebook reads."""
+    from tickdisk import netcode
+    from tickdisk.config import parse_config
+    from tickdisk.files import read_json
+
+    process.follow_owner()
+    config = parse_config(read_json(plan)["config"])
+    design = netcode.Design(**config.chosen.design(NETCODE).model_dump())
+    netcode.write_study(netcode.study(design, config.seed, output / "logs", lambda line: print(line, flush=True)), output)

@@ -1,0 +1,117 @@
+"""Reads counters of the system again and again while a server runs: processor times, memory, bytes and datagrams."""
+
+import threading
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Self
+
+import pandas as pd
+
+from tickdisk import host
+from tickdisk.netcode.places import DEVICE, Place
+
+_PERIOD_S = 0.1
+_PAGE_BYTES = 4096
+_TICK_NS = 10_000_000
+"""Length of a clock tick of `/proc/stat`."""
+
+
+class Counters:
+    """Counters that a thread of its own reads ten times a second, for the time of a `with` block.
+
+    Parameters
+    ----------
+    place
+        Network namespace of the server, whose device is counted.
+    server
+        Process of the server.
+    clients
+        Processes of the clients. When one has ended, what it had used at the last reading still counts.
+    link
+        Process of the link, or None.
+    """
+
+    def __init__(self, place: Place, server: int, clients: Collection[int], link: int | None) -> None:
+        self._place, self._server, self._clients, self._link = place, server, clients, link
+        self._rows: list[dict[str, int]] = []
+        self._threads: list[tuple[int, str, int, int]] = []
+        self._used: dict[int, int] = {}
+        self._is_ending = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="counters", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._rows.append(self._read())
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_ending.set()
+        self._thread.join()
+        self._rows.append(self._read())
+
+    def table(self) -> pd.DataFrame:
+        """Returns one row per reading: the time `at_ns`, and counters that only grow, apart from `server_memory_bytes`.
+
+        The counters are processor times in ns (`server_ns`, `clients_ns`, `link_ns`, `all_cores_ns`), and
+        bytes and datagrams of the server's device in both directions (`sent_bytes`, `sent_datagrams`, `received_bytes`,
+        `received_datagrams`). The bytes of a plain pair include the 14 bytes of the Ethernet header.
+        """
+        return pd.DataFrame(self._rows)
+
+    def threads(self) -> pd.DataFrame:
+        """Returns one row per reading and thread: `at_ns`, `part` (server, clients or link), `thread` and its `cpu_ns` so far."""
+        return pd.DataFrame(self._threads, columns=["at_ns", "part", "thread", "cpu_ns"])
+
+    def _watch(self) -> None:
+        while not self._is_ending.wait(_PERIOD_S):
+            self._rows.append(self._read())
+
+    def _read(self) -> dict[str, int]:
+        at_ns = time.monotonic_ns()
+        for part, pids in (("server", [self._server]), ("clients", self._clients), ("link", [self._link] if self._link else [])):
+            self._threads += [(at_ns, part, thread, used) for pid in pids for thread, used in _threads_ns(pid)]
+        for pid in self._clients:
+            self._used[pid] = max(self._used.get(pid, 0), host.cpu_ns(pid) or 0)
+        return {
+            "at_ns": at_ns,
+            "server_ns": host.cpu_ns(self._server) or 0,
+            "server_memory_bytes": _memory_bytes(self._server),
+            "clients_ns": sum(self._used.values()),
+            "link_ns": 0 if self._link is None else host.cpu_ns(self._link) or 0,
+            "all_cores_ns": _busy_ns(),
+            **_device(self._place.pid),
+        }
+
+
+def _threads_ns(pid: int) -> list[tuple[int, int]]:
+    """Returns each thread of a process with the processor time in ns that it has used, or nothing if the process is gone."""
+    try:
+        threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    except FileNotFoundError:
+        return []
+    found = [(thread, host.thread_cpu_ns(pid, thread)) for thread in threads]
+    return [(thread, used) for thread, used in found if used is not None]
+
+
+def _memory_bytes(pid: int) -> int:
+    """Returns the memory that is resident of a process, or 0 if it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def _busy_ns() -> int:
+    """Returns the time in ns for which all cores together have not been idle."""
+    # The times are user, nice, system, idle, iowait, irq, softirq and steal, and then those of guests again.
+    values = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return (sum(values) - values[3] - values[4]) * _TICK_NS
+
+
+def _device(pid: int) -> dict[str, int]:
+    """Returns the counters of the link's device in the network namespace of a process."""
+    lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()
+    values = next((line.split(":")[1].split() for line in lines if line.split(":")[0].strip() == DEVICE), ["0"] * 16)
+    names = {"received_bytes": 0, "received_datagrams": 1, "sent_bytes": 8, "sent_datagrams": 9}
+    return {name: int(values[place]) for name, place in names.items()}

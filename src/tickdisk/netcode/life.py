@@ -1,0 +1,195 @@
+"""Runs the life of one server on a network stack, with players who come and go."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tickdisk import host, memory
+from tickdisk.errors import TickdiskError
+from tickdisk.netcode.counters import Counters
+from tickdisk.netcode.places import SERVER_ADDRESS, Conditions, Place, Places, wait_until_ready
+from tickdisk.netcode.program import binary, prototypes, stacks
+from tickdisk.netcode.schedule import Group, Load, Schedule, plan
+from tickdisk.player import write_trace
+from tickdisk.process import Child
+
+_PORT = 4000
+_LEAD_NS = 300_000_000
+"""Time from the start of the client processes to that of the trace."""
+_PATIENCE_S = 10.0
+"""Time that clients have after the end of the trace. A player waits up to 5 s for a world without changes."""
+_END_S = 5.0
+_TABLES = ("players", "pings", "ages", "transport")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything that a server life depends on."""
+
+    stack: str
+    """Name of the network stack."""
+    load: Load
+    """Players over time."""
+    prototype: str = "voxel"
+    """Name of the prototype of a game."""
+    conditions: Conditions | None = None
+    """Conditions of the link, or None for a plain pair of virtual Ethernet devices."""
+
+    def check(self) -> None:
+        """Checks that the stack and the prototype exist.
+
+        Raises
+        ------
+        TickdiskError
+            If one of them does not.
+        """
+        for kind, name, known in (("stack", self.stack, stacks()), ("prototype", self.prototype, prototypes())):
+            if name not in known:
+                raise TickdiskError(f"there is no {kind} {name}; take one of {', '.join(known)}")
+
+
+@dataclass(frozen=True)
+class Life:
+    """The record of a server life. Times are in ns of CLOCK_MONOTONIC."""
+
+    setting: Setting
+    """What the life depended on."""
+    schedule: Schedule
+    """Steps and players as they were planned."""
+    start_ns: int
+    """Start of the schedule."""
+    updates: pd.DataFrame
+    """One row per update of the server: number, due_ns, started_ns, ended_ns, players and digest."""
+    players: pd.DataFrame
+    """One row per player: player, name, records, last_number and digest of the player's world at the end."""
+    pings: pd.DataFrame
+    """One row per ping: player, due_ns, sent_ns and received_ns, which is null if no answer came."""
+    ages: pd.DataFrame
+    """One row per update that a player got: player, number and age_ns."""
+    transport: pd.DataFrame
+    """Round-trip times that the stack itself tells: player, at_ns and rtt_ns. It is empty if the stack tells none."""
+    counters: pd.DataFrame
+    """Readings of the counters of the system, as `Counters.table` describes them."""
+    threads: pd.DataFrame
+    """Processor times of all threads, as `Counters.threads` describes them."""
+    cores: host.Cores
+    """Cores of the server, and those of clients and link."""
+    lost: tuple[str, ...]
+    """Messages of the client processes that lost a player. Their tables are missing."""
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the world of every player was equal to the server's in the update that the player got last."""
+        digests = self.updates.set_index("number")["digest"]
+        return not self.lost and bool((digests.reindex(self.players["last_number"]).array == self.players["digest"].array).all())
+
+
+def live(setting: Setting, logs: Path) -> Life:
+    """Runs a server life: makes both places, starts the server and the players, and waits for their end.
+
+    Parameters
+    ----------
+    setting
+        Everything that the life depends on.
+    logs
+        Folder for the output of the processes.
+
+    Returns
+    -------
+    Life
+        The record of the life. A player who was lost is in it, and is no error.
+
+    Raises
+    ------
+    TickdiskError
+        If the machine lacks something, or the server fails.
+    """
+    setting.check()
+    schedule, cores = plan(setting.load), host.split_cores()
+    with ExitStack() as resources:
+        fast = resources.enter_context(memory.folder())
+        places = resources.enter_context(Places(logs, setting.conditions, cores.others))
+        server = resources.enter_context(_server(setting, places.server, fast, logs, cores.server))
+        wait_until_ready(server)
+        start_ns = time.monotonic_ns() + _LEAD_NS
+        clients = [
+            resources.enter_context(_players(setting, group, places.clients, start_ns, fast, logs, cores.others))
+            for group in schedule.groups
+        ]
+        link = None if places.link is None else places.link.pid
+        pids = [child.pid for child in clients]
+        with Counters(places.server, server.pid, pids, link) as counters:
+            end_ns = start_ns + schedule.steps[-1].end_ns
+            lost = _wait(clients, server, end_ns)
+            # The last step may be one without players.
+            time.sleep(max(0, end_ns - time.monotonic_ns()) / 1e9)
+        code = server.stop(_END_S)
+        if code != 0:
+            raise TickdiskError(f"the server on the stack {setting.stack} failed with exit code {code}: {server.tail(1)}")
+        tables, updates = _tables(fast, schedule.groups), pd.read_csv(fast / "updates.csv", dtype={"digest": "uint64"})
+        read = {"counters": counters.table(), "threads": counters.threads()}
+        return Life(setting, schedule, start_ns, updates=updates, **tables, **read, cores=cores, lost=lost)
+
+
+def _server(setting: Setting, place: Place, folder: Path, logs: Path, cores: Sequence[int]) -> Child:
+    words: list[str | Path] = [binary(), "serve", f"--stack={setting.stack}", f"--prototype={setting.prototype}"]
+    command = place.command([*words, f"--listen={SERVER_ADDRESS}:{_PORT}", f"--output={folder / 'updates.csv'}"])
+    return Child("server", command, logs, cores=cores)
+
+
+def _players(
+    setting: Setting, group: Group, place: Place, start_ns: int, folder: Path, logs: Path, cores: Sequence[int]
+) -> Child:
+    name = f"players_{group.first}"
+    trace = folder / f"{name}.jsonl"
+    write_trace(trace, group.events)
+    words: list[str | Path] = [
+        binary(),
+        "play",
+        f"--stack={setting.stack}",
+        f"--prototype={setting.prototype}",
+        f"--trace={trace}",
+    ]
+    words += [
+        f"--server={SERVER_ADDRESS}:{_PORT}",
+        f"--start-ns={start_ns}",
+        f"--first={group.first}",
+        f"--output={folder / name}",
+    ]
+    return Child(name, place.command(words), logs, cores=cores)
+
+
+def _wait(clients: Sequence[Child], server: Child, end_ns: int) -> tuple[str, ...]:
+    """Waits for the end of all clients, and returns the messages of those that failed."""
+    until_s = end_ns / 1e9 + _PATIENCE_S
+    lost = list[str]()
+    for client in clients:
+        code = client.wait(max(0.0, until_s - time.monotonic()))
+        if server.poll() is not None:
+            raise TickdiskError(f"the server ended before its players: {server.tail(1) or 'it said nothing'}")
+        if code != 0:
+            lost.append(client.tail(1) if code is not None else f"{client.name} did not end in time")
+            client.stop(_END_S)
+    return tuple(lost)
+
+
+def _tables(folder: Path, groups: Sequence[Group]) -> dict[str, pd.DataFrame]:
+    """Reads the tables of all client processes."""
+    found = {}
+    for name in _TABLES:
+        files = [path for group in groups if (path := folder / f"players_{group.first}" / f"{name}.csv").is_file()]
+        parts = [pd.read_csv(path, dtype={"received_ns": "Int64", "digest": "uint64"}) for path in files]
+        found[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_COLUMNS[name])
+    return found
+
+
+_COLUMNS = {
+    "players": ["player", "name", "records", "last_number", "digest"],
+    "pings": ["player", "due_ns", "sent_ns", "received_ns"],
+    "ages": ["player", "number", "age_ns"],
+    "transport": ["player", "at_ns", "rtt_ns"],
+}

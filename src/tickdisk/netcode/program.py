@@ -1,0 +1,45 @@
+"""The program `tickdisk-netcode`, which serves prototypes on network stacks and plays on them."""
+
+from functools import cache
+from pathlib import Path
+
+from tickdisk.errors import TickdiskError
+from tickdisk.process import run
+
+_PROGRAM = Path("build/tickdisk-netcode")
+_REPOSITORY = Path(__file__).parents[3]
+
+
+def binary() -> Path:
+    """Finds the program in the folder `build` of the current folder, or else of the checkout.
+
+    Returns
+    -------
+    Path
+        The program.
+
+    Raises
+    ------
+    TickdiskError
+        If it was not built.
+    """
+    found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _PROGRAM).is_file()), None)
+    if found is None:
+        raise TickdiskError(f"{_PROGRAM} does not exist; `make setup` builds it")
+    return found.absolute()
+
+
+@cache
+def _known() -> tuple[tuple[str, str, str], ...]:
+    lines = run([binary(), "list"]).splitlines()
+    return tuple((kind, name, about) for kind, name, about in (line.split("\t") for line in lines))
+
+
+def stacks() -> dict[str, str]:
+    """Returns the network stacks by name, each with a description."""
+    return {name: about for kind, name, about in _known() if kind == "stack"}
+
+
+def prototypes() -> dict[str, str]:
+    """Returns the prototypes of games by name, each with a description."""
+    return {name: about for kind, name, about in _known() if kind == "prototype"}

@@ -1,0 +1,190 @@
+"""Runs the study of network stacks: server lives on every stack, without a delay and with one, and the controls."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tickdisk.errors import TickdiskError
+from tickdisk.files import whole
+from tickdisk.netcode.life import Setting, live
+from tickdisk.netcode.places import Conditions
+from tickdisk.netcode.schedule import Load
+from tickdisk.netcode.steps import describe_steps, steady_pings
+from tickdisk.stats import named_generator
+
+_TABLES = ("lives", "steps", "pings")
+FAR = Conditions(delay_ms=15, loss=0.01)
+"""Conditions of the arm `far`: a round trip is 30 ms longer, and one in a hundred packets is lost in each direction."""
+DELAYED = Conditions(delay_ms=5)
+"""Conditions of the positive control: a round trip is 10 ms longer."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """The sizes of the study."""
+
+    runs: int
+    """Number of server lives of each arm, in each of which the order of the arms is another one."""
+    stacks: Sequence[str]
+    """Network stacks to compare."""
+    idle_players: Sequence[int]
+    """Numbers of players who stand still, from small to large. A step without players is added."""
+    active_players: int
+    """Number of players who jump and place blocks."""
+    blocks: int
+    """Number of blocks that each of them places."""
+    has_far: bool
+    """Whether the arm `far` runs."""
+    control: str
+    """Stack of the controls."""
+    ramp_s: float
+    """Time in s in which players come or go before a step is steady."""
+    steady_s: float
+    """Time in s for which a step is steady."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A server life of the study."""
+
+    arm: str
+    """Arm: `idle` and `active` on a plain pair, `far`, and the controls `again`, `near` and `delayed`."""
+    setting: Setting
+    """Everything that the life depends on."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The tables of the study."""
+
+    lives: pd.DataFrame
+    """One row per server life: run, place (in the order of the run), arm, stack, is_rising, is_equal and lost (a message)."""
+    steps: pd.DataFrame
+    """One row per step of a life, as `describe_steps` describes them, with run, arm and stack."""
+    pings: pd.DataFrame
+    """One row per ping, as `steady_pings` describes them, with run, arm and stack."""
+
+
+def cases(design: Design, run: int, seed: int) -> list[Case]:
+    """Plans the server lives of one run, in the order in which they come.
+
+    Parameters
+    ----------
+    design
+        Sizes of the study.
+    run
+        Number of the run, from 0.
+    seed
+        Seed of all choices.
+
+    Returns
+    -------
+    list[Case]
+        The lives. Arms are in random order, and half of the idle lives, at random, go from many players to few.
+    """
+    rng = named_generator(seed, "netcode", str(run))
+    load = Load((design.active_players,), blocks=design.blocks, ramp_s=design.ramp_s, steady_s=design.steady_s)
+    found = list[Case]()
+    for stack in design.stacks:
+        idle = replace(load, players=(0, *design.idle_players), blocks=0, is_rising=bool(rng.integers(2)))
+        found += [Case("idle", Setting(stack, idle)), Case("active", Setting(stack, load))]
+        if design.has_far:
+            found.append(Case("far", Setting(stack, load, conditions=FAR)))
+    for arm, conditions in (("again", None), ("near", Conditions()), ("delayed", DELAYED)):
+        found.append(Case(arm, Setting(design.control, load, conditions=conditions)))
+    seeded = [_seeded(case, int(rng.integers(2**31))) for case in found]
+    return [seeded[place] for place in rng.permutation(len(seeded))]
+
+
+def _seeded(case: Case, seed: int) -> Case:
+    """Returns a case whose players and whose link have a seed."""
+    setting = case.setting
+    conditions = None if setting.conditions is None else replace(setting.conditions, seed=seed)
+    return replace(case, setting=replace(setting, load=replace(setting.load, seed=seed), conditions=conditions))
+
+
+def study(design: Design, seed: int, logs: Path, say: Callable[[str], None]) -> Findings:
+    """Runs all server lives of the study, one after another.
+
+    Parameters
+    ----------
+    design
+        Sizes of the study.
+    seed
+        Seed of all choices.
+    logs
+        Folder for the output of the processes.
+    say
+        Function that is given a line of progress after each life.
+
+    Returns
+    -------
+    Findings
+        The tables.
+
+    Raises
+    ------
+    TickdiskError
+        If the machine lacks something, or a server fails.
+    """
+    if design.control not in design.stacks:
+        raise TickdiskError(f"the controls run on the stack {design.control}, which is none of {', '.join(design.stacks)}")
+    lives, steps, pings = list[dict[str, object]](), list[pd.DataFrame](), list[pd.DataFrame]()
+    for run in range(design.runs):
+        planned = cases(design, run, seed)
+        for place, case in enumerate(planned):
+            setting = case.setting
+            life = live(setting, logs / f"run_{run}" / f"{case.arm}_{setting.stack}")
+            own: dict[str, Any] = {"run": run, "arm": case.arm, "stack": setting.stack}
+            state = {"is_rising": setting.load.is_rising, "is_equal": life.is_equal, "lost": "; ".join(life.lost)}
+            lives.append({**own, "place": place, **state})
+            steps.append(describe_steps(life).assign(**own))
+            pings.append(steady_pings(life).assign(**own))
+            shown = steps[-1][steps[-1]["players"] > 0].to_dict("records")
+            rtt = ", ".join(f"{row['rtt_mean_ms']:.1f} ms at {row['players']} players" for row in shown)
+            worlds = "" if life.is_equal else f"; {'; '.join(life.lost) or 'the worlds differ'}"
+            say(f"run {run + 1} of {design.runs}, {place + 1} of {len(planned)}: {case.arm} {setting.stack}: {rtt}{worlds}")
+    return Findings(pd.DataFrame(lives), pd.concat(steps, ignore_index=True), pd.concat(pings, ignore_index=True))
+
+
+def write_study(found: Findings, folder: Path) -> None:
+    """Writes the tables as `lives.parquet`, `steps.parquet` and `pings.parquet`, each of which appears only when it is whole.
+
+    Parameters
+    ----------
+    found
+        The tables.
+    folder
+        Folder for the files, which is made if it is missing.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _TABLES:
+        with whole(folder / f"{name}.parquet") as partial:
+            getattr(found, name).to_parquet(partial, index=False)
+
+
+def read_study(folder: Path) -> Findings:
+    """Reads the tables that `write_study` wrote.
+
+    Parameters
+    ----------
+    folder
+        Folder with the files.
+
+    Returns
+    -------
+    Findings
+        The tables.
+
+    Raises
+    ------
+    TickdiskError
+        If a file is missing.
+    """
+    for name in _TABLES:
+        if not (folder / f"{name}.parquet").is_file():
+            raise TickdiskError(f"{folder / name}.parquet is missing; run `tickdisk netcode study`")
+    return Findings(**{name: pd.read_parquet(folder / f"{name}.parquet") for name in _TABLES})
