@@ -23,18 +23,21 @@ ROOT = Path(__file__).resolve().parent.parent
 LIVE = {arm.experiment for arm in load_arms()}
 CAPTURED = {arm.experiment for arm in load_arms() if arm.capture != "none"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
-# All but this one look at a device.
-STUDIES = NOTEBOOKS - {"checkpoint.ipynb"}
+# All but these look at a device.
+STUDIES = NOTEBOOKS - {"checkpoint.ipynb", "netcode.ipynb"}
 # And these at the server lives of an experiment.
 OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE} | {"other_servers.ipynb", "inspect.ipynb"}
 # It looks at traces of any program, and asks each server which of its files has which data.
 INSPECT = "inspect.ipynb"
 OF_TRACES = {INSPECT, "pools.ipynb"}
+# Whatever reads traces reads raw captures, too.
+OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}
 PAGES = {"collect", "paper", "page", "check"}
 # Whatever has a device up.
 DEVICE = LIVE | {"calibration", "fidelity", "replay", "store"} | STUDIES
 # Whatever comes from a compiled part.
-NATIVE = LIVE | {"calibration", "fidelity", "replay", "store", "sweep", "micro"} | NOTEBOOKS
+NATIVE = LIVE | {"calibration", "fidelity", "replay", "store", "sweep", "micro"} | NOTEBOOKS - {"netcode.ipynb"}
+NETWORK = {"netcode", "netcode.ipynb"}
 STORE = {"sweep", "store", "checkpoint.ipynb", "store.ipynb"}
 LOOKED_UP = {"calibration.ipynb", "replay.ipynb"}
 
@@ -52,28 +55,34 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare"},
     "src/tickdisk/characterise/times.py": {INSPECT},
-    "src/tickdisk/clock.py": LIVE | {"micro", INSPECT},
-    "src/tickdisk/config/plan.py": OF_EXPERIMENTS | {"pools.ipynb"},  # for live cells: its outcome is in the cell
+    "src/tickdisk/clock.py": LIVE | {"micro"} | OF_RAW,
+    "src/tickdisk/config/plan.py": OF_EXPERIMENTS
+    | {"pools.ipynb"}
+    | {"netcode.ipynb"},  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
-    "src/tickdisk/experiment/entry.py": OF_EXPERIMENTS | {"pools.ipynb"} | PAGES,  # for live cells: its outcome is in the cell
+    "src/tickdisk/experiment/entry.py": OF_EXPERIMENTS
+    | {"pools.ipynb"}
+    | PAGES
+    | {"netcode.ipynb"},  # for live cells: its outcome is in the cell
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/soak.py": set(),
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/errors.py": NOTEBOOKS | PAGES | {"compare"},
-    "src/tickdisk/yaml_file.py": NATIVE - {"micro"},
+    "src/tickdisk/yaml_file.py": NATIVE - {"micro"} | {"netcode.ipynb"},
     "src/tickdisk/formats/reading.py": {"replay", "replay.ipynb"} | OF_TRACES,
     "src/tickdisk/native_table.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
     "src/tickdisk/paths.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
     "src/tickdisk/files.py": NOTEBOOKS | PAGES | {"compare"},
-    "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP,
+    "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP | NETWORK | OF_TRACES,
     "src/tickdisk/machine.py": DEVICE,
-    "src/tickdisk/memory.py": DEVICE | {"micro"},
+    "src/tickdisk/memory.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/numbers.py": NOTEBOOKS | PAGES | {"replay"},  # a replay ends with a table
-    "src/tickdisk/player/explore.py": LIVE,
+    "src/tickdisk/player/explore.py": LIVE | NETWORK,
     "src/tickdisk/plot/effects.py": NOTEBOOKS,
+    "src/tickdisk/netcode/steps.py": NETWORK,
     "src/tickdisk/pools/simulate.py": {"pools.ipynb"},
-    "src/tickdisk/process.py": DEVICE | {"micro", "sweep", "world"},
+    "src/tickdisk/process.py": DEVICE | {"micro", "sweep", "world"} | NETWORK,
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/project.py": set(),
     "src/tickdisk/project/kept.py": NOTEBOOKS,
@@ -109,6 +118,11 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/inspect/show.py": {INSPECT},
     "src/tickdisk/report/inspect/state.py": {INSPECT},
     "src/tickdisk/report/join_burst/state.py": {"join_burst.ipynb"},
+    "src/tickdisk/report/netcode/__init__.py": {"netcode.ipynb"},
+    "src/tickdisk/report/netcode/compute.py": {"netcode.ipynb"},
+    "src/tickdisk/report/netcode/questions.py": {"netcode.ipynb"},
+    "src/tickdisk/report/netcode/show.py": {"netcode.ipynb"},
+    "src/tickdisk/report/netcode/state.py": {"netcode.ipynb"},
     "src/tickdisk/report/pools/__init__.py": {"pools.ipynb"},
     "src/tickdisk/report/pools/compute.py": {"pools.ipynb"},
     "src/tickdisk/report/pools/show.py": {"pools.ipynb"},
@@ -142,10 +156,10 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/store/child.py": {"store", "store.ipynb"},  # a program of its own
     "src/tickdisk/store/study.py": {"store", "store.ipynb"},
     "src/tickdisk/store/crash.py": {"store.ipynb"},
-    "src/tickdisk/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS - {"calibration.ipynb"},
-    "src/tickdisk/trace/record.py": CAPTURED | {"micro"},
-    "src/tickdisk/trace/capture.bt": CAPTURED | {"micro"},
-    "src/tickdisk/trace/micro.py": {"micro"},
+    "src/tickdisk/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS - {"calibration.ipynb"} | {"netcode"},
+    "src/tickdisk/trace/record.py": CAPTURED | {"micro"} | OF_RAW,
+    "src/tickdisk/trace/capture.bt": CAPTURED | {"micro"} | OF_RAW,
+    "src/tickdisk/trace/micro.py": {"micro"} | OF_RAW,
     "src/tickdisk/tracefs.py": DEVICE | {"micro"},  # the device takes arrivals from tracepoints, captured or not
     # The native module, by part.
     "src/native/src/timer.rs": DEVICE,
@@ -155,9 +169,11 @@ TABLE: dict[str, set[str]] = {
     "src/native/src/replay/file.rs": {"replay", "replay.ipynb"},
     "src/native/src/formats/number.rs": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
     "src/native/src/pools/run.rs": {"pools.ipynb"},
+    "src/netcode/core/src/game.rs": {"netcode"},
+    "src/netcode/stacks/quic/src/lib.rs": {"netcode"},
     "src/native/src/reuse.rs": {INSPECT},
     "src/native/src/fuzzing.rs": set(),
-    "src/native/src/preads.rs": {"micro"},
+    "src/native/src/preads.rs": {"micro"} | OF_RAW,
     "src/native/src/checkpoint/store/life.rs": STORE,
     "src/native/src/clock.rs": NATIVE,  # all parts look at it
     "src/native/src/lib.rs": set(),
@@ -205,8 +221,8 @@ COMMENT = {
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("identity")
-    for name in ("src/tickdisk", "src/native/src", "src/players", "src/servers", "notebooks", "data", "workflow"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for name in ("src/tickdisk", "src/native/src", "src/netcode", "src/players", "src/servers", "notebooks", "data", "workflow"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "target"))
     (folder / "envs").mkdir()
     for name in ("envs/requirements.txt", "src/native/Cargo.toml", "src/native/Cargo.lock"):
         shutil.copy(ROOT / name, folder / name)
@@ -306,7 +322,7 @@ def test_comments_docstrings_and_test_files_change_nothing(
             "data/published.yaml",
             "checkpoint:",
             "# changed\ncheckpoint:",
-            {"accesses.ipynb", "checkpoint.ipynb", "store.ipynb"} | OF_TRACES,
+            {"accesses.ipynb", "checkpoint.ipynb", "store.ipynb", "netcode.ipynb"} | OF_TRACES,
         ),
         ("notebooks/replay.ipynb", "# The same requests", "# Once more the same requests", {"replay.ipynb"}),
         ("notebooks/calibration.ipynb", "every tier", "each tier", {"calibration.ipynb"}),
@@ -337,7 +353,7 @@ def test_a_change_at_a_place(
 @pytest.mark.parametrize(
     ("changed", "out_of_date"),
     [
-        ({"rustc": "rustc 2"}, NATIVE),
+        ({"rustc": "rustc 2"}, NATIVE | {"netcode"}),
         ({"go": "go 2"}, LIVE),
         ({"server": "Luanti 6"}, LIVE | {"world"}),
         ({"built": {"players": "x"}}, set()),

@@ -204,10 +204,10 @@ def test_what_was_built_is_written_down_without_building_again(
     setup: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, told = project / "src/native/lib.rs", project / "src/tickdisk/sources/text.py"
-    for path in (source, told, project / "pyproject.toml"):
+    for path in (source, told, project / "pyproject.toml", project / "src/netcode/Cargo.toml"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    tool(project / ".venv/bin", "python", 'echo "$1 $2 ($4, $5) $6 $7 $8" >"$3"')
+    tool(project / ".venv/bin", "python", 'echo "$1 $2 ($4, $5) $6 $7 $8 $9" >"$3"')
     rust = tool(project / "rust", "rustc", "echo rustc 1.99.0")
     monkeypatch.setattr(setup, "rust_folder", lambda: rust)
     monkeypatch.setattr(setup, "TOOLCHAINS", project / "build/toolchains.json")
@@ -215,9 +215,10 @@ def test_what_was_built_is_written_down_without_building_again(
     with pytest.raises(setup.SetupError, match="src/native changed while it was built; run `make setup` again"):
         setup.toolchains()
     setup.stamp("native", setup.native_digest())  # a build of before
+    setup.stamp("netcode", setup.netcode_digest())
     assert setup.toolchains() == "wrote build/toolchains.json"
     written = project / "build/toolchains.json"
-    assert written.read_text() == "-m tickdisk.sources.built (rustc 1.99.0, go version go1.99.0) native players \n"
+    assert written.read_text() == "-m tickdisk.sources.built (rustc 1.99.0, go version go1.99.0) native netcode players \n"
     assert setup.toolchains() == "build/toolchains.json is up to date"
     setup.stamp("rustc", "rustc 1.98.0")  # the one that built, whatever is there now
     assert setup.toolchains().startswith("wrote")

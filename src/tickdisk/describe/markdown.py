@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tickdisk.describe import calibration, cell, life, other, statement, study
+from tickdisk.describe import calibration, cell, life, network, other, statement, study
 from tickdisk.describe.entry import Block, Entry, Row, Section
 
 SECTIONS: tuple[Section, ...] = (
@@ -16,6 +16,7 @@ SECTIONS: tuple[Section, ...] = (
     study.MICRO,
     study.CHECKPOINT,
     study.STORE,
+    network.NETWORK,
     other.FILES,
     Section(
         "Objects that stand in several files",

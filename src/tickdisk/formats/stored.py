@@ -76,7 +76,7 @@ def _name(path: Path) -> str:
 
 def _of_capture(path: Path, rejects: Rejects) -> tuple[Counts, pd.DataFrame]:
     raw = trace.RawCapture(path)
-    # The samples of the clocks convert the times of strace. Those of bpftrace are in CLOCK_MONOTONIC already.
+    # The samples of the clocks convert the times of strace. The times of bpftrace are in CLOCK_MONOTONIC already.
     capture = trace.parse(raw, pd.DataFrame([clock.sample()]))
     summary = capture.summary
     counts = Counts("raw capture of bpftrace", lines=summary["lines"], unfinished=summary["unfinished"])

@@ -1,15 +1,15 @@
 """Measures what network stacks cost a game: the same prototype of a game is served on several stacks, and players play on it.
 
-The prototypes and the stacks are a Rust program of its own (`src/netcode`). `stacks` and `prototypes` list them. `Places` are two
-network namespaces with a link between them, whose `Conditions` may delay and lose packets. `live` runs one server in them while
-players come and go as a `Load` says, and returns its record, a `Life`. `describe_steps` makes one row for each number of players:
-round-trip times, ages of updates, processor time, memory and bytes. `write_published` writes a life in the layout of
-Net-Celerity (Stroiou, Vrije Universiteit Amsterdam, 2024), a study that compared other stacks in the same way. `study` runs many
-lives on several stacks.
+The prototypes and the stacks are a Rust program of its own (`src/netcode`). `stacks` and `prototypes` list them. A `Network`
+is two network namespaces with a link between them, whose `Conditions` may delay and lose packets. `live` runs one server in
+them while players come and go as a `Load` says, and returns its record, a `Life`. `describe_steps` makes one row for each
+number of players: round-trip times, ages of updates, processor time, memory and bytes. `write_published` writes a life in the
+layout of Net-Celerity (Stroiou, Vrije Universiteit Amsterdam, 2024), a study that compared other stacks in the same way.
+`study` runs many lives on several stacks.
 """
 
 from tickdisk.netcode.life import Life, Setting, live
-from tickdisk.netcode.places import Conditions, Places
+from tickdisk.netcode.namespaces import Conditions, Network
 from tickdisk.netcode.program import prototypes, stacks
 from tickdisk.netcode.published import write_published
 from tickdisk.netcode.schedule import Load, plan
@@ -22,7 +22,7 @@ __all__ = [
     "Findings",
     "Life",
     "Load",
-    "Places",
+    "Network",
     "Setting",
     "describe_steps",
     "live",

@@ -9,7 +9,7 @@ from typing import Self
 import pandas as pd
 
 from tickdisk import host
-from tickdisk.netcode.places import DEVICE, Place
+from tickdisk.netcode.namespaces import DEVICE, Namespace
 
 _PERIOD_S = 0.1
 _PAGE_BYTES = 4096
@@ -22,7 +22,7 @@ class Counters:
 
     Parameters
     ----------
-    place
+    namespace
         Network namespace of the server, whose device is counted.
     server
         Process of the server.
@@ -32,8 +32,8 @@ class Counters:
         Process of the link, or None.
     """
 
-    def __init__(self, place: Place, server: int, clients: Collection[int], link: int | None) -> None:
-        self._place, self._server, self._clients, self._link = place, server, clients, link
+    def __init__(self, namespace: Namespace, server: int, clients: Collection[int], link: int | None) -> None:
+        self._namespace, self._server, self._clients, self._link = namespace, server, clients, link
         self._rows: list[dict[str, int]] = []
         self._threads: list[tuple[int, str, int, int]] = []
         self._used: dict[int, int] = {}
@@ -80,7 +80,7 @@ class Counters:
             "clients_ns": sum(self._used.values()),
             "link_ns": 0 if self._link is None else host.cpu_ns(self._link) or 0,
             "all_cores_ns": _busy_ns(),
-            **_device(self._place.pid),
+            **_device(self._namespace.pid),
         }
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from tickdisk import host, memory
 from tickdisk.errors import TickdiskError
 from tickdisk.netcode.counters import Counters
-from tickdisk.netcode.places import SERVER_ADDRESS, Conditions, Place, Places, wait_until_ready
+from tickdisk.netcode.namespaces import SERVER_ADDRESS, Conditions, Namespace, Network, wait_until_ready
 from tickdisk.netcode.program import binary, prototypes, stacks
 from tickdisk.netcode.schedule import Group, Load, Schedule, plan
 from tickdisk.player import write_trace
@@ -57,7 +57,7 @@ class Life:
     """The record of a server life. Times are in ns of CLOCK_MONOTONIC."""
 
     setting: Setting
-    """What the life depended on."""
+    """Everything that the life depended on."""
     schedule: Schedule
     """Steps and players as they were planned."""
     start_ns: int
@@ -89,7 +89,7 @@ class Life:
 
 
 def live(setting: Setting, logs: Path) -> Life:
-    """Runs a server life: makes both places, starts the server and the players, and waits for their end.
+    """Runs a server life: makes the network, starts the server and the players, and waits for their end.
 
     Parameters
     ----------
@@ -112,17 +112,17 @@ def live(setting: Setting, logs: Path) -> Life:
     schedule, cores = plan(setting.load), host.split_cores()
     with ExitStack() as resources:
         fast = resources.enter_context(memory.folder())
-        places = resources.enter_context(Places(logs, setting.conditions, cores.others))
-        server = resources.enter_context(_server(setting, places.server, fast, logs, cores.server))
+        network = resources.enter_context(Network(logs, setting.conditions, cores.others))
+        server = resources.enter_context(_server(setting, network.server, fast, logs, cores.server))
         wait_until_ready(server)
         start_ns = time.monotonic_ns() + _LEAD_NS
         clients = [
-            resources.enter_context(_players(setting, group, places.clients, start_ns, fast, logs, cores.others))
+            resources.enter_context(_players(setting, group, network.clients, start_ns, fast, logs, cores.others))
             for group in schedule.groups
         ]
-        link = None if places.link is None else places.link.pid
+        link = None if network.link is None else network.link.pid
         pids = [child.pid for child in clients]
-        with Counters(places.server, server.pid, pids, link) as counters:
+        with Counters(network.server, server.pid, pids, link) as counters:
             end_ns = start_ns + schedule.steps[-1].end_ns
             lost = _wait(clients, server, end_ns)
             # The last step may be one without players.
@@ -135,14 +135,14 @@ def live(setting: Setting, logs: Path) -> Life:
         return Life(setting, schedule, start_ns, updates=updates, **tables, **read, cores=cores, lost=lost)
 
 
-def _server(setting: Setting, place: Place, folder: Path, logs: Path, cores: Sequence[int]) -> Child:
+def _server(setting: Setting, namespace: Namespace, folder: Path, logs: Path, cores: Sequence[int]) -> Child:
     words: list[str | Path] = [binary(), "serve", f"--stack={setting.stack}", f"--prototype={setting.prototype}"]
-    command = place.command([*words, f"--listen={SERVER_ADDRESS}:{_PORT}", f"--output={folder / 'updates.csv'}"])
+    command = namespace.command([*words, f"--listen={SERVER_ADDRESS}:{_PORT}", f"--output={folder / 'updates.csv'}"])
     return Child("server", command, logs, cores=cores)
 
 
 def _players(
-    setting: Setting, group: Group, place: Place, start_ns: int, folder: Path, logs: Path, cores: Sequence[int]
+    setting: Setting, group: Group, namespace: Namespace, start_ns: int, folder: Path, logs: Path, cores: Sequence[int]
 ) -> Child:
     name = f"players_{group.first}"
     trace = folder / f"{name}.jsonl"
@@ -160,7 +160,7 @@ def _players(
         f"--first={group.first}",
         f"--output={folder / name}",
     ]
-    return Child(name, place.command(words), logs, cores=cores)
+    return Child(name, namespace.command(words), logs, cores=cores)
 
 
 def _wait(clients: Sequence[Child], server: Child, end_ns: int) -> tuple[str, ...]:

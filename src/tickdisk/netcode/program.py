@@ -36,10 +36,22 @@ def _known() -> tuple[tuple[str, str, str], ...]:
 
 
 def stacks() -> dict[str, str]:
-    """Returns the network stacks by name, each with a description."""
+    """Lists the network stacks.
+
+    Returns
+    -------
+    dict[str, str]
+        A description of each stack, by its name.
+    """
     return {name: about for kind, name, about in _known() if kind == "stack"}
 
 
 def prototypes() -> dict[str, str]:
-    """Returns the prototypes of games by name, each with a description."""
+    """Lists the prototypes of games.
+
+    Returns
+    -------
+    dict[str, str]
+        A description of each prototype, by its name.
+    """
     return {name: about for kind, name, about in _known() if kind == "prototype"}

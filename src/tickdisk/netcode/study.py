@@ -10,7 +10,7 @@ import pandas as pd
 from tickdisk.errors import TickdiskError
 from tickdisk.files import whole
 from tickdisk.netcode.life import Setting, live
-from tickdisk.netcode.places import Conditions
+from tickdisk.netcode.namespaces import Conditions
 from tickdisk.netcode.schedule import Load
 from tickdisk.netcode.steps import describe_steps, steady_pings
 from tickdisk.stats import named_generator
@@ -35,7 +35,7 @@ class Design:
     active_players: int
     """Number of players who jump and place blocks."""
     blocks: int
-    """Number of blocks that each of them places."""
+    """Number of blocks that each of them network."""
     has_far: bool
     """Whether the arm `far` runs."""
     control: str

@@ -17,6 +17,7 @@ from tickdisk.plot.fidelity import BESIDE, BEYOND, HELD, fidelity
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_timeline
 from tickdisk.plot.load_space import load_areas, load_reuse, load_sizes, load_touched, load_treemap
 from tickdisk.plot.load_time import load_data, load_gaps, load_latencies, load_queue, load_rates
+from tickdisk.plot.network import settled_rtt
 from tickdisk.plot.replay import lateness_over_time, lateness_tails, service_times
 from tickdisk.plot.store import modelled_and_measured, overhead_by_game
 from tickdisk.plot.theme import save_png, save_svg, to_svg
@@ -59,6 +60,7 @@ __all__ = [
     "save_png",
     "save_svg",
     "service_times",
+    "settled_rtt",
     "stalls_found",
     "switchback_timeline",
     "tails",

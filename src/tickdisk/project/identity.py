@@ -59,7 +59,10 @@ PRODUCTS: Mapping[str, Product] = {
         (*_PLANNED, "tickdisk.calibrate", "tickdisk.stats"),
     ),
     "sweep": Product(("tickdisk.cli.checkpoint:sweep",)),
-    "netcode": Product(("tickdisk.cli.netcode:study",), programs=("netcode",)),
+    # The order of arms is drawn at random.
+    "netcode": Product(
+        ("tickdisk.cli.netcode:study", "tickdisk.stats.draws"), (*_PLANNED, "tickdisk.stats"), programs=("netcode",)
+    ),
     "store": Product(("tickdisk.cli.checkpoint:study", "tickdisk.store.study"), (*_PLANNED, "tickdisk.store")),
     **{
         name: Product(

@@ -17,6 +17,7 @@ from tickdisk.report.inside_tick import study as inside_tick
 from tickdisk.report.inspect import Given, Replayed, describe_traces, inspected_as_json, write_inspected
 from tickdisk.report.inspect import study as inspect
 from tickdisk.report.join_burst import study as join_burst
+from tickdisk.report.netcode import study as netcode
 from tickdisk.report.other_servers import study as other_servers
 from tickdisk.report.page import write_page
 from tickdisk.report.pools import study as pools
@@ -47,6 +48,7 @@ __all__ = [
     "inspect",
     "inspected_as_json",
     "join_burst",
+    "netcode",
     "other_servers",
     "pools",
     "replay",

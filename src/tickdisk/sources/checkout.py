@@ -1,6 +1,7 @@
 """Digests of a checkout's sources, which do not change with comments, docstrings and formatting."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,8 +137,10 @@ class Checkout:
         """Returns a digest of the program of the network stacks, and of the libraries that it uses."""
         folder = self.root / "src/netcode"
         manifests = [path for path in sorted(folder.rglob("Cargo.*")) if "target" not in path.relative_to(folder).parts]
-        files = [path for one in manifests for path in (one, *sorted((one.parent / "src").rglob("*.rs")))]
-        return digest({str(path.relative_to(folder)): code_of(path) for path in files})
+        files = [path for one in manifests for path in sorted((one.parent / "src").rglob("*.rs"))]
+        code = {str(path.relative_to(folder)): code_of(path) for path in files}
+        built = {str(path.relative_to(folder)): tomllib.loads(path.read_text(encoding="utf-8")) for path in manifests}
+        return digest([code, built])
 
     def built(self, name: str) -> str:
         """Returns a digest of the sources of a program that the set-up builds.

@@ -11,6 +11,8 @@ from tickdisk.plot.paper.doses import Metric, doses
 from tickdisk.plot.paper.effects import effects
 from tickdisk.plot.paper.fidelity import fidelity
 from tickdisk.plot.paper.loads import loads
+from tickdisk.plot.paper.network import PANELS as NETWORK_PANELS
+from tickdisk.plot.paper.network import network
 from tickdisk.plot.paper.place import COLUMN, PAGE
 from tickdisk.plot.paper.pools import pools
 from tickdisk.plot.paper.replay import lateness
@@ -20,6 +22,7 @@ from tickdisk.plot.paper.timeline import timeline
 
 __all__ = [
     "COLUMN",
+    "NETWORK_PANELS",
     "PAGE",
     "Metric",
     "accesses",
@@ -30,6 +33,7 @@ __all__ = [
     "lateness",
     "loads",
     "methods",
+    "network",
     "pools",
     "server_effects",
     "shares",

@@ -221,6 +221,27 @@ def _traces(context: Context) -> str:
     return " ".join(said) or "No load was described in this run."
 
 
+def _network(context: Context) -> str:
+    evidence = context.evidence
+    if not evidence.has("netcode"):
+        return "No network stack was tried in this run."
+    cells = [name.split(".") for name in evidence.facts if name.startswith("netcode.idle.") and name.endswith(".rtt")]
+    most = max(int(cell[3][1:]) for cell in cells)
+    known = {cell[2]: ".".join(cell) for cell in cells if cell[3] == f"p{most}"}
+    times = [f"{evidence.short(name)} on {stack}" for stack, name in known.items() if evidence.value(name) is not None]
+    answered = (
+        f"With {number(most)} players who stand still, the server's next update brings the answer to a question after "
+        f"{', '.join(times)}."
+        if times
+        else f"With {number(most)} players the server was not the busiest part on any stack, which says nothing about the stacks."
+    )
+    worlds = {
+        "kept": "No player was lost, and the worlds of all players were equal to the server's.",
+        "missed": "Some players were lost, or saw another world than the server.",
+    }.get(context.verdict("netcode.worlds"), "")
+    return _joined(answered, worlds)
+
+
 def _saving(context: Context) -> str:
     evidence, said = context.evidence, []
     if evidence.has("checkpoint"):
@@ -264,6 +285,7 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
     "replay": ("Do captured requests behave the same elsewhere?", _replay),
     "traces": ("What kind of load is that, and what would a pool of disks do with one?", _traces),
     "saving": ("How should a game save its state?", _saving),
+    "network": ("What does the network cost a game?", _network),
 }
 """The questions by name, each with the function that answers it, in the order of the paper's sections."""
 

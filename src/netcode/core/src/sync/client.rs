@@ -8,19 +8,20 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::timeout;
 
 use super::alarm::Alarm;
 use super::frames::{Frames, packed};
 use super::{Link, Transport};
 use crate::clock::now_ns;
-use crate::message::Request;
+use crate::message::{Request, Update};
 use crate::session::Session;
 
 /// Time between two looks at the transport's own round-trip time, in ns.
 const LOOK_NS: u64 = 500_000_000;
-/// Time for which a connection is kept after the last message, so that the message arrives.
-const LINGER: Duration = Duration::from_millis(100);
+/// Longest time for which a player who leaves waits for the server to close the connection. A transport that does not tell the end
+/// of a stream acknowledges the last updates in this time. Otherwise the server would send them again and again.
+const LINGER: Duration = Duration::from_millis(300);
 
 /// The players of a process, and how many of them have finished.
 #[derive(Clone)]
@@ -60,10 +61,13 @@ pub fn play<T: Transport>(transport: &T, server: SocketAddr, sessions: Vec<Sessi
 async fn player<T: Transport>(transport: &T, server: SocketAddr, session: Session, company: &Company) -> io::Result<Session> {
     Alarm::new()?.until(session.begin_ns()).await?;
     let Link { read, mut write, rtt_ns, keep } = transport.connect(server).await?;
-    let session = act(session, Frames::new(read), &mut write, &*rtt_ns, company).await?;
+    let mut frames = Frames::new(read);
+    let session = act(session, &mut frames, &mut write, &*rtt_ns, company).await?;
     write.write_all(&packed(&Request::Leave)).await?;
-    write.shutdown().await?;
-    sleep(LINGER).await;
+    write.flush().await?;
+    let closed = async { while let Ok(Some(_)) = frames.next::<Update>().await {} };
+    let _ = timeout(LINGER, closed).await;
+    let _ = write.shutdown().await;
     drop(keep);
     Ok(session)
 }
@@ -72,7 +76,7 @@ async fn player<T: Transport>(transport: &T, server: SocketAddr, session: Sessio
 /// world.
 async fn act(
     mut session: Session,
-    mut frames: Frames<Box<dyn tokio::io::AsyncRead + Send + Unpin>>,
+    frames: &mut Frames<Box<dyn tokio::io::AsyncRead + Send + Unpin>>,
     write: &mut (impl AsyncWriteExt + Unpin),
     rtt_ns: &(dyn Fn() -> Option<u64> + Send + Sync),
     company: &Company,

@@ -146,6 +146,10 @@ impl Players {
                 self.links.insert(link, Player { number: 0, outgoing, is_new: false });
             }
             News::Request(link, request) => {
+                if request == Request::Leave {
+                    self.leave(link, game);
+                    return;
+                }
                 let Some(player) = self.links.get_mut(&link) else { return };
                 if let Request::Join { player: number } = request
                     && player.number == 0
@@ -154,11 +158,14 @@ impl Players {
                 }
                 player.is_new |= game.request(player.number, request);
             }
-            News::Gone(link) => {
-                if let Some(player) = self.links.remove(&link) {
-                    game.request(player.number, Request::Leave);
-                }
-            }
+            News::Gone(link) => self.leave(link, game),
+        }
+    }
+
+    /// Takes a player out. The connection ends when all that was sent before has been written.
+    fn leave(&mut self, link: u64, game: &mut Game) {
+        if let Some(player) = self.links.remove(&link) {
+            game.request(player.number, Request::Leave);
         }
     }
 

@@ -4,8 +4,9 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use netcode::sync::{Link, Synchronised, Transport};
-use quinn::{Connection, Endpoint, RecvStream, SendStream, ServerConfig};
+use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, ServerConfig};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::task::JoinSet;
 
 mod trust;
 
@@ -19,22 +20,28 @@ pub struct Quic;
 impl Transport for Quic {
     const NAME: &'static str = "quic";
     const ABOUT: &'static str = "state synchronisation over QUIC, one stream for each player (quinn 0.11.12)";
-    type Listener = Endpoint;
+    type Listener = Connections;
 
-    async fn bind(&self, address: SocketAddr) -> io::Result<Endpoint> {
+    async fn bind(&self, address: SocketAddr) -> io::Result<Connections> {
         let made = rcgen::generate_simple_self_signed(vec![NAME.into()]).map_err(io::Error::other)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
         let config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key).map_err(io::Error::other)?;
-        Endpoint::server(config, address)
+        Ok(Connections { endpoint: Endpoint::server(config, address)?, handshakes: JoinSet::new() })
     }
 
-    async fn accept(&self, listener: &mut Endpoint) -> io::Result<Link> {
+    async fn accept(&self, listener: &mut Connections) -> io::Result<Link> {
         loop {
-            let incoming = listener.accept().await.ok_or_else(|| io::Error::other("the endpoint is closed"))?;
-            // A client that does not complete the handshake is no player.
-            let Ok(connection) = incoming.await else { continue };
-            if let Ok((write, read)) = connection.accept_bi().await {
-                return Ok(link(connection, read, write, None));
+            tokio::select! {
+                incoming = listener.endpoint.accept() => {
+                    let incoming = incoming.ok_or_else(|| io::Error::other("the endpoint is closed"))?;
+                    listener.handshakes.spawn(handshake(incoming));
+                }
+                Some(made) = listener.handshakes.join_next() => {
+                    // A client that does not complete the handshake is no player.
+                    if let Ok(Some(made)) = made {
+                        return Ok(made);
+                    }
+                }
             }
         }
     }
@@ -47,6 +54,18 @@ impl Transport for Quic {
         let (write, read) = connection.open_bi().await.map_err(io::Error::other)?;
         Ok(link(connection, read, write, Some(endpoint)))
     }
+}
+
+/// The clients of a server. Their handshakes go on at the same time, because some take longer than others.
+pub struct Connections {
+    endpoint: Endpoint,
+    handshakes: JoinSet<Option<Link>>,
+}
+
+async fn handshake(incoming: Incoming) -> Option<Link> {
+    let connection = incoming.await.ok()?;
+    let (write, read) = connection.accept_bi().await.ok()?;
+    Some(link(connection, read, write, None))
 }
 
 fn link(connection: Connection, read: RecvStream, write: SendStream, endpoint: Option<Endpoint>) -> Link {

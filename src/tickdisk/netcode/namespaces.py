@@ -26,7 +26,7 @@ _STARTS_S, _END_S = 5.0, 5.0
 
 @dataclass(frozen=True)
 class Conditions:
-    """What happens to packets on the link in each direction."""
+    """The conditions of the link, which hold for each direction."""
 
     delay_ms: float = 0.0
     """Time that a packet takes."""
@@ -48,7 +48,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Place:
+class Namespace:
     """One of the two network namespaces."""
 
     pid: int
@@ -66,7 +66,7 @@ class Place:
         return ["nsenter", f"--net={self.path}", "--", *words]
 
 
-class Places:
+class Network:
     """Both namespaces with the link between them, for the time of a `with` block.
 
     With conditions, the link is a program that carries every packet between two TUN devices (`src/netcode/link`). Without them,
@@ -90,9 +90,9 @@ class Places:
 
     def __enter__(self) -> Self:
         with self._resources:
-            holders = [self._holder(name) for name in ("server_place", "clients_place")]
-            self.server = Place(holders[0].pid, SERVER_ADDRESS)
-            self.clients = Place(holders[1].pid, CLIENTS_ADDRESS)
+            holders = [self._holder(name) for name in ("server_namespace", "clients_namespace")]
+            self.server = Namespace(holders[0].pid, SERVER_ADDRESS)
+            self.clients = Namespace(holders[1].pid, CLIENTS_ADDRESS)
             if self._conditions is None:
                 self._join_by_pair()
             else:
@@ -122,17 +122,17 @@ class Places:
         peer = ["peer", "name", DEVICE, "address", _MACS[1], "netns", str(clients.pid)]
         run(server.command(["ip", "link", "add", "name", DEVICE, "address", _MACS[0], "type", "veth", *peer]))
         offloads = [word for name in _OFFLOADS for word in (name, "off")]
-        for place, other, mac in ((server, clients, _MACS[1]), (clients, server, _MACS[0])):
-            run(place.command(["ip", "address", "add", f"{place.address}/24", "dev", DEVICE]))
-            run(place.command(["ethtool", "--offload", DEVICE, *offloads]))
-            run(place.command(["ip", "link", "set", DEVICE, "up"]))
-            run(place.command(["ip", "neighbour", "add", other.address, "lladdr", mac, "dev", DEVICE, "nud", "permanent"]))
+        for namespace, other, mac in ((server, clients, _MACS[1]), (clients, server, _MACS[0])):
+            run(namespace.command(["ip", "address", "add", f"{namespace.address}/24", "dev", DEVICE]))
+            run(namespace.command(["ethtool", "--offload", DEVICE, *offloads]))
+            run(namespace.command(["ip", "link", "set", DEVICE, "up"]))
+            run(namespace.command(["ip", "neighbour", "add", other.address, "lladdr", mac, "dev", DEVICE, "nud", "permanent"]))
 
     def _join_by_program(self, conditions: Conditions) -> None:
-        for place, other in ((self.server, self.clients), (self.clients, self.server)):
-            run(place.command(["ip", "tuntap", "add", "dev", DEVICE, "mode", "tun"]))
-            run(place.command(["ip", "address", "add", place.address, "peer", other.address, "dev", DEVICE]))
-            run(place.command(["ip", "link", "set", DEVICE, "up"]))
+        for namespace, other in ((self.server, self.clients), (self.clients, self.server)):
+            run(namespace.command(["ip", "tuntap", "add", "dev", DEVICE, "mode", "tun"]))
+            run(namespace.command(["ip", "address", "add", namespace.address, "peer", other.address, "dev", DEVICE]))
+            run(namespace.command(["ip", "link", "set", DEVICE, "up"]))
         ends = [f"--server-namespace={self.server.path}", f"--clients-namespace={self.clients.path}", f"--device={DEVICE}"]
         command: list[str | Path] = [binary(), "link", *ends, *conditions.options(), f"--output={self._logs / 'link.csv'}"]
         self.link = self._resources.enter_context(Child("link", command, self._logs, cores=self._cores))

@@ -1,0 +1,96 @@
+"""The files of the study of network stacks."""
+
+from tickdisk.describe.entry import Entry, Section, written
+
+_OWN = {
+    "run": ("int64", "The number of the run, from 0. A run has one life of each arm."),
+    "arm": (
+        "string",
+        (
+            "The arm: `idle` and `active` on a plain pair of virtual devices, `far` on a link with a delay and losses, and the "
+            "controls `again`, `near` and `delayed`."
+        ),
+    ),
+    "stack": ("string", "The network stack."),
+}
+
+_LIVES = written(
+    "",
+    {
+        **_OWN,
+        "place": ("int64", "The place of the life in the order of the run, from 0."),
+        "is_rising": ("bool", "Whether the numbers of players came from small to large."),
+        "is_equal": ("bool", "Whether the world of every player was equal to the server's at the end."),
+        "lost": ("string", "The messages of client processes that lost a player. It is empty if none did."),
+    },
+    {},
+)
+
+_STEPS = written(
+    "",
+    {
+        "players": ("int64", "The number of players."),
+        "pings": ("int64", "The number of questions that players asked."),
+        "unanswered": ("int64", "The number of questions without an answer."),
+        "rtt_mean_ms": (
+            "float64",
+            "The mean round-trip time of the application. The server answers a question in its next update.",
+        ),
+        "rtt_p50_ms": ("float64", "The median of it."),
+        "rtt_p99_ms": ("float64", "The 99th percentile of it."),
+        "jitter_ms": ("float64", "The mean difference between a round-trip time of a player and the next."),
+        "transport_rtt_ms": ("float64 or null", "The median of the round-trip time that the stack itself tells."),
+        "age_p50_ms": ("float64 or null", "The median age of an update when a player gets it."),
+        "age_p99_ms": ("float64 or null", "The 99th percentile of it."),
+        "lost_updates": ("float64 or null", "The share of updates that players did not get."),
+        "late_updates": ("float64 or null", "The share of updates that were older than two updates."),
+        "gap_p50_ms": ("float64", "The median time between two updates of the server."),
+        "gap_p99_ms": ("float64", "The 99th percentile of it."),
+        "gap_max_ms": ("float64", "The largest of it."),
+        "lag_p99_ms": ("float64 or null", "The 99th percentile of the time by which a player asked later than planned."),
+        **{
+            f"{part}_share": ("float64", f"The processor time of the {name}, as a share of the cores that it may use.")
+            for part, name in (("server", "server"), ("clients", "clients"), ("link", "program of the link"))
+        },
+        **{
+            f"{part}_thread_share": ("float64 or null", f"The share of the time in which the busiest thread of the {name} ran.")
+            for part, name in (("server", "server"), ("clients", "clients"), ("link", "program of the link"))
+        },
+        "system_share": (
+            "float64",
+            "The share of the time in which the cores were busy, as clock ticks of the kernel sample it.",
+        ),
+        "memory_bytes": ("float64", "The largest resident memory of the server."),
+        "sent_bytes_per_s": ("float64", "The bytes that the network device of the server sent, with all headers."),
+        "sent_datagrams_per_s": ("float64", "The packets that it sent."),
+        "received_bytes_per_s": ("float64", "The bytes that it received."),
+        "received_datagrams_per_s": ("float64", "The packets that it received."),
+        "busiest": ("string", "The part with the busiest thread: server, clients or link."),
+        "is_valid": ("bool", "Whether that was the server, and the clients were not saturated."),
+        **_OWN,
+    },
+    {},
+)
+
+_PINGS = written(
+    "",
+    {
+        "players": ("int64", "The number of players of the step."),
+        "player": ("int64", "The number of the player, from 1."),
+        "at_s": ("float64", "The time of the question since the begin of the steady part of the step."),
+        "rtt_ms": ("float64 or null", "The round-trip time. It is null if no answer came."),
+        **_OWN,
+    },
+    {},
+)
+
+NETWORK = Section(
+    "The network under the same game",
+    "Server lives of a prototype of a game on several network stacks. `tickdisk netcode run --output` writes the steps and the "
+    "pings of one life as CSV files with the same columns.",
+    (
+        Entry("results/netcode/lives.parquet", "Each row is the life of a server.", (_LIVES,)),
+        Entry("results/netcode/steps.parquet", "Each row is a step of a life, which has a fixed number of players.", (_STEPS,)),
+        Entry("results/netcode/pings.parquet", "Each row is a question of a player in the steady part of a step.", (_PINGS,)),
+    ),
+)

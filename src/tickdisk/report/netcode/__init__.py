@@ -1,0 +1,43 @@
+"""The study of network stacks: the same prototype of a game on each, with players who stand still and players who act.
+
+`study` reads the tables that `tickdisk netcode study` wrote, and sets the results beside those of Net-Celerity. The life of a
+server is the unit of analysis. A step in which the busiest thread was not the server's, or in which the clients were saturated,
+says nothing about the stack and is left out.
+"""
+
+from tickdisk.report.netcode.compute import Results, compute
+from tickdisk.report.netcode.show import FIGURES, TABLES
+from tickdisk.report.netcode.state import state
+from tickdisk.report.parameters import check_parameters
+from tickdisk.report.study import Study
+
+__all__ = ["Results", "study"]
+
+
+def study(plan: str, *, tables: str, published: str, margin: float | None) -> Study[Results]:
+    """Compares network stacks: round-trip times, ages of updates, processor time, memory and bytes.
+
+    Parameters
+    ----------
+    plan
+        Path of the plan, as a text.
+    tables
+        Path of the folder with the tables of the study, as a text.
+    published
+        Path of the file with the published findings, as a text.
+    margin
+        Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
+
+    Returns
+    -------
+    Study
+        The study, which a notebook shows and saves.
+
+    Raises
+    ------
+    TickdiskError
+        If a parameter has a wrong type or range, or a file cannot be read.
+    """
+    check_parameters(plan=plan, tables=tables, published=published, margin=margin)
+    results = compute(plan, tables=tables, published=published, margin=margin)
+    return Study(results, state(results), FIGURES, TABLES)

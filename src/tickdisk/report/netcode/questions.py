@@ -1,0 +1,100 @@
+"""The comparisons that the study of network stacks makes, with the findings of Net-Celerity where there are some."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tickdisk.numbers import number
+from tickdisk.report.netcode.compute import Published, Results
+from tickdisk.report.statement import THIS_PROJECT, Finding
+
+LONGER: Finding = "longer"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column of the steps of one arm, stack and number of players."""
+
+    column: str
+    """Column of the steps."""
+    arm: str
+    """Arm of the study."""
+    stack: str
+    """Network stack."""
+    players: int
+    """Number of players."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A comparison of two values, whose ratio each run has."""
+
+    name: str
+    """Name of the claim."""
+    statement: str
+    """The question in neutral words."""
+    above: Value
+    """Value above the line of the ratio."""
+    below: Value
+    """Value below it."""
+    source: str = THIS_PROJECT
+    """Published study that the question comes from, or `THIS_PROJECT`."""
+    finding: Finding | None = None
+    """Finding of the published study, or None."""
+
+
+def controls(results: Results) -> tuple[Question, Question]:
+    """Returns the null control, which is the same arm twice, and the sham, which is the link of a program without a delay."""
+    stack, players = results.control, results.active_players
+    same = Value("rtt_mean_ms", "active", stack, players)
+    again, near = (Value("rtt_mean_ms", arm, stack, players) for arm in ("again", "near"))
+    words = f"RTT of {number(players)} players on {stack}"
+    return (
+        Question("null", f"{words}, the same arm a second time", again, same),
+        Question("sham", f"{words}, on the link of a program without a delay, against the plain pair", near, same),
+    )
+
+
+def questions(results: Results) -> Iterator[Question]:
+    """Yields the comparisons of stacks, of numbers of players, and of activity.
+
+    NC1: RTT rises with players, least for snapshots, then KCP, then TCP. NC3: snapshots cost more processor time and memory, and
+    fewer bytes. NC4: activity adds to the RTT of state synchronisation and not to that of snapshots.
+    """
+    fewest, most = results.idle_players[0], results.idle_players[-1]
+    published = results.published
+    if fewest < most:
+        for stack in results.stacks:
+            above, below = (Value("rtt_mean_ms", "idle", stack, players) for players in (most, fewest))
+            library = published.library(stack)
+            statement = f"RTT on {stack} with {number(most)} players who stand still, against {number(fewest)}"
+            said = (THIS_PROJECT, None) if library is None else (library.rises, LONGER)
+            yield Question(f"rises.{stack}", statement, above, below, *said)
+    for worse, better in (("tcp", "kcp"), ("kcp", "snapshots")):
+        if {worse, better} <= {*results.stacks}:
+            above, below = (Value("rtt_mean_ms", "idle", stack, most) for stack in (worse, better))
+            statement = f"RTT with {number(most)} players who stand still, on {worse} against {better}"
+            yield Question(f"order.{worse}_{better}", statement, above, below, published.source_of("order"), LONGER)
+    for other in ("tcp", "kcp"):
+        if {"snapshots", other} <= {*results.stacks}:
+            for name, column, what in (
+                ("cpu", "server_share", "Processor time of the server"),
+                ("memory", "memory_bytes", "Memory of the server"),
+            ):
+                above, below = (Value(column, "idle", stack, most) for stack in ("snapshots", other))
+                statement = f"{what} with {number(most)} players who stand still, on snapshots against {other}"
+                yield Question(f"{name}.snapshots_{other}", statement, above, below, published.source_of(name), LONGER)
+            above, below = (Value("sent_bytes_per_s", "idle", stack, most) for stack in (other, "snapshots"))
+            statement = f"Bytes that the server sends to {number(most)} players who stand still, on {other} against snapshots"
+            yield Question(f"bytes.{other}_snapshots", statement, above, below, published.source_of("bytes"), LONGER)
+    if results.active_players in results.idle_players:
+        for stack in results.stacks:
+            above, below = (Value("rtt_mean_ms", arm, stack, results.active_players) for arm in ("active", "idle"))
+            statement = f"RTT on {stack} with {number(results.active_players)} players who act, against as many who stand still"
+            yield Question(f"activity.{stack}", statement, above, below, *_of_activity(published, stack))
+
+
+def _of_activity(published: Published, stack: str) -> tuple[str, Finding | None]:
+    """Returns source and finding of the question what activity adds on a stack, about which nothing may have been published."""
+    if published.library(stack) is None:
+        return THIS_PROJECT, None
+    return (published.source_of("still"), "no difference") if stack == "snapshots" else (published.source_of("active"), LONGER)

@@ -1,0 +1,226 @@
+"""States the facts and claims of the study of network stacks."""
+
+from math import isfinite
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import stats
+from tickdisk.numbers import number
+from tickdisk.report.answers import joined_list
+from tickdisk.report.netcode.compute import Results
+from tickdisk.report.netcode.questions import Question, Value, controls, questions
+from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Statement
+
+NAME = "netcode"
+_LIVES = "results/netcode/steps.parquet"
+_ADDED_MS, _TRANSPORT_MS, _APPLICATION_MS = 10.0, 0.5, 1.0
+"""Time that the positive control adds to a round trip, and how near the transport's and the application's time must come."""
+_COLUMNS = {
+    "rtt": ("rtt_mean_ms", "ms", "mean round-trip time of the application"),
+    "age": ("age_p50_ms", "ms", "median age of an update when a player gets it"),
+    "age_p99": ("age_p99_ms", "ms", "99th percentile of that age"),
+    "cpu": ("server_share", "share", "processor time of the server, of the cores that it may use"),
+    "memory": ("memory_mib", "MiB", "memory of the server"),
+    "sent": ("sent_kb_per_player", "kB/s", "bytes that the server sends to a player, with all headers"),
+}
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims of the study of network stacks."""
+    said = Statement(NAME)
+    lives = results.found.lives
+    said.fact("all_lives", len(lives), "lives", source="results/netcode/lives.parquet")
+    said.fact("pings", len(results.found.pings), "pings", source="results/netcode/pings.parquet")
+    words = joined_list([number(limit_ms) for limit_ms in results.published.thresholds_ms])
+    said.word("thresholds", f"{words} ms", source=results.published.source, note="round-trip times that players notice")
+    for arm, stack, players in _cells(results):
+        cell = f"{arm}.{stack}.p{players}" if arm == "idle" else f"{arm}.{stack}"
+        for name, (column, unit, note) in _COLUMNS.items():
+            _mean(said, results, f"{cell}.{name}", _column(results, column, arm, stack, players), unit, note)
+    _state_background(said, results)
+    _state_worlds(said, results)
+    _state_added(said, results)
+    null, sham = controls(results)
+    obstacles = _state_controls(said, results, null, sham)
+    _state_questions(said, results, list(questions(results)), obstacles)
+    _state_crossings(said, results)
+    return said
+
+
+def _cells(results: Results) -> list[tuple[str, str, int]]:
+    idle = [("idle", stack, players) for stack in results.stacks for players in results.idle_players]
+    arms = ("active", "far") if results.has_far else ("active",)
+    return idle + [(arm, stack, results.active_players) for stack in results.stacks for arm in arms]
+
+
+def _column(results: Results, column: str, arm: str, stack: str, players: int) -> pd.Series:
+    if column == "memory_mib":
+        return results.values("memory_bytes", arm, stack, players) / 2**20
+    if column == "sent_kb_per_player":
+        return results.values("sent_bytes_per_s", arm, stack, players) / 1e3 / players
+    return results.values(column, arm, stack, players)
+
+
+def _mean(said: Statement, results: Results, name: str, values: pd.Series, unit: str, note: str) -> None:
+    mean = stats.over_lives(values, results.rules.alpha)
+    said.fact(name, mean.value, unit, interval=(mean.low, mean.high), n=mean.n, source=_LIVES, note=note)
+
+
+def _state_background(said: Statement, results: Results) -> None:
+    """States what a server without players sends and computes."""
+    for stack in results.stacks:
+        for name, column, unit, note in (
+            ("datagrams", "sent_datagrams_per_s", "datagrams/s", "datagrams that a server without players sends"),
+            ("cpu", "server_share", "share", "processor time of a server without players"),
+        ):
+            _mean(said, results, f"background.{stack}.{name}", results.steps("idle", stack, 0)[column], unit, note)
+
+
+def _state_worlds(said: Statement, results: Results) -> None:
+    lives = results.found.lives
+    lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"] & (lives["lost"] == "")).sum())
+    said.fact("lost", lost, "lives", n=len(lives), source="results/netcode/lives.parquet", note="a player was lost")
+    said.fact("differ", differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note="worlds differed at the end")
+    reasons = "; ".join(lives["lost"][lives["lost"] != ""].unique())
+    said.bound(
+        "worlds",
+        source=THIS_PROJECT,
+        statement="No player is lost, and the world of every player is equal to the server's at the end",
+        verdict="kept" if lost + differ == 0 else "missed",
+        evidence=f"in {number(lost)} of {number(len(lives))} lives a player was lost, in {number(differ)} worlds differed"
+        + (f" ({reasons})" if reasons else ""),
+        effect="lost",
+        facts=["differ"],
+        n=len(lives),
+        counted="lives",
+    )
+
+
+def _state_added(said: Statement, results: Results) -> None:
+    """States whether the time that the positive control adds shows in the round-trip times."""
+    said.fact("added.known", _ADDED_MS, "ms", source="configuration", note="time that the positive control adds to a round trip")
+    stack, players = results.control, results.active_players
+    found = {}
+    for name, column, note in (
+        ("transport", "transport_rtt_ms", "what the stack itself tells"),
+        ("application", "rtt_mean_ms", "mean of pings"),
+    ):
+        with_it, without = (results.values(column, arm, stack, players) for arm in ("delayed", "near"))
+        added = (with_it - without).dropna()
+        found[name] = float(added.mean()) if len(added) else float("nan")
+        _mean(said, results, f"added.{name}", added, "ms", f"round-trip time that the link with a delay of 10 ms adds: {note}")
+    n = said["added.application"].n or 0
+    is_near = abs(found["transport"] - _ADDED_MS) <= _TRANSPORT_MS and abs(found["application"] - _ADDED_MS) <= _APPLICATION_MS
+    said.bound(
+        "added",
+        source=THIS_PROJECT,
+        statement=f"A link that adds {number(_ADDED_MS)} ms to a round trip shows them within {number(_TRANSPORT_MS)} ms in the "
+        f"transport's round-trip time, and within {number(_APPLICATION_MS)} ms in the application's",
+        verdict=("kept" if is_near else "missed") if n and all(map(isfinite, found.values())) else "not valid",
+        evidence=f"{said['added.transport'].text} and {said['added.application'].text}"
+        if n
+        else "; ".join([*results.reasons("near", stack, players), *results.reasons("delayed", stack, players)]),
+        effect="added.application",
+        facts=["added.transport"],
+        n=n,
+        counted="lives",
+    )
+
+
+def _effect(results: Results, question: Question) -> stats.Contrast:
+    above, below = (results.values(one.column, one.arm, one.stack, one.players) for one in (question.above, question.below))
+    return stats.contrast(np.log(results.ratios(above, below)), margin=results.rules.margin, alpha=results.rules.alpha)
+
+
+def _reasons(results: Results, *values: Value) -> list[str]:
+    """Returns why steps that a question rests on are not valid."""
+    cells = dict.fromkeys((one.arm, one.stack, one.players) for one in values)
+    return [reason for cell in cells for reason in results.reasons(*cell)]
+
+
+def _state_controls(said: Statement, results: Results, null: Question, sham: Question) -> list[str]:
+    """States both controls, and returns what they have found wrong with the instrument."""
+    effects = [_effect(results, question) for question in (null, sham)]
+    words = []
+    for question, effect in zip((null, sham), effects, strict=True):
+        obstacles = _reasons(results, question.above, question.below)
+        words.append(_state_ratio(said, results, question, effect, effect.p, effect.p_equivalent, obstacles))
+    return ["the same arm differs from itself"] if words[0] == "different" else []
+
+
+def _state_questions(said: Statement, results: Results, asked: list[Question], obstacles: list[str]) -> None:
+    effects = [_effect(results, question) for question in asked]
+    p, p_equivalent = (
+        stats.adjusted([getattr(effect, test) for effect in effects], "scan").tolist() for test in ("p", "p_equivalent")
+    )
+    for question, effect, own, equivalent in zip(asked, effects, p, p_equivalent, strict=True):
+        found = [*obstacles, *_reasons(results, question.above, question.below)]
+        _state_ratio(said, results, question, effect, own, equivalent, found)
+
+
+def _state_ratio(
+    said: Statement,
+    results: Results,
+    question: Question,
+    effect: stats.Contrast,
+    p: float,
+    p_equivalent: float,
+    obstacles: list[str],
+) -> str:
+    """States one comparison, and returns its verdict."""
+    rules = results.rules
+    verdict = stats.verdict(effect, rules, obstacles=obstacles, p=p, p_equivalent=p_equivalent)
+    interval = (effect.low, effect.high)
+    said.fact(question.name, effect.ratio, "ratio", interval=interval, n=effect.n, source=_LIVES, note=question.statement)
+    few = f"; {rules.minimum} lives {WOULD_DECIDE}" if effect.n < rules.minimum else ""
+    said.comparison(
+        question.name,
+        source=question.source,
+        statement=question.statement,
+        verdict=verdict.word,
+        evidence=verdict.reason + few,
+        effect=question.name,
+        n=effect.n,
+        counted="lives",
+        finding=question.finding,
+    )
+    return verdict.word
+
+
+def _state_crossings(said: Statement, results: Results) -> None:
+    """NC2: 50 ms are crossed first by TCP, then by KCP, and by snapshots not up to 200 players."""
+    limit_ms, tried = results.published.crossed_ms, results.idle_players
+    for stack in results.stacks:
+        means = {players: float(results.values("rtt_mean_ms", "idle", stack, players).mean()) for players in tried}
+        crossed = next((players for players, mean in means.items() if mean > limit_ms), None)
+        below = max((players for players, mean in means.items() if mean <= limit_ms and players < (crossed or np.inf)), default=0)
+        note = f"largest number of players tried whose mean round-trip time is at most {number(limit_ms)} ms"
+        said.fact(f"below.{stack}", below, "players", n=results.rules.lives, source=_LIVES, note=note)
+        library = results.published.library(stack)
+        if library is None:
+            continue
+        last = library.crosses or results.published.most_players
+        words = f"{number(limit_ms)} ms" + (f" at {number(crossed)} players" if crossed else "")
+        evidence = f"the mean crosses {words}" if crossed else f"the mean stays below {words} up to {number(below)} players"
+        said.bound(
+            f"crosses.{stack}",
+            source=f"Net-Celerity, NC2: {number(limit_ms)} ms are "
+            + (f"crossed at {number(last)} players" if library.crosses else f"not crossed up to {number(last)} players"),
+            statement=f"With {number(last)} players who stand still, the mean RTT on {stack} "
+            + (f"is above {number(limit_ms)} ms" if library.crosses else f"is still below {number(limit_ms)} ms"),
+            verdict=_crossing(crossed, below, last, is_crossed=library.crosses is not None),
+            evidence=evidence + ("" if crossed or below >= last else f"; {number(last)} were not tried"),
+            effect=f"below.{stack}",
+            n=results.rules.lives,
+            counted="lives",
+        )
+
+
+def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -> str:
+    """Returns whether a limit is crossed with `last` players, or is not, as was published."""
+    if crossed is not None and crossed <= last:
+        return "kept" if is_crossed else "missed"
+    if below >= last:
+        return "missed" if is_crossed else "kept"
+    return "inconclusive"
