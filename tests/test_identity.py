@@ -23,10 +23,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LIVE = {arm.experiment for arm in load_arms()}
 CAPTURED = {arm.experiment for arm in load_arms() if arm.capture != "none"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
-# All but these look at a device.
-STUDIES = NOTEBOOKS - {"checkpoint.ipynb", "netcode.ipynb"}
+# All but this one look at a device.
+STUDIES = NOTEBOOKS - {"checkpoint.ipynb"}
 # And these at the server lives of an experiment.
-OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE} | {"other_servers.ipynb", "inspect.ipynb"}
+OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE} | {"other_servers.ipynb", "inspect.ipynb", "netcode.ipynb"}
 # It looks at traces of any program, and asks each server which of its files has which data.
 INSPECT = "inspect.ipynb"
 OF_TRACES = {INSPECT, "pools.ipynb"}
@@ -36,7 +36,7 @@ PAGES = {"collect", "paper", "page", "check"}
 # Whatever has a device up.
 DEVICE = LIVE | {"calibration", "fidelity", "replay", "store"} | STUDIES
 # Whatever comes from a compiled part.
-NATIVE = LIVE | {"calibration", "fidelity", "replay", "store", "sweep", "micro"} | NOTEBOOKS - {"netcode.ipynb"}
+NATIVE = LIVE | {"calibration", "fidelity", "replay", "store", "sweep", "micro"} | NOTEBOOKS
 NETWORK = {"netcode", "netcode.ipynb"}
 STORE = {"sweep", "store", "checkpoint.ipynb", "store.ipynb"}
 LOOKED_UP = {"calibration.ipynb", "replay.ipynb"}
@@ -104,6 +104,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/checkpoint/show.py": {"checkpoint.ipynb"},
     "src/tickdisk/report/checkpoint/state.py": {"checkpoint.ipynb"},
     "src/tickdisk/report/contrasts/compute.py": {
+        "netcode.ipynb",
         "switchback.ipynb",
         "join_burst.ipynb",
         "capture_cost.ipynb",

@@ -145,3 +145,15 @@ def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         except OSError:
             continue
     assert not namespaces & there
+
+
+def test_the_traffic_of_a_game_server_is_counted_in_a_namespace_of_its_own() -> None:
+    words = ["tickdisk", "server", "traffic", "luanti", "--players", "3", "--seconds", "3"]
+    head, without, with_players = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert head.split()[0] == "players"
+    players, kb_per_s, datagrams_per_s, *_ = without.split()
+    assert (players, float(kb_per_s), float(datagrams_per_s)) == ("0", 0, 0)
+    players, kb_per_s, datagrams_per_s, each, _, pings, *_, unanswered = with_players.split()
+    assert (players, int(pings) > 5, unanswered) == ("3", True, "0")
+    assert float(each) == pytest.approx(float(kb_per_s) / 3, abs=0.01)
+    assert float(datagrams_per_s) > 3

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from IPython.display import SVG
+from simulated_runs import linear, write_runs
 
 from tickdisk import netcode, report
 from tickdisk.config import load_config
@@ -70,13 +71,15 @@ def made(**changed: float) -> Findings:
     return Findings(pd.DataFrame(lives), pd.DataFrame(rows), pd.DataFrame(pings))
 
 
-def study_of(found: Findings, folder: Path) -> report.Study:
+def study_of(found: Findings, folder: Path, planned: Path | None = None) -> report.Study:
+    values = {"cells": [], "arms": []} if planned is None else json.loads(planned.read_text())
     config = load_config().model_dump(mode="json")
     design = config["scales"][config["scale"]]["netcode"]
     design |= {"runs": RUNS, "stacks": STACKS, "idle_players": COUNTS, "active_players": 60, "control": "tcp", "has_far": True}
-    (folder / "plan.json").write_text(json.dumps({"config": config}))
+    (folder / "plan.json").write_text(json.dumps({**values, "config": config}))
     netcode.write_study(found, folder / "tables")
-    return report.netcode(str(folder / "plan.json"), tables=str(folder / "tables"), published="data/published.yaml", margin=None)
+    places = {"tables": str(folder / "tables"), "runs": str(folder / "runs"), "published": "data/published.yaml"}
+    return report.netcode(str(folder / "plan.json"), **places, margin=None)
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +169,25 @@ def test_tables_and_figures(study: report.Study) -> None:
     assert study.table("published").loc["kcp", "published library"] == "Mirror over KCP"
     for name in ("paper_network", "settled_rtt"):
         assert isinstance(study.figure(name), SVG)
+
+
+def test_a_slow_disk_in_the_pings_of_a_game_server(study: report.Study, tmp_path: Path) -> None:
+    """In the simulated runs a ping takes two ticks, which are longer on slower disks and in the arm that delays ticks."""
+
+    def with_pings(_: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        pings = made["actions"][made["actions"]["action"] == "teleport"].assign(action="ping")
+        return {**made, "actions": pd.concat([made["actions"], pings], ignore_index=True)}
+
+    crossed = study_of(made(), tmp_path, write_runs(tmp_path / "runs", "switchback", tables=with_pings))
+    (claim,) = [claim for claim in crossed.statement.claims if claim.id == "netcode.crossed.luanti"]
+    assert (claim.verdict, claim.n) == ("different", 8)
+    assert crossed.statement["crossed.luanti.ratio"].value == pytest.approx(
+        linear("latency_6ms", 0) / linear("ssd_100us", 0), rel=0.01
+    )
+    assert crossed.statement["crossed.luanti.ping"].value == pytest.approx(2 * linear("ssd_100us", 0), rel=0.01)
+    table = crossed.table("pings")
+    assert set(table["verdict"]) >= {"different", "equivalent"}
+    assert len(study.table("pings")) == 0
 
 
 def test_published_findings_of_another_form_are_one_sentence(tmp_path: Path) -> None:

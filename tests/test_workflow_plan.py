@@ -238,7 +238,7 @@ AFTER_NOTEBOOKS = Counter(compare=1, collect=1, paper=1, page=1, check=1, all=1)
 @pytest.fixture
 def own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that runs its own copy of the sources."""
-    for name in ("src/tickdisk", "src/native", "src/players", "envs"):
+    for name in ("src/tickdisk", "src/native", "src/netcode", "src/players", "envs"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("target", "__pycache__"))
     monkeypatch.setenv("PYTHONPATH", str(folder / "src"))
     return folder
@@ -249,8 +249,8 @@ def test_code_makes_out_of_date_what_it_computes_and_no_more(own: Path) -> None:
     every = len(list((own / "results/runs").iterdir()))
     changes = {
         "checkpoint/simulate.py": (0, Counter(checkpoint_sweep=1, store=1, notebook=2)),
-        # The notebooks of five experiments and of the comparison of servers, and the replay of a captured life.
-        "run/life.py": (every, Counter(replay=1, notebook=8)),
+        # The notebooks of five experiments and of the comparisons of servers and of stacks, and the replay of a captured life.
+        "run/life.py": (every, Counter(replay=1, notebook=9)),
     }
     texts = {name: (own / "src/tickdisk" / name).read_text() for name in changes}
     for name, text in texts.items():
@@ -280,7 +280,7 @@ def test_sources_that_were_not_built_are_refused(own: Path) -> None:
 def test_another_machine_is_measured_and_runs_no_live_cell(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text("import platform\nplatform.release = lambda: 'another'\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]))
-    measured = Counter(calibrate=1, fidelity=1, replay=1, micro=1, store=1)
+    measured = Counter(calibrate=1, fidelity=1, replay=1, micro=1, store=1, netcode=1)
     assert planned(folder) == measured + Counter(notebook=NOTEBOOKS) + AFTER_NOTEBOOKS
 
 

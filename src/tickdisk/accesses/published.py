@@ -87,7 +87,7 @@ def load_published(path: Path) -> Published:
     values = read_yaml(path, "run from the project's folder")
     try:
         if isinstance(values, dict):
-            for other in ("checkpoint", "games", "shape"):  # Other studies read these keys by themselves.
+            for other in ("checkpoint", "games", "network", "shape"):  # Other studies read these keys by themselves.
                 values.pop(other, None)
         return Published.model_validate(values)
     except ValidationError as error:

@@ -1,5 +1,6 @@
-"""The commands `tickdisk server list` and `tickdisk server check`."""
+"""The commands `tickdisk server list`, `tickdisk server check` and `tickdisk server traffic`."""
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -51,3 +52,41 @@ def check(
     print(f"{server.named(name).title} " + (f"broke {broken} clauses" if broken else "kept all clauses"))
     if broken:
         raise typer.Exit(1)
+
+
+@app.command()
+def traffic(
+    name: Annotated[str, typer.Argument(help="Name of the server, as `tickdisk server list` shows it.")],
+    players: Annotated[int, typer.Option(min=1, max=20, help="Number of players that join.")] = 10,
+    seconds: Annotated[float, typer.Option(min=2, max=600, help="Time in s that is measured with the players.")] = 10,
+) -> None:
+    """Counts the bytes and datagrams between a server and players who only look on, and how long a ping takes.
+
+    Server and players are alone in a network namespace of their own, which nothing outside can reach. It needs root. The rows are
+    the server without players and with them. Bytes are those of both directions together, with all headers.
+    """
+    import numpy as np
+
+    from tickdisk import process, server
+    from tickdisk.run import measure_traffic
+
+    process.follow_owner()
+    with tempfile.TemporaryDirectory(prefix="tickdisk-server-") as folder:
+        found = measure_traffic(
+            server.named(name),
+            Path(folder),
+            players=players,
+            seconds=seconds,
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    head = ("players", "kB/s", "datagrams/s", "kB/s a player", "core", "pings", "RTT ms", "p50 ms", "p99 ms", "unanswered")
+    print("".join(f"{word:>14}" for word in head))
+    for row in found:
+        each = f"{row.bytes_per_s / 1e3 / row.players:14.2f}" if row.players else f"{'':14}"
+        rtt = (
+            "".join(f"{value:14.2f}" for value in (np.mean(row.rtt_ms), *np.quantile(row.rtt_ms, [0.5, 0.99])))
+            if row.rtt_ms
+            else ""
+        )
+        pings = f"{len(row.rtt_ms):14}{rtt}{row.unanswered:14}" if row.players else ""
+        print(f"{row.players:14}{row.bytes_per_s / 1e3:14.2f}{row.datagrams_per_s:14.1f}{each}{row.server_share:14.1%}{pings}")

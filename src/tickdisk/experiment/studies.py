@@ -182,7 +182,7 @@ NETCODE = Study(
     "netcode",
     Netcode,
     evidence=("results/netcode/lives.parquet", "results/netcode/steps.parquet", "results/netcode/pings.parquet"),
-    parameters={"plan": "results/plan.json", "tables": "results/netcode"},
+    parameters={"plan": "results/plan.json", "tables": "results/netcode", "runs": "results/runs"},
     card=Card(
         "The network under the same game",
         "One prototype of a game is served on several network stacks, and players measure how long an answer takes.",
@@ -190,6 +190,7 @@ NETCODE = Study(
         "Round-trip time over the number of players, by network stack",
     ),
     stated={"runs": "lives", "active_players": "players", "blocks": "blocks", "steady_s": "s"},
+    compares=("switchback",),
 )
 CALIBRATION = Study(
     "calibration",

@@ -14,7 +14,7 @@ from tickdisk.report.study import Study
 __all__ = ["Results", "study"]
 
 
-def study(plan: str, *, tables: str, published: str, margin: float | None) -> Study[Results]:
+def study(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Study[Results]:
     """Compares network stacks: round-trip times, ages of updates, processor time, memory and bytes.
 
     Parameters
@@ -23,6 +23,9 @@ def study(plan: str, *, tables: str, published: str, margin: float | None) -> St
         Path of the plan, as a text.
     tables
         Path of the folder with the tables of the study, as a text.
+    runs
+        Path of the folder with the run folders of all cells, as a text. The switchbacks in it tell whether a slow disk shows in
+        the round-trip time of the game servers.
     published
         Path of the file with the published findings, as a text.
     margin
@@ -38,6 +41,6 @@ def study(plan: str, *, tables: str, published: str, margin: float | None) -> St
     TickdiskError
         If a parameter has a wrong type or range, or a file cannot be read.
     """
-    check_parameters(plan=plan, tables=tables, published=published, margin=margin)
-    results = compute(plan, tables=tables, published=published, margin=margin)
+    check_parameters(plan=plan, tables=tables, runs=runs, published=published, margin=margin)
+    results = compute(plan, tables=tables, runs=runs, published=published, margin=margin)
     return Study(results, state(results), FIGURES, TABLES)

@@ -1,5 +1,6 @@
 """Computes the results of the study of network stacks from its tables."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tickdisk.config import parse_config
 from tickdisk.errors import TickdiskError
 from tickdisk.experiment import NETCODE
 from tickdisk.files import read_json
+from tickdisk.report.netcode.crossed import Crossed, compute_crossed
 from tickdisk.yaml_file import read_yaml
 
 Values = npt.NDArray[np.float64]
@@ -87,6 +89,8 @@ class Results:
     """Rules by which claims are decided."""
     published: Published
     """Published findings."""
+    crossed: Sequence[Crossed]
+    """Pings of the game servers on disks of different latency."""
 
     @property
     def cells(self) -> list[tuple[str, str, int]]:
@@ -151,7 +155,7 @@ def load_published(path: Path) -> Published:
         raise TickdiskError(f"{path}, key network: {error}; correct it as the keys around it are written") from error
 
 
-def compute(plan: str, *, tables: str, published: str, margin: float | None) -> Results:
+def compute(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Results:
     """Reads the tables of the study and its rules. `netcode.study` describes the parameters."""
     config = parse_config(read_json(Path(plan))["config"], plan)
     design, decision = config.chosen.design(NETCODE), config.decision
@@ -167,4 +171,5 @@ def compute(plan: str, *, tables: str, published: str, margin: float | None) -> 
         design.has_far,
         rules,
         load_published(Path(published)),
+        compute_crossed(plan, runs=runs, margin=margin),
     )

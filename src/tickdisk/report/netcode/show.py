@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import plot, stats
-from tickdisk.numbers import percent, with_interval
+from tickdisk.numbers import number, percent, with_interval
 from tickdisk.report.netcode.compute import Results
+from tickdisk.report.netcode.crossed import METRIC
 
 _COLUMNS = {
     "mean RTT (ms)": ("rtt_mean_ms", 1.0),
@@ -104,6 +105,28 @@ def published(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("stack")
 
 
+def pings(results: Results) -> pd.DataFrame:
+    """Returns one row per game server and arm of the switchback: the mean round-trip time of a ping, and its ratio."""
+    rows = []
+    for crossed in results.crossed:
+        found = crossed.found
+        by_arm = found.table.groupby(["arm", "life"])[METRIC].mean()
+        for arm in (found.baseline, *found.arms):
+            effect, verdict = found.outcome.contrasts.get((METRIC, arm)), found.verdicts.get((METRIC, arm))
+            rows.append(
+                {
+                    "server": crossed.title,
+                    "arm": arm,
+                    "storage latency (ms)": number(found.data.latency_ms(arm)),
+                    "RTT of a ping (ms)": _text(by_arm.get(arm, pd.Series(dtype=float))),
+                    "ratio": "" if effect is None else with_interval(effect.ratio, effect.low, effect.high),
+                    "verdict": "" if verdict is None else verdict.word,
+                }
+            )
+    columns = ["server", "arm", "storage latency (ms)", "RTT of a ping (ms)", "ratio", "verdict"]
+    return pd.DataFrame(rows, columns=columns).set_index(["server", "arm"])
+
+
 def _curves(results: Results) -> pd.DataFrame:
     rows = []
     for panel, column, factor in zip(
@@ -143,4 +166,5 @@ TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "busiest": busiest,
     "background": background,
     "published": published,
+    "pings": pings,
 }

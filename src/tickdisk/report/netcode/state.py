@@ -9,6 +9,7 @@ from tickdisk import stats
 from tickdisk.numbers import number
 from tickdisk.report.answers import joined_list
 from tickdisk.report.netcode.compute import Results
+from tickdisk.report.netcode.crossed import METRIC, Crossed
 from tickdisk.report.netcode.questions import Question, Value, controls, questions
 from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Statement
 
@@ -45,6 +46,8 @@ def state(results: Results) -> Statement:
     obstacles = _state_controls(said, results, null, sham)
     _state_questions(said, results, list(questions(results)), obstacles)
     _state_crossings(said, results)
+    for crossed in results.crossed:
+        _state_crossed(said, crossed)
     return said
 
 
@@ -224,3 +227,29 @@ def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -
     if below >= last:
         return "missed" if is_crossed else "kept"
     return "inconclusive"
+
+
+def _state_crossed(said: Statement, crossed: Crossed) -> None:
+    """States whether a slow disk shows in the round-trip time of a ping on one game server."""
+    found, baseline, name = crossed.found, crossed.baseline, f"crossed.{crossed.server}"
+    source = "run folders of the switchback"
+    note = f"mean round-trip time of a ping on {crossed.title}, on the baseline device"
+    said.fact(
+        f"{name}.ping", baseline.value, "ms", interval=(baseline.low, baseline.high), n=baseline.n, source=source, note=note
+    )
+    effect, verdict = found.outcome.contrasts[METRIC, crossed.arm], found.verdicts[METRIC, crossed.arm]
+    latency = f"{number(found.data.latency_ms(crossed.arm))} ms"
+    statement = f"RTT of a ping on {crossed.title} with a storage latency of {latency}, against the baseline"
+    interval = (effect.low, effect.high)
+    said.fact(f"{name}.ratio", effect.ratio, "ratio", interval=interval, n=effect.n, source=source, note=statement)
+    said.comparison(
+        name,
+        source=THIS_PROJECT,
+        statement=statement,
+        verdict=verdict.word,
+        evidence=verdict.reason,
+        effect=f"{name}.ratio",
+        facts=[f"{name}.ping"],
+        n=effect.n,
+        counted="lives",
+    )
