@@ -22,12 +22,14 @@ FILES = {
     "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
     "dev/fuse": "",
     "dev/loop-control": "",
+    "dev/net/tun": "",
     "dev/cpu_dma_latency": "",
     "sys/kernel/btf/vmlinux": "",
     "sys/class/zram-control/hot_add": "",
     "sys/kernel/config/nullb/features": "",
     "usr/share/games/minetest/games/minetest_game": "",
     "home/build/tickdisk-players": "",
+    "home/build/tickdisk-netcode": "",
     **{f"home/build/{kind.needs.built}": "" for kind in SERVERS.values() if kind.needs.built},
     "home/src/tickdisk/_native.abi3.so": "",
 }
@@ -42,6 +44,10 @@ TOOLS = {
     "mkfs.ext4": "1.47.0",
     "mkfs.xfs": "6.1.0",
     "mkfs.btrfs": "6.2.0",
+    "ip": "6.1.0",
+    "ethtool": "6.1",
+    "nsenter": "2.38.1",
+    "unshare": "2.38.1",
 }
 
 
@@ -83,6 +89,9 @@ def test_a_complete_machine_is_in_order(machine: Machine) -> None:
         ("usr/bin/mkfs.xfs", "file systems", "limited", ("xfsprogs",)),
         ("home/build/tickdisk-players", "players", "missing", ()),
         ("home/build/tickdisk-dragonfly", "Dragonfly server", "limited", ()),
+        ("home/build/tickdisk-netcode", "network stacks", "missing", ()),
+        ("dev/net/tun", "network stacks", "missing", ()),
+        ("usr/bin/ethtool", "network stacks", "missing", ("ethtool",)),
         ("home/src/tickdisk/_native.abi3.so", "native module", "missing", ()),
         ("usr/bin/strace", "tracing", "limited", ("strace",)),
         ("usr/bin/bpftrace", "tracing", "missing", ("bpftrace",)),

@@ -1,7 +1,9 @@
 """Network stacks: what players are to do, what is made of a record, and the published layout; the oracles are written out."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +24,8 @@ COUNTS = st.lists(st.integers(0, 60), min_size=1, max_size=4, unique=True).map(l
 @settings(max_examples=60, deadline=None)
 @given(COUNTS.filter(lambda found: found[-1] > 0), st.booleans(), st.integers(0, 4), st.integers(0, 99))
 def test_each_step_has_its_players_and_each_player_its_acts(counts, is_rising: bool, blocks: int, seed: int) -> None:
-    load = netcode.Load(counts, is_rising=is_rising, blocks=blocks, ramp_s=1, steady_s=2, seed=seed)
-    schedule = netcode.plan(load)
+    attendance = netcode.Attendance(counts, is_rising=is_rising, blocks=blocks, ramp_s=1, steady_s=2, seed=seed)
+    schedule = netcode.plan(attendance)
     assert [step.players for step in schedule.steps] == list(counts if is_rising else counts[::-1])
     assert [(step.begin_ns, step.end_ns) for step in schedule.steps] == [
         ((3 * place + 1) * S, (3 * place + 3) * S) for place in range(len(counts))
@@ -47,31 +49,34 @@ def test_each_step_has_its_players_and_each_player_its_acts(counts, is_rising: b
 
 
 def test_a_block_is_placed_at_the_height_of_a_jump_and_pings_have_random_phases() -> None:
-    (group,) = netcode.plan(netcode.Load((1,), blocks=10, steady_s=4)).groups
+    (group,) = netcode.plan(netcode.Attendance((1,), blocks=10, steady_s=4)).groups
     jumps, places, pings = (
         [event.due_ns for event in group.events if event.action == kind] for kind in ("jump", "place", "ping")
     )
     assert [place - jump for place, jump in zip(places, jumps, strict=True)] == [200 * MS] * 10
+    assert min(second - first for first, second in pairwise(jumps)) >= 350 * MS
     phases = [due % netcode.steps.UPDATE_NS for due in pings]
     assert len({phase // MS for phase in phases}) > 5
 
 
 @pytest.mark.parametrize(
-    ("load", "said"),
+    ("attendance", "said"),
     [
-        (netcode.Load(()), "do not rise"),
-        (netcode.Load((0,)), "do not rise"),
-        (netcode.Load((5, 5)), "do not rise"),
-        (netcode.Load((9, 5)), "do not rise"),
-        (netcode.Load((5,), blocks=11), "11 blocks take 4.4 s"),
+        (netcode.Attendance(()), "do not rise"),
+        (netcode.Attendance((0,)), "do not rise"),
+        (netcode.Attendance((5, 5)), "do not rise"),
+        (netcode.Attendance((9, 5)), "do not rise"),
+        (netcode.Attendance((5,), blocks=11), "11 blocks take 4.2 s"),
     ],
 )
-def test_a_load_that_cannot_be_is_one_sentence(load: netcode.Load, said: str) -> None:
+def test_a_load_that_cannot_be_is_one_sentence(attendance: netcode.Attendance, said: str) -> None:
     with pytest.raises(TickdiskError, match=said):
-        netcode.plan(load)
+        netcode.plan(attendance)
 
 
-def record(*, clients_ns: int = 0, lag_ns: int = 0) -> Life:
+def record(
+    *, clients_ns: int = 0, lag_ns: int = 0, is_answered: bool = False, there: int = 2, lost: tuple[str, ...] = ()
+) -> Life:
     """A life with one step of a second: two players, 60 updates, of which player 2 misses one and gets one late."""
     begin_ns = 10 * S
     updates = pd.DataFrame(
@@ -79,7 +84,8 @@ def record(*, clients_ns: int = 0, lag_ns: int = 0) -> Life:
     )
     updates["digest"] = np.arange(120, dtype=np.uint64) + np.uint64(2**63)
     pings = pd.DataFrame(
-        [(1, 0, 5), (1, 100, 9), (1, 200, None), (2, 50, 20), (2, 5000, 1)], columns=["player", "due_ms", "rtt_ms"]
+        [(1, 0, 5), (1, 100, 9), (1, 200, 9 if is_answered else None), (2, 50, 20), (2, 5000, 1)],
+        columns=["player", "due_ms", "rtt_ms"],
     )
     due_ns = begin_ns + pings["due_ms"] * MS
     sent_ns = due_ns + lag_ns
@@ -102,10 +108,10 @@ def record(*, clients_ns: int = 0, lag_ns: int = 0) -> Life:
     )
     threads = [("server", 1, 0, 120 * MS), ("server", 2, 0, 80 * MS), ("clients", 3, 0, clients_ns)]
     return Life(
-        netcode.Setting("tcp", netcode.Load((2,))),
+        netcode.Setting("tcp", netcode.Attendance((2,))),
         Schedule((Step(2, 0, S),), ()),
         begin_ns,
-        updates.assign(due_ns=updates["started_ns"], ended_ns=updates["started_ns"], players=2),
+        updates.assign(due_ns=updates["started_ns"], ended_ns=updates["started_ns"], players=there),
         pd.DataFrame({"player": [1, 2], "name": ["a", "b"], "records": 2, "last_number": [120, 119]}).assign(
             digest=np.array([119, 118], dtype=np.uint64) + np.uint64(2**63)
         ),
@@ -122,7 +128,7 @@ def record(*, clients_ns: int = 0, lag_ns: int = 0) -> Life:
             columns=["at_ns", "part", "thread", "cpu_ns"],
         ),
         host.Cores((0,), (1,)),
-        (),
+        lost,
     )
 
 
@@ -133,7 +139,7 @@ def test_a_step_is_described_as_it_was() -> None:
     assert row["rtt_p50_ms"] == 9
     assert row["jitter_ms"] == 4
     assert row["transport_rtt_ms"] == 2
-    assert (row["age_p50_ms"], row["lost_updates"], row["late_updates"]) == (2, pytest.approx(1 / 120), pytest.approx(1 / 120))
+    assert (row["age_p50_ms"], row["lost_updates"], row["late_updates"]) == (2, pytest.approx(1 / 120), pytest.approx(2 / 120))
     assert row["gap_p50_ms"] == pytest.approx(netcode.steps.UPDATE_NS / MS)
     assert (row["server_share"], row["clients_share"], row["system_share"]) == (
         pytest.approx(0.2),
@@ -142,14 +148,34 @@ def test_a_step_is_described_as_it_was() -> None:
     )
     assert (row["sent_bytes_per_s"], row["sent_datagrams_per_s"], row["received_bytes_per_s"]) == (60_000, 120, 60)
     assert (row["server_thread_share"], row["memory_bytes"]) == (pytest.approx(0.12), 3)
-    assert (row["busiest"], row["is_valid"], record().is_equal) == ("server", True, True)
+    assert (row["busiest"], row["reason"], record().is_equal) == ("server", "a ping had no answer", True)
 
 
 def test_a_step_in_which_clients_were_busier_or_late_is_not_valid() -> None:
-    (busy,) = netcode.describe_steps(record(clients_ns=130 * MS)).to_dict("records")
-    assert (busy["busiest"], busy["is_valid"]) == ("clients", False)
-    (late,) = netcode.describe_steps(record(lag_ns=3 * MS)).to_dict("records")
-    assert (late["busiest"], late["is_valid"], late["lag_p99_ms"]) == ("server", False, 3)
+    (busy,) = netcode.describe_steps(record(clients_ns=130 * MS, is_answered=True)).to_dict("records")
+    assert (busy["busiest"], busy["reason"]) == ("clients", "the busiest thread was not the server's but one of the clients")
+    (late,) = netcode.describe_steps(record(lag_ns=3 * MS, is_answered=True)).to_dict("records")
+    assert (late["reason"], late["lag_p99_ms"]) == ("the clients were saturated", 3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [({}, ""), ({"there": 1}, "not all players were there"), ({"lost": ("player b was lost",)}, "a player was lost")],
+)
+def test_a_step_without_all_of_its_players_is_not_valid(changed: dict[str, Any], reason: str) -> None:
+    (row,) = netcode.describe_steps(record(is_answered=True, **changed)).to_dict("records")
+    assert row["reason"] == reason
+
+
+def test_memory_is_known_only_until_players_leave() -> None:
+    life = record(is_answered=True)
+    life = replace(life, schedule=Schedule((Step(2, 0, S), Step(1, 0, S), Step(2, 0, S)), ()))
+    assert netcode.describe_steps(life)["memory_bytes"].isna().tolist() == [False, True, False]
+
+
+def test_a_jitter_without_a_delay_is_refused() -> None:
+    with pytest.raises(TickdiskError, match="needs a delay of at least as much"):
+        netcode.Conditions(jitter_ms=1)
 
 
 def test_a_world_that_differs_is_seen() -> None:
@@ -179,9 +205,9 @@ def test_a_run_has_every_arm_in_another_order_and_the_same_seed_repeats_it() -> 
     assert all(first != second for first, second in pairwise(orders))
     assert runs[3] == cases(DESIGN, 3, 7)
     assert cases(DESIGN, 3, 8) != runs[3]
-    rises = [case.setting.load.is_rising for run in runs for case in run if case.arm == "idle"]
-    assert 0 < sum(rises) < len(rises)
-    seeds = [case.setting.load.seed for run in runs for case in run]
+    rises = [{case.setting.attendance.is_rising for case in run if case.arm == "idle"} for run in runs]
+    assert rises in ([{False}, {True}] * 4, [{True}, {False}] * 4)
+    seeds = [case.setting.attendance.seed for run in runs for case in run]
     assert len(set(seeds)) == len(seeds)
 
 

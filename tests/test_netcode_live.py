@@ -56,7 +56,7 @@ def exchange(network: netcode.Network, number: int, size: int, logs: Path) -> np
 
 
 def counted(namespace: Namespace) -> dict[str, int]:
-    with Counters(namespace, os.getpid(), (), None) as counters:
+    with Counters(namespace, os.getpid(), (), None, {0}) as counters:
         pass
     return dict(counters.table().iloc[-1])
 
@@ -95,8 +95,8 @@ def test_a_link_delays_and_loses_as_it_is_told(tmp_path: Path) -> None:
 
 def test_all_stacks_play_without_a_lost_player(tmp_path: Path) -> None:
     for stack in netcode.stacks():
-        load = netcode.Load((0, 10, 20), blocks=2, ramp_s=1.2, steady_s=1, is_rising=stack != "quic")
-        life = netcode.live(netcode.Setting(stack, load), tmp_path / stack)
+        attendance = netcode.Attendance((0, 10, 20), blocks=2, ramp_s=1.2, steady_s=1.2, is_rising=stack != "quic")
+        life = netcode.live(netcode.Setting(stack, attendance), tmp_path / stack)
         assert life.lost == (), stack
         assert life.is_equal, stack
         steps = netcode.describe_steps(life).set_index("players")
@@ -105,7 +105,7 @@ def test_all_stacks_play_without_a_lost_player(tmp_path: Path) -> None:
         # Every player gets each update.
         assert steps.loc[20, "sent_datagrams_per_s"] >= 20 * 55, stack
         # Each player has placed two blocks in each step, and who has left is in the world no more.
-        assert life.players["records"].max() == (20 if load.is_rising else 10) + 2 * 20 + 2 * 10, stack
+        assert life.players["records"].max() == (20 if attendance.is_rising else 10) + 2 * 20 + 2 * 10, stack
 
 
 def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:

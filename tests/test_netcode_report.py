@@ -58,7 +58,7 @@ def made(**changed: float) -> Findings:
         noisy = {name: value * rng.normal(1, 0.01) for name, value in own.items()}
         shares = {"server_thread_share": 0.1, "clients_thread_share": 0.05, "link_thread_share": np.nan}
         rows.append(
-            {"run": run, "arm": arm, "stack": stack, "players": count, **noisy, **shares, "busiest": "server", "is_valid": True}
+            {"run": run, "arm": arm, "stack": stack, "players": count, **noisy, **shares, "busiest": "server", "reason": ""}
         )
         pings += [
             {"run": run, "arm": arm, "stack": stack, "players": count, "player": 1, "at_s": at, "rtt_ms": rtt}
@@ -135,7 +135,7 @@ def test_a_step_in_which_the_server_was_not_the_busiest_decides_nothing(tmp_path
     found = made()
     steps = found.steps.copy()
     chosen = (steps["arm"] == "idle") & (steps["stack"] == "kcp") & (steps["players"] == 200) & (steps["run"] < 2)
-    steps.loc[chosen, ["busiest", "is_valid"]] = ["clients", False]
+    steps.loc[chosen, "reason"] = "the busiest thread was not the server's but one of the clients"
     study = study_of(replace(found, steps=steps), tmp_path)
     told = verdicts(study)
     assert told["rises.kcp"] == ("not valid", "open")

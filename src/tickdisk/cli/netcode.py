@@ -1,7 +1,7 @@
 """The commands `tickdisk netcode ...`, which measure what a network stack costs a game."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +12,6 @@ from tickdisk.experiment import NETCODE
 from tickdisk.project import PLAN_PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
     import pandas as pd
 
 app = typer.Typer(no_args_is_help=True, help="Network stacks under a prototype of a game.")
@@ -42,15 +40,24 @@ def run(
     blocks: Annotated[
         int, typer.Option(help="Blocks that each player places in each step. Without any, players stand still.")
     ] = 0,
-    steady_s: Annotated[float, typer.Option(help="Length of each step in s.", min=0.5)] = 4.0,
-    ramp_s: Annotated[float, typer.Option(help="Time in s before each step, in which players come.", min=0.5)] = 2.0,
-    delay_ms: Annotated[float, typer.Option(help="Time in ms that a packet takes in each direction.", min=0)] = 0.0,
-    jitter_ms: Annotated[float, typer.Option(help="Largest time in ms by which it takes less or more.", min=0)] = 0.0,
+    steady_s: Annotated[
+        float, typer.Option(help="Time in s for which the number of players is steady in each step.", min=0.5)
+    ] = 4.0,
+    ramp_s: Annotated[float, typer.Option(help="Time in s at the start of each step, in which players come.", min=0.5)] = 2.0,
+    delay_ms: Annotated[float, typer.Option(help="Delay in ms that is added to each packet in each direction.", min=0)] = 0.0,
+    jitter_ms: Annotated[
+        float, typer.Option(help="Largest time in ms by which a packet arrives earlier or later than the delay says.", min=0)
+    ] = 0.0,
     loss: Annotated[float, typer.Option(help="Share of packets that are lost in each direction.", min=0, max=1)] = 0.0,
-    reordered: Annotated[float, typer.Option(help="Share of packets that arrive without the delay.", min=0, max=1)] = 0.0,
+    reordered: Annotated[
+        float, typer.Option(help="Share of packets that skip the delay and so overtake others.", min=0, max=1)
+    ] = 0.0,
     mbit_per_s: Annotated[float | None, typer.Option(help="Bandwidth of each direction in Mbit/s.", min=0.001)] = None,
     has_link: Annotated[
-        bool, typer.Option("--link", help="Use the link of a program even without any condition, to see what it costs.")
+        bool,
+        typer.Option(
+            "--link", help="Carry packets by our link program even without a delay or losses, to see what the program costs."
+        ),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all choices.", min=0)] = 1,
 ) -> None:
@@ -68,8 +75,8 @@ def run(
     process.follow_owner()
     conditions = netcode.Conditions(delay_ms, jitter_ms, loss, reordered, mbit_per_s, seed)
     is_plain = conditions == netcode.Conditions(seed=seed) and not has_link
-    load = netcode.Load(tuple(players or (20,)), blocks=blocks, ramp_s=ramp_s, steady_s=steady_s, seed=seed)
-    setting = netcode.Setting(stack, load, prototype, None if is_plain else conditions)
+    attendance = netcode.Attendance(tuple(players or (20,)), blocks=blocks, ramp_s=ramp_s, steady_s=steady_s, seed=seed)
+    setting = netcode.Setting(stack, attendance, prototype, None if is_plain else conditions)
     life = netcode.live(setting, output / "logs")
     steps, pings = netcode.describe_steps(life), netcode.steady_pings(life)
     steps.to_csv(output / "steps.csv", index=False)
@@ -79,30 +86,41 @@ def run(
         print(line)
     for message in life.lost:
         print(f"a player was lost: {message}")
-    print("the worlds of all players were equal to the server's" if life.is_equal else "the worlds of some players are not known")
+    print(_worlds(life.is_equal, bool(life.lost)))
+
+
+def _worlds(is_equal: bool, is_lost: bool) -> str:
+    if is_equal:
+        return "the worlds of all players were equal to the server's"
+    return (
+        "the worlds of the players who were lost are not known" if is_lost else "the world of a player differed from the server's"
+    )
 
 
 def _screen(steps: "pd.DataFrame") -> list[str]:
     """Returns the table of the steps as lines."""
-    head = ("players", "RTT ms", "p99 ms", "age ms", "late", "server", "clients", "sent kB/s", "a player")
-    lines = ["".join(f"{word:>11}" for word in head)]
+    head = (
+        "players",
+        "RTT ms",
+        "p99 ms",
+        "age ms",
+        "late updates",
+        "server cores",
+        "clients cores",
+        "sent kB/s",
+        "kB/s a player",
+    )
+    lines = ["".join(f"{word:>14}" for word in head)]
     for row in steps.to_dict("records"):
         sent = row["sent_bytes_per_s"] / 1e3
         share = sent / row["players"] if row["players"] else float("nan")
         lines.append(
-            f"{row['players']:11}{row['rtt_mean_ms']:11.2f}{row['rtt_p99_ms']:11.2f}{row['age_p50_ms']:11.2f}"
-            f"{row['late_updates']:11.1%}{row['server_share']:11.1%}{row['clients_share']:11.1%}{sent:11.1f}{share:11.2f}"
+            f"{row['players']:14}{row['rtt_mean_ms']:14.2f}{row['rtt_p99_ms']:14.2f}{row['age_p50_ms']:14.2f}"
+            f"{row['late_updates']:14.1%}{row['server_share']:14.1%}{row['clients_share']:14.1%}{sent:14.1f}{share:14.2f}"
         )
-        if not row["is_valid"]:
-            lines.append(f"{'':11}not valid: {_reason(row)}")
+        if row["reason"]:
+            lines.append(f"{'':14}not valid, because {row['reason']}")
     return lines
-
-
-def _reason(row: "Mapping[Hashable, Any]") -> str:
-    """Returns why a step says nothing about the stack."""
-    if row["busiest"] != "server":
-        return f"the busiest thread was one of the {row['busiest']}, so that the step says nothing about the stack"
-    return "the clients were saturated, so that the step says nothing about the stack"
 
 
 @app.command("study")
@@ -118,4 +136,4 @@ def study(
     process.follow_owner()
     config = parse_config(read_json(plan)["config"])
     design = netcode.Design(**config.chosen.design(NETCODE).model_dump())
-    netcode.write_study(netcode.study(design, config.seed, output / "logs", lambda line: print(line, flush=True)), output)
+    netcode.write_study(netcode.study(design, config.seed, output, lambda line: print(line, flush=True)), output)

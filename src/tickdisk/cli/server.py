@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Lists the game servers, and checks that one works here as the experiments need it.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Lists the game servers, checks that one works here as the experiments need it, and measures its traffic.",
+)
 
 
 @app.command("list")
@@ -60,10 +63,10 @@ def traffic(
     players: Annotated[int, typer.Option(min=1, max=20, help="Number of players that join.")] = 10,
     seconds: Annotated[float, typer.Option(min=2, max=600, help="Time in s that is measured with the players.")] = 10,
 ) -> None:
-    """Counts the bytes and datagrams between a server and players who only look on, and how long a ping takes.
+    """Counts the bytes and datagrams between a server and players who stand still, and measures the round-trip time of pings.
 
-    Server and players are alone in a network namespace of their own, which nothing outside can reach. It needs root. The rows are
-    the server without players and with them. Bytes are those of both directions together, with all headers.
+    Server and players are alone in a network namespace of their own, which nothing outside can reach. It needs root. The
+    first row is measured without players, and the second with them. Bytes are those of both directions, with all headers.
     """
     import numpy as np
 
@@ -79,7 +82,7 @@ def traffic(
             seconds=seconds,
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )
-    head = ("players", "kB/s", "datagrams/s", "kB/s a player", "core", "pings", "RTT ms", "p50 ms", "p99 ms", "unanswered")
+    head = ("players", "kB/s", "datagrams/s", "kB/s a player", "server core", "pings", "RTT ms", "p50 ms", "p99 ms", "unanswered")
     print("".join(f"{word:>14}" for word in head))
     for row in found:
         each = f"{row.bytes_per_s / 1e3 / row.players:14.2f}" if row.players else f"{'':14}"

@@ -112,6 +112,7 @@ def _programs(machine: Machine) -> Iterator[Check]:
         yield _server(machine, kind)
     players = machine.project / "build/tickdisk-players"
     yield _needed("players", players.exists(), str(players), f"{players} is not built: make setup")
+    yield _network(machine)
     native = next((machine.project / "src/tickdisk").glob("_native*.so"), None)
     yield _needed("native module", native, str(native), "not built: make setup")
 
@@ -129,6 +130,19 @@ def _server(machine: Machine, kind: server.Server) -> Check:
         return Check(name, "missing", absent, needs.packages)
     advice = "run `make setup`, which says why" if needs.built else "install it"
     return Check(name, "limited", f"{absent}: runs leave this server out; {advice}", needs.packages)
+
+
+def _network(machine: Machine) -> Check:
+    """Returns the check of everything that the comparison of network stacks needs."""
+    tools = {"ip": "iproute2", "ethtool": "ethtool", "nsenter": "util-linux", "unshare": "util-linux"}
+    absent = [tool for tool in tools if not machine.tool(tool)]
+    program = machine.project / "build/tickdisk-netcode"
+    if absent:
+        packages = tuple(dict.fromkeys(tools[tool] for tool in absent))
+        return Check("network stacks", "missing", f"without {', '.join(absent)} they cannot be compared", packages)
+    if not machine.has("dev/net/tun"):
+        return Check("network stacks", "missing", "no /dev/net/tun: load the module (modprobe tun), or give it to the container")
+    return _needed("network stacks", program.exists(), str(program), f"{program} is not built: make setup")
 
 
 def _tracing(machine: Machine) -> Check:

@@ -1,8 +1,8 @@
 """Measures what network stacks cost a game: the same prototype of a game is served on several stacks, and players play on it.
 
-The prototypes and the stacks are a Rust program of its own (`src/netcode`). `stacks` and `prototypes` list them. A `Network`
+A Rust program (`src/netcode`) holds the prototypes and the stacks. `stacks` and `prototypes` list them. A `Network`
 is two network namespaces with a link between them, whose `Conditions` may delay and lose packets. `live` runs one server in
-them while players come and go as a `Load` says, and returns its record, a `Life`. `describe_steps` makes one row for each
+them while players come and go as an `Attendance` says, and returns its record, a `Life`. `describe_steps` makes one row for each
 number of players: round-trip times, ages of updates, processor time, memory and bytes. `write_published` writes a life in the
 layout of Net-Celerity (Stroiou, Vrije Universiteit Amsterdam, 2024), a study that compared other stacks in the same way.
 `study` runs many lives on several stacks.
@@ -12,16 +12,16 @@ from tickdisk.netcode.life import Life, Setting, live
 from tickdisk.netcode.namespaces import Conditions, Network
 from tickdisk.netcode.program import prototypes, stacks
 from tickdisk.netcode.published import write_published
-from tickdisk.netcode.schedule import Load, plan
+from tickdisk.netcode.schedule import Attendance, plan
 from tickdisk.netcode.steps import describe_steps, steady_pings
 from tickdisk.netcode.study import Design, Findings, read_study, study, write_study
 
 __all__ = [
+    "Attendance",
     "Conditions",
     "Design",
     "Findings",
     "Life",
-    "Load",
     "Network",
     "Setting",
     "describe_steps",

@@ -1,5 +1,6 @@
 """Reads counters of the system again and again while a server runs: processor times, memory, bytes and datagrams."""
 
+import os
 import threading
 import time
 from collections.abc import Collection
@@ -11,9 +12,10 @@ import pandas as pd
 from tickdisk import host
 from tickdisk.netcode.namespaces import DEVICE, Namespace
 
-_PERIOD_S = 0.1
-_PAGE_BYTES = 4096
-_TICK_NS = 10_000_000
+PERIOD_S = 0.1
+"""Time in s from one reading to the next."""
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 """Length of a clock tick of `/proc/stat`."""
 
 
@@ -30,13 +32,19 @@ class Counters:
         Processes of the clients. When one has ended, what it had used at the last reading still counts.
     link
         Process of the link, or None.
+    cores
+        Numbers of the cores whose busy time is `all_cores_ns`.
     """
 
-    def __init__(self, namespace: Namespace, server: int, clients: Collection[int], link: int | None) -> None:
+    def __init__(
+        self, namespace: Namespace, server: int, clients: Collection[int], link: int | None, cores: Collection[int]
+    ) -> None:
         self._namespace, self._server, self._clients, self._link = namespace, server, clients, link
+        self._cores = {f"cpu{core}" for core in cores}
         self._rows: list[dict[str, int]] = []
         self._threads: list[tuple[int, str, int, int]] = []
-        self._used: dict[int, int] = {}
+        self._used: dict[str, dict[int, int]] = {"server": {}, "clients": {}, "link": {}}
+        self._failure: Exception | None = None
         self._is_ending = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="counters", daemon=True)
 
@@ -48,6 +56,8 @@ class Counters:
     def __exit__(self, *_: object) -> None:
         self._is_ending.set()
         self._thread.join()
+        if self._failure is not None:
+            raise self._failure
         self._rows.append(self._read())
 
     def table(self) -> pd.DataFrame:
@@ -64,22 +74,26 @@ class Counters:
         return pd.DataFrame(self._threads, columns=["at_ns", "part", "thread", "cpu_ns"])
 
     def _watch(self) -> None:
-        while not self._is_ending.wait(_PERIOD_S):
-            self._rows.append(self._read())
+        try:
+            while not self._is_ending.wait(PERIOD_S):
+                self._rows.append(self._read())
+        except Exception as failure:  # noqa: BLE001 - the thread that made this one raises it
+            self._failure = failure
 
     def _read(self) -> dict[str, int]:
         at_ns = time.monotonic_ns()
-        for part, pids in (("server", [self._server]), ("clients", self._clients), ("link", [self._link] if self._link else [])):
-            self._threads += [(at_ns, part, thread, used) for pid in pids for thread, used in _threads_ns(pid)]
-        for pid in self._clients:
-            self._used[pid] = max(self._used.get(pid, 0), host.cpu_ns(pid) or 0)
+        link = [] if self._link is None else [self._link]
+        for part, pids in (("server", [self._server]), ("clients", self._clients), ("link", link)):
+            found = [own for pid in pids for own in _threads_ns(pid)]
+            self._threads += [(at_ns, part, thread, used) for thread, used in found]
+            self._used[part].update(found)  # a thread that has ended keeps what it had used
         return {
             "at_ns": at_ns,
-            "server_ns": host.cpu_ns(self._server) or 0,
+            "server_ns": sum(self._used["server"].values()),
             "server_memory_bytes": _memory_bytes(self._server),
-            "clients_ns": sum(self._used.values()),
-            "link_ns": 0 if self._link is None else host.cpu_ns(self._link) or 0,
-            "all_cores_ns": _busy_ns(),
+            "clients_ns": sum(self._used["clients"].values()),
+            "link_ns": sum(self._used["link"].values()),
+            "all_cores_ns": _busy_ns(self._cores),
             **_device(self._namespace.pid),
         }
 
@@ -102,11 +116,15 @@ def _memory_bytes(pid: int) -> int:
         return 0
 
 
-def _busy_ns() -> int:
-    """Returns the time in ns for which all cores together have not been idle."""
-    # The times are user, nice, system, idle, iowait, irq, softirq and steal, and then those of guests again.
-    values = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    return (sum(values) - values[3] - values[4]) * _TICK_NS
+def _busy_ns(cores: Collection[str]) -> int:
+    """Returns the time in ns for which some cores together have not been idle."""
+    busy = 0
+    for name, *words in map(str.split, Path("/proc/stat").read_text().splitlines()):
+        if name in cores:
+            # The times are user, nice, system, idle, iowait, irq, softirq and steal, and then those of guests again.
+            values = [int(word) for word in words[:8]]
+            busy += (sum(values) - values[3] - values[4]) * _TICK_NS
+    return busy
 
 
 def _device(pid: int) -> dict[str, int]:

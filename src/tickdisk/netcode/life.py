@@ -13,13 +13,13 @@ from tickdisk.errors import TickdiskError
 from tickdisk.netcode.counters import Counters
 from tickdisk.netcode.namespaces import SERVER_ADDRESS, Conditions, Namespace, Network, wait_until_ready
 from tickdisk.netcode.program import binary, prototypes, stacks
-from tickdisk.netcode.schedule import Group, Load, Schedule, plan
+from tickdisk.netcode.schedule import Attendance, Group, Schedule, plan
 from tickdisk.player import write_trace
 from tickdisk.process import Child
 
 _PORT = 4000
-_LEAD_NS = 300_000_000
-"""Time from the start of the client processes to that of the trace."""
+_LEAD_NS, _START_NS = 300_000_000, 20_000_000
+"""Time from the start of the client processes to that of the trace, and how much longer it is for each process."""
 _PATIENCE_S = 10.0
 """Time that clients have after the end of the trace. A player waits up to 5 s for a world without changes."""
 _END_S = 5.0
@@ -32,7 +32,7 @@ class Setting:
 
     stack: str
     """Name of the network stack."""
-    load: Load
+    attendance: Attendance
     """Players over time."""
     prototype: str = "voxel"
     """Name of the prototype of a game."""
@@ -65,7 +65,7 @@ class Life:
     updates: pd.DataFrame
     """One row per update of the server: number, due_ns, started_ns, ended_ns, players and digest."""
     players: pd.DataFrame
-    """One row per player: player, name, records, last_number and digest of the player's world at the end."""
+    """One row per player: player, name, records, last_number and digest of the player's world at the end, and has_given_up."""
     pings: pd.DataFrame
     """One row per ping: player, due_ns, sent_ns and received_ns, which is null if no answer came."""
     ages: pd.DataFrame
@@ -79,7 +79,9 @@ class Life:
     cores: host.Cores
     """Cores of the server, and those of clients and link."""
     lost: tuple[str, ...]
-    """Messages of the client processes that lost a player. Their tables are missing."""
+    """Messages of the client processes that lost a player, whose tables are missing, and of players who heard no more of the
+    server.
+    """
 
     @property
     def is_equal(self) -> bool:
@@ -109,22 +111,24 @@ def live(setting: Setting, logs: Path) -> Life:
         If the machine lacks something, or the server fails.
     """
     setting.check()
-    schedule, cores = plan(setting.load), host.split_cores()
+    schedule, cores = plan(setting.attendance), host.split_cores()
     with ExitStack() as resources:
         fast = resources.enter_context(memory.folder())
         network = resources.enter_context(Network(logs, setting.conditions, cores.others))
         server = resources.enter_context(_server(setting, network.server, fast, logs, cores.server))
+        for group in schedule.groups:
+            write_trace(fast / f"{_name(group)}.jsonl", group.events)
         wait_until_ready(server)
-        start_ns = time.monotonic_ns() + _LEAD_NS
+        start_ns = time.monotonic_ns() + _LEAD_NS + len(schedule.groups) * _START_NS
         clients = [
             resources.enter_context(_players(setting, group, network.clients, start_ns, fast, logs, cores.others))
             for group in schedule.groups
         ]
         link = None if network.link is None else network.link.pid
         pids = [child.pid for child in clients]
-        with Counters(network.server, server.pid, pids, link) as counters:
+        with Counters(network.server, server.pid, pids, link, {*cores.server, *cores.others}) as counters:
             end_ns = start_ns + schedule.steps[-1].end_ns
-            lost = _wait(clients, server, end_ns)
+            lost = _wait(clients, server, network.link, end_ns)
             # The last step may be one without players.
             time.sleep(max(0, end_ns - time.monotonic_ns()) / 1e9)
         code = server.stop(_END_S)
@@ -132,6 +136,8 @@ def live(setting: Setting, logs: Path) -> Life:
             raise TickdiskError(f"the server on the stack {setting.stack} failed with exit code {code}: {server.tail(1)}")
         tables, updates = _tables(fast, schedule.groups), pd.read_csv(fast / "updates.csv", dtype={"digest": "uint64"})
         read = {"counters": counters.table(), "threads": counters.threads()}
+        silent = tables["players"].loc[tables["players"]["has_given_up"].astype(bool), "name"]
+        lost += tuple(f"player {name} heard no more of the server" for name in silent)
         return Life(setting, schedule, start_ns, updates=updates, **tables, **read, cores=cores, lost=lost)
 
 
@@ -144,9 +150,8 @@ def _server(setting: Setting, namespace: Namespace, folder: Path, logs: Path, co
 def _players(
     setting: Setting, group: Group, namespace: Namespace, start_ns: int, folder: Path, logs: Path, cores: Sequence[int]
 ) -> Child:
-    name = f"players_{group.first}"
+    name = _name(group)
     trace = folder / f"{name}.jsonl"
-    write_trace(trace, group.events)
     words: list[str | Path] = [
         binary(),
         "play",
@@ -163,7 +168,11 @@ def _players(
     return Child(name, namespace.command(words), logs, cores=cores)
 
 
-def _wait(clients: Sequence[Child], server: Child, end_ns: int) -> tuple[str, ...]:
+def _name(group: Group) -> str:
+    return f"players_{group.first}"
+
+
+def _wait(clients: Sequence[Child], server: Child, link: Child | None, end_ns: int) -> tuple[str, ...]:
     """Waits for the end of all clients, and returns the messages of those that failed."""
     until_s = end_ns / 1e9 + _PATIENCE_S
     lost = list[str]()
@@ -171,9 +180,13 @@ def _wait(clients: Sequence[Child], server: Child, end_ns: int) -> tuple[str, ..
         code = client.wait(max(0.0, until_s - time.monotonic()))
         if server.poll() is not None:
             raise TickdiskError(f"the server ended before its players: {server.tail(1) or 'it said nothing'}")
-        if code != 0:
-            lost.append(client.tail(1) if code is not None else f"{client.name} did not end in time")
+        if link is not None and link.poll() is not None:
+            raise TickdiskError(f"the link ended before the players: {link.tail(1) or 'it said nothing'}")
+        if code is None:
+            lost.append(f"{client.name} did not end in time")
             client.stop(_END_S)
+        elif code != 0:
+            lost.append(client.tail(1) or f"{client.name} ended with exit code {code}")
     return tuple(lost)
 
 
@@ -181,14 +194,14 @@ def _tables(folder: Path, groups: Sequence[Group]) -> dict[str, pd.DataFrame]:
     """Reads the tables of all client processes."""
     found = {}
     for name in _TABLES:
-        files = [path for group in groups if (path := folder / f"players_{group.first}" / f"{name}.csv").is_file()]
+        files = [path for group in groups if (path := folder / _name(group) / f"{name}.csv").is_file()]
         parts = [pd.read_csv(path, dtype={"received_ns": "Int64", "digest": "uint64"}) for path in files]
         found[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_COLUMNS[name])
     return found
 
 
 _COLUMNS = {
-    "players": ["player", "name", "records", "last_number", "digest"],
+    "players": ["player", "name", "records", "last_number", "digest", "has_given_up"],
     "pings": ["player", "due_ns", "sent_ns", "received_ns"],
     "ages": ["player", "number", "age_ns"],
     "transport": ["player", "at_ns", "rtt_ns"],

@@ -41,6 +41,10 @@ class Conditions:
     seed: int = 1
     """Seed of all choices."""
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.jitter_ms <= self.delay_ms:
+            raise TickdiskError(f"a jitter of {self.jitter_ms:g} ms needs a delay of at least as much; raise the delay")
+
     def options(self) -> list[str]:
         """Returns the options of the program `tickdisk-netcode link`."""
         values = {name: getattr(self, name) for name in ("delay_ms", "jitter_ms", "loss", "reordered", "mbit_per_s", "seed")}
@@ -155,7 +159,7 @@ def wait_until_ready(child: Child, timeout_s: float = _STARTS_S) -> None:
         If the program ends before, or takes longer.
     """
     until = time.monotonic() + timeout_s
-    while "ready" not in child.tail(1).split():
+    while "ready" not in child.log_path.read_text(encoding="utf-8", errors="replace").splitlines():
         if child.poll() is not None or time.monotonic() > until:
             raise TickdiskError(f"the {child.name} did not get ready: {child.tail(1) or f'it took over {timeout_s:g} s'}")
         time.sleep(0.002)

@@ -20,20 +20,20 @@ _JOINS_S = 0.5
 """Time over which the players of a step join."""
 _LEAVES_S = 0.2
 """Time from the end of a step to the leave of the players who do not stay."""
-_JUMP_NS, _BLOCK_NS = 200_000_000, 400_000_000
-"""Times from a jump to the place of a block under the player, and from one jump to the next."""
+_JUMP_NS, _BLOCK_NS = 200_000_000, 350_000_000
+"""Time from a jump to the placing of a block under the player, and shortest time from one jump to the next."""
 
 
 @dataclass(frozen=True)
-class Load:
-    """The load of a server life."""
+class Attendance:
+    """The numbers of players over the time of a server life, and their actions."""
 
     players: tuple[int, ...]
     """Numbers of players of the steps, from small to large."""
     is_rising: bool = True
     """Whether the steps come in this order, or from large to small."""
     blocks: int = 0
-    """Number of blocks that each player places in each step. Without any, all players stand still."""
+    """Number of blocks that each player places in each step, spread over it. Without any, all players stand still."""
     ramp_s: float = 3.0
     """Time in s in which players come or go, before a step is steady."""
     steady_s: float = 4.0
@@ -41,7 +41,7 @@ class Load:
     ping_period_s: float = 0.25
     """Average time in s from one ping of a player to the next."""
     seed: int = 1
-    """Seed of the times of pings and acts."""
+    """Seed of the times of pings and actions."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,13 @@ class Schedule:
     """Groups of players, in the order of their numbers."""
 
 
-def plan(load: Load) -> Schedule:
+def plan(attendance: Attendance) -> Schedule:
     """Plans a server life.
 
     Parameters
     ----------
-    load
-        Load of the life.
+    attendance
+        Attendance of the life.
 
     Returns
     -------
@@ -96,39 +96,40 @@ def plan(load: Load) -> Schedule:
     TickdiskError
         If the numbers of players do not rise, or the blocks of a step take longer than the step.
     """
-    if not load.players or load.players[0] < 0 or load.players[-1] == 0 or any(b <= a for a, b in pairwise(load.players)):
-        raise TickdiskError(f"the numbers of players {load.players} do not rise from 0 or more; give each number once")
-    if load.blocks * _BLOCK_NS > load.steady_s * _S:
+    rising = attendance.players
+    if not rising or rising[0] < 0 or rising[-1] == 0 or any(second <= first for first, second in pairwise(rising)):
+        raise TickdiskError(f"the numbers of players {rising} do not rise from 0 or more; give each number once")
+    if (attendance.blocks + 1) * _BLOCK_NS > attendance.steady_s * _S:
+        needed_s = (attendance.blocks + 1) * _BLOCK_NS / _S
         raise TickdiskError(
-            f"{load.blocks} blocks take {load.blocks * _BLOCK_NS / _S:g} s, and a step {load.steady_s:g} s; give fewer blocks"
+            f"{attendance.blocks} blocks take {needed_s:g} s, and a step has {attendance.steady_s:g} s; give fewer blocks"
         )
-    counts = load.players if load.is_rising else load.players[::-1]
-    length_ns = round((load.ramp_s + load.steady_s) * _S)
-    steps = tuple(
-        Step(count, number * length_ns + round(load.ramp_s * _S), (number + 1) * length_ns) for number, count in enumerate(counts)
-    )
-    rng, groups = np.random.default_rng(load.seed), list[Group]()
-    for low, high in pairwise((0, *(count for count in load.players if count > 0))):
+    ramp_ns, length_ns = round(attendance.ramp_s * _S), round((attendance.ramp_s + attendance.steady_s) * _S)
+    counts = rising if attendance.is_rising else rising[::-1]
+    steps = tuple(Step(count, number * length_ns + ramp_ns, (number + 1) * length_ns) for number, count in enumerate(counts))
+    rng, groups = np.random.default_rng(attendance.seed), list[Group]()
+    for low, high in pairwise((0, *(count for count in rising if count > 0))):
         own = [step for step in steps if step.players >= high]
         for first in range(low, high, GROUP):
             size = min(GROUP, high - first)
-            events = sorted(event for number in range(first, first + size) for event in _player(number, own, load, rng))
+            events = sorted(event for number in range(first, first + size) for event in _player(number, own, attendance, rng))
             groups.append(Group(first + 1, size, tuple(events)))
     return Schedule(steps, tuple(groups))
 
 
-def _player(number: int, steps: Sequence[Step], load: Load, rng: np.random.Generator) -> list[Event]:
+def _player(number: int, steps: Sequence[Step], attendance: Attendance, rng: np.random.Generator) -> list[Event]:
     name = player_name(number)
-    joins_ns = steps[0].begin_ns - round(load.ramp_s * _S) + round(rng.uniform(0, _JOINS_S) * _S)
+    joins_ns = steps[0].begin_ns - round(attendance.ramp_s * _S) + round(rng.uniform(0, _JOINS_S) * _S)
     events = [Event(joins_ns, name, "join"), Event(steps[-1].end_ns + round(_LEAVES_S * _S), name, "leave")]
-    slot_ns = round(load.ping_period_s * _S)
+    slot_ns = round(attendance.ping_period_s * _S)
     for step in steps:
         # A ping lies anywhere in its slot, so that its phase within an update is random.
         dues = [slot + int(rng.integers(slot_ns)) for slot in range(step.begin_ns, step.end_ns - slot_ns + 1, slot_ns)]
         events += [Event(due, name, "ping") for due in dues]
-        spare_ns = step.end_ns - step.begin_ns - load.blocks * _BLOCK_NS
-        begin_ns = step.begin_ns + int(rng.integers(spare_ns + 1))
-        for block in range(load.blocks):
-            jumps_ns = begin_ns + block * _BLOCK_NS
+        # Blocks are spread over the step, and each player has a phase of its own.
+        period_ns = (step.end_ns - step.begin_ns) // (attendance.blocks + 1)
+        phase_ns = int(rng.integers(period_ns - _JUMP_NS))
+        for block in range(attendance.blocks):
+            jumps_ns = step.begin_ns + phase_ns + block * period_ns
             events += [Event(jumps_ns, name, "jump"), Event(jumps_ns + _JUMP_NS, name, "place")]
     return events

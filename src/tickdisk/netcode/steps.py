@@ -1,17 +1,22 @@
 """Describes the steps of a server life, each in one row."""
 
+from collections.abc import Hashable, Mapping
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tickdisk.errors import TickdiskError
 from tickdisk.netcode.life import Life
 from tickdisk.netcode.schedule import Step
 
 UPDATE_NS = 1_000_000_000 // 60
 """Time from one update of the server to the next."""
 _LATE = 2
-"""An update that is older than this many updates when it comes is late."""
+"""An update that is older than this many updates when it comes, or never comes, is late."""
+_FAR_NS = 1_000_000_000
+"""Time from a bound of a step within which the counters must have been read."""
 _PARTS = ("server", "clients", "link")
 MOST_LAG_MS, MOST_BUSY = 2.0, 0.8
 """Largest 99th percentile of the clients' lag, and largest share of their cores, with which clients are not saturated."""
@@ -31,22 +36,40 @@ def describe_steps(life: Life) -> pd.DataFrame:
         One row per step, in the order of time, with these columns. `players`; `pings` and `unanswered` (numbers);
         `rtt_mean_ms`, `rtt_p50_ms` and `rtt_p99_ms` of answered pings; `jitter_ms`, the mean difference between one
         round-trip time of a player and its next; `transport_rtt_ms`, the median of what the stack tells; `age_p50_ms` and
-        `age_p99_ms` of updates; `lost_updates` and `late_updates`, shares of the updates that the players should have
-        got; `gap_p50_ms`, `gap_p99_ms` and `gap_max_ms` between updates of the server; `server_share`, `clients_share`
-        and `link_share`, parts of the cores that each may use; `system_share`, for which all cores were busy as the
-        kernel's clock ticks sample it, which sees little of work that is shorter than a tick; `server_thread_share`,
-        `clients_thread_share` and `link_thread_share`, for which the busiest thread of each ran (a client process has one
-        thread, and at most 10 players); `memory_bytes` of the server; `sent_bytes_per_s`, `sent_datagrams_per_s`,
+        `age_p99_ms` of updates; `lost_updates`, the share of the updates that players should have got and did not, and
+        `late_updates`, the share of those that were lost or older than two updates; `gap_p50_ms`, `gap_p99_ms` and
+        `gap_max_ms` between updates of the server; `server_share`, `clients_share` and `link_share`, parts of the cores
+        that each may use; `system_share`, for which all cores were busy as the kernel's clock ticks sample it, which sees
+        little of work that is shorter than a tick; `server_thread_share`, `clients_thread_share` and `link_thread_share`,
+        for which the busiest thread of each ran (a client process has one thread, and at most 10 players); `memory_bytes`
+        of the server, if no more players were there before; `sent_bytes_per_s`, `sent_datagrams_per_s`,
         `received_bytes_per_s` and `received_datagrams_per_s` of the server's device; `lag_p99_ms` of the clients;
-        `busiest`, which of server, clients and link had the busiest thread; and `is_valid`, whether that was the server
-        and the clients were not saturated. Values that are not known are NaN.
+        `busiest`, which of server, clients and link had the busiest thread; and `reason`, the words that say why the step
+        says nothing about the stack, or an empty text. Values that are not known are NaN.
     """
+    most = list(accumulate((step.players for step in life.schedule.steps), max))
     rows = [{"players": step.players, **_players(life, step), **_system(life, step)} for step in life.schedule.steps]
+    for row, before in zip(rows, most, strict=True):
+        # The memory that a process has had is seldom given back.
+        row["memory_bytes"] = row["memory_bytes"] if row["players"] == before else np.nan
     steps = pd.DataFrame(rows)
     shares = steps[[f"{part}_thread_share" for part in _PARTS]].fillna(0)
     steps["busiest"] = [_PARTS[place] for place in shares.to_numpy().argmax(axis=1)]
-    is_free = (steps["clients_share"] + steps["link_share"] < MOST_BUSY) & ~(steps["lag_p99_ms"] >= MOST_LAG_MS)
-    return steps.assign(is_valid=(steps["busiest"] == "server") & is_free)
+    return steps.assign(reason=[_reason(life, row) for row in steps.to_dict("records")]).drop(columns="least_there")
+
+
+def _reason(life: Life, row: Mapping[Hashable, Any]) -> str:
+    """Returns why a step says nothing about the stack, or an empty text."""
+    if life.lost and row["players"]:
+        return "a player was lost"
+    if row["least_there"] != row["players"]:
+        return "not all players were there"
+    if row["unanswered"]:
+        return "a ping had no answer"
+    if row["busiest"] != "server" and row["players"]:
+        return f"the busiest thread was not the server's but one of the {row['busiest']}"
+    is_saturated = row["clients_share"] + row["link_share"] >= MOST_BUSY or row["lag_p99_ms"] >= MOST_LAG_MS
+    return "the clients were saturated" if is_saturated else ""
 
 
 def steady_pings(life: Life) -> pd.DataFrame:
@@ -91,8 +114,9 @@ def _players(life: Life, step: Step) -> dict[str, Any]:
     ages = life.ages[life.ages["number"].isin(updates["number"])]
     wanted = len(updates) * step.players
     gaps_ms = np.diff(updates["started_ns"].to_numpy()) / 1e6
-    late = (ages["age_ns"] > _LATE * UPDATE_NS).sum()
+    late = (ages["age_ns"] > _LATE * UPDATE_NS).sum() + wanted - len(ages)
     return {
+        "least_there": int(updates["players"].min()) if len(updates) else 0,
         "pings": len(pings),
         "unanswered": int(rtt.isna().sum()),
         "rtt_mean_ms": rtt.mean(),
@@ -115,7 +139,10 @@ def _system(life: Life, step: Step) -> dict[str, float]:
     """Describes what the step cost, from the readings next to its begin and its end."""
     counters = life.counters.astype(float)
     at_ns = counters["at_ns"].to_numpy()
-    first, last = (int(np.abs(at_ns - bound).argmin()) for bound in _bounds(life, step))
+    bounds = _bounds(life, step)
+    first, last = (int(np.abs(at_ns - bound).argmin()) for bound in bounds)
+    if max(abs(at_ns[first] - bounds[0]), abs(at_ns[last] - bounds[1])) > _FAR_NS:
+        raise TickdiskError(f"the counters were not read near a step with {step.players} players; run again on a quieter machine")
     grown = counters.iloc[last] - counters.iloc[first]
     length_ns = grown["at_ns"]
     cores = {"server": len(life.cores.server), "clients": len(life.cores.others), "link": len(life.cores.others)}

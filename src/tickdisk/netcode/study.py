@@ -11,7 +11,8 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import whole
 from tickdisk.netcode.life import Setting, live
 from tickdisk.netcode.namespaces import Conditions
-from tickdisk.netcode.schedule import Load
+from tickdisk.netcode.published import write_published
+from tickdisk.netcode.schedule import Attendance
 from tickdisk.netcode.steps import describe_steps, steady_pings
 from tickdisk.stats import named_generator
 
@@ -27,7 +28,7 @@ class Design:
     """The sizes of the study."""
 
     runs: int
-    """Number of server lives of each arm, in each of which the order of the arms is another one."""
+    """Number of runs. Each run has one server life of each arm on each of its stacks, in a random order of its own."""
     stacks: Sequence[str]
     """Network stacks to compare."""
     idle_players: Sequence[int]
@@ -35,7 +36,7 @@ class Design:
     active_players: int
     """Number of players who jump and place blocks."""
     blocks: int
-    """Number of blocks that each of them network."""
+    """Number of blocks that each of these players places in a step."""
     has_far: bool
     """Whether the arm `far` runs."""
     control: str
@@ -83,18 +84,19 @@ def cases(design: Design, run: int, seed: int) -> list[Case]:
     Returns
     -------
     list[Case]
-        The lives. Arms are in random order, and half of the idle lives, at random, go from many players to few.
+        The lives in random order. In every second run the idle lives go from many players to few, and the seed says in which.
     """
     rng = named_generator(seed, "netcode", str(run))
-    load = Load((design.active_players,), blocks=design.blocks, ramp_s=design.ramp_s, steady_s=design.steady_s)
+    is_rising = bool((named_generator(seed, "netcode", "direction").integers(2) + run) % 2)
+    attendance = Attendance((design.active_players,), blocks=design.blocks, ramp_s=design.ramp_s, steady_s=design.steady_s)
     found = list[Case]()
     for stack in design.stacks:
-        idle = replace(load, players=(0, *design.idle_players), blocks=0, is_rising=bool(rng.integers(2)))
-        found += [Case("idle", Setting(stack, idle)), Case("active", Setting(stack, load))]
+        idle = replace(attendance, players=(0, *design.idle_players), blocks=0, is_rising=is_rising)
+        found += [Case("idle", Setting(stack, idle)), Case("active", Setting(stack, attendance))]
         if design.has_far:
-            found.append(Case("far", Setting(stack, load, conditions=FAR)))
+            found.append(Case("far", Setting(stack, attendance, conditions=FAR)))
     for arm, conditions in (("again", None), ("near", Conditions()), ("delayed", DELAYED)):
-        found.append(Case(arm, Setting(design.control, load, conditions=conditions)))
+        found.append(Case(arm, Setting(design.control, attendance, conditions=conditions)))
     seeded = [_seeded(case, int(rng.integers(2**31))) for case in found]
     return [seeded[place] for place in rng.permutation(len(seeded))]
 
@@ -103,10 +105,10 @@ def _seeded(case: Case, seed: int) -> Case:
     """Returns a case whose players and whose link have a seed."""
     setting = case.setting
     conditions = None if setting.conditions is None else replace(setting.conditions, seed=seed)
-    return replace(case, setting=replace(setting, load=replace(setting.load, seed=seed), conditions=conditions))
+    return replace(case, setting=replace(setting, attendance=replace(setting.attendance, seed=seed), conditions=conditions))
 
 
-def study(design: Design, seed: int, logs: Path, say: Callable[[str], None]) -> Findings:
+def study(design: Design, seed: int, folder: Path, say: Callable[[str], None]) -> Findings:
     """Runs all server lives of the study, one after another.
 
     Parameters
@@ -115,8 +117,8 @@ def study(design: Design, seed: int, logs: Path, say: Callable[[str], None]) -> 
         Sizes of the study.
     seed
         Seed of all choices.
-    logs
-        Folder for the output of the processes.
+    folder
+        Folder for the output of the processes (`logs`), and for each life in the layout of the published study (`published`).
     say
         Function that is given a line of progress after each life.
 
@@ -128,7 +130,7 @@ def study(design: Design, seed: int, logs: Path, say: Callable[[str], None]) -> 
     Raises
     ------
     TickdiskError
-        If the machine lacks something, or a server fails.
+        If the machine lacks something, so that the first life fails. A later life that fails is a row with its message.
     """
     if design.control not in design.stacks:
         raise TickdiskError(f"the controls run on the stack {design.control}, which is none of {', '.join(design.stacks)}")
@@ -137,16 +139,27 @@ def study(design: Design, seed: int, logs: Path, say: Callable[[str], None]) -> 
         planned = cases(design, run, seed)
         for place, case in enumerate(planned):
             setting = case.setting
-            life = live(setting, logs / f"run_{run}" / f"{case.arm}_{setting.stack}")
+            name = f"run_{run}/{case.arm}_{setting.stack}"
             own: dict[str, Any] = {"run": run, "arm": case.arm, "stack": setting.stack}
-            state = {"is_rising": setting.load.is_rising, "is_equal": life.is_equal, "lost": "; ".join(life.lost)}
-            lives.append({**own, "place": place, **state})
+            row = {**own, "place": place, "is_rising": setting.attendance.is_rising}
+            progress = f"run {run + 1} of {design.runs}, {place + 1} of {len(planned)}: {case.arm} {setting.stack}"
+            try:
+                life = live(setting, folder / "logs" / name)
+            except TickdiskError as error:
+                # A machine that lacks something shows it in the first life. A later failure must not discard the lives before it.
+                if not lives:
+                    raise
+                lives.append({**row, "is_equal": False, "lost": str(error)})
+                say(f"{progress}: {error}")
+                continue
+            write_published(life, folder / "published" / name)
+            lives.append({**row, "is_equal": life.is_equal, "lost": "; ".join(life.lost)})
             steps.append(describe_steps(life).assign(**own))
             pings.append(steady_pings(life).assign(**own))
             shown = steps[-1][steps[-1]["players"] > 0].to_dict("records")
             rtt = ", ".join(f"{row['rtt_mean_ms']:.1f} ms at {row['players']} players" for row in shown)
             worlds = "" if life.is_equal else f"; {'; '.join(life.lost) or 'the worlds differ'}"
-            say(f"run {run + 1} of {design.runs}, {place + 1} of {len(planned)}: {case.arm} {setting.stack}: {rtt}{worlds}")
+            say(f"{progress}: {rtt}{worlds}")
     return Findings(pd.DataFrame(lives), pd.concat(steps, ignore_index=True), pd.concat(pings, ignore_index=True))
 
 

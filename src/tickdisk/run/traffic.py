@@ -17,10 +17,18 @@ _S = 1_000_000_000
 _CLONE_NEWNET = 0x40000000
 _SPEC = server.WorldSpec(seed=42, edge_blocks=25)
 _PORT = 30123
-_IDLE_S, _JOINS_S, _SETTLES_S, _END_S, _STOP_S = 3.0, 3.0, 4.0, 1.0, 30.0
-"""Times in s: without players, over which they join, until their terrain has come, from the last ping to the leave, and for the
-end of the server."""
+_IDLE_S = 3.0
+"""Time in s that is measured without players."""
+_JOINS_S = 3.0
+"""Time in s over which the players join."""
+_SETTLES_S = 4.0
+"""Time in s after the start of the server, and after the joins, in which nothing is measured."""
+_END_S = 1.0
+"""Time in s from the end of the measurement to the leave of the players."""
+_STOP_S = 30.0
+"""Longest time in s that the server or the clients may take to end."""
 _PING_PERIOD_S = 0.5
+"""Average time in s from one ping of a player to the next."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +84,12 @@ def measure_traffic(
         If the server is not installed or does not start, if the players end early, or if the process may not enter a namespace.
     """
     kind.check()
+    _enter_own_network()
     world, fast, logs = folder / "world", folder / "fast", folder / "logs"
     say(f"{kind.title}: the world is made")
     places = kind.make_world(world, _SPEC, logs)["places"]
     if players > len(places):
         raise TickdiskError(f"the world has room for {len(places)} players, not for {players}; give fewer")
-    _enter_own_network()
     say(f"{kind.title}: the server starts")
     running = kind.start(world, port=_PORT, folder=fast, logs=logs)
     try:
@@ -126,8 +134,9 @@ def _events(players: int, seconds: float) -> list[player.Event]:
     for number in range(players):
         name = player.player_name(number)
         events.append(player.Event(round(_JOINS_S * number / players * _S), name, "join"))
-        for slot in np.arange(begin_s, begin_s + seconds - _PING_PERIOD_S, _PING_PERIOD_S):
-            events.append(player.Event(round((slot + rng.uniform(0, _PING_PERIOD_S)) * _S), name, "ping"))
+        for slot in range(round(seconds / _PING_PERIOD_S)):
+            due_s = begin_s + (slot + rng.uniform()) * _PING_PERIOD_S
+            events.append(player.Event(round(due_s * _S), name, "ping"))
         events.append(player.Event(round((begin_s + seconds + _END_S) * _S), name, "leave"))
     return events
 

@@ -20,10 +20,11 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateLog {
     pub number: u32,
-    /// Time at which the update was due, in ns of `now_ns`.
+    /// Time at which the update was due, in ns of `now_ns`. A library that counts the updates itself does not tell it, and the
+    /// time at which the update began stands for it.
     pub due_ns: u64,
     pub started_ns: u64,
-    /// Time at which all messages of the update were given to the stack.
+    /// Time at which all messages of the update were handed over, to the thread of the network or to the library.
     pub ended_ns: u64,
     pub players: u32,
     /// Digest of the world after the update.

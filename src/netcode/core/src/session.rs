@@ -40,9 +40,13 @@ pub struct Session {
     end_ns: u64,
     is_joined: bool,
     is_finished: bool,
+    /// Whether the player ended because it had waited long enough, and not because all was well.
+    has_given_up: bool,
     replica: Records,
     /// Questions in their order. The number of a question is its place.
     pings: Vec<Pong>,
+    /// Number of questions that were answered.
+    answered: usize,
     /// Number of each update that came, and its age in ns when it came.
     ages_ns: Vec<(u32, u64)>,
     /// Updates between the first and the last that did not come.
@@ -67,8 +71,10 @@ impl Session {
             end_ns: times_ns.1,
             is_joined: false,
             is_finished: false,
+            has_given_up: false,
             replica: Records::default(),
             pings: Vec::new(),
+            answered: 0,
             ages_ns: Vec::new(),
             missing: 0,
             last_number: 0,
@@ -109,7 +115,9 @@ impl Session {
                 }
             });
         }
-        self.is_finished |= now_ns >= self.end_ns + PATIENCE_NS;
+        if !self.is_finished && now_ns >= self.end_ns + PATIENCE_NS {
+            (self.is_finished, self.has_given_up) = (true, true);
+        }
         requests
     }
 
@@ -131,11 +139,14 @@ impl Session {
             self.last_change = self.last_number;
         }
         for number in &update.pongs {
-            if let Some(pong) = self.pings.get_mut(*number as usize) {
-                pong.received_ns.get_or_insert(now_ns);
+            if let Some(pong) = self.pings.get_mut(*number as usize)
+                && pong.received_ns.is_none()
+            {
+                pong.received_ns = Some(now_ns);
+                self.answered += 1;
             }
         }
-        let is_answered = self.pings.iter().rev().take(2).all(|pong| pong.received_ns.is_some());
+        let is_answered = self.answered == self.pings.len();
         let is_quiet = !self.replica.is_empty() && self.last_number >= self.last_change + QUIET;
         // A request that was due just before the end may not have been sent yet.
         let is_done = now_ns >= self.end_ns && self.next_ns() >= self.end_ns;
@@ -151,6 +162,12 @@ impl Session {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    /// Returns whether the player ended without all answers or without a quiet world, after it had waited long enough.
+    #[must_use]
+    pub fn has_given_up(&self) -> bool {
+        self.has_given_up
     }
 
     #[must_use]
@@ -238,7 +255,7 @@ mod tests {
         session.take(&update(730, 5, vec![]), 11 * S + 2);
         assert!(!session.is_finished());
         session.take(&update(731, 5, vec![0, 1]), 11 * S + 3);
-        assert!(session.is_finished());
+        assert!(session.is_finished() && !session.has_given_up());
         assert!(session.pings().iter().all(|pong| pong.received_ns == Some(11 * S + 3)));
     }
 
@@ -249,6 +266,6 @@ mod tests {
         session.due(10 * S);
         assert_eq!(session.next_ns(), 10 * S + PATIENCE_NS);
         session.due(10 * S + PATIENCE_NS);
-        assert!(session.is_finished());
+        assert!(session.is_finished() && session.has_given_up());
     }
 }

@@ -44,10 +44,11 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> io::Result<()> {
     ending::on_signals()?;
+    let conditions = conditions(arguments)?;
     let server = open(&arguments.server_namespace, &arguments.device)?;
     let clients = open(&arguments.clients_namespace, &arguments.device)?;
     println!("ready");
-    let carried = carry(&server, &clients, conditions(arguments)?, arguments.seed, &ending::IS_ENDING)?;
+    let carried = carry(&server, &clients, conditions, arguments.seed, &ending::IS_ENDING)?;
     tables::write_link(&arguments.output, carried)
 }
 

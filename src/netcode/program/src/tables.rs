@@ -21,14 +21,14 @@ pub fn write_updates(path: &Path, log: &[UpdateLog]) -> io::Result<()> {
 /// Writes what players have measured: `players.csv`, `pings.csv`, `ages.csv` and `transport.csv`.
 pub fn write_players(folder: &Path, sessions: &[Session]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    let mut players = String::from("player,name,records,last_number,digest\n");
+    let mut players = String::from("player,name,records,last_number,digest,has_given_up\n");
     let mut pings = String::from("player,due_ns,sent_ns,received_ns\n");
     let mut ages = String::from("player,number,age_ns\n");
     let mut transport = String::from("player,at_ns,rtt_ns\n");
     for session in sessions {
         let (player, replica) = (session.player, session.replica());
         let (name, records, number, digest) = (&session.name, replica.len(), session.last_number(), replica.digest());
-        row(&mut players, format_args!("{player},{name},{records},{number},{digest}"));
+        row(&mut players, format_args!("{player},{name},{records},{number},{digest},{}", session.has_given_up()));
         for ping in session.pings() {
             let received = ping.received_ns.map_or_else(String::new, |at_ns| at_ns.to_string());
             row(&mut pings, format_args!("{player},{},{},{received}", ping.due_ns, ping.sent_ns));
@@ -82,7 +82,7 @@ mod tests {
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         assert_eq!(read("updates.csv"), "number,due_ns,started_ns,ended_ns,players,digest\n1,2,3,4,5,6\n");
         assert_eq!(read("transport.csv"), "player,at_ns,rtt_ns\n7,9,11\n");
-        assert_eq!(read("players.csv").lines().nth(1), Some("7,a,0,0,0"));
+        assert_eq!(read("players.csv").lines().nth(1), Some("7,a,0,0,0,false"));
         assert_eq!(read("pings.csv").lines().nth(1), Some("7,5,8,"));
         fs::remove_dir_all(folder).unwrap();
         assert!(write_updates(Path::new("/nowhere/updates.csv"), &[]).unwrap_err().to_string().contains("/nowhere/updates.csv"));

@@ -39,7 +39,7 @@ class Library(BaseModel):
     @property
     def rises(self) -> str:
         """Source of a claim about how the round-trip time rises."""
-        return f"Net-Celerity, NC1: from {self.rtt_20_ms:g} to {self.rtt_200_ms:g} ms from 20 to 200 players"
+        return f"Net-Celerity, NC1: the RTT rises from {self.rtt_20_ms:g} ms with 20 players to {self.rtt_200_ms:g} ms with 200"
 
 
 class Published(BaseModel):
@@ -108,21 +108,14 @@ class Results:
     def values(self, column: str, arm: str, stack: str, players: int) -> pd.Series:
         """Returns a column of the steps of one arm, stack and number of players, by run. Steps that are not valid have NaN."""
         own = self.steps(arm, stack, players)
-        return own.set_index("run")[column].astype(float).where(own.set_index("run")["is_valid"]).sort_index()
+        return own.set_index("run")[column].astype(float).where(own.set_index("run")["reason"] == "").sort_index()
 
     def reasons(self, arm: str, stack: str, players: int) -> tuple[str, ...]:
         """Returns why steps of one arm, stack and number of players are not valid, in words."""
         own = self.steps(arm, stack, players)
-        found = []
-        for part in ("clients", "link"):
-            count = int((own["busiest"] == part).sum())
-            if count:
-                what = f"with {players} players on {stack}, the busiest thread was not the server's but one of the {part}"
-                found.append(f"{what} ({count} of {len(own)} lives)")
-        saturated = int(((own["busiest"] == "server") & ~own["is_valid"]).sum())
-        if saturated:
-            found.append(f"with {players} players on {stack}, the clients were saturated ({saturated} of {len(own)} lives)")
-        return tuple(found)
+        counts = own.loc[own["reason"] != "", "reason"].value_counts(sort=False)
+        where = f"with {players} players on {stack}"
+        return tuple(f"{where}, {reason} ({count} of {len(own)} lives)" for reason, count in counts.items())
 
     def ratios(self, above: pd.Series, below: pd.Series) -> Values:
         """Returns the ratio of two columns for each run in which both are known."""

@@ -47,10 +47,10 @@ def controls(results: Results) -> tuple[Question, Question]:
     stack, players = results.control, results.active_players
     same = Value("rtt_mean_ms", "active", stack, players)
     again, near = (Value("rtt_mean_ms", arm, stack, players) for arm in ("again", "near"))
-    words = f"RTT of {number(players)} players on {stack}"
+    words = f"RTT on {stack} with {number(players)} players who act"
     return (
-        Question("null", f"{words}, the same arm a second time", again, same),
-        Question("sham", f"{words}, on the link of a program without a delay, against the plain pair", near, same),
+        Question("null", f"{words}, against the same arm a second time", again, same),
+        Question("sham", f"{words}, on our link without a delay against the plain pair", near, same),
     )
 
 
@@ -66,7 +66,7 @@ def questions(results: Results) -> Iterator[Question]:
         for stack in results.stacks:
             above, below = (Value("rtt_mean_ms", "idle", stack, players) for players in (most, fewest))
             library = published.library(stack)
-            statement = f"RTT on {stack} with {number(most)} players who stand still, against {number(fewest)}"
+            statement = f"RTT on {stack} with {number(most)} players who stand still, against {number(fewest)} such players"
             said = (THIS_PROJECT, None) if library is None else (library.rises, LONGER)
             yield Question(f"rises.{stack}", statement, above, below, *said)
     for worse, better in (("tcp", "kcp"), ("kcp", "snapshots")):

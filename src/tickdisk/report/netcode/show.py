@@ -62,7 +62,7 @@ def busiest(results: Results) -> pd.DataFrame:
                 "busiest thread of the link": "" if np.isnan(link) else percent(link),
                 "cores of the clients": percent(own["clients_share"].mean()),
                 "lag of the clients, p99 (ms)": _text(own["lag_p99_ms"]),
-                "valid lives": f"{int(own['is_valid'].sum())} of {len(own)}",
+                "valid lives": f"{int((own['reason'] == '').sum())} of {len(own)}",
                 "why not": "; ".join(results.reasons(arm, stack, players)),
             }
         )

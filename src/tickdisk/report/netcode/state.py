@@ -45,7 +45,7 @@ def state(results: Results) -> Statement:
     null, sham = controls(results)
     obstacles = _state_controls(said, results, null, sham)
     _state_questions(said, results, list(questions(results)), obstacles)
-    _state_crossings(said, results)
+    _state_crossings(said, results, obstacles)
     for crossed in results.crossed:
         _state_crossed(said, crossed)
     return said
@@ -91,7 +91,7 @@ def _state_worlds(said: Statement, results: Results) -> None:
         source=THIS_PROJECT,
         statement="No player is lost, and the world of every player is equal to the server's at the end",
         verdict="kept" if lost + differ == 0 else "missed",
-        evidence=f"in {number(lost)} of {number(len(lives))} lives a player was lost, in {number(differ)} worlds differed"
+        evidence=f"a player was lost in {number(lost)} of {number(len(lives))} lives, and worlds differed in {number(differ)}"
         + (f" ({reasons})" if reasons else ""),
         effect="lost",
         facts=["differ"],
@@ -113,17 +113,20 @@ def _state_added(said: Statement, results: Results) -> None:
         added = (with_it - without).dropna()
         found[name] = float(added.mean()) if len(added) else float("nan")
         _mean(said, results, f"added.{name}", added, "ms", f"round-trip time that the link with a delay of 10 ms adds: {note}")
-    n = said["added.application"].n or 0
+    n, minimum = said["added.application"].n or 0, results.rules.control_minimum
     is_near = abs(found["transport"] - _ADDED_MS) <= _TRANSPORT_MS and abs(found["application"] - _ADDED_MS) <= _APPLICATION_MS
+    reasons = [*results.reasons("near", stack, players), *results.reasons("delayed", stack, players)] if n < minimum else []
+    if n < minimum:
+        reasons.append(f"n = {n}, fewer than the {minimum} lives that a control needs")
+    elif not isfinite(found["transport"]):
+        reasons.append(f"the stack {stack} tells no round-trip time")
     said.bound(
         "added",
         source=THIS_PROJECT,
         statement=f"A link that adds {number(_ADDED_MS)} ms to a round trip shows them within {number(_TRANSPORT_MS)} ms in the "
         f"transport's round-trip time, and within {number(_APPLICATION_MS)} ms in the application's",
-        verdict=("kept" if is_near else "missed") if n and all(map(isfinite, found.values())) else "not valid",
-        evidence=f"{said['added.transport'].text} and {said['added.application'].text}"
-        if n
-        else "; ".join([*results.reasons("near", stack, players), *results.reasons("delayed", stack, players)]),
+        verdict="not valid" if reasons else "kept" if is_near else "missed",
+        evidence="; ".join(reasons) or f"{said['added.transport'].text} and {said['added.application'].text}",
         effect="added.application",
         facts=["added.transport"],
         n=n,
@@ -143,13 +146,14 @@ def _reasons(results: Results, *values: Value) -> list[str]:
 
 
 def _state_controls(said: Statement, results: Results, null: Question, sham: Question) -> list[str]:
-    """States both controls, and returns what they have found wrong with the instrument."""
+    """States both controls, and returns what the null control has found wrong with the instrument."""
     effects = [_effect(results, question) for question in (null, sham)]
     words = []
     for question, effect in zip((null, sham), effects, strict=True):
         obstacles = _reasons(results, question.above, question.below)
         words.append(_state_ratio(said, results, question, effect, effect.p, effect.p_equivalent, obstacles))
-    return ["the same arm differs from itself"] if words[0] == "different" else []
+    said_of_null = {"different": "the same arm differs from itself", "not valid": "the null control is not valid"}
+    return [said_of_null[words[0]]] if words[0] in said_of_null else []
 
 
 def _state_questions(said: Statement, results: Results, asked: list[Question], obstacles: list[str]) -> None:
@@ -191,31 +195,45 @@ def _state_ratio(
     return verdict.word
 
 
-def _state_crossings(said: Statement, results: Results) -> None:
-    """NC2: 50 ms are crossed first by TCP, then by KCP, and by snapshots not up to 200 players."""
+def _state_crossings(said: Statement, results: Results, obstacles: list[str]) -> None:
+    """States with how many players the mean RTT crosses the published limit, which is the finding NC2."""
     limit_ms, tried = results.published.crossed_ms, results.idle_players
     for stack in results.stacks:
-        means = {players: float(results.values("rtt_mean_ms", "idle", stack, players).mean()) for players in tried}
+        cells = {players: results.values("rtt_mean_ms", "idle", stack, players).dropna() for players in tried}
+        means = {players: float(values.mean()) for players, values in cells.items()}
         crossed = next((players for players, mean in means.items() if mean > limit_ms), None)
         below = max((players for players, mean in means.items() if mean <= limit_ms and players < (crossed or np.inf)), default=0)
+        deciding = crossed or below or tried[0]
+        n = len(cells[deciding])
         note = f"largest number of players tried whose mean round-trip time is at most {number(limit_ms)} ms"
-        said.fact(f"below.{stack}", below, "players", n=results.rules.lives, source=_LIVES, note=note)
+        said.fact(f"below.{stack}", below, "players", n=n, source=_LIVES, note=note)
         library = results.published.library(stack)
         if library is None:
             continue
         last = library.crosses or results.published.most_players
-        words = f"{number(limit_ms)} ms" + (f" at {number(crossed)} players" if crossed else "")
-        evidence = f"the mean crosses {words}" if crossed else f"the mean stays below {words} up to {number(below)} players"
+        words = f"{number(limit_ms)} ms"
+        if crossed:
+            evidence = f"the mean crosses {words} at {number(crossed)} players"
+        else:
+            open_ended = "" if below >= last else f"; it is not known with {number(last)}"
+            evidence = f"the mean stays below {words} up to {number(below)} players{open_ended}"
+        found = [
+            *obstacles,
+            *(_reasons(results, Value("rtt_mean_ms", "idle", stack, deciding)) if n < results.rules.minimum else []),
+        ]
+        if n < results.rules.minimum:
+            found.append(f"n = {n}, fewer than the {results.rules.minimum} lives that a verdict needs")
+        decided = _crossing(crossed, below, last, is_crossed=library.crosses is not None)
         said.bound(
             f"crosses.{stack}",
-            source=f"Net-Celerity, NC2: {number(limit_ms)} ms are "
+            source=f"Net-Celerity, NC2: {words} are "
             + (f"crossed at {number(last)} players" if library.crosses else f"not crossed up to {number(last)} players"),
             statement=f"With {number(last)} players who stand still, the mean RTT on {stack} "
-            + (f"is above {number(limit_ms)} ms" if library.crosses else f"is still below {number(limit_ms)} ms"),
-            verdict=_crossing(crossed, below, last, is_crossed=library.crosses is not None),
-            evidence=evidence + ("" if crossed or below >= last else f"; {number(last)} were not tried"),
+            + (f"is above {words}" if library.crosses else f"is still below {words}"),
+            verdict="not valid" if found else decided,
+            evidence="; ".join([*found, evidence]),
             effect=f"below.{stack}",
-            n=results.rules.lives,
+            n=n,
             counted="lives",
         )
 

@@ -127,7 +127,7 @@ async fn connection(number: u64, link: Link, waiting: UnboundedReceiver<Bytes>, 
     drop(keep);
 }
 
-/// Writes messages as they come. Those that wait already are written together.
+/// Writes messages as they come, and lets the transport send them when none waits any more.
 pub async fn write_all(mut write: impl AsyncWriteExt + Unpin, mut waiting: UnboundedReceiver<Bytes>) -> io::Result<()> {
     while let Some(message) = waiting.recv().await {
         write.write_all(&message).await?;

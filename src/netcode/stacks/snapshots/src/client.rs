@@ -122,9 +122,8 @@ impl Player {
             self.session.take(&update, now);
         }
         let update = Update { number: self.mark.0, started_ns: self.mark.1, changes, pongs };
-        if self.mark.0 > 0 {
-            self.session.take(&update, now);
-        }
+        // Changes can come before the first mark.
+        self.session.take(&update, now);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use naia_server::shared::Instant;
 use naia_server::shared::default_channels::{OrderedReliableChannel, UnorderedReliableChannel, UnorderedUnreliableChannel};
 use naia_server::{AuthEvent, ConnectEvent, DisconnectEvent, MessageEvent, RoomKey, Server, ServerConfig, TickEvent, UserKey};
-use netcode::{Control, Game, Request, Step, UPDATE_NS, now_ns, sleep_until};
+use netcode::{Control, Game, Request, Step, now_ns, sleep_until};
 
 use crate::protocol::{Act, Answer, Ask, Join, Mark, Thing, protocol};
 use crate::socket::Listener;
@@ -33,16 +33,13 @@ pub fn serve(address: SocketAddr, mut game: Game, control: &Arc<Control>, ready:
     let room = server.create_room().key();
     let mut host = Host { server, store: Store::default(), room, entities: HashMap::new(), players: HashMap::new() };
     ready();
-    let mut due_ns = now_ns() + UPDATE_NS;
     while !control.is_ending() {
         sleep_until(now_ns() + LOOK_NS);
-        // The library counts the updates, and a client takes only one for each of its ticks.
+        // The library counts the updates, also those that were missed, and a client takes only one for each of its ticks.
         for _ in 0..host.receive(&mut game) {
-            let step = game.update(due_ns);
+            let step = game.update(now_ns());
             host.send(&step);
             game.ended();
-            // An update that was missed is not made up for.
-            due_ns += UPDATE_NS * (now_ns().saturating_sub(due_ns) / UPDATE_NS).max(1);
         }
     }
     Ok(game)

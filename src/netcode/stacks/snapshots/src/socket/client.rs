@@ -13,8 +13,9 @@ use naia_client::transport::{
 use super::{LARGEST, read_message, write_message};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Status of a server that cannot be asked or does not want the client, in the numbers of HTTP, which the library uses.
-const UNAVAILABLE: u16 = 503;
+/// Status of a server that cannot be asked or does not want the client, in the numbers of HTTP, which the library uses. Other
+/// numbers are no rejection for the library, and a client would wait for ever.
+const REJECTED: u16 = 401;
 
 type Halves = (Box<dyn IdentityReceiver>, Box<dyn PacketSender>, Box<dyn PacketReceiver>);
 
@@ -90,7 +91,7 @@ impl IdentityReceiver for Token {
         match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => IdentityReceiverResult::Waiting,
             Some(Ok(token)) if !token.is_empty() => IdentityReceiverResult::Success(token),
-            Some(_) => IdentityReceiverResult::ErrorResponseCode(UNAVAILABLE),
+            Some(_) => IdentityReceiverResult::ErrorResponseCode(REJECTED),
         }
     }
 }
