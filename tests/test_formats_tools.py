@@ -152,8 +152,11 @@ def test_perf_trace_finds_what_a_program_does(tmp_path: Path) -> None:
     assert (counts.format, counts.rejected) == ("perf-trace", {})
     own = requests[requests["file"].fillna("").str.startswith(f"{target}/")]
     own = own[own["op"].isin(["read", "write", "sync", "truncate"])]
-    # On a busy machine perf sometimes says that a call ended before it began.
-    assert counts.contradictions.keys() <= {"a call ended before it began"}
+    # On a busy machine perf's times of the begin and the end of a call sometimes contradict each other.
+    assert counts.contradictions.keys() <= {
+        "a call ended before it began",
+        "a thread's next call begins before the last one has ended",
+    }
     assert own["latency_ns"].isna().sum() <= sum(count for count, _ in counts.contradictions.values())
     assert own["start_ns"].notna().all()
     moved = own["op"].isin(["read", "write"])
