@@ -19,6 +19,7 @@ from tickdisk.report.netcode.compute import load_published
 
 STACKS = ("tcp", "kcp", "quic", "snapshots")
 COUNTS = (20, 60, 200)
+ACTIVE = (20, 60)
 RUNS = 6
 AT_20 = {"tcp": 10.0, "kcp": 10.0, "quic": 10.0, "snapshots": 8.0}
 RISES = {"tcp": 6.0, "kcp": 3.0, "quic": 1.0, "snapshots": 1.5}
@@ -30,8 +31,8 @@ def made(**changed: float) -> Findings:
     rng = np.random.default_rng(3)
     rows, pings = [], []
     arms = [("idle", stack, count) for stack, count in product(STACKS, (0, *COUNTS))]
-    arms += [(arm, stack, 60) for arm, stack in product(("active", "far"), STACKS)]
-    arms += [(arm, "tcp", 60) for arm in ("again", "near", "delayed")]
+    arms += list(product(("active", "far"), STACKS, ACTIVE))
+    arms += list(product(("again", "near", "delayed"), ("tcp",), ACTIVE))
     for run, (arm, stack, count) in product(range(RUNS), arms):
         rtt = AT_20[stack] * (1 + (RISES[stack] - 1) * (count - 20) / 180)
         rtt += 5 if arm != "idle" and stack != "snapshots" else 0
@@ -75,7 +76,14 @@ def study_of(found: Findings, folder: Path, planned: Path | None = None) -> repo
     values = {"cells": [], "arms": []} if planned is None else json.loads(planned.read_text())
     config = load_config().model_dump(mode="json")
     design = config["scales"][config["scale"]]["netcode"]
-    design |= {"runs": RUNS, "stacks": STACKS, "idle_players": COUNTS, "active_players": 60, "control": "tcp", "has_far": True}
+    design |= {
+        "runs": RUNS,
+        "stacks": STACKS,
+        "idle_players": COUNTS,
+        "active_players": ACTIVE,
+        "control": "tcp",
+        "has_far": True,
+    }
     (folder / "plan.json").write_text(json.dumps({**values, "config": config}))
     netcode.write_study(found, folder / "tables")
     places = {"tables": str(folder / "tables"), "runs": str(folder / "runs"), "published": "data/published.yaml"}
@@ -109,10 +117,9 @@ def test_every_effect_is_found(study: report.Study) -> None:
         "cpu.snapshots_kcp": ("different", "upheld"),
         "memory.snapshots_kcp": ("different", "upheld"),
         "bytes.kcp_snapshots": ("different", "upheld"),
-        "activity.tcp": ("different", "upheld"),
-        "activity.kcp": ("different", "upheld"),
-        "activity.quic": ("different", ""),
-        "activity.snapshots": ("equivalent", "upheld"),
+        **{f"activity.{stack}.p{count}": ("different", "upheld") for stack in ("tcp", "kcp") for count in ACTIVE},
+        **{f"activity.quic.p{count}": ("different", "") for count in ACTIVE},
+        **{f"activity.snapshots.p{count}": ("equivalent", "upheld") for count in ACTIVE},
         # 60 ms with 200 players: it is crossed between 60 and 200, and 120 were not tried.
         "crosses.tcp": ("inconclusive", "open"),
         "crosses.kcp": ("missed", "contradicted"),
@@ -129,6 +136,16 @@ def test_facts_are_means_of_the_tables(study: report.Study) -> None:
     assert study.statement["below.snapshots"].value == 200
     assert study.statement["all_lives"].value == RUNS * 15
     assert study.statement["background.tcp.datagrams"].value == 0
+    assert study.statement["most_active"].value == study.statement["far.players"].value == 60
+
+
+def test_the_far_link_is_told_with_the_players_with_whom_most_stacks_are_valid(tmp_path: Path) -> None:
+    found = made()
+    steps = found.steps.copy()
+    steps.loc[(steps["arm"] == "far") & (steps["stack"] == "tcp") & (steps["players"] == 60), "reason"] = "the link was busier"
+    study = study_of(replace(found, steps=steps), tmp_path)
+    assert study.statement["far.players"].value == 20
+    assert study.statement["far.tcp.p60.age_p99"].value is None
 
 
 def test_a_step_in_which_the_server_was_not_the_busiest_decides_nothing(tmp_path: Path) -> None:

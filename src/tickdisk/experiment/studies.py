@@ -119,10 +119,10 @@ class Netcode(Design):
     """Network stacks to compare."""
     idle_players: Annotated[tuple[Count, ...], Field(min_length=1)]
     """Numbers of players who stand still, from small to large."""
-    active_players: Count
-    """Number of players who jump and place blocks."""
+    active_players: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Numbers of players who jump and place blocks, from small to large."""
     blocks: Count
-    """Number of blocks that each of them places."""
+    """Number of blocks that each of them places in each step."""
     has_far: bool
     """Whether the stacks are also compared on a link with a delay and losses."""
     control: str
@@ -189,7 +189,7 @@ NETCODE = Study(
         "paper_network",
         "Round-trip time over the number of players, by network stack",
     ),
-    stated={"runs": "lives", "active_players": "players", "blocks": "blocks", "steady_s": "s"},
+    stated={"runs": "lives", "blocks": "blocks", "steady_s": "s"},
     compares=("switchback",),
 )
 CALIBRATION = Study(

@@ -33,8 +33,8 @@ class Design:
     """Network stacks to compare."""
     idle_players: Sequence[int]
     """Numbers of players who stand still, from small to large. A step without players is added."""
-    active_players: int
-    """Number of players who jump and place blocks."""
+    active_players: Sequence[int]
+    """Numbers of players who jump and place blocks, from small to large."""
     blocks: int
     """Number of blocks that each of these players places in a step."""
     has_far: bool
@@ -84,14 +84,20 @@ def cases(design: Design, run: int, seed: int) -> list[Case]:
     Returns
     -------
     list[Case]
-        The lives in random order. In every second run the idle lives go from many players to few, and the seed says in which.
+        The lives in random order. In every second run they go from many players to few, and the seed says in which.
     """
     rng = named_generator(seed, "netcode", str(run))
     is_rising = bool((named_generator(seed, "netcode", "direction").integers(2) + run) % 2)
-    attendance = Attendance((design.active_players,), blocks=design.blocks, ramp_s=design.ramp_s, steady_s=design.steady_s)
+    attendance = Attendance(
+        tuple(design.active_players),
+        is_rising=is_rising,
+        blocks=design.blocks,
+        ramp_s=design.ramp_s,
+        steady_s=design.steady_s,
+    )
     found = list[Case]()
     for stack in design.stacks:
-        idle = replace(attendance, players=(0, *design.idle_players), blocks=0, is_rising=is_rising)
+        idle = replace(attendance, players=(0, *design.idle_players), blocks=0)
         found += [Case("idle", Setting(stack, idle)), Case("active", Setting(stack, attendance))]
         if design.has_far:
             found.append(Case("far", Setting(stack, attendance, conditions=FAR)))

@@ -79,8 +79,8 @@ class Results:
     """Stacks in the order of the configuration."""
     idle_players: tuple[int, ...]
     """Numbers of players who stand still."""
-    active_players: int
-    """Number of players who act."""
+    active_players: tuple[int, ...]
+    """Numbers of players who act."""
     control: str
     """Stack of the controls."""
     has_far: bool
@@ -159,7 +159,7 @@ def compute(plan: str, *, tables: str, runs: str, published: str, margin: float 
         netcode.read_study(Path(tables)),
         tuple(design.stacks),
         tuple(design.idle_players),
-        design.active_players,
+        tuple(design.active_players),
         design.control,
         design.has_far,
         rules,

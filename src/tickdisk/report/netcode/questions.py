@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from tickdisk.numbers import number
 from tickdisk.report.netcode.compute import Published, Results
@@ -44,7 +45,7 @@ class Question:
 
 def controls(results: Results) -> tuple[Question, Question]:
     """Returns the null control, which is the same arm twice, and the sham, which is the link of a program without a delay."""
-    stack, players = results.control, results.active_players
+    stack, players = results.control, results.active_players[-1]
     same = Value("rtt_mean_ms", "active", stack, players)
     again, near = (Value("rtt_mean_ms", arm, stack, players) for arm in ("again", "near"))
     words = f"RTT on {stack} with {number(players)} players who act"
@@ -86,11 +87,11 @@ def questions(results: Results) -> Iterator[Question]:
             above, below = (Value("sent_bytes_per_s", "idle", stack, most) for stack in (other, "snapshots"))
             statement = f"Bytes that the server sends to {number(most)} players who stand still, on {other} against snapshots"
             yield Question(f"bytes.{other}_snapshots", statement, above, below, published.source_of("bytes"), LONGER)
-    if results.active_players in results.idle_players:
-        for stack in results.stacks:
-            above, below = (Value("rtt_mean_ms", arm, stack, results.active_players) for arm in ("active", "idle"))
-            statement = f"RTT on {stack} with {number(results.active_players)} players who act, against as many who stand still"
-            yield Question(f"activity.{stack}", statement, above, below, *_of_activity(published, stack))
+    both = [players for players in results.active_players if players in results.idle_players]
+    for players, stack in product(both, results.stacks):
+        above, below = (Value("rtt_mean_ms", arm, stack, players) for arm in ("active", "idle"))
+        statement = f"RTT on {stack} with {number(players)} players who act, against as many who stand still"
+        yield Question(f"activity.{stack}.p{players}", statement, above, below, *_of_activity(published, stack))
 
 
 def _of_activity(published: Published, stack: str) -> tuple[str, Finding | None]:

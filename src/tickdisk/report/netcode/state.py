@@ -1,5 +1,6 @@
 """States the facts and claims of the study of network stacks."""
 
+from itertools import product
 from math import isfinite
 
 import numpy as np
@@ -33,12 +34,16 @@ def state(results: Results) -> Statement:
     lives = results.found.lives
     said.fact("all_lives", len(lives), "lives", source="results/netcode/lives.parquet")
     said.fact("pings", len(results.found.pings), "pings", source="results/netcode/pings.parquet")
+    most = results.active_players[-1]
+    said.fact("most_active", most, "players", source="configuration", note="largest number of players who act")
     words = joined_list([number(limit_ms) for limit_ms in results.published.thresholds_ms])
     said.word("thresholds", f"{words} ms", source=results.published.source, note="round-trip times that players notice")
     for arm, stack, players in _cells(results):
-        cell = f"{arm}.{stack}.p{players}" if arm == "idle" else f"{arm}.{stack}"
+        cell = f"{arm}.{stack}.p{players}"
         for name, (column, unit, note) in _COLUMNS.items():
             _mean(said, results, f"{cell}.{name}", _column(results, column, arm, stack, players), unit, note)
+    if results.has_far:
+        _state_far(said, results)
     _state_background(said, results)
     _state_worlds(said, results)
     _state_added(said, results)
@@ -52,9 +57,9 @@ def state(results: Results) -> Statement:
 
 
 def _cells(results: Results) -> list[tuple[str, str, int]]:
-    idle = [("idle", stack, players) for stack in results.stacks for players in results.idle_players]
+    idle = list(product(("idle",), results.stacks, results.idle_players))
     arms = ("active", "far") if results.has_far else ("active",)
-    return idle + [(arm, stack, results.active_players) for stack in results.stacks for arm in arms]
+    return idle + list(product(arms, results.stacks, results.active_players))
 
 
 def _column(results: Results, column: str, arm: str, stack: str, players: int) -> pd.Series:
@@ -68,6 +73,17 @@ def _column(results: Results, column: str, arm: str, stack: str, players: int) -
 def _mean(said: Statement, results: Results, name: str, values: pd.Series, unit: str, note: str) -> None:
     mean = stats.over_lives(values, results.rules.alpha)
     said.fact(name, mean.value, unit, interval=(mean.low, mean.high), n=mean.n, source=_LIVES, note=note)
+
+
+def _state_far(said: Statement, results: Results) -> None:
+    """States with how many players most stacks are valid on the link with a delay and losses."""
+    valid = {
+        players: sum(results.values("age_p99_ms", "far", stack, players).notna().any() for stack in results.stacks)
+        for players in results.active_players
+    }
+    best = max(valid, key=lambda players: (valid[players], players))
+    note = "largest number of players with whom most stacks are valid on the link with a delay and losses"
+    said.fact("far.players", best, "players", source=_LIVES, note=note)
 
 
 def _state_background(said: Statement, results: Results) -> None:
@@ -103,7 +119,7 @@ def _state_worlds(said: Statement, results: Results) -> None:
 def _state_added(said: Statement, results: Results) -> None:
     """States whether the time that the positive control adds shows in the round-trip times."""
     said.fact("added.known", _ADDED_MS, "ms", source="configuration", note="time that the positive control adds to a round trip")
-    stack, players = results.control, results.active_players
+    stack, players = results.control, results.active_players[-1]
     found = {}
     for name, column, note in (
         ("transport", "transport_rtt_ms", "what the stack itself tells"),
