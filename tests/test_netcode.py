@@ -160,7 +160,12 @@ def test_a_step_in_which_clients_were_busier_or_late_is_not_valid() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
-    [({}, ""), ({"there": 1}, "not all players were there"), ({"lost": ("player b was lost",)}, "a player was lost")],
+    [
+        ({}, ""),
+        ({"there": 1}, "players were missing, or were still there from the step before"),
+        ({"there": 3}, "players were missing, or were still there from the step before"),
+        ({"lost": ("player b was lost",)}, "a player was lost"),
+    ],
 )
 def test_a_step_without_all_of_its_players_is_not_valid(changed: dict[str, Any], reason: str) -> None:
     (row,) = netcode.describe_steps(record(is_answered=True, **changed)).to_dict("records")
@@ -197,15 +202,16 @@ DESIGN = Design(2, ("tcp", "kcp"), (2, 4), (1, 3), 2, has_far=True, control="tcp
 
 def test_a_run_has_every_arm_in_another_order_and_the_same_seed_repeats_it() -> None:
     runs = [cases(DESIGN, run, 7) for run in range(8)]
-    wanted = {(arm, stack) for stack in ("tcp", "kcp") for arm in ("idle", "active", "far")} | {
-        (arm, "tcp") for arm in ("again", "near", "delayed")
+    counts = {"idle": [(0, 2, 4)], "active": [(1,), (3,)], "far": [(1,), (3,)]}
+    wanted = {(arm, stack, players) for stack in ("tcp", "kcp") for arm, lives in counts.items() for players in lives} | {
+        (arm, "tcp", (3,)) for arm in ("again", "near", "delayed")
     }
-    orders = [[(case.arm, case.setting.stack) for case in run] for run in runs]
+    orders = [[(case.arm, case.setting.stack, case.setting.attendance.players) for case in run] for run in runs]
     assert all(len(order) == len(wanted) and set(order) == wanted for order in orders)
     assert all(first != second for first, second in pairwise(orders))
     assert runs[3] == cases(DESIGN, 3, 7)
     assert cases(DESIGN, 3, 8) != runs[3]
-    rises = [{case.setting.attendance.is_rising for case in run} for run in runs]
+    rises = [{case.setting.attendance.is_rising for case in run if case.arm == "idle"} for run in runs]
     assert rises in ([{False}, {True}] * 4, [{True}, {False}] * 4)
     seeds = [case.setting.attendance.seed for run in runs for case in run]
     assert len(set(seeds)) == len(seeds)

@@ -32,7 +32,7 @@ def made(**changed: float) -> Findings:
     rows, pings = [], []
     arms = [("idle", stack, count) for stack, count in product(STACKS, (0, *COUNTS))]
     arms += list(product(("active", "far"), STACKS, ACTIVE))
-    arms += list(product(("again", "near", "delayed"), ("tcp",), ACTIVE))
+    arms += list(product(("again", "near", "delayed"), ("tcp",), ACTIVE[-1:]))
     for run, (arm, stack, count) in product(range(RUNS), arms):
         rtt = AT_20[stack] * (1 + (RISES[stack] - 1) * (count - 20) / 180)
         rtt += 5 if arm != "idle" and stack != "snapshots" else 0
@@ -65,9 +65,11 @@ def made(**changed: float) -> Findings:
             {"run": run, "arm": arm, "stack": stack, "players": count, "player": 1, "at_s": at, "rtt_ms": rtt}
             for at in np.arange(0, 2, 0.25) * bool(count)
         ]
+    planned = dict.fromkeys((arm, stack, (0, *COUNTS) if arm == "idle" else (count,)) for arm, stack, count in arms)
+    whole = {"place": 0, "is_rising": True, "is_equal": True, "lost": "", "failed": ""}
     lives = [
-        {"run": run, "place": 0, "arm": arm, "stack": stack, "is_rising": True, "is_equal": True, "lost": ""}
-        for run, (arm, stack) in product(range(RUNS), dict.fromkeys((arm, stack) for arm, stack, _ in arms))
+        {"run": run, "arm": arm, "stack": stack, "players": list(players), **whole}
+        for run, (arm, stack, players) in product(range(RUNS), planned)
     ]
     return Findings(pd.DataFrame(lives), pd.DataFrame(rows), pd.DataFrame(pings))
 
@@ -134,7 +136,7 @@ def test_facts_are_means_of_the_tables(study: report.Study) -> None:
     assert study.statement["added.application"].value == pytest.approx(10, abs=0.5)
     assert study.statement["below.tcp"].value == 60
     assert study.statement["below.snapshots"].value == 200
-    assert study.statement["all_lives"].value == RUNS * 15
+    assert study.statement["all_lives"].value == RUNS * 23
     assert study.statement["background.tcp.datagrams"].value == 0
     assert study.statement["most_active"].value == study.statement["far.players"].value == 60
 
@@ -142,10 +144,13 @@ def test_facts_are_means_of_the_tables(study: report.Study) -> None:
 def test_the_far_link_is_told_with_the_players_with_whom_most_stacks_are_valid(tmp_path: Path) -> None:
     found = made()
     steps = found.steps.copy()
-    steps.loc[(steps["arm"] == "far") & (steps["stack"] == "tcp") & (steps["players"] == 60), "reason"] = "the link was busier"
+    chosen = (steps["arm"] == "far") & (steps["stack"] == "tcp") & (steps["players"] == 60)
+    steps.loc[chosen & (steps["run"] > 0), "reason"] = "the link was busier"
     study = study_of(replace(found, steps=steps), tmp_path)
     assert study.statement["far.players"].value == 20
-    assert study.statement["far.tcp.p60.age_p99"].value is None
+    assert study.statement["far.tcp.p60.age_p99"].n == 1
+    steps.loc[steps["arm"] == "far", "reason"] = "the link was busier"
+    assert "netcode.far.players" not in study_of(replace(found, steps=steps), tmp_path).statement.facts
 
 
 def test_a_step_in_which_the_server_was_not_the_busiest_decides_nothing(tmp_path: Path) -> None:
@@ -178,6 +183,32 @@ def test_a_link_that_adds_too_much_and_lost_players_are_told(tmp_path: Path) -> 
     assert told["added"][0] == "missed"
     assert told["worlds"][0] == "missed"
     assert (study.statement["lost"].value, study.statement["differ"].value) == (1, 1)
+
+
+def test_a_life_that_failed_is_told_where_its_steps_are_missing(tmp_path: Path) -> None:
+    found = made()
+    of_life = {
+        name: (table["run"] == 2) & (table["arm"] == "active") & (table["stack"] == "kcp")
+        for name, table in (("lives", found.lives), ("steps", found.steps), ("pings", found.pings))
+    }
+    lives = found.lives.copy()
+    lives.loc[of_life["lives"], ["is_equal", "failed"]] = [False, "the server ended before its players"]
+    study = study_of(Findings(lives, found.steps[~of_life["steps"]], found.pings[~of_life["pings"]]), tmp_path)
+    claims = {claim.id.removeprefix("netcode."): claim for claim in study.statement.claims}
+    assert (claims["worlds"].verdict, study.statement["failed"].value, study.statement["lost"].value) == ("kept", 2, 0)
+    assert "2 of the lives failed and have no record" in claims["worlds"].evidence
+    assert claims["activity.kcp.p20"].verdict == "not valid"
+    assert "with 20 players on kcp, the server ended before its players (1 of 6 lives)" in claims["activity.kcp.p20"].evidence
+
+
+def test_a_limit_within_the_interval_is_neither_crossed_nor_kept(tmp_path: Path) -> None:
+    found = made()
+    steps = found.steps.copy()
+    chosen = (steps["arm"] == "idle") & (steps["stack"] == "kcp") & (steps["players"] == 200)
+    steps.loc[chosen, "rtt_mean_ms"] = [45.0, 55.0, 48.0, 53.0, 44.0, 54.0]
+    study = study_of(replace(found, steps=steps), tmp_path)
+    assert verdicts(study)["crosses.kcp"] == ("inconclusive", "open")
+    assert study.statement["below.kcp"].value == 60
 
 
 def test_tables_and_figures(study: report.Study) -> None:

@@ -18,10 +18,12 @@ _LIVES = written(
     "",
     {
         **_OWN,
+        "players": ("list<int64>", "The numbers of players of the steps of the life, from small to large."),
         "place": ("int64", "The place of the life in the order of the run, from 0."),
         "is_rising": ("bool", "Whether the numbers of players came from small to large."),
         "is_equal": ("bool", "Whether the world of every player was equal to the server's at the end."),
         "lost": ("string", "The messages of client processes that lost a player. It is empty if none did."),
+        "failed": ("string", "The reason why the life has no record, and so no steps. It is empty if it has one."),
     },
     {},
 )

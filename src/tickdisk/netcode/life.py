@@ -79,8 +79,8 @@ class Life:
     cores: host.Cores
     """Cores of the server, and those of clients and link."""
     lost: tuple[str, ...]
-    """Messages of the client processes that lost a player, whose tables are missing, and of players who heard no more of the
-    server.
+    """Messages of the client processes that lost a player, whose tables are missing, and of players who waited in vain for an
+    answer or for the end of all changes.
     """
 
     @property
@@ -137,7 +137,7 @@ def live(setting: Setting, logs: Path) -> Life:
         tables, updates = _tables(fast, schedule.groups), pd.read_csv(fast / "updates.csv", dtype={"digest": "uint64"})
         read = {"counters": counters.table(), "threads": counters.threads()}
         silent = tables["players"].loc[tables["players"]["has_given_up"].astype(bool), "name"]
-        lost += tuple(f"player {name} heard no more of the server" for name in silent)
+        lost += tuple(f"player {name} waited in vain for an answer or for the end of all changes" for name in silent)
         return Life(setting, schedule, start_ns, updates=updates, **tables, **read, cores=cores, lost=lost)
 
 

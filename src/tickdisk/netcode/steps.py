@@ -55,15 +55,15 @@ def describe_steps(life: Life) -> pd.DataFrame:
     steps = pd.DataFrame(rows)
     shares = steps[[f"{part}_thread_share" for part in _PARTS]].fillna(0)
     steps["busiest"] = [_PARTS[place] for place in shares.to_numpy().argmax(axis=1)]
-    return steps.assign(reason=[_reason(life, row) for row in steps.to_dict("records")]).drop(columns="least_there")
+    return steps.assign(reason=[_reason(life, row) for row in steps.to_dict("records")]).drop(columns="are_all_there")
 
 
 def _reason(life: Life, row: Mapping[Hashable, Any]) -> str:
     """Returns why a step says nothing about the stack, or an empty text."""
     if life.lost and row["players"]:
         return "a player was lost"
-    if row["least_there"] != row["players"]:
-        return "not all players were there"
+    if not row["are_all_there"]:
+        return "players were missing, or were still there from the step before"
     if row["unanswered"]:
         return "a ping had no answer"
     if row["busiest"] != "server" and row["players"]:
@@ -116,7 +116,7 @@ def _players(life: Life, step: Step) -> dict[str, Any]:
     gaps_ms = np.diff(updates["started_ns"].to_numpy()) / 1e6
     late = (ages["age_ns"] > _LATE * UPDATE_NS).sum() + wanted - len(ages)
     return {
-        "least_there": int(updates["players"].min()) if len(updates) else 0,
+        "are_all_there": bool(len(updates)) and bool((updates["players"] == step.players).all()),
         "pings": len(pings),
         "unanswered": int(rtt.isna().sum()),
         "rtt_mean_ms": rtt.mean(),

@@ -62,7 +62,9 @@ class Findings:
     """The tables of the study."""
 
     lives: pd.DataFrame
-    """One row per server life: run, place (in the order of the run), arm, stack, is_rising, is_equal and lost (a message)."""
+    """One row per server life: run, place (in the order of the run), arm, stack, players (numbers of its steps), is_rising,
+    is_equal, lost (messages about players), and failed (why there is no record of the life, or an empty text).
+    """
     steps: pd.DataFrame
     """One row per step of a life, as `describe_steps` describes them, with run, arm and stack."""
     pings: pd.DataFrame
@@ -84,25 +86,20 @@ def cases(design: Design, run: int, seed: int) -> list[Case]:
     Returns
     -------
     list[Case]
-        The lives in random order. In every second run they go from many players to few, and the seed says in which.
+        The lives in random order. Players who act have a life for each of their numbers, because what they build stays. In every
+        second run the idle lives go from many players to few, and the seed says in which.
     """
     rng = named_generator(seed, "netcode", str(run))
     is_rising = bool((named_generator(seed, "netcode", "direction").integers(2) + run) % 2)
-    attendance = Attendance(
-        tuple(design.active_players),
-        is_rising=is_rising,
-        blocks=design.blocks,
-        ramp_s=design.ramp_s,
-        steady_s=design.steady_s,
-    )
+    idle = Attendance((0, *design.idle_players), is_rising=is_rising, ramp_s=design.ramp_s, steady_s=design.steady_s)
+    acting = [replace(idle, players=(players,), is_rising=True, blocks=design.blocks) for players in design.active_players]
+    links: list[tuple[str, Conditions | None]] = [("active", None), *([("far", FAR)] if design.has_far else [])]
     found = list[Case]()
     for stack in design.stacks:
-        idle = replace(attendance, players=(0, *design.idle_players), blocks=0)
-        found += [Case("idle", Setting(stack, idle)), Case("active", Setting(stack, attendance))]
-        if design.has_far:
-            found.append(Case("far", Setting(stack, attendance, conditions=FAR)))
+        found.append(Case("idle", Setting(stack, idle)))
+        found += [Case(arm, Setting(stack, each, conditions=conditions)) for arm, conditions in links for each in acting]
     for arm, conditions in (("again", None), ("near", Conditions()), ("delayed", DELAYED)):
-        found.append(Case(arm, Setting(design.control, attendance, conditions=conditions)))
+        found.append(Case(arm, Setting(design.control, acting[-1], conditions=conditions)))
     seeded = [_seeded(case, int(rng.integers(2**31))) for case in found]
     return [seeded[place] for place in rng.permutation(len(seeded))]
 
@@ -145,22 +142,24 @@ def study(design: Design, seed: int, folder: Path, say: Callable[[str], None]) -
         planned = cases(design, run, seed)
         for place, case in enumerate(planned):
             setting = case.setting
-            name = f"run_{run}/{case.arm}_{setting.stack}"
+            players = setting.attendance.players
+            name = f"run_{run}/{case.arm}_{setting.stack}_{players[-1]}"
             own: dict[str, Any] = {"run": run, "arm": case.arm, "stack": setting.stack}
-            row = {**own, "place": place, "is_rising": setting.attendance.is_rising}
+            row = {**own, "place": place, "players": list(players), "is_rising": setting.attendance.is_rising}
             progress = f"run {run + 1} of {design.runs}, {place + 1} of {len(planned)}: {case.arm} {setting.stack}"
             try:
                 life = live(setting, folder / "logs" / name)
+                described = describe_steps(life)
             except TickdiskError as error:
                 # A machine that lacks something shows it in the first life. A later failure must not discard the lives before it.
                 if not lives:
                     raise
-                lives.append({**row, "is_equal": False, "lost": str(error)})
+                lives.append({**row, "is_equal": False, "lost": "", "failed": str(error)})
                 say(f"{progress}: {error}")
                 continue
             write_published(life, folder / "published" / name)
-            lives.append({**row, "is_equal": life.is_equal, "lost": "; ".join(life.lost)})
-            steps.append(describe_steps(life).assign(**own))
+            lives.append({**row, "is_equal": life.is_equal, "lost": "; ".join(life.lost), "failed": ""})
+            steps.append(described.assign(**own))
             pings.append(steady_pings(life).assign(**own))
             shown = steps[-1][steps[-1]["players"] > 0].to_dict("records")
             rtt = ", ".join(f"{row['rtt_mean_ms']:.1f} ms at {row['players']} players" for row in shown)

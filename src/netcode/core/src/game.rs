@@ -21,7 +21,7 @@ pub struct Step {
 pub struct UpdateLog {
     pub number: u32,
     /// Time at which the update was due, in ns of `now_ns`. A library that counts the updates itself does not tell it, and the
-    /// time at which the update began stands for it.
+    /// time at which the server looked for it stands for it.
     pub due_ns: u64,
     pub started_ns: u64,
     /// Time at which all messages of the update were handed over, to the thread of the network or to the library.

@@ -6,6 +6,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use netcode::now_ns;
+
 use crate::line::{Conditions, Counts, Line};
 
 /// Longest time until the end is noticed, in ns.
@@ -82,13 +84,6 @@ fn wait(from: &File, next_ns: Option<u64>) {
     let mut polled = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: both structures outlive the call. After an interruption the caller looks again.
     unsafe { libc::ppoll(&raw mut polled, 1, &raw const time, std::ptr::null()) };
-}
-
-fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` outlives the call, and every kernel has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Line {
     conditions: Conditions,
-    random: u64,
+    random: fastrand::Rng,
     counts: Counts,
     /// Time at which the bandwidth is free again.
     free_ns: u64,
@@ -47,7 +47,8 @@ pub struct Line {
 
 impl Line {
     pub fn new(conditions: Conditions, seed: u64) -> Self {
-        Self { conditions, random: seed, counts: Counts::default(), free_ns: 0, last_ns: 0, under_way: BinaryHeap::new() }
+        let random = fastrand::Rng::with_seed(seed);
+        Self { conditions, random, counts: Counts::default(), free_ns: 0, last_ns: 0, under_way: BinaryHeap::new() }
     }
 
     /// Takes a packet that was sent at a time of the monotonic clock.
@@ -56,8 +57,8 @@ impl Line {
         self.counts.packets += 1;
         self.counts.bytes += packet.len() as u64;
         // All choices are made for each packet, so that one choice does not change the others.
-        let (is_lost, is_reordered) = (self.chance() < conditions.loss, self.chance() < conditions.reordered);
-        let shift_ns = self.below(2 * conditions.jitter_ns + 1);
+        let (is_lost, is_reordered) = (self.random.f64() < conditions.loss, self.random.f64() < conditions.reordered);
+        let shift_ns = self.random.u64(..=2 * conditions.jitter_ns);
         if is_lost {
             self.counts.lost += 1;
             return;
@@ -94,25 +95,6 @@ impl Line {
 
     pub fn counts(&self) -> Counts {
         self.counts
-    }
-
-    /// Returns the next random number (Steele's `SplitMix`).
-    fn next(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let first = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let second = (first ^ (first >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        second ^ (second >> 31)
-    }
-
-    /// Returns a random number from 0 to 1.
-    #[allow(clippy::cast_precision_loss, reason = "53 bits are kept")]
-    fn chance(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Returns a random whole number below another.
-    fn below(&mut self, limit: u64) -> u64 {
-        u64::try_from((u128::from(self.next()) * u128::from(limit)) >> 64).unwrap_or(0)
     }
 }
 

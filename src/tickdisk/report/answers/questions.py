@@ -233,7 +233,7 @@ def _network(context: Context) -> str:
         f"With {number(most)} players who stand still, the server's next update brings the answer to a question after "
         f"{', '.join(times)}."
         if times
-        else f"With {number(most)} players the server was not the busiest part on any stack, which says nothing about the stacks."
+        else f"With {number(most)} players who stand still no measurement counts, which says nothing about the stacks."
     )
     worlds = {
         "kept": "No player was lost, and the worlds of all players were equal to the server's.",

@@ -111,11 +111,14 @@ class Results:
         return own.set_index("run")[column].astype(float).where(own.set_index("run")["reason"] == "").sort_index()
 
     def reasons(self, arm: str, stack: str, players: int) -> tuple[str, ...]:
-        """Returns why steps of one arm, stack and number of players are not valid, in words."""
-        own = self.steps(arm, stack, players)
-        counts = own.loc[own["reason"] != "", "reason"].value_counts(sort=False)
+        """Returns why steps of one arm, stack and number of players are missing or not valid, in words."""
+        lives = self.found.lives
+        of_cell = (lives["arm"] == arm) & (lives["stack"] == stack) & lives["players"].map(lambda own: players in own)
+        failed = lives.loc[of_cell & (lives["failed"] != ""), "failed"]
+        steps = self.steps(arm, stack, players)
+        counts = pd.concat([failed, steps.loc[steps["reason"] != "", "reason"]]).value_counts(sort=False)
         where = f"with {players} players on {stack}"
-        return tuple(f"{where}, {reason} ({count} of {len(own)} lives)" for reason, count in counts.items())
+        return tuple(f"{where}, {reason} ({count} of {of_cell.sum()} lives)" for reason, count in counts.items())
 
     def ratios(self, above: pd.Series, below: pd.Series) -> Values:
         """Returns the ratio of two columns for each run in which both are known."""

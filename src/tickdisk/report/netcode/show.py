@@ -32,9 +32,9 @@ _POINTS = 60
 """Number of points of a line that settles."""
 
 
-def _text(values: pd.Series) -> str:
+def _text(values: pd.Series, *, is_valid: bool = True) -> str:
     mean = stats.over_lives(values)
-    return "not valid" if mean.n == 0 else with_interval(mean.value, mean.low, mean.high)
+    return with_interval(mean.value, mean.low, mean.high) if mean.n else "not known" if is_valid else "not valid"
 
 
 def cells(results: Results) -> pd.DataFrame:
@@ -42,7 +42,9 @@ def cells(results: Results) -> pd.DataFrame:
     rows = []
     for arm, stack, players in results.cells:
         own = {name: results.values(column, arm, stack, players) * factor for name, (column, factor) in _COLUMNS.items()}
-        rows.append({"arm": arm, "players": players, "stack": stack, **{name: _text(values) for name, values in own.items()}})
+        is_valid = bool((results.steps(arm, stack, players)["reason"] == "").any())
+        texts = {name: _text(values, is_valid=is_valid) for name, values in own.items()}
+        rows.append({"arm": arm, "players": players, "stack": stack, **texts})
     return pd.DataFrame(rows).set_index(["arm", "players", "stack"])
 
 
@@ -73,16 +75,13 @@ def background(results: Results) -> pd.DataFrame:
     """Returns one row per stack: what a server without players computes and sends."""
     rows = []
     for stack in results.stacks:
-        own = results.steps("idle", stack, 0)
-        rows.append(
-            {
-                "stack": stack,
-                "server (% of its cores)": _text(100 * own["server_share"]),
-                "memory (MiB)": _text(own["memory_bytes"] / 2**20),
-                "sent (datagrams/s)": _text(own["sent_datagrams_per_s"]),
-                "received (datagrams/s)": _text(own["received_datagrams_per_s"]),
-            }
-        )
+        own = {
+            "server (% of its cores)": 100 * results.values("server_share", "idle", stack, 0),
+            "memory (MiB)": results.values("memory_bytes", "idle", stack, 0) / 2**20,
+            "sent (datagrams/s)": results.values("sent_datagrams_per_s", "idle", stack, 0),
+            "received (datagrams/s)": results.values("received_datagrams_per_s", "idle", stack, 0),
+        }
+        rows.append({"stack": stack, **{name: _text(values) for name, values in own.items()}})
     return pd.DataFrame(rows).set_index("stack")
 
 
@@ -98,8 +97,8 @@ def published(results: Results) -> pd.DataFrame:
                 "published library": "none" if library is None else library.library,
                 "published, 20 players (ms)": "" if library is None else f"{library.rtt_20_ms:g}",
                 "published, 200 players (ms)": "" if library is None else f"{library.rtt_200_ms:g}",
-                f"RTT, {fewest} players (ms)": _text(results.values("rtt_mean_ms", "idle", stack, fewest)),
-                f"RTT, {most} players (ms)": _text(results.values("rtt_mean_ms", "idle", stack, most)),
+                f"RTT, {fewest} players (ms)": _text(results.values("rtt_mean_ms", "idle", stack, fewest), is_valid=False),
+                f"RTT, {most} players (ms)": _text(results.values("rtt_mean_ms", "idle", stack, most), is_valid=False),
             }
         )
     return pd.DataFrame(rows).set_index("stack")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import stats
-from tickdisk.numbers import number
+from tickdisk.numbers import number, with_interval
 from tickdisk.report.answers import joined_list
 from tickdisk.report.netcode.compute import Results
 from tickdisk.report.netcode.crossed import METRIC, Crossed
@@ -76,14 +76,15 @@ def _mean(said: Statement, results: Results, name: str, values: pd.Series, unit:
 
 
 def _state_far(said: Statement, results: Results) -> None:
-    """States with how many players most stacks are valid on the link with a delay and losses."""
+    """States with how many players most lives count on the link with a delay and losses."""
     valid = {
-        players: sum(results.values("age_p99_ms", "far", stack, players).notna().any() for stack in results.stacks)
+        players: sum(results.values("age_p99_ms", "far", stack, players).count() for stack in results.stacks)
         for players in results.active_players
     }
     best = max(valid, key=lambda players: (valid[players], players))
-    note = "largest number of players with whom most stacks are valid on the link with a delay and losses"
-    said.fact("far.players", best, "players", source=_LIVES, note=note)
+    if valid[best]:
+        note = "number of players with whom most lives count on the link with a delay and losses"
+        said.fact("far.players", best, "players", n=valid[best], source=_LIVES, note=note)
 
 
 def _state_background(said: Statement, results: Results) -> None:
@@ -93,24 +94,27 @@ def _state_background(said: Statement, results: Results) -> None:
             ("datagrams", "sent_datagrams_per_s", "datagrams/s", "datagrams that a server without players sends"),
             ("cpu", "server_share", "share", "processor time of a server without players"),
         ):
-            _mean(said, results, f"background.{stack}.{name}", results.steps("idle", stack, 0)[column], unit, note)
+            _mean(said, results, f"background.{stack}.{name}", results.values(column, "idle", stack, 0), unit, note)
 
 
 def _state_worlds(said: Statement, results: Results) -> None:
     lives = results.found.lives
-    lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"] & (lives["lost"] == "")).sum())
+    failed = int((lives["failed"] != "").sum())
+    lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"]).sum()) - failed - int((lives["lost"] != "").sum())
     said.fact("lost", lost, "lives", n=len(lives), source="results/netcode/lives.parquet", note="a player was lost")
     said.fact("differ", differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note="worlds differed at the end")
+    said.fact("failed", failed, "lives", n=len(lives), source="results/netcode/lives.parquet", note="there is no record")
     reasons = "; ".join(lives["lost"][lives["lost"] != ""].unique())
     said.bound(
         "worlds",
         source=THIS_PROJECT,
         statement="No player is lost, and the world of every player is equal to the server's at the end",
-        verdict="kept" if lost + differ == 0 else "missed",
+        verdict="missed" if lost + differ else "kept" if failed < len(lives) else "not valid",
         evidence=f"a player was lost in {number(lost)} of {number(len(lives))} lives, and worlds differed in {number(differ)}"
-        + (f" ({reasons})" if reasons else ""),
+        + (f" ({reasons})" if reasons else "")
+        + (f"; {number(failed)} of the lives failed and have no record" if failed else ""),
         effect="lost",
-        facts=["differ"],
+        facts=["differ", "failed"],
         n=len(lives),
         counted="lives",
     )
@@ -215,24 +219,32 @@ def _state_crossings(said: Statement, results: Results, obstacles: list[str]) ->
     """States with how many players the mean RTT crosses the published limit, which is the finding NC2."""
     limit_ms, tried = results.published.crossed_ms, results.idle_players
     for stack in results.stacks:
-        cells = {players: results.values("rtt_mean_ms", "idle", stack, players).dropna() for players in tried}
-        means = {players: float(values.mean()) for players, values in cells.items()}
-        crossed = next((players for players, mean in means.items() if mean > limit_ms), None)
-        below = max((players for players, mean in means.items() if mean <= limit_ms and players < (crossed or np.inf)), default=0)
+        means = {
+            players: stats.over_lives(results.values("rtt_mean_ms", "idle", stack, players), results.rules.alpha)
+            for players in tried
+        }
+        crossed = next((players for players, mean in means.items() if mean.low > limit_ms), None)
+        below = max(
+            (players for players, mean in means.items() if mean.high <= limit_ms and players < (crossed or np.inf)), default=0
+        )
         deciding = crossed or below or tried[0]
-        n = len(cells[deciding])
-        note = f"largest number of players tried whose mean round-trip time is at most {number(limit_ms)} ms"
+        n = means[deciding].n
+        note = f"largest number of players tried for whom the interval of the mean is at most {number(limit_ms)} ms"
         said.fact(f"below.{stack}", below, "players", n=n, source=_LIVES, note=note)
         library = results.published.library(stack)
         if library is None:
             continue
         last = library.crosses or results.published.most_players
         words = f"{number(limit_ms)} ms"
+        mean = means[deciding]
+        known = f"it is {with_interval(mean.value, mean.low, mean.high)} ms with {number(deciding)}"
         if crossed:
-            evidence = f"the mean crosses {words} at {number(crossed)} players"
-        else:
+            evidence = f"the mean crosses {words} at {number(crossed)} players: {known}"
+        elif below:
             open_ended = "" if below >= last else f"; it is not known with {number(last)}"
-            evidence = f"the mean stays below {words} up to {number(below)} players{open_ended}"
+            evidence = f"the mean stays below {words} up to {number(below)} players: {known}{open_ended}"
+        else:
+            evidence = f"the mean is shown to be below {words} with no number of players: {known}"
         found = [
             *obstacles,
             *(_reasons(results, Value("rtt_mean_ms", "idle", stack, deciding)) if n < results.rules.minimum else []),

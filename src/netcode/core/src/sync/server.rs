@@ -19,6 +19,10 @@ use crate::game::{Game, Step};
 use crate::message::{Request, Update};
 use crate::stack::Control;
 
+/// Time for which the connection of a player who has left stays open, so that acknowledgements that are under way find it. A library
+/// on UDP would take them for a new connection. A client waits a little longer for its end.
+const LINGER_NS: u64 = 200_000_000;
+
 /// News of a connection.
 enum News {
     Request(u64, Request),
@@ -30,6 +34,8 @@ enum News {
 #[derive(Default)]
 struct Players {
     links: BTreeMap<u64, Player>,
+    /// Connections of players who have left, and the times at which they end.
+    left: Vec<(u64, UnboundedSender<Bytes>)>,
 }
 
 struct Player {
@@ -81,6 +87,7 @@ pub fn serve<T: Transport>(
         }
         let step = game.update(due_ns);
         players.send(&step, &mut game);
+        players.left.retain(|(end_ns, _)| *end_ns > due_ns);
         game.ended();
         // An update that was missed is not made up for.
         let behind = (now_ns().saturating_sub(due_ns)) / UPDATE_NS;
@@ -147,7 +154,8 @@ impl Players {
             }
             News::Request(link, request) => {
                 if request == Request::Leave {
-                    self.leave(link, game);
+                    let outgoing = self.leave(link, game);
+                    self.left.extend(outgoing.map(|outgoing| (now_ns() + LINGER_NS, outgoing)));
                     return;
                 }
                 let Some(player) = self.links.get_mut(&link) else { return };
@@ -158,15 +166,15 @@ impl Players {
                 }
                 player.is_new |= game.request(player.number, request);
             }
-            News::Gone(link) => self.leave(link, game),
+            News::Gone(link) => _ = self.leave(link, game),
         }
     }
 
-    /// Takes a player out. The connection ends when all that was sent before has been written.
-    fn leave(&mut self, link: u64, game: &mut Game) {
-        if let Some(player) = self.links.remove(&link) {
-            game.request(player.number, Request::Leave);
-        }
+    /// Takes a player out, and returns the way to its connection, which ends when this is dropped and all is written.
+    fn leave(&mut self, link: u64, game: &mut Game) -> Option<UnboundedSender<Bytes>> {
+        let player = self.links.remove(&link)?;
+        game.request(player.number, Request::Leave);
+        Some(player.outgoing)
     }
 
     /// Sends an update to all players. Those whose questions it does not answer get the same bytes.

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 /// Number of units of a coordinate in a block.
 const UNIT: i32 = 256;
-/// Speed of a player at the begin of a jump, and by how much it falls, in units per update and per update squared. A jump is 1.3
-/// blocks high.
-const JUMP: i32 = 43;
-const GRAVITY: i32 = 3;
+/// Speed of a player at the begin of a jump, and by how much it falls, in units per update and per update squared. A jump is 1.1
+/// blocks high, and higher than a block from the ninth to the fifteenth update, so that a player who places a block meanwhile lands
+/// on it soon.
+const JUMP: i32 = 46;
+const GRAVITY: i32 = 4;
 /// Numbers of records of blocks begin here. Those below are players.
 const FIRST_BLOCK: u32 = 1 << 20;
 /// Distance between the places at which players join, in blocks.

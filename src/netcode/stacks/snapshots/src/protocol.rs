@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use naia_shared::{Message, Property, Protocol, Replicate};
-use netcode::{Record, UPDATE_NS};
+use netcode::Record;
 
 /// A record of the world. The library sends only the numbers that have changed.
 #[derive(Replicate)]
@@ -63,10 +63,14 @@ pub struct Mark {
     pub started_ns: u64,
 }
 
+/// Time from an update to the next, in ms. The library's clients reckon in whole milliseconds: with 16.67 ms, as on other stacks, they
+/// fall behind by a part of a millisecond in each update, and take in updates 60 ms late.
+pub const UPDATE_MS: u64 = 17;
+
 /// Returns the protocol. Its tick is an update.
 pub fn protocol() -> Protocol {
     Protocol::builder()
-        .tick_interval(Duration::from_nanos(UPDATE_NS))
+        .tick_interval(Duration::from_millis(UPDATE_MS))
         .add_default_channels()
         .add_message::<Join>()
         .add_message::<Act>()

@@ -10,12 +10,15 @@ use naia_server::shared::default_channels::{OrderedReliableChannel, UnorderedRel
 use naia_server::{AuthEvent, ConnectEvent, DisconnectEvent, MessageEvent, RoomKey, Server, ServerConfig, TickEvent, UserKey};
 use netcode::{Control, Game, Request, Step, now_ns, sleep_until};
 
-use crate::protocol::{Act, Answer, Ask, Join, Mark, Thing, protocol};
+use crate::protocol::{Act, Answer, Ask, Join, Mark, Thing, UPDATE_MS, protocol};
 use crate::socket::Listener;
 use crate::store::{Entity, Store};
 
 /// Time between two looks at what has come.
 const LOOK_NS: u64 = 1_000_000;
+/// Time from an update to the next. The library makes the update at the first look after its interval, which it knows as a number of
+/// 32 bits, so the look comes a little later than that.
+const NEXT_NS: u64 = UPDATE_MS * 1_000_000 + 1_000;
 
 struct Host {
     server: Server<Entity>,
@@ -33,11 +36,15 @@ pub fn serve(address: SocketAddr, mut game: Game, control: &Arc<Control>, ready:
     let room = server.create_room().key();
     let mut host = Host { server, store: Store::default(), room, entities: HashMap::new(), players: HashMap::new() };
     ready();
+    let mut due_ns = now_ns() + NEXT_NS;
     while !control.is_ending() {
-        sleep_until(now_ns() + LOOK_NS);
-        // The library counts the updates, also those that were missed, and a client takes only one for each of its ticks.
-        for _ in 0..host.receive(&mut game) {
-            let step = game.update(now_ns());
+        sleep_until(due_ns.min(now_ns() + LOOK_NS));
+        // The library counts an interval from the last update and not from the time at which that was due, so that updates come a
+        // little more seldom than on other stacks.
+        let looked_ns = now_ns();
+        if host.receive(&mut game) {
+            due_ns = looked_ns + NEXT_NS;
+            let step = game.update(looked_ns);
             host.send(&step);
             game.ended();
         }
@@ -46,13 +53,13 @@ pub fn serve(address: SocketAddr, mut game: Game, control: &Arc<Control>, ready:
 }
 
 impl Host {
-    /// Takes in what has come, and returns the number of updates that are due.
-    fn receive(&mut self, game: &mut Game) -> usize {
+    /// Takes in what has come, and returns whether an update is due.
+    fn receive(&mut self, game: &mut Game) -> bool {
         let now = Instant::now();
         self.server.receive_all_packets();
         self.server.process_all_packets(&mut self.store, &now);
         let mut events = self.server.take_world_events();
-        let due = self.server.take_tick_events(&now).read::<TickEvent>().count();
+        let is_due = self.server.take_tick_events(&now).read::<TickEvent>().next().is_some();
         for (user, join) in events.read::<AuthEvent<Join>>() {
             self.players.insert(user, join.player);
             self.server.accept_connection(&user);
@@ -72,7 +79,7 @@ impl Host {
             self.request(game, user, Request::Leave);
             self.players.remove(&user);
         }
-        due
+        is_due
     }
 
     fn request(&self, game: &mut Game, user: UserKey, request: Request) {
