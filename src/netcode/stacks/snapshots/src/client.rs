@@ -9,7 +9,7 @@ use naia_client::shared::Instant;
 use naia_client::shared::default_channels::{OrderedReliableChannel, UnorderedReliableChannel, UnorderedUnreliableChannel};
 use naia_client::{
     Client, ClientConfig, ClientTickEvent, DespawnEntityEvent, DisconnectEvent, InsertComponentEvent, MessageEvent, RejectEvent,
-    UpdateComponentEvent,
+    ServerTickEvent, UpdateComponentEvent,
 };
 use netcode::{Change, Request, Session, Update, now_ns, sleep_until};
 
@@ -84,11 +84,14 @@ impl Player {
         self.client.receive_all_packets();
         if !self.client.connection_status().is_connected() {
             self.client.send_all_packets(&self.store);
+            return self.receive();
         }
-        self.receive()?;
-        if self.client.connection_status().is_connected() {
-            self.send();
+        // The library holds back what has come until its tick, and sends once for each tick of its own.
+        let mut ticks = self.client.take_tick_events(&Instant::now());
+        if ticks.read::<ServerTickEvent>().next().is_some() {
+            self.receive()?;
         }
+        self.send(ticks.read::<ClientTickEvent>().next().is_some());
         Ok(())
     }
 
@@ -127,7 +130,7 @@ impl Player {
         Ok(())
     }
 
-    fn send(&mut self) {
+    fn send(&mut self, is_tick: bool) {
         let now = now_ns();
         for request in self.session.due(now) {
             match request {
@@ -141,8 +144,7 @@ impl Player {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in ms is not negative")]
             self.session.note_transport_rtt(now, (f64::from(self.client.rtt()) * 1e9) as u64);
         }
-        let ticks = self.client.take_tick_events(&Instant::now()).read::<ClientTickEvent>().count();
-        if ticks > 0 {
+        if is_tick {
             self.client.send_all_packets(&self.store);
         }
     }
