@@ -71,4 +71,4 @@ lock: setup ## renew the versions in the lock files (needs uv)
 	$(WITH_PATH) sh -ec 'for module in src/players src/players/bedrock src/players/java src/servers/dragonfly; do go -C $$module get -u ./...; go -C $$module mod tidy; done'
 
 clean: ## remove what the set-up built; results/ stays
-	rm -rf .venv build src/native/target src/tickdisk/_native*.so .snakemake .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build src/native/target src/netcode/target src/tickdisk/_native*.so .snakemake .mypy_cache .ruff_cache .pytest_cache .hypothesis

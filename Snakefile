@@ -28,20 +28,21 @@ with exit_with_message():
 
 
 onstart:
-    project.claim(Path("results"))
-    PROJECT.save()  # only now: another run may have been at work with its own plan
-    for line in device.recover():
-        print(f"left by an earlier run, removed: {line}")
-    for name, reason in PROJECT.missing_servers.items():
-        print(f"{name} does not take part: {reason}")
-    for kept in project.kept(PROJECT.as_plan(), Path("results/runs")):
-        print(kept.sentence(Path("results/runs")))
-    if not Path("results/store/calibrated.json").exists():
-        # The message comes now and not after hours of other experiments. The import is here because it takes a second.
-        from tickdisk.store import check_device_memory
+    with exit_with_message():
+        project.claim(Path("results"))
+        PROJECT.save()  # only now: another run may have been at work with its own plan
+        for line in device.recover():
+            print(f"left by an earlier run, removed: {line}")
+        for name, reason in PROJECT.missing_servers.items():
+            print(f"{name} does not take part: {reason}")
+        for kept in project.kept(PROJECT.as_plan(), Path("results/runs")):
+            print(kept.sentence(Path("results/runs")))
+        if not Path("results/store/calibrated.json").exists():
+            # The message comes now and not after hours of other experiments. The import is here because it takes a second.
+            from tickdisk.store import check_device_memory
 
-        store = SCALE.store
-        check_device_memory([store.rows, *(game.rows for game in store.games)])
+            store = SCALE.store
+            check_device_memory([store.rows, *(game.rows for game in store.games)])
 
 
 include: "workflow/rules/common.smk"

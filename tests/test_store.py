@@ -18,6 +18,7 @@ from tickdisk.checkpoint import State, ZipfTrace
 from tickdisk.cli import app
 from tickdisk.errors import TickdiskError
 from tickdisk.store import ALGORITHMS, ProcessKill, Setting, StoreRefused, campaign, cells_in, live, recover, started, verify
+from tickdisk.store.crash import AIMED, kills_only
 
 SMALL = ZipfTrace(500, 0.5, state=State(rows=1_283, columns=10))
 """101 objects, of which the last is not full."""
@@ -107,6 +108,19 @@ def test_a_killed_life_is_found_at_its_last_committed_tick(algorithm: str, tmp_p
     assert [crash for crash in crashes if not crash.is_survived] == []
     assert {crash.aimed for crash in crashes} == {"copy", "write", "sync", "switch", "commit", "start"}
     assert all(0 < crash.committed <= crash.recovered <= crash.tick for crash in crashes if crash.aimed != "start")
+
+
+def test_one_crash_in_four_of_a_campaign_of_cuts_only_kills_and_each_is_aimed_elsewhere() -> None:
+    killed = [number for number in range(4 * len(AIMED)) if kills_only(number)]
+    assert sorted(number % len(AIMED) for number in killed) == list(range(len(AIMED)))
+
+
+def test_crashes_need_a_folder_or_a_device_whose_power_is_cut(tmp_path: Path) -> None:
+    for words in ([], [str(tmp_path / "crashes"), "--cuts"]):
+        result = CliRunner().invoke(app, ["checkpoint", "crash", *words])
+        assert isinstance(result.exception, TickdiskError)
+        assert "give a folder for the saved states, or --cuts" in str(result.exception)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -345,6 +345,27 @@ def test_an_interrupted_capture_is_whole(tool: str, fast: Path, tmp_path: Path) 
     assert not list(tmp_path.glob(".out*"))
 
 
+def test_a_program_that_saves_at_its_end_has_the_time_for_it(fast: Path, tmp_path: Path) -> None:
+    program = f"""
+import pathlib, signal, sys, time
+def end(*_):
+    time.sleep(12)
+    pathlib.Path({str(fast / "saved")!r}).write_text("world")
+    sys.exit(7)
+signal.signal(signal.SIGTERM, end)
+pathlib.Path({str(fast / "began")!r}).touch()
+while True: time.sleep(0.01)
+"""
+    before = tracers()
+    with cli("-o", tmp_path / "out", "--tool", "strace", "--", sys.executable, "-c", program) as runs:
+        started(before, fast / "began")
+        runs.send_signal(signal.SIGINT)
+        screen, _ = runs.communicate(timeout=LIMIT_S)
+    assert (runs.returncode, (fast / "saved").read_text()) == (7, "world")
+    assert "the program is asked to end, and the capture goes on until it does" in screen
+    assert str(fast / "saved") in set(table.read("requests", tmp_path / "out" / "requests.parquet")["file"])
+
+
 @with_both
 def test_a_running_process_is_captured_and_left_alone(tool: str, fast: Path, tmp_path: Path) -> None:
     with subprocess.Popen(looping(fast)) as process:

@@ -98,7 +98,10 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
 
 
 def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
-    """Waits until the captured program ends or SIGINT arrives; after SIGINT a command has `_END_LIMIT_S` to end by itself.
+    """Waits until the captured program ends, or SIGINT arrives and the process is one that ran already.
+
+    After SIGINT a command has `_END_LIMIT_S` to end by itself, and is then asked to end by SIGTERM. It has all the time that it
+    needs, for example to save a world. A second SIGINT ends it within some seconds.
 
     Returns the exit code of a command, and None for a process that ran already.
     """
@@ -106,11 +109,18 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
     if pid is not None:
         print(f"process {pid} is captured until it ends or you press Ctrl-C", flush=True)
+    is_asked = False
     while True:
         if recording.command is not None:
             code = recording.command.wait(_POLL_S)
-            if code is not None or (interrupted and time.monotonic() > interrupted[0] + _END_LIMIT_S):
-                return code if code is not None else recording.command.end()
+            if code is not None:
+                return code
+            if len(interrupted) > 1:
+                return recording.command.end()
+            if interrupted and not is_asked and time.monotonic() > interrupted[0] + _END_LIMIT_S:
+                recording.command.ask()
+                is_asked = True
+                print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
         elif interrupted or not _runs(pid or 0):
             return None
         else:

@@ -185,9 +185,7 @@ def verify(
 
 @app.command("crash")
 def crash(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder for the saved states. With --cuts, they are on an emulated device instead.")
-    ],
+    folder: Annotated[Path | None, typer.Argument(help="Folder for the saved states. It is left out with --cuts.")] = None,
     *,
     algorithms: _Algorithms = None,
     crashes: Annotated[int, typer.Option(help="Number of crashes for each algorithm.", min=1)] = 84,
@@ -205,13 +203,16 @@ def crash(
 
     from tickdisk import checkpoint, store
 
-    check_new_folder(folder)
+    if cuts == (folder is not None):
+        raise TickdiskError("give a folder for the saved states, or --cuts, which keeps them on an emulated device")
+    place = folder or Path()
+    check_new_folder(place)
     lost = 0
     for algorithm in algorithms or store.ALGORITHMS:
         updates = checkpoint.ZipfTrace(8_000, state=checkpoint.State(rows=rows))
-        setting = store.Setting(algorithm, folder, updates, ticks=1_000_000, tick_hz=100, full_every=3)
+        setting = store.Setting(algorithm, place, updates, ticks=1_000_000, tick_hz=100, full_every=3)
         with ExitStack() as stack:
-            way = stack.enter_context(store.cutter()) if cuts else store.ProcessKill(folder / algorithm)
+            way = stack.enter_context(store.cutter()) if cuts else store.ProcessKill(place / algorithm)
             found = list(store.campaign(setting, way, crashes, seed=seed))
         failed = [one for one in found if not one.is_survived]
         lost += len(failed)

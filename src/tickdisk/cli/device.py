@@ -188,7 +188,7 @@ def profile(
         typer.Option(
             "--write/--no-write",
             help="Measure writes and flushes, too, because a save needs both. By default, they are measured only in a folder, in "
-            "a new file. On a block device or in a file, they overwrite its content.",
+            "a new file. On a block device they overwrite its content. A file that exists is never written to.",
         ),
     ] = None,
     seconds: Annotated[

@@ -48,7 +48,7 @@ def replay(
         Literal["thread", "ended", "strict"],
         typer.Option(
             help="What a request waits for: the one before it in its thread; also the one that had ended last when it began; or "
-            "also all syncs that had ended, and whatever made, closed or removed its file."
+            "also all syncs that had ended, and the calls that had opened, closed, emptied, renamed or removed its file."
         ),
     ] = "thread",
     pace: Annotated[

@@ -154,7 +154,8 @@ class ProcessKill:
 class PowerCut:
     """A power cut of an emulated device that has a volatile cache and a real file system.
 
-    Every fourth crash only kills the process. Data that the killed life left in the kernel is then exposed to the next cut.
+    One crash in four only kills the process, each time at another aim. Data that the killed life left in the kernel is then
+    exposed to the next cut.
     """
 
     name = "cut"
@@ -169,15 +170,23 @@ class PowerCut:
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
         """Cuts the power, kills the process that still runs, and returns the name of the crash and the words of the board.
 
-        Ticks that the process commits after the cut do not count. The name is "kill" for every fourth crash, which cuts no power.
+        Ticks that the process commits after the cut do not count. The name is "kill" for a crash that cuts no power.
         """
         before = board.words()
-        is_cut = number % 4 != 1
+        is_cut = not kills_only(number)
         if is_cut:
             self._disk.cut(random.Random(number).choice((0.0, 0.3, 0.8, 1.0)), seed=number)  # noqa: S311 - nothing secret
         child.kill()
         child.wait()
         return (self.name, before) if is_cut else (ProcessKill.name, board.words())
+
+
+def kills_only(number: int) -> bool:
+    """Returns whether the crash with this number only kills the process in a campaign of power cuts.
+
+    Each round of aims begins one crash further, because otherwise some aims would never be killed without a cut.
+    """
+    return (number + number // len(AIMED)) % 4 == 1
 
 
 CUT_DEVICE = DeviceModel.model_validate(

@@ -83,9 +83,13 @@ class Launched:
             return None
         return code if code >= 0 else 128 - code
 
+    def ask(self) -> None:
+        """Asks the command to end by SIGTERM."""
+        self._process.terminate()
+
     def end(self) -> int:
         """Ends the command by SIGTERM, or by SIGKILL if it still runs after some seconds, and returns its exit code."""
-        self._process.terminate()
+        self.ask()
         code = self.wait(_GRACE_S)
         if code is None:
             self._process.kill()
