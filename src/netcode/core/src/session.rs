@@ -121,8 +121,12 @@ impl Session {
         requests
     }
 
-    /// Takes in an update at the time at which it came.
+    /// Takes in an update at the time at which it came. A player who has finished takes none, because changes that come after the
+    /// quiet time, such as the leave of others, may be incomplete when the process ends.
     pub fn take(&mut self, update: &Update, now_ns: u64) {
+        if self.is_finished {
+            return;
+        }
         if self.last_number > 0 && update.number > self.last_number {
             self.missing += u64::from(update.number - self.last_number - 1);
         }
@@ -256,6 +260,8 @@ mod tests {
         assert!(!session.is_finished());
         session.take(&update(731, 5, vec![0, 1]), 11 * S + 3);
         assert!(session.is_finished() && !session.has_given_up());
+        session.take(&update(732, 6, vec![]), 11 * S + 4);
+        assert_eq!((session.last_number(), session.replica().get(1)), (731, Some(&[5, 0, 0, 0])));
         assert!(session.pings().iter().all(|pong| pong.received_ns == Some(11 * S + 3)));
     }
 
