@@ -138,6 +138,7 @@ def test_facts_are_means_of_the_tables(study: report.Study) -> None:
     assert study.statement["below.snapshots"].value == 200
     assert study.statement["all_lives"].value == RUNS * 23
     assert study.statement["background.tcp.datagrams"].value == 0
+    json.dumps([vars(fact) for fact in study.statement.facts.values()])  # numbers of numpy are no numbers in JSON
     assert study.statement["most_active"].value == study.statement["far.players"].value == 60
 
 

@@ -78,7 +78,7 @@ def _mean(said: Statement, results: Results, name: str, values: pd.Series, unit:
 def _state_far(said: Statement, results: Results) -> None:
     """States with how many players most lives count on the link with a delay and losses."""
     valid = {
-        players: sum(results.values("age_p99_ms", "far", stack, players).count() for stack in results.stacks)
+        players: sum(int(results.values("age_p99_ms", "far", stack, players).count()) for stack in results.stacks)
         for players in results.active_players
     }
     best = max(valid, key=lambda players: (valid[players], players))
