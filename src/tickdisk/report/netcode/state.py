@@ -34,8 +34,8 @@ def state(results: Results) -> Statement:
     lives = results.found.lives
     said.fact("all_lives", len(lives), "lives", source="results/netcode/lives.parquet")
     said.fact("pings", len(results.found.pings), "pings", source="results/netcode/pings.parquet")
-    most = results.active_players[-1]
-    said.fact("most_active", most, "players", source="configuration", note="largest number of players who act")
+    fewest = results.active_players[0]
+    said.fact("fewest_active", fewest, "players", source="configuration", note="smallest number of players who act")
     words = joined_list([number(limit_ms) for limit_ms in results.published.thresholds_ms])
     said.word("thresholds", f"{words} ms", source=results.published.source, note="round-trip times that players notice")
     for arm, stack, players in _cells(results):
@@ -85,6 +85,9 @@ def _state_far(said: Statement, results: Results) -> None:
     if valid[best]:
         note = "number of players with whom most lives count on the link with a delay and losses"
         said.fact("far.players", best, "players", n=valid[best], source=_LIVES, note=note)
+        ages = {stack: said[f"far.{stack}.p{best}.age_p99"] for stack in results.stacks}
+        known = [f"{age.short} on {stack}" for stack, age in ages.items() if age.value is not None]
+        said.word("far.ages", joined_list(known), source=_LIVES, note="99th percentile of the age of updates")
 
 
 def _state_background(said: Statement, results: Results) -> None:
