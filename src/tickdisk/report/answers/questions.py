@@ -237,8 +237,8 @@ def _network(context: Context) -> str:
     )
     worlds = {
         "kept": "No player was lost, and the worlds of all players were equal to the server's.",
-        "missed": f"Of {evidence.short('netcode.all_lives')} of a server, a player was lost in {evidence.short('netcode.lost')}, and "
-        f"saw another world than the server in {evidence.short('netcode.differ')}.",
+        "missed": f"Of {evidence.short('netcode.all_lives')} of a server, a player was lost in {evidence.short('netcode.lost')}, "
+        f"and saw another world than the server in {evidence.short('netcode.differ')}.",
     }.get(context.verdict("netcode.worlds"), "")
     return _joined(answered, worlds)
 
