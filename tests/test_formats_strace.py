@@ -113,6 +113,23 @@ def test_calls_that_last_longer_than_the_next_line_allows_are_named(tmp_path):
             0,
         ),
         ("7 1700000000.1 fsync(3, <ptrace(SYSCALL):No such process>\n", [], 1),
+        # The line with the end of the first call is missing, and a later end is that of a later call.
+        (
+            (
+                "7 1700000000.1 fsync(3 <unfinished ...>\n7 1700000000.2 fdatasync(3) = 0 <0.1>\n"
+                "7 1700000000.4 <... fsync resumed>) = 0\n"
+            ),
+            [("sync", None, None, None, 0)],
+            1,
+        ),
+        (
+            (
+                "7 1700000000.1 fsync(3 <unfinished ...>\n7 1700000000.2 fsync(4 <unfinished ...>\n"
+                "7 1700000000.4 <... fsync resumed>) = 0\n"
+            ),
+            [("sync", None, None, None, 0)],
+            1,
+        ),
     ],
 )
 def test_calls_without_an_end(text, found, unfinished, tmp_path):

@@ -1,6 +1,7 @@
 """Traces that the real tools write here: every reader finds what the traced program itself says that it did."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -157,7 +158,10 @@ def test_perf_trace_finds_what_a_program_does(tmp_path: Path) -> None:
         "a call ended before it began",
         "a thread's next call begins before the last one has ended",
     }
-    assert own["latency_ns"].isna().sum() <= sum(count for count, _ in counts.contradictions.values())
+    # perf sometimes forgets when a call began. The line that ends the call then has no time, or an impossible one.
+    untimed = [line for line in output.read_text().splitlines() if re.search(r"\(( +|\d{14,}\.\d+ ms)\): .*\) += ", line)]
+    for thread, call in own.loc[own["latency_ns"].isna(), ["thread", "call"]].to_numpy():
+        assert any(re.search(rf"/{thread} .*\b{call}\(", line) for line in untimed)
     assert own["start_ns"].notna().all()
     moved = own["op"].isin(["read", "write"])
     own = own.assign(**{name: own[name].astype(object).where(moved, None) for name in ("offset", "result")})

@@ -299,6 +299,8 @@ impl Strace {
         }
         let call = self.calls.get(name).copied();
         self.check_order(thread, ns, output);
+        // The line that ends the thread's call before this one is missing.
+        self.take_pending(thread).into_iter().for_each(|pending| self.state.unfinished(pending.call, output));
         if let Some(text) = text.strip_suffix(UNFINISHED) {
             let text = text.trim_ascii_end().into();
             self.suspend(thread, Pending { name: name.into(), call, start_ns: ns, text, target: None });
