@@ -121,8 +121,24 @@ impl Session {
         requests
     }
 
-    /// Takes in an update at the time at which it came.
-    pub fn take(&mut self, update: &Update, now_ns: u64) {
+    /// Takes in updates that came together, in the order of their numbers, and then finishes if all is done. A player who has
+    /// finished takes none, because changes that come after the quiet time, such as the leave of others, may be incomplete when
+    /// the process ends.
+    pub fn take(&mut self, updates: &[Update], now_ns: u64) {
+        if self.is_finished {
+            return;
+        }
+        for update in updates {
+            self.take_one(update, now_ns);
+        }
+        let is_answered = self.answered == self.pings.len();
+        let is_quiet = !self.replica.is_empty() && self.last_number >= self.last_change + QUIET;
+        // A request that was due just before the end may not have been sent yet.
+        let is_done = now_ns >= self.end_ns && self.next_ns() >= self.end_ns;
+        self.is_finished = is_done && is_answered && is_quiet;
+    }
+
+    fn take_one(&mut self, update: &Update, now_ns: u64) {
         if self.last_number > 0 && update.number > self.last_number {
             self.missing += u64::from(update.number - self.last_number - 1);
         }
@@ -146,11 +162,6 @@ impl Session {
                 self.answered += 1;
             }
         }
-        let is_answered = self.answered == self.pings.len();
-        let is_quiet = !self.replica.is_empty() && self.last_number >= self.last_change + QUIET;
-        // A request that was due just before the end may not have been sent yet.
-        let is_done = now_ns >= self.end_ns && self.next_ns() >= self.end_ns;
-        self.is_finished |= is_done && is_answered && is_quiet;
     }
 
     /// Notes a round-trip time that the stack itself tells.
@@ -237,9 +248,9 @@ mod tests {
     fn updates_have_ages_and_those_that_are_missing_are_counted() {
         let mut session = session(Vec::new());
         session.due(S);
-        session.take(&update(60, 5, vec![]), 60 * UPDATE_NS + 7);
-        session.take(&update(63, 6, vec![]), 66 * UPDATE_NS);
-        session.take(&update(62, 6, vec![]), 66 * UPDATE_NS);
+        session.take(&[update(60, 5, vec![])], 60 * UPDATE_NS + 7);
+        session.take(&[update(63, 6, vec![])], 66 * UPDATE_NS);
+        session.take(&[update(62, 6, vec![])], 66 * UPDATE_NS);
         assert_eq!(session.ages_ns(), [(60, 7), (63, 3 * UPDATE_NS)]);
         assert_eq!((session.missing(), session.last_number()), (2, 63));
         assert_eq!(session.replica().get(1), Some(&[6, 0, 0, 0]));
@@ -250,13 +261,27 @@ mod tests {
         let mut session = session(vec![(5 * S, Act::Ping), (6 * S, Act::Ping)]);
         session.due(S);
         session.due(9 * S);
-        session.take(&update(700, 5, vec![]), 11 * S);
-        session.take(&update(729, 5, vec![]), 11 * S + 1);
-        session.take(&update(730, 5, vec![]), 11 * S + 2);
+        session.take(&[update(700, 5, vec![])], 11 * S);
+        session.take(&[update(729, 5, vec![])], 11 * S + 1);
+        session.take(&[update(730, 5, vec![])], 11 * S + 2);
         assert!(!session.is_finished());
-        session.take(&update(731, 5, vec![0, 1]), 11 * S + 3);
+        session.take(&[update(731, 5, vec![0, 1])], 11 * S + 3);
         assert!(session.is_finished() && !session.has_given_up());
+        session.take(&[update(732, 6, vec![])], 11 * S + 4);
+        assert_eq!((session.last_number(), session.replica().get(1)), (731, Some(&[5, 0, 0, 0])));
         assert!(session.pings().iter().all(|pong| pong.received_ns == Some(11 * S + 3)));
+    }
+
+    #[test]
+    fn a_player_takes_in_all_updates_that_came_together_before_it_ends() {
+        let mut session = session(Vec::new());
+        session.due(S);
+        session.take(&[update(700, 5, vec![])], 11 * S);
+        session.take(&[update(730, 5, vec![]), update(731, 6, vec![])], 11 * S + 1);
+        assert!(!session.is_finished());
+        session.take(&[update(760, 6, vec![]), update(761, 6, vec![])], 11 * S + 2);
+        assert!(session.is_finished());
+        assert_eq!((session.last_number(), session.replica().get(1)), (761, Some(&[6, 0, 0, 0])));
     }
 
     #[test]

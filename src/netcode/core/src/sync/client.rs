@@ -90,7 +90,7 @@ async fn act(
         tokio::select! {
             update = frames.next() => {
                 let update = update?.ok_or_else(|| io::Error::other("the server closed the connection"))?;
-                session.take(&update, now_ns());
+                session.take(&[update], now_ns());
             }
             rung = alarm.until(next_ns) => rung?,
             _ = finished.changed() => {}

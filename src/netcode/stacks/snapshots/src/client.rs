@@ -118,15 +118,15 @@ impl Player {
             changes.extend(self.records.remove(&entity).map(|id| Change { id, record: None }));
         }
         let pongs = events.read::<MessageEvent<UnorderedReliableChannel, Answer>>().flat_map(|answer| answer.numbers).collect();
-        let now = now_ns();
-        for mark in events.read::<MessageEvent<UnorderedUnreliableChannel, Mark>>() {
-            self.mark = self.mark.max((mark.number, mark.started_ns));
-            let update = Update { number: mark.number, started_ns: mark.started_ns, changes: Vec::new(), pongs: Vec::new() };
-            self.session.take(&update, now);
-        }
-        let update = Update { number: self.mark.0, started_ns: self.mark.1, changes, pongs };
-        // Changes can come before the first mark.
-        self.session.take(&update, now);
+        let marks = events.read::<MessageEvent<UnorderedUnreliableChannel, Mark>>();
+        let mut marks: Vec<(u32, u64)> = marks.map(|mark| (mark.number, mark.started_ns)).collect();
+        marks.sort_unstable();
+        self.mark = marks.last().copied().unwrap_or_default().max(self.mark);
+        let of = |(number, started_ns), changes, pongs| Update { number, started_ns, changes, pongs };
+        let mut updates: Vec<Update> = marks.into_iter().map(|mark| of(mark, Vec::new(), Vec::new())).collect();
+        // The library does not tell which changes belong to which update, and changes can come without one.
+        updates.push(of(self.mark, changes, pongs));
+        self.session.take(&updates, now_ns());
         Ok(())
     }
 
