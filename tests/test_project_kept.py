@@ -74,6 +74,10 @@ def test_an_analysis_names_cells_of_other_code_and_counts_calibrations(tmp_path:
     found = Runs(str(plan), str(runs), "switchback")
     assert found.not_used == [f"1 cell of switchback was made by other code; it is kept in {runs} and not used"]
     assert found.calibrations == 2
+    with pytest.raises(TickdiskError, match=r"no arm of switchback on luanti has the role sham; add one"):
+        found.role("sham")
+    with pytest.raises(TickdiskError, match=r"no arm of switchback on luanti has ticks in the column positive_for"):
+        found.positive_for("ticks")
 
 
 def test_cells_of_two_machines_are_not_pooled(tmp_path: Path) -> None:

@@ -1,16 +1,23 @@
 """Who ended in a life, told apart: the server is a result, an instrument spoils the life."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from tickdisk import trace
 from tickdisk.errors import TickdiskError
 from tickdisk.process import Child
 from tickdisk.run.actors import Actors, ServerEndedError, instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.judge import InstrumentError
+
+if TYPE_CHECKING:
+    from tickdisk.experiment import Tool
 
 
 class Disk:
@@ -111,6 +118,32 @@ def test_a_child_ends_with_its_block(tmp_path: Path) -> None:
     with pytest.raises(TickdiskError, match="the cell failed"):
         fail()
     assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_a_capture_goes_on_while_arms_have_the_same_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Recording:
+        pid = 1
+
+        def stop(self) -> Any:
+            return None
+
+    started: list[str] = []
+
+    @contextmanager
+    def start(tool: str, **_: Any) -> Iterator[Recording]:
+        started.append(tool)
+        yield Recording()
+
+    monkeypatch.setattr(trace, "start", start)
+    cpu = cast("Any", SimpleNamespace(follow=lambda *_: None))
+    tools: dict[str, Tool] = {"a": "bpftrace", "b": "bpftrace", "c": "none", "d": "strace"}
+    captures = LifeCaptures(tools, tmp_path, tmp_path, [0], cpu, lambda _: "other")
+    captures._cgroup = cast("Any", object())
+    for arm in ("a", "b", "a", "c", "b", "a", "d"):
+        captures.begin(arm)
+    captures.end()
+    assert started == ["bpftrace", "bpftrace", "strace"]
+    assert [part.arm for part in captures._parts] == ["a", "b", "d"]
 
 
 def test_a_capture_that_cannot_be_finished_leaves_nothing(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def soak(seconds: float) -> tuple[list[str], str]:
             disk.set(MODEL.unlimited(), floor_ns=0)
             run(["fio", "--name=fill", "--rw=write", "--bs=1m", "--direct=1", "--end_fsync=1", f"--filename={disk.block_device}"])
             disk.set(MODEL, floor_ns=0)
-            started_s = time.monotonic()
+            started_s = watch.moved_s = time.monotonic()
             try:
                 with _load(disk, seconds, scratch) as load:
                     _watch(disk, load, watch, started_s + seconds + _GRACE_S)

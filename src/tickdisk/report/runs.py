@@ -113,6 +113,7 @@ class Runs:
 
     def __init__(self, plan: str, runs: str, experiment: str, server: str | None = None) -> None:
         values = read_json(Path(plan))
+        self.experiment = experiment
         self.config: Config = parse_config(values["config"], plan)
         self.server = self.config.server if server is None else server
         self.arms = arms_of([Arm.model_validate(arm) for arm in values["arms"]], experiment, self.server)
@@ -166,16 +167,22 @@ class Runs:
     def role(self, role: str) -> str:
         """Returns the name of the first arm of the experiment that has a role, such as `baseline`, `null` or `sham`.
 
-        Raises StopIteration if no arm has it.
+        Raises TickdiskError if no arm has it.
         """
-        return next(arm.arm for arm in self.arms if arm.role == role)
+        return self._first((arm.arm for arm in self.arms if arm.role == role), f"the role {role}")
 
     def positive_for(self, metrics: str) -> str:
         """Returns the name of the arm that must make a kind of metrics slower, and so is the positive control of these metrics.
 
-        `metrics` is `ticks` or `actions`. Raises StopIteration if there is no such arm.
+        `metrics` is `ticks` or `actions`. Raises TickdiskError if there is no such arm.
         """
-        return next(arm.arm for arm in self.arms if arm.positive_for == metrics)
+        return self._first((arm.arm for arm in self.arms if arm.positive_for == metrics), f"{metrics} in the column positive_for")
+
+    def _first(self, arms: Iterator[str], wanted: str) -> str:
+        found = next(arms, None)
+        if found is None:
+            raise TickdiskError(f"experiments.tsv: no arm of {self.experiment} on {self.server} has {wanted}; add one")
+        return found
 
     def latency_ms(self, arm: str) -> float:
         """Returns the nominal read latency of an arm's device in ms."""

@@ -15,7 +15,7 @@ from tickdisk.run.record import CpuRecorder, compress
 
 @dataclass(frozen=True)
 class _Part:
-    """A capture that is finished, and the arm that was in force."""
+    """A capture that is finished, and the arm that was in force when it began."""
 
     arm: str
     raw: trace.RawCapture
@@ -78,13 +78,14 @@ class LifeCaptures:
     def begin(self, arm: str) -> None:
         """Captures with the tool of `arm` from now on, because this arm comes into force.
 
-        A capture of the arm before is ended first. Nothing changes if `arm` is in force already.
+        A capture of the arm before is ended first, unless both arms have the same tool: the capture then goes on, and counts for
+        the arm in which it began.
         """
-        if arm == self._arm or self._cgroup is None:
+        tool = self._tools[arm]
+        if self._cgroup is None or (self._arm is not None and tool == self._tools[self._arm]):
             return
         self.end()
         self._arm = arm
-        tool = self._tools[arm]
         if tool != "none":
             folder = self._fast / f"capture{len(self._parts)}"
             target = self._cgroup if tool == "bpftrace" or self._server is None else self._server

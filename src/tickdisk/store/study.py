@@ -72,20 +72,22 @@ def device_bytes(state: State, *, full_every: int = Design.full_every) -> int:
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
-def check_device_memory(rows: Sequence[int]) -> None:
+def check_device_memory(rows: Sequence[int], *, full_every: int = Design.full_every) -> None:
     """Checks that the emulated devices of a study, which lie in memory, fit into the memory that is free now.
 
     Parameters
     ----------
     rows
         Sizes of the states in rows. Each state has a device of its own, and only the largest matters.
+    full_every
+        Number of checkpoints per full one.
 
     Raises
     ------
     TickdiskError
         If the device for the largest state does not fit.
     """
-    device.check_memory(max(device_bytes(State(rows=each)) for each in rows))
+    device.check_memory(max(device_bytes(State(rows=each), full_every=full_every) for each in rows))
 
 
 def study(
@@ -122,8 +124,9 @@ def study(
     TickdiskError
         If a device does not fit into memory, which is found before the first life, or if a life fails.
     """
-    check_device_memory([design.state.rows, *(game.rows for game in games)])
-    with device.up(disk, size_bytes=device_bytes(design.state)) as mounted:
+    full_every = design.full_every
+    check_device_memory([design.state.rows, *(game.rows for game in games)], full_every=full_every)
+    with device.up(disk, size_bytes=device_bytes(design.state, full_every=full_every)) as mounted:
         # The paper's framework hands updates over one by one, and its model counts them so.
         singly = replace(design, folder=mounted.mount_point, one_by_one=True)
         comparison = compare(singly, fit_rates=fit_rates, say=say)
@@ -132,7 +135,7 @@ def study(
         state = State(rows=game.rows)
         own = replace(design, state=state, rates=[game.updates_per_tick], skew=game.skew, algorithms=ALGORITHMS)
         own = replace(own, one_by_one=False, save_s=game.save_s, rest_s=game.save_s / 3)
-        with device.up(game.device, size_bytes=device_bytes(state)) as mounted:
+        with device.up(game.device, size_bytes=device_bytes(state, full_every=full_every)) as mounted:
             found = trials(replace(own, folder=mounted.mount_point), say)
         described: dict[str, Any] = {
             "game": game.name,

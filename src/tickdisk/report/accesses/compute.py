@@ -105,10 +105,6 @@ class Results:
     prediction: stats.Contrast
     """Ratio of predicted to observed requests per minute, over lives. Each life is predicted from all others."""
 
-    def arrivals(self, kind: str) -> pd.DataFrame:
-        """Returns the rows of `points` for one kind of phase: `joins` or `teleports`, the keys of `accesses.ARRIVALS`."""
-        return self.points[self.points["kind"] == kind]
-
 
 def compute(
     plan: str,
