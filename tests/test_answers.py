@@ -178,5 +178,5 @@ def test_advice_goes_by_the_metric_that_suffers_first() -> None:
 def test_a_scale_that_decides_nothing_says_so_once() -> None:
     found = answered(evidence_of(comparison="not valid", good=None, hurts=None))
     told = {(row.good_up_to, row.suffers_from, row.disk, row.is_decided) for row in found.sizing}
-    assert told == {(*["not decided at this scale"] * 3, False)}
+    assert told == {(*["not decided"] * 3, False)}
     assert next(each.sentence for each in found.answers if each.id == "latency").count("not decided at this scale") == 1

@@ -18,7 +18,7 @@ METRICS = {
 """The metrics of the table, as `STUDY.METRIC`, with their names in prose. The metrics of steady play come first."""
 PLAY = "switchback"
 """The study of steady play."""
-NOT_DECIDED = "not decided at this scale"
+NOT_DECIDED = "not decided"
 _NONE = "no latency tried"
 _NO_CLASS = "none is shown to be"
 

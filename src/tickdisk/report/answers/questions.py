@@ -225,15 +225,12 @@ def _network(context: Context) -> str:
     evidence = context.evidence
     if not evidence.has("netcode"):
         return "No network stack was tried in this run."
-    cells = [name.split(".") for name in evidence.facts if name.startswith("netcode.idle.") and name.endswith(".rtt")]
-    most = max(int(cell[3][1:]) for cell in cells)
-    known = {cell[2]: ".".join(cell) for cell in cells if cell[3] == f"p{most}"}
-    times = [f"{evidence.short(name)} on {stack}" for stack, name in known.items() if evidence.value(name) is not None]
+    most = evidence.short("netcode.most_still")
     answered = (
-        f"With {number(most)} players who stand still, the server's next update brings the answer to a question after "
-        f"{', '.join(times)}."
-        if times
-        else f"With {number(most)} players who stand still no measurement counts, which says nothing about the stacks."
+        f"With {most} who stand still, the server's next update brings the answer to a question after "
+        f"{evidence.short('netcode.still.rtts')}."
+        if "netcode.still.rtts" in evidence.facts
+        else f"With {most} who stand still no measurement counts, which says nothing about the stacks."
     )
     worlds = {
         "kept": "No player was lost, and the worlds of all players were equal to the server's.",

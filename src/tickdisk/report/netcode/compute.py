@@ -69,6 +69,14 @@ class Published(BaseModel):
         return next((library for library in self.stacks if library.stack == stack), None)
 
 
+_TITLES = {"tcp": "TCP", "kcp": "KCP", "quic": "QUIC"}
+
+
+def title(stack: str) -> str:
+    """Returns the name of a stack as it stands in a sentence."""
+    return _TITLES.get(stack, stack)
+
+
 @dataclass(frozen=True)
 class Results:
     """The results of the study of network stacks."""
@@ -117,7 +125,7 @@ class Results:
         failed = lives.loc[of_cell & (lives["failed"] != ""), "failed"]
         steps = self.steps(arm, stack, players)
         counts = pd.concat([failed, steps.loc[steps["reason"] != "", "reason"]]).value_counts(sort=False)
-        where = f"with {players} players on {stack}"
+        where = f"with {players} players on {title(stack)}"
         return tuple(f"{where}, {reason} ({count} of {of_cell.sum()} lives)" for reason, count in counts.items())
 
     def ratios(self, above: pd.Series, below: pd.Series) -> Values:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from tickdisk.numbers import number
-from tickdisk.report.netcode.compute import Published, Results
+from tickdisk.report.netcode.compute import Published, Results, title
 from tickdisk.report.statement import THIS_PROJECT, Finding
 
 LONGER: Finding = "longer"
@@ -48,7 +48,7 @@ def controls(results: Results) -> tuple[Question, Question]:
     stack, players = results.control, results.active_players[-1]
     same = Value("rtt_mean_ms", "active", stack, players)
     again, near = (Value("rtt_mean_ms", arm, stack, players) for arm in ("again", "near"))
-    words = f"RTT on {stack} with {number(players)} players who act"
+    words = f"RTT on {title(stack)} with {number(players)} players who act"
     return (
         Question("null", f"{words}, against the same arm a second time", again, same),
         Question("sham", f"{words}, on our link without a delay against the plain pair", near, same),
@@ -67,13 +67,15 @@ def questions(results: Results) -> Iterator[Question]:
         for stack in results.stacks:
             above, below = (Value("rtt_mean_ms", "idle", stack, players) for players in (most, fewest))
             library = published.library(stack)
-            statement = f"RTT on {stack} with {number(most)} players who stand still, against {number(fewest)} such players"
+            statement = (
+                f"RTT on {title(stack)} with {number(most)} players who stand still, against {number(fewest)} such players"
+            )
             said = (THIS_PROJECT, None) if library is None else (library.rises, LONGER)
             yield Question(f"rises.{stack}", statement, above, below, *said)
     for worse, better in (("tcp", "kcp"), ("kcp", "snapshots")):
         if {worse, better} <= {*results.stacks}:
             above, below = (Value("rtt_mean_ms", "idle", stack, most) for stack in (worse, better))
-            statement = f"RTT with {number(most)} players who stand still, on {worse} against {better}"
+            statement = f"RTT with {number(most)} players who stand still, on {title(worse)} against {title(better)}"
             yield Question(f"order.{worse}_{better}", statement, above, below, published.source_of("order"), LONGER)
     for other in ("tcp", "kcp"):
         if {"snapshots", other} <= {*results.stacks}:
@@ -82,15 +84,17 @@ def questions(results: Results) -> Iterator[Question]:
                 ("memory", "memory_bytes", "Memory of the server"),
             ):
                 above, below = (Value(column, "idle", stack, most) for stack in ("snapshots", other))
-                statement = f"{what} with {number(most)} players who stand still, on snapshots against {other}"
+                statement = f"{what} with {number(most)} players who stand still, on snapshots against {title(other)}"
                 yield Question(f"{name}.snapshots_{other}", statement, above, below, published.source_of(name), LONGER)
             above, below = (Value("sent_bytes_per_s", "idle", stack, most) for stack in (other, "snapshots"))
-            statement = f"Bytes that the server sends to {number(most)} players who stand still, on {other} against snapshots"
+            statement = (
+                f"Bytes that the server sends to {number(most)} players who stand still, on {title(other)} against snapshots"
+            )
             yield Question(f"bytes.{other}_snapshots", statement, above, below, published.source_of("bytes"), LONGER)
     both = [players for players in results.active_players if players in results.idle_players]
     for players, stack in product(both, results.stacks):
         above, below = (Value("rtt_mean_ms", arm, stack, players) for arm in ("active", "idle"))
-        statement = f"RTT on {stack} with {number(players)} players who act, against as many who stand still"
+        statement = f"RTT on {title(stack)} with {number(players)} players who act, against as many who stand still"
         yield Question(f"activity.{stack}.p{players}", statement, above, below, *_of_activity(published, stack))
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tickdisk import plot, stats
 from tickdisk.numbers import number, percent, with_interval
-from tickdisk.report.netcode.compute import Results
+from tickdisk.report.netcode.compute import Results, title
 from tickdisk.report.netcode.crossed import METRIC
 
 _COLUMNS = {
@@ -44,7 +44,7 @@ def cells(results: Results) -> pd.DataFrame:
         own = {name: results.values(column, arm, stack, players) * factor for name, (column, factor) in _COLUMNS.items()}
         is_valid = bool((results.steps(arm, stack, players)["reason"] == "").any())
         texts = {name: _text(values, is_valid=is_valid) for name, values in own.items()}
-        rows.append({"arm": arm, "players": players, "stack": stack, **texts})
+        rows.append({"arm": arm, "players": players, "stack": title(stack), **texts})
     return pd.DataFrame(rows).set_index(["arm", "players", "stack"])
 
 
@@ -59,7 +59,7 @@ def busiest(results: Results) -> pd.DataFrame:
             {
                 "arm": arm,
                 "players": players,
-                "stack": stack,
+                "stack": title(stack),
                 **{f"busiest thread of the {part}": share for part, share in shares.items()},
                 "busiest thread of the link": "" if np.isnan(link) else percent(link),
                 "cores of the clients": percent(own["clients_share"].mean()),
@@ -81,7 +81,7 @@ def background(results: Results) -> pd.DataFrame:
             "sent (datagrams/s)": results.values("sent_datagrams_per_s", "idle", stack, 0),
             "received (datagrams/s)": results.values("received_datagrams_per_s", "idle", stack, 0),
         }
-        rows.append({"stack": stack, **{name: _text(values) for name, values in own.items()}})
+        rows.append({"stack": title(stack), **{name: _text(values) for name, values in own.items()}})
     return pd.DataFrame(rows).set_index("stack")
 
 
@@ -93,7 +93,7 @@ def published(results: Results) -> pd.DataFrame:
         library = results.published.library(stack)
         rows.append(
             {
-                "stack": stack,
+                "stack": title(stack),
                 "published library": "none" if library is None else library.library,
                 "published, 20 players (ms)": "" if library is None else f"{library.rtt_20_ms:g}",
                 "published, 200 players (ms)": "" if library is None else f"{library.rtt_200_ms:g}",
@@ -126,6 +126,10 @@ def pings(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index(["server", "arm"])
 
 
+def _titles(results: Results) -> list[str]:
+    return [title(stack) for stack in results.stacks]
+
+
 def _curves(results: Results) -> pd.DataFrame:
     rows = []
     for panel, column, factor in zip(
@@ -138,7 +142,7 @@ def _curves(results: Results) -> pd.DataFrame:
             for players in results.idle_players:
                 values = results.values(column, "idle", stack, players) * factor
                 mean = stats.over_lives(values / players if column == "sent_bytes_per_s" else values)
-                own = {"panel": panel, "stack": stack, "players": players}
+                own = {"panel": panel, "stack": title(stack), "players": players}
                 rows.append({**own, "value": mean.value, "low": mean.low, "high": mean.high})
     return pd.DataFrame(rows)
 
@@ -152,13 +156,15 @@ def _settling(results: Results) -> pd.DataFrame:
         settled = own["rtt_ms"].expanding(min_periods=2).std()
         places = np.unique(np.linspace(1, max(len(own) - 1, 1), _POINTS).astype(int))
         places = places[places < len(own)]
-        parts.append(pd.DataFrame({"stack": stack, "at_s": own["at_s"].to_numpy()[places], "sd_ms": settled.to_numpy()[places]}))
+        parts.append(
+            pd.DataFrame({"stack": title(stack), "at_s": own["at_s"].to_numpy()[places], "sd_ms": settled.to_numpy()[places]})
+        )
     return pd.concat(parts, ignore_index=True)
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
-    "paper_network": lambda results: plot.paper.network(_curves(results), results.stacks, results.published.thresholds_ms),
-    "settled_rtt": lambda results: plot.settled_rtt(_settling(results), results.stacks, results.idle_players[-1]),
+    "paper_network": lambda results: plot.paper.network(_curves(results), _titles(results), results.published.thresholds_ms),
+    "settled_rtt": lambda results: plot.settled_rtt(_settling(results), _titles(results), results.idle_players[-1]),
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "cells": cells,

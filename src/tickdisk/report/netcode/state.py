@@ -9,7 +9,7 @@ import pandas as pd
 from tickdisk import stats
 from tickdisk.numbers import number, with_interval
 from tickdisk.report.answers import joined_list
-from tickdisk.report.netcode.compute import Results
+from tickdisk.report.netcode.compute import Results, title
 from tickdisk.report.netcode.crossed import METRIC, Crossed
 from tickdisk.report.netcode.questions import Question, Value, controls, questions
 from tickdisk.report.statement import THIS_PROJECT, WOULD_DECIDE, Statement
@@ -42,6 +42,7 @@ def state(results: Results) -> Statement:
         cell = f"{arm}.{stack}.p{players}"
         for name, (column, unit, note) in _COLUMNS.items():
             _mean(said, results, f"{cell}.{name}", _column(results, column, arm, stack, players), unit, note)
+    _state_still(said, results)
     if results.has_far:
         _state_far(said, results)
     _state_background(said, results)
@@ -75,6 +76,16 @@ def _mean(said: Statement, results: Results, name: str, values: pd.Series, unit:
     said.fact(name, mean.value, unit, interval=(mean.low, mean.high), n=mean.n, source=_LIVES, note=note)
 
 
+def _state_still(said: Statement, results: Results) -> None:
+    """States the round-trip times with the most players who stand still."""
+    most = results.idle_players[-1]
+    said.fact("most_still", most, "players", source="configuration", note="largest number of players who stand still")
+    times = {stack: said[f"idle.{stack}.p{most}.rtt"] for stack in results.stacks}
+    known = [f"{time.short} on {title(stack)}" for stack, time in times.items() if time.value is not None]
+    if known:
+        said.word("still.rtts", joined_list(known), source=_LIVES, note="mean round-trip times with so many players")
+
+
 def _state_far(said: Statement, results: Results) -> None:
     """States with how many players most lives count on the link with a delay and losses."""
     valid = {
@@ -86,7 +97,7 @@ def _state_far(said: Statement, results: Results) -> None:
         note = "number of players with whom most lives count on the link with a delay and losses"
         said.fact("far.players", best, "players", n=valid[best], source=_LIVES, note=note)
         ages = {stack: said[f"far.{stack}.p{best}.age_p99"] for stack in results.stacks}
-        known = [f"{age.short} on {stack}" for stack, age in ages.items() if age.value is not None]
+        known = [f"{age.short} on {title(stack)}" for stack, age in ages.items() if age.value is not None]
         said.word("far.ages", joined_list(known), source=_LIVES, note="99th percentile of the age of updates")
 
 
@@ -104,6 +115,8 @@ def _state_worlds(said: Statement, results: Results) -> None:
     lives = results.found.lives
     failed = int((lives["failed"] != "").sum())
     lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"]).sum()) - failed - int((lives["lost"] != "").sum())
+    other = int((~lives["is_equal"]).sum())
+    said.fact("not_equal", other, "lives", n=len(lives), source="results/netcode/lives.parquet", note="one of the next three")
     said.fact("lost", lost, "lives", n=len(lives), source="results/netcode/lives.parquet", note="a player was lost")
     said.fact("differ", differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note="worlds differed at the end")
     said.fact("failed", failed, "lives", n=len(lives), source="results/netcode/lives.parquet", note="there is no record")
@@ -116,8 +129,8 @@ def _state_worlds(said: Statement, results: Results) -> None:
         evidence=f"a player was lost in {number(lost)} of {number(len(lives))} lives, and worlds differed in {number(differ)}"
         + (f" ({reasons})" if reasons else "")
         + (f"; {number(failed)} of the lives failed and have no record" if failed else ""),
-        effect="lost",
-        facts=["differ", "failed"],
+        effect="not_equal",
+        facts=["lost", "differ", "failed"],
         n=len(lives),
         counted="lives",
     )
@@ -142,7 +155,7 @@ def _state_added(said: Statement, results: Results) -> None:
     if n < minimum:
         reasons.append(f"n = {n}, fewer than the {minimum} lives that a control needs")
     elif not isfinite(found["transport"]):
-        reasons.append(f"the stack {stack} tells no round-trip time")
+        reasons.append(f"{title(stack)} tells no round-trip time")
     said.bound(
         "added",
         source=THIS_PROJECT,
@@ -259,7 +272,7 @@ def _state_crossings(said: Statement, results: Results, obstacles: list[str]) ->
             f"crosses.{stack}",
             source=f"Net-Celerity, NC2: {words} are "
             + (f"crossed at {number(last)} players" if library.crosses else f"not crossed up to {number(last)} players"),
-            statement=f"With {number(last)} players who stand still, the mean RTT on {stack} "
+            statement=f"With {number(last)} players who stand still, the mean RTT on {title(stack)} "
             + (f"is above {words}" if library.crosses else f"is still below {words}"),
             verdict="not valid" if found else decided,
             evidence="; ".join([*found, evidence]),
