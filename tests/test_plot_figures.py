@@ -3,13 +3,14 @@
 import re
 from html import unescape
 
+import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
 
 from tickdisk import plot
 from tickdisk.errors import TickdiskError
-from tickdisk.plot.theme import decades
+from tickdisk.plot.theme import decades, size_axis
 from tickdisk.stats import slope
 
 MS = 1_000_000
@@ -260,3 +261,20 @@ def test_log_axes_have_round_ticks(low, high, ticks):
 def test_tables_that_cannot_be_drawn_are_refused(draw, words):
     with pytest.raises(TickdiskError, match=words):
         draw()
+
+
+@pytest.mark.parametrize(
+    ("sizes_bytes", "written"),
+    [
+        ([0, 5_000], ["1 B", "16 B", "256 B", "4 KiB"]),
+        ([4096, 16384], ["4 KiB", "16 KiB"]),
+        ([4096, 6000], ["4 KiB"]),
+        ([5000, 5100], ["4.88 KiB"]),
+        ([512, 1 << 31], ["4 KiB", "64 KiB", "1 MiB", "16 MiB", "256 MiB"]),
+    ],
+)
+def test_an_axis_of_sizes_writes_binary_units(sizes_bytes, written):
+    rows = pd.DataFrame({"bytes": sizes_bytes}).clip(lower=1)
+    scale, axis = size_axis(rows["bytes"])
+    chart = alt.Chart(rows).mark_point().encode(alt.X("bytes:Q", scale=scale, axis=axis))
+    assert [text for text in _words(plot.to_svg(chart)) if text.endswith("B")] == written

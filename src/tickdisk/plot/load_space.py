@@ -7,12 +7,12 @@ import pandas as pd
 import squarify
 
 from tickdisk.plot.load_time import op_colour
-from tickdisk.plot.theme import BAND, PALETTE, WIDTH, checked, finish, log_scale, title
+from tickdisk.plot.theme import BAND, PALETTE, WIDTH, checked, finish, log_scale, size_axis, title
 
 _WIDE = WIDTH + 120
 _TREE = (640.0, 360.0)
 _MOST_TILES = 400
-_KIB, _MIB = 1 << 10, 1 << 20
+_MIB = 1 << 20
 
 
 def load_sizes(table: pd.DataFrame) -> Any:
@@ -29,9 +29,9 @@ def load_sizes(table: pd.DataFrame) -> Any:
         The share of requests up to x, with a line for each op.
     """
     rows = checked(table, ["op", "bytes", "requests", "share"], "sizes").astype({"op": str})
-    rows = rows.assign(kib=rows["bytes"].clip(lower=1) / _KIB)
-    scale, ticks = log_scale(rows["kib"], pad=1.2)
-    x = alt.X("kib:Q", scale=scale, axis=alt.Axis(values=ticks, format=",~r"), title="Size of the request (KiB)")
+    rows = rows.assign(bytes=rows["bytes"].clip(lower=1))
+    scale, axis = size_axis(rows["bytes"], pad=1.2)
+    x = alt.X("bytes:Q", scale=scale, axis=axis, title="Size of the request")
     y = alt.Y("share:Q", title="Share up to x", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     chart = alt.Chart(rows).mark_line(interpolate="step-after", point=alt.OverlayMarkDef(size=14)).encode(x, y, op_colour(rows))
     counts = rows.groupby("op")["requests"].sum()

@@ -127,6 +127,19 @@ def log_scale(values: "pd.Series[float]", *also: float, pad: float = 1.15) -> tu
     return alt.Scale(type="log", domain=[low, high], nice=False), decades(low, high)
 
 
+def size_axis(sizes_bytes: "pd.Series[float]", *, pad: float = 1.15) -> tuple[alt.Scale, alt.Axis]:
+    """Returns a logarithmic scale of sizes in bytes, and an axis that writes them as 1 B, 16 B, 256 B, 4 KiB and so on."""
+    scale, _ = log_scale(sizes_bytes.clip(lower=1), pad=pad)
+    low, high = scale.to_dict()["domain"]
+    powers = [[base**power for power in range(40) if low <= base**power <= high] for base in (16, 4, 2)]
+    ticks = next((sizes for sizes in powers if len(sizes) > 1), powers[-1] or decades(low, high))
+    units = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+    words = (
+        " : ".join(f"datum.value >= {unit} ? format(datum.value / {unit}, '.3~r') + ' {name}'" for unit, name in units) + " : ''"
+    )
+    return scale, alt.Axis(values=ticks, labelExpr=words)
+
+
 def finish(chart: alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart) -> Any:
     """Returns the chart with the theme in it, so that it looks the same wherever it is drawn."""
     return chart.configure(**_CONFIG)

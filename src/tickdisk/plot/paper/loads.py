@@ -8,11 +8,10 @@ import pandas as pd
 
 from tickdisk.plot.load_time import op_colour
 from tickdisk.plot.paper.place import PAGE, finish, panel_title
-from tickdisk.plot.theme import checked, log_scale
+from tickdisk.plot.theme import checked, size_axis
 
 _LABELS, _SPACING = 40, 14
 _HEIGHTS = (82, 56)
-_KIB = 1024
 _STEPS = 60
 
 
@@ -31,15 +30,13 @@ def loads(parts: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]]) -> Any:
         Two panels for each load, one upon the other.
     """
     sizes = pd.concat([checked(table, ["op", "bytes", "share"], "sizes") for table, _ in parts.values()])
-    scale, _ = log_scale((sizes["bytes"].clip(lower=1) / _KIB), pad=1.1)
-    low, high = scale.to_dict()["domain"]
-    ticks = [tick for tick in (0.001, 0.01, 0.1, 1, 4, 16, 64, 256, 1024, 4096) if low <= tick <= high]
+    scale, axis = size_axis(sizes["bytes"], pad=1.1)
     width = (PAGE - (_LABELS + _SPACING) * len(parts)) / len(parts)
     columns: list[Any] = []
     for name, (size, rate) in parts.items():
         columns.append(
             alt.vconcat(
-                _sizes(size, name, scale, ticks, is_first=not columns).properties(width=width, height=_HEIGHTS[0]),
+                _sizes(size, name, scale, axis, is_first=not columns).properties(width=width, height=_HEIGHTS[0]),
                 _rates(rate, is_first=not columns).properties(width=width, height=_HEIGHTS[1]),
                 spacing=8,
             )
@@ -47,14 +44,14 @@ def loads(parts: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]]) -> Any:
     return finish(alt.hconcat(*columns, spacing=_SPACING), legend_columns=2)
 
 
-def _sizes(table: pd.DataFrame, name: str, scale: alt.Scale, ticks: list[float], *, is_first: bool) -> Any:
+def _sizes(table: pd.DataFrame, name: str, scale: alt.Scale, axis: alt.Axis, *, is_first: bool) -> Any:
     rows = checked(table, ["op", "bytes", "share"], "sizes").astype({"op": str})
-    rows = rows.assign(kib=rows["bytes"].clip(lower=1) / _KIB)
+    rows = rows.assign(bytes=rows["bytes"].clip(lower=1))
     return (
         alt.Chart(rows, title=panel_title(name))
         .mark_line(interpolate="step-after", strokeWidth=1.1)
         .encode(
-            alt.X("kib:Q", scale=scale, axis=alt.Axis(values=ticks, format=",~r"), title="Size (KiB)"),
+            alt.X("bytes:Q", scale=scale, axis=axis, title="Size"),
             alt.Y(
                 "share:Q",
                 scale=alt.Scale(domain=[0, 1]),
