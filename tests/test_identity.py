@@ -158,6 +158,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/store/study.py": {"store", "store.ipynb"},
     "src/tickdisk/store/crash.py": {"store.ipynb"},
     "src/tickdisk/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS - {"calibration.ipynb"} | {"netcode"},
+    "src/tickdisk/temporary.py": DEVICE | {"micro"} | NETWORK | {"store.ipynb"},
     "src/tickdisk/trace/record.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/trace/capture.bt": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/trace/micro.py": {"micro"} | OF_RAW,

@@ -1,8 +1,6 @@
 """The commands `tickdisk server list`, `tickdisk server check` and `tickdisk server traffic`."""
 
 import sys
-import tempfile
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -43,13 +41,13 @@ def check(
 
     The exit code is 0 if the server kept all clauses, and 1 otherwise.
     """
-    from tickdisk import process, server
+    from tickdisk import process, server, temporary
     from tickdisk.run import check_server
 
     process.follow_owner()
     broken = 0
-    with tempfile.TemporaryDirectory(prefix="tickdisk-server-") as folder:
-        for clause in check_server(server.named(name), Path(folder), port=port, players=players):
+    with temporary.folder() as folder:
+        for clause in check_server(server.named(name), folder, port=port, players=players):
             print(f"{'ok    ' if clause.kept else 'BROKEN'}  {clause.name}: {clause.detail}", flush=True)
             broken += not clause.kept
     print(f"{server.named(name).title} " + (f"broke {broken} clauses" if broken else "kept all clauses"))
@@ -70,14 +68,14 @@ def traffic(
     """
     import numpy as np
 
-    from tickdisk import process, server
+    from tickdisk import process, server, temporary
     from tickdisk.run import measure_traffic
 
     process.follow_owner()
-    with tempfile.TemporaryDirectory(prefix="tickdisk-server-") as folder:
+    with temporary.folder() as folder:
         found = measure_traffic(
             server.named(name),
-            Path(folder),
+            folder,
             players=players,
             seconds=seconds,
             say=lambda line: print(line, file=sys.stderr, flush=True),

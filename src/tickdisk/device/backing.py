@@ -38,5 +38,5 @@ def made_backing(record: Record) -> Path | None:
 
 
 def _prefix(record: Record) -> str:
-    # The prefix differs from that of `memory.folder`, which would remove this folder if a tree had a file named `.lock`.
+    # The prefix differs from that of `temporary.folder`, which would remove this folder if a tree had a file named `.lock`.
     return f"tickdisk_{record.name}_"

@@ -3,8 +3,8 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from tickdisk import temporary
 from tickdisk.checkpoint import State
 from tickdisk.store.life import ALGORITHMS
 from tickdisk.store.trial import Design, trials
@@ -20,8 +20,8 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path("build"), help="existing folder on the disk to be tried")
     parser.add_argument("--rate", type=int, default=64_000, help="updates per tick")
     arguments = parser.parse_args()
-    with TemporaryDirectory(prefix="tickdisk-bench-", dir=arguments.folder) as own:
-        design = Design(Path(own), State(), rates=[arguments.rate], algorithms=ALGORITHMS)
+    with temporary.folder(arguments.folder) as own:
+        design = Design(own, State(), rates=[arguments.rate], algorithms=ALGORITHMS)
         found = trials(design, lambda _: None)
         singly = trials(replace(design, one_by_one=True), lambda _: None).set_index("algorithm")
     size_mb = design.state.objects * design.state.object_bytes / 1e6

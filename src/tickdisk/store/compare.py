@@ -7,13 +7,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from tickdisk import checkpoint
+from tickdisk import checkpoint, temporary
 from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json, whole, write_json
 from tickdisk.stats import quantile
@@ -157,8 +156,8 @@ def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], No
         If the folder cannot be written, a life fails, or the trials have too few checkpoints for a fit.
     """
     design.folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix="tickdisk-compare-", dir=design.folder) as own:
-        design = replace(design, folder=Path(own))
+    with temporary.folder(design.folder) as own:
+        design = replace(design, folder=own)
         machine = measure_machine(design.state, design.folder)
         fit = replace(design, rates=fit_rates, seed=design.seed + 1, algorithms=checkpoint.ALGORITHMS)
         fitted, tested = interleaved([fit, design], say)

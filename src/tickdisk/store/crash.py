@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import Popen
-from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from tickdisk import device
+from tickdisk import device, temporary
 from tickdisk._native import World
 from tickdisk.device import DeviceModel, MountedDevice
 from tickdisk.errors import TickdiskError
@@ -266,9 +265,9 @@ def campaign(
         updates = replace(setting.updates, seed=draw.getrandbits(32))
         own = replace(setting, folder=folder, updates=updates, one_by_one=draw.random() < _ONE_BY_ONE)
         aimed = aims[number % len(aims)]
-        with TemporaryDirectory(prefix="tickdisk-crash-") as scratch:
-            board = Board(Path(scratch) / "board")
-            with started(own, Path(scratch), board=Path(scratch) / "board") as child:
+        with temporary.folder() as scratch:
+            board = Board(scratch / "board")
+            with started(own, scratch, board=scratch / "board") as child:
                 _wait(child, board, aimed, draw)
                 if child.poll() is not None:
                     raise failure(own, child.stderr.read() if child.stderr else b"")

@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tickdisk import checkpoint, process
+from tickdisk import checkpoint, process, temporary
 from tickdisk.checkpoint import ZipfTrace
 from tickdisk.errors import TickdiskError
 from tickdisk.store.recovery import StoreRefused
@@ -214,9 +213,9 @@ def live(setting: Setting) -> Life:
         If there is no such algorithm, or the folder cannot be written.
     """
     setting.folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix="tickdisk-life-") as scratch:
-        result = Path(scratch) / "result.json"
-        with started(setting, Path(scratch), result=result) as child:
+    with temporary.folder() as scratch:
+        result = scratch / "result.json"
+        with started(setting, scratch, result=result) as child:
             _, errors = child.communicate()
             if child.returncode != 0:
                 raise failure(setting, errors)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tickdisk import temporary
 from tickdisk.checkpoint import State, ZipfTrace
 from tickdisk.store.life import Life, Setting, live
 from tickdisk.store.recovery import recover
@@ -187,10 +187,10 @@ def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[p
 
 def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, float]:
     """Plays a life in a new store, which is removed afterwards. Returns the life and the time in s of a recovery after it."""
-    with TemporaryDirectory(prefix="tickdisk-trial-", dir=design.folder) as folder:
+    with temporary.folder(design.folder) as own:
         setting = Setting(
             algorithm,
-            Path(folder),
+            own / "store",
             updates,
             ticks=design.ticks,
             tick_hz=design.tick_hz,
