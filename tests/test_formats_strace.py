@@ -67,6 +67,12 @@ def test_calls_that_last_longer_than_the_next_line_allows_are_named(tmp_path):
     assert counts.contradictions == {"a thread's next call begins before the last one has ended": (1, 2)}
 
 
+def test_times_that_are_centuries_apart_are_no_contradiction(tmp_path):
+    text = "7 1700000010.0 fsync(3 <unfinished ...>\n7 8700000010.0 <... fsync resumed>) = 0 <0.0002>\n"
+    table, counts = frame(text, tmp_path)
+    assert (table["latency_ns"].tolist(), counts.contradictions) == ([200_000], {})
+
+
 @pytest.mark.parametrize(
     ("text", "found", "unfinished"),
     [

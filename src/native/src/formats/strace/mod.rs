@@ -128,7 +128,7 @@ impl Clock {
             Stamp::None => return None,
             Stamp::Unix(ns) => ("since 1970 in UTC", ns),
             Stamp::OfDay(ns) => ("local time of day", ns + self.days_ns),
-            Stamp::Relative(ns) => ("sum of the relative times of all lines before", self.last_ns + ns),
+            Stamp::Relative(ns) => ("sum of the relative times of all lines before", self.last_ns.saturating_add(ns)),
         };
         if matches!(stamp, Stamp::OfDay(_)) && ns < self.last_ns - NS_PER_DAY / 2 {
             self.days_ns += NS_PER_DAY;
@@ -413,15 +413,15 @@ impl Strace {
         took_ns: Option<i64>,
         output: &mut Output,
     ) -> Option<i64> {
-        let between_ns = times.0.zip(times.1).map(|(start, end)| end - start);
+        let between_ns = times.0.zip(times.1).map(|(start, end)| end.saturating_sub(start));
         if let (Some(took), Some(between)) = (took_ns, between_ns)
-            && took > between + self.clock.tolerance_ns + between / 2
+            && took > between.saturating_add(between / 2).saturating_add(self.clock.tolerance_ns)
         {
             output.contradict("a call took longer than the times of its two lines are apart");
         }
         let latency_ns = took_ns.or(between_ns);
         if let (Some(start), Some(latency)) = (times.0, latency_ns) {
-            self.ends.insert(thread, start + latency);
+            self.ends.insert(thread, start.saturating_add(latency));
         }
         latency_ns
     }
@@ -429,7 +429,7 @@ impl Strace {
     /// Compares the beginning of a call with the end of the one before it in the same thread.
     fn check_order(&mut self, thread: i64, ns: Option<i64>, output: &mut Output) {
         if let (Some(ns), Some(end)) = (ns, self.ends.get(&thread))
-            && ns + self.clock.tolerance_ns < *end
+            && ns.saturating_add(self.clock.tolerance_ns) < *end
         {
             output.contradict("a thread's next call begins before the last one has ended");
             self.ends.remove(&thread);
