@@ -199,6 +199,7 @@ def test_a_life_that_failed_is_told_where_its_steps_are_missing(tmp_path: Path) 
     study = study_of(Findings(lives, found.steps[~of_life["steps"]], found.pings[~of_life["pings"]]), tmp_path)
     claims = {claim.id.removeprefix("netcode."): claim for claim in study.statement.claims}
     assert (claims["worlds"].verdict, study.statement["failed"].value, study.statement["lost"].value) == ("kept", 2, 0)
+    assert study.statement["not_equal"].value == 0
     assert "2 of the lives failed and have no record" in claims["worlds"].evidence
     assert claims["activity.kcp.p20"].verdict == "not valid"
     assert "with 20 players on KCP, the server ended before its players (1 of 6 lives)" in claims["activity.kcp.p20"].evidence
