@@ -7,6 +7,7 @@ a reader panic or hang is kept there as well, and the program then ends with cod
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,9 @@ _LONGEST_BYTES, _SLOWEST_S, _MOST_MIB = 4096, 10, 2048
 def main() -> int:
     """Builds the fuzzer, and runs it on each format that the command names, or on all."""
     seconds, names = float(sys.argv[1]), sys.argv[2:] or sorted(path.name for path in (_CRATE / "seeds").iterdir())
+    if not shutil.which(compiler := os.environ.get("CXX", "c++")):
+        print(f"fuzz: there is no C++ compiler ({compiler}), which libFuzzer needs; install the package g++", file=sys.stderr)
+        return 1
     target = "x86_64-unknown-linux-gnu" if os.uname().machine == "x86_64" else f"{os.uname().machine}-unknown-linux-gnu"
     # With a target, the flags do not reach build scripts and macros, which would lack the fuzzer's functions.
     environment = {**os.environ, "RUSTFLAGS": " ".join(_FLAGS), "CARGO_TARGET_DIR": str(_BUILD.resolve() / "target")}
