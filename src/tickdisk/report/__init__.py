@@ -1,11 +1,8 @@
 """Analyses the results of a run, and makes the paper and the page from them.
 
-Each study is the analysis of one part of the results, and a notebook shows it. Its function, such as `switchback` or `replay`,
-takes the paths of the results and returns a `Study` with figures, tables and a `Statement` of facts and claims. A `Fact` is a
-number with its unit, interval, number of observations and source. A `Claim` is a question with its answer, the verdict, and the
-names of the facts behind it. `Study.save` writes facts.json, claims.json and the figures. `collect` merges the files of all
-studies and writes answers to the questions of the paper. `set_paper` then makes the PDF and `write_page` the page.
-`check_results` checks that nothing is missing.
+Each study is the analysis of one part of the results, and a notebook shows it. Its function, such as `switchback`, takes the
+paths of the results and returns a `Study` with figures, tables and a `Statement` of facts and claims. `collect` merges all
+studies, `set_paper` makes the PDF, `write_page` makes the page, and `check_results` checks that nothing is missing.
 """
 
 from tickdisk.report.accesses import study as accesses

@@ -27,11 +27,9 @@ class Evidence:
     def collect(
         cls, folders: Sequence[Path], also: Sequence[Statement] = (), missing: Mapping[str, str] | None = None
     ) -> "Evidence":
-        """Merges what the notebooks of a run wrote into one evidence.
+        """Merges what `Study.save` wrote into each of the `folders`, which have the names of their studies.
 
-        Each of the `folders` belongs to one notebook, has the name of its study, and has the files that `Study.save` writes.
-        `also` adds the facts of further statements, but not their claims. `missing` names the studies that this run lacks, each
-        with the reason.
+        `also` adds the facts of further statements, but not their claims.
         """
         facts: dict[str, Any] = {}
         claims: dict[str, Any] = {}
@@ -63,18 +61,15 @@ class Evidence:
         write_json(results / "missing.json", dict(self.missing))
 
     def has(self, study: str) -> bool:
-        """Returns whether the run has results of a study, given by its name."""
+        """Returns whether the run has results of a study."""
         return study in self.figures
 
     def text(self, name: str) -> str:
-        """Returns a fact as a person reads it, with its interval and unit. `name` is the full name of the fact.
-
-        Raises TickdiskError if no study states the fact, as the following methods do.
-        """
+        """Returns a fact with its interval and unit. Raises TickdiskError if no study states it, as the methods below do."""
         return str(self._fact(name)["text"])
 
     def short(self, name: str) -> str:
-        """Returns a fact as a person reads it, without its interval."""
+        """Returns a fact without its interval."""
         return str(self._fact(name)["short"])
 
     def value(self, name: str) -> float | None:

@@ -45,18 +45,10 @@ _FILES = {
 
 
 def write_page(template: Path, results: Path, output: Path) -> None:
-    """Writes the page `index.html` of a run, which shows its answers and claims and links to all of its results.
+    """Writes the page `index.html` of a run. It contains its style sheet, and loads nothing from another host.
 
-    The page contains its style sheet and loads nothing from another host.
-
-    Parameters
-    ----------
-    template
-        Jinja template of the page. The style sheet lies in the folder `vendor` beside it.
-    results
-        Folder of the results, with plan.json, answers.json, comparison.json and the files that `collect` writes.
-    output
-        File to write.
+    The style sheet lies in the folder `vendor` beside the Jinja `template`. The folder `results` has plan.json, answers.json,
+    comparison.json and the files that `collect` writes.
     """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plan, evidence = read_json(results / "plan.json"), Evidence.load(results)
@@ -88,10 +80,7 @@ def _made(name: str, words: str, evidence: Evidence) -> tuple[str, str, str]:
 
 
 def _claim(claim: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
-    """Returns a claim with three more values for the page: the size of its effect, its experiment, and its publication.
-
-    If the effect counts the same things as n, its size reads as "COUNT of N".
-    """
+    """Returns a claim with the size of its effect in words, which is "COUNT of N" if it counts the same things as n."""
     fact = evidence.facts.get(claim["effect"])
     here = "" if fact is None else str(fact["text"])
     if fact is not None and fact["unit"] == claim["counted"]:

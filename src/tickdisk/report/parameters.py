@@ -12,18 +12,14 @@ from IPython.core.getipython import get_ipython
 from tickdisk.errors import TickdiskError
 
 _PROJECT = "Snakefile"
-"""File by which the project's folder is recognised."""
 _INJECTED = "# Parameters"
-"""Beginning of the cell that papermill adds to pass parameters."""
 _DECLARED = "# parameters"
-"""Beginning of the cell in which a notebook declares its parameters."""
 
 
 TICK_METRICS = ("gap_p50_ms", "gap_p95_ms", "gap_mean_ms", "gap_max_ms")
 ACTIONS = ("teleport", "place", "dig", "ping")
 """Kinds of actions that players do often enough to have a mean in every epoch."""
 _MOST = 2**63 - 1
-"""Largest whole number that a parameter may have."""
 
 
 def _is_margin(value: Any) -> bool:
@@ -46,10 +42,7 @@ _PATH = (lambda value: isinstance(value, str) and bool(value), "the path of a fi
 
 
 def check_values(**values: Any) -> None:
-    """Raises TickdiskError if a parameter of a notebook has a wrong type or range.
-
-    The parameters are given by name, such as `margin=0.2`. A parameter without a rule of its own must be a path.
-    """
+    """Raises TickdiskError if a parameter has a wrong type or range. One without a rule of its own must be a path."""
     for name, value in values.items():
         is_fine, words = _RULES.get(name, _PATH)
         if not (isinstance(value, str | int | float | None) and is_fine(value)):
@@ -69,8 +62,7 @@ def _assigned(source: str) -> set[str]:
 def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
     """Returns the names of the parameters that papermill injected but no cell declares, and the names that cells declare.
 
-    `cells` has the sources of the cells of a notebook that ran so far. The cell that declares parameters begins with
-    `# parameters`, and the cell that papermill injects begins with `# Parameters`.
+    `cells` has the sources of the cells. The declaring cell begins with `# parameters`, and the injected one with `# Parameters`.
     """
     declared = set().union(*(_assigned(cell) for cell in cells if cell.startswith(_DECLARED)))
     injected = set().union(*(_assigned(cell) for cell in cells if cell.startswith(_INJECTED)))
@@ -80,10 +72,8 @@ def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
 def check_parameters(**values: Any) -> None:
     """Raises TickdiskError if papermill injected a parameter that this notebook does not declare, or if a value is wrong.
 
-    Every study calls it first with its parameters, given by name. Papermill is the program that runs a notebook with parameters.
-    In a notebook, this function also changes into the project's folder, because the paths in the parameters are relative to it.
-    The project's folder is the nearest one at or above the current folder that has a Snakefile, or else the folder from which the
-    package was loaded. Outside of a notebook, only the values are checked.
+    Every study calls it first. In a notebook it also changes into the project's folder, because paths are relative to it. This is
+    the nearest folder at or above the current one that has a Snakefile, or else the folder from which the package was loaded.
     """
     shell = get_ipython()
     if shell is None:

@@ -20,7 +20,6 @@ from tickdisk.report.tiers import tier_name
 RESULTS = Path("results")
 _TEMPLATE = Path("workflow/paper/paper.typ")
 _MINIMUM_FACTS = 3
-"""Fewest facts that a whole notebook states."""
 _EVIDENCE = ("facts", "claims", "figures", "missing", "answers", "comparison", "plan")
 _NEEDED = (*(f"{name}.json" for name in _EVIDENCE), "paper.pdf", "index.html")
 _MOST_NAMED = 5
@@ -32,16 +31,9 @@ BODY_PAGES, PAGES, FIGURES = 14, 17, 14
 def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mapping[str, str] | None = None) -> None:
     """Merges the facts, claims and figures of all studies, and answers the questions of the paper from them.
 
-    Writes facts.json, claims.json, figures.json, missing.json and answers.json into `results`.
-
-    Parameters
-    ----------
-    folders
-        Folders that the notebooks wrote. Each has the name of its study.
-    results
-        Folder of the results, which has plan.json, and may have the calibration and the run folders.
-    missing
-        Studies that this run lacks, each with the reason. Answers, paper and page say that they are missing.
+    Each of the `folders` was written by a notebook and has the name of its study. `missing` has the studies that this run lacks,
+    each with the reason. `results` has plan.json, and may have the calibration and the run folders. The files facts.json,
+    claims.json, figures.json, missing.json and answers.json are written there.
     """
     plan = read_json(results / "plan.json")
     setup = state_setup(plan, results)
@@ -55,17 +47,8 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
 def set_paper(template: Path, output: Path) -> None:
     """Sets the paper as a PDF from the merged results and the figures. Only the fonts that come with typst are used.
 
-    Parameters
-    ----------
-    template
-        Typst template of the paper. It reads files relative to the current folder, which must be the project's.
-    output
-        PDF file to write.
-
-    Raises
-    ------
-    TickdiskError
-        If typst cannot set the paper, for example because no study states a fact that the template asks for.
+    The template reads files relative to the current folder, which must be the project's. Raises TickdiskError if typst cannot set
+    the paper, for example because no study states a fact that the template asks for.
     """
     with whole(output) as partial:
         try:
@@ -81,7 +64,6 @@ class Extent:
     body_pages: int
     """Pages before references and appendix."""
     pages: int
-    """Pages with references and appendix."""
     figures: int
     """Figures that are images. Tables do not count."""
 
@@ -121,10 +103,7 @@ _LINK = re.compile(r"<a\s[^>]*>")
 
 
 def other_host(html: str) -> str | None:
-    """Returns the first part of a page that would load a file from another host, or None if the page loads no such file.
-
-    `html` is the text of the page. Links that a reader may follow do not count.
-    """
+    """Returns the part of a page that would load a file from another host, or None. Links for the reader do not count."""
     found = _LOADED.search(_LINK.sub("", html))
     return None if found is None else found.group(0)
 
@@ -158,25 +137,10 @@ def _problems(notebooks: Sequence[Mapping[str, Any]], evidence: Evidence) -> lis
 
 
 def check_results(output: Path) -> list[str]:
-    """Checks that the results of a run are complete, and writes the counts of its notebooks, claims and facts.
+    """Checks that the results of a run are complete, and writes the counts of its notebooks, claims and facts to `output`.
 
-    Every notebook must have a figure and some facts, every claim a verdict of its kind, and the paper must keep its limits of
-    length. No page may load a file from another host.
-
-    Parameters
-    ----------
-    output
-        JSON file to write when the results are complete.
-
-    Returns
-    -------
-    list of str
-        One line per claim with its verdict and n, and a last line with the counts.
-
-    Raises
-    ------
-    TickdiskError
-        If a file is missing or a check fails. The message lists all failures, or the first missing files.
+    Returns one line per claim with its verdict and n, and a last line with the counts. Raises TickdiskError if a file is missing
+    or a check fails. The message lists all failures, or the first missing files.
     """
     _check_there([RESULTS / name for name in _NEEDED])
     evidence = Evidence.load(RESULTS)

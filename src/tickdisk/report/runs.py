@@ -18,23 +18,19 @@ from tickdisk.project import OTHER_CODE, kept
 
 @dataclass(frozen=True)
 class LifeTables:
-    """One server life as an analysis reads it: its recorded tables, and its part of the manifest of its cell.
-
-    `Runs.lives` makes one for each life from the run folder of the cell (results/runs/HASH).
-    """
+    """One server life as an analysis reads it: its recorded tables, and its part of the manifest of its cell."""
 
     block: int
     """Number of the block, from 0. In an experiment without blocks, every life has a block of its own."""
     name: str
     """Name of the life in its cell: `life`, or the name of its arm in an experiment with blocks."""
     folder: Path
-    """Folder in the run folder that holds the tables of the life as Parquet files."""
+    """Folder of the life's Parquet files, in the run folder."""
     manifest: dict[str, Any]
-    """Record of the life in manifest.json of the run folder. It says how the life ran, and what disturbed it."""
+    """Record of the life in manifest.json of the run folder, which says how the life ran and what disturbed it."""
     budget_ns: int
     """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
     arms: tuple[str, ...]
-    """Arms that were planned to have an epoch in the life."""
     ticks: pd.DataFrame
     """One row per tick of the server, with its start and end in ns. docs/data.md describes the columns of all three tables."""
     actions: pd.DataFrame
@@ -52,14 +48,14 @@ class LifeTables:
 
     @property
     def marked(self) -> bool:
-        """Whether the life is marked: something outside the system under test disturbed even its last permitted repetition."""
+        """Whether something outside the system under test disturbed even the last permitted repetition of the life."""
         return bool(self.manifest["marked"])
 
     def epoch_rows(self, tau_ns: int) -> pd.DataFrame:
-        """Returns the metrics of ticks and actions over the steady part of each epoch, with one row per epoch.
+        """Returns the metrics of the steady part of each epoch, with the columns of `qos.epoch_table` and `marked`.
 
-        `tau_ns` is the latency in ns that an action counts with if it failed, timed out or took longer. The columns are those of
-        `qos.epoch_table`, and `marked`. Their column `life` holds the number of the block.
+        `tau_ns` is the latency in ns that an action counts with if it failed, timed out or took longer. The column `life` holds
+        the number of the block.
         """
         ended = self.manifest["ended"]
         return qos.epoch_table(
@@ -73,7 +69,7 @@ class LifeTables:
         ).assign(marked=self.marked)
 
     def saves(self) -> pd.DataFrame:
-        """Returns the begin and the end in ns of each periodic save that Tickdisk asked the server for, with one row per save.
+        """Returns the begin and the end in ns of each periodic save that Tickdisk asked the server for.
 
         The table is empty for a server that decides by itself when it saves.
         """
@@ -82,19 +78,18 @@ class LifeTables:
     def pauses(self) -> pd.DataFrame:
         """Returns the times in ns in which the runtime of the server stopped all threads, such as for garbage collection.
 
-        There is one row per pause. The table is empty if the runtime does not tell its pauses.
+        The table is empty if the runtime does not tell its pauses.
         """
         return table.read("pauses", self.folder / "pauses.parquet")
 
     def device(self) -> pd.DataFrame:
-        """Returns the log of the emulated device for the life, with one row per request in the order of arrival."""
+        """Returns the log of the emulated device, with one row per request in the order of arrival."""
         return table.read("device", self.folder / "device.parquet")
 
     def requests(self) -> pd.DataFrame:
-        """Returns how many requests reached the device in each epoch, and how long and how late they were answered.
+        """Returns one row per epoch with the columns of `qos.requests_table`, and `late_p99_ms`.
 
-        There is one row per epoch with the columns of `qos.requests_table`, such as the median latency, and `late_p99_ms`. This
-        is the 99th percentile of the time in ms from the completion that the device's model computes to the emulator's reply.
+        The latter is the 99th percentile of the time in ms from the completion that the device's model computes to the reply.
         """
         requests = self.device()
         arrival_ns, late_ms = requests["arrival_ns"], (requests["replied_ns"] - requests["nominal_ns"]) / 1e6
@@ -106,9 +101,8 @@ class LifeTables:
 class Runs:
     """The cells of one experiment on one server that are in the plan and have run. Studies read their server lives from them.
 
-    `plan` is the path of results/plan.json, and `runs` that of the folder of the run folders. If `server` is None, it is the
-    server that the configuration names. Raises TickdiskError if no cell has run, or if cells ran on machines of more than one
-    kind.
+    `plan` is the path of plan.json, and `runs` that of the folder of the run folders. If `server` is None, it is the server that
+    the configuration names. Raises TickdiskError if no cell has run, or if cells ran on machines of more than one kind.
     """
 
     def __init__(self, plan: str, runs: str, experiment: str, server: str | None = None) -> None:
@@ -131,24 +125,15 @@ class Runs:
 
     @property
     def decision(self) -> Decision:
-        """The rules by which verdicts are decided, such as the margin, alpha and the least numbers of lives.
-
-        They are part of the configuration, and were fixed before the runs.
-        """
+        """The rules by which verdicts are decided, such as the margin. They were fixed before the runs."""
         return self.config.decision
 
     def design(self, entry: Experiment[DesignType]) -> DesignType:
-        """Returns the sizes of an experiment, such as its number of lives, as the scale fixed them before the runs.
-
-        They are the same whatever the option `blocks` of the configuration asks for.
-        """
+        """Returns the sizes of an experiment as the scale fixed them before the runs, whatever the option `blocks` asks for."""
         return self.config.scales[self.config.scale].design(entry, self.server)
 
     def asked(self, entry: Experiment[DesignType]) -> DesignType:
-        """Returns the sizes of an experiment that this run was asked for.
-
-        They differ from those of `design` if the option `blocks` of the configuration asks for more or fewer lives.
-        """
+        """Returns the sizes of an experiment that this run was asked for, with the option `blocks` of the configuration."""
         return self.config.chosen.design(entry, self.server)
 
     @property
@@ -158,23 +143,17 @@ class Runs:
 
     @property
     def calibrations(self) -> int:
-        """Number of different calibrations of the emulated devices that the cells ran with.
-
-        It is above 1 if devices were calibrated again between cells.
-        """
+        """Number of different calibrations that the cells ran with. It is above 1 if devices were calibrated between cells."""
         return len({manifest["calibration"] for manifest in self.manifests})
 
     def role(self, role: str) -> str:
-        """Returns the name of the first arm of the experiment that has a role, such as `baseline`, `null` or `sham`.
-
-        Raises TickdiskError if no arm has it.
-        """
+        """Returns the first arm with a role, such as `baseline`, `null` or `sham`. Raises TickdiskError if no arm has it."""
         return self._first((arm.arm for arm in self.arms if arm.role == role), f"the role {role}")
 
     def positive_for(self, metrics: str) -> str:
-        """Returns the name of the arm that must make a kind of metrics slower, and so is the positive control of these metrics.
+        """Returns the arm that is the positive control of the metrics of a kind, `ticks` or `actions`.
 
-        `metrics` is `ticks` or `actions`. Raises TickdiskError if there is no such arm.
+        Raises TickdiskError if there is no such arm.
         """
         return self._first((arm.arm for arm in self.arms if arm.positive_for == metrics), f"{metrics} in the column positive_for")
 
@@ -189,16 +168,16 @@ class Runs:
         return device.DeviceModel(**self.manifests[0]["models"][arm]).latency_ns[0] / 1e6
 
     def dose_ms(self, arm: str) -> float:
-        """Returns the dose of an arm in ms, which is the latency that calibration realised on this machine.
+        """Returns the dose of an arm in ms: the latency that calibration realised on this machine, as a mean over cells.
 
-        The dose is the mean over cells. If no cell has a calibrated latency of the arm's device, the nominal latency is returned.
+        If no cell has a calibrated latency of the arm's device, the nominal latency is returned.
         """
         realised = [manifest["realised_ns"][arm] for manifest in self.manifests]
         known = [value / 1e6 for value in realised if value is not None]
         return sum(known) / len(known) if known else self.latency_ms(arm)
 
     def lives(self) -> Iterator[LifeTables]:
-        """Yields the server lives of the cells that have run, in the order of the plan. Each call reads their tables again."""
+        """Yields the lives of the cells that have run, in the order of the plan. Each call reads their tables again."""
         for manifest, folder in zip(self.manifests, self.folders, strict=True):
             for life in manifest["plan"]:
                 at = folder / life["name"]
@@ -224,7 +203,7 @@ class Runs:
         return found
 
     def marked(self) -> list[str]:
-        """Returns a list with one sentence that counts the marked lives, or an empty list if no life is marked."""
+        """Returns one sentence that counts the marked lives, in a list that is empty if no life is marked."""
         lives = [life for manifest in self.manifests for life in manifest["lives"].values()]
         count = sum(bool(life["marked"]) for life in lives)
         return [f"{count} of {len(lives)} lives were disturbed from outside even in their last replacement"] if count else []
@@ -240,7 +219,7 @@ class Runs:
     def summary(self) -> pd.DataFrame:
         """Returns a table for display, with one row per cell: counts of its lives, and the largest load of the machine in them.
 
-        The counts are of ticks, actions, requests and replaced lives. The loads are those of the last attempt of each life.
+        The loads are those of the last attempt of each life.
         """
         rows = []
         for manifest in self.manifests:

@@ -12,11 +12,10 @@ _PLAN = "plan.json"
 
 
 def state_setup(plan: Mapping[str, Any], results: Path) -> Statement:
-    """States the facts about how a run was made: the machine, the programs, the sizes and arms, and the load of the machine.
+    """States the facts `setup.*`: the machine, the programs, the sizes and arms, and the load of the machine.
 
-    `plan` is the content of results/plan.json, and `results` is the folder of the calibration and the run folders. The names of
-    the facts begin with `setup.`. Facts about the machine are left out if there is no calibration. Facts about the load are not
-    estimable without run folders.
+    `plan` is the content of results/plan.json. Facts about the machine are left out if there is no calibration. Facts about the
+    load are not estimable without run folders.
     """
     said = Statement("setup")
     _state_design(said, plan)
@@ -103,10 +102,7 @@ def _state_machine(said: Statement, calibration: Mapping[str, Any]) -> None:
 
 
 def _state_load(said: Statement, plan: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
-    """States the largest load of the machine in any life that counts, and the planned time of all live cells.
-
-    The loads are those of the last attempt of each life.
-    """
+    """States the largest load of the machine in the last attempt of any life, and the planned time of all live cells."""
     loads = [life["attempts"][-1]["load"] for manifest in manifests for life in manifest["lives"].values()]
     for name in ("steal_share", "other_programs_share", "pressure_memory_share"):
         known = [100 * load[name] for load in loads if load[name] is not None]

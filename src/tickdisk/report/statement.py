@@ -27,11 +27,10 @@ VERDICTS: dict[Kind, tuple[str, ...]] = {
 }
 """The verdicts of each kind of claim.
 
-A comparison is about two conditions. A bound is a limit that an instrument must keep, or a range in which a published number must
-be reached.
+A bound is a limit that an instrument must keep, or a range in which a published number must be reached.
 """
 Finding = Literal["difference", "longer", "no difference"]
-"""The finding of a published study about two conditions. A bound has none, because its statement contains the finding."""
+"""The finding of a published study about two conditions. A bound has none."""
 _SYMBOLS = {"us": "µs"}
 """Units that a person reads in another spelling than the one in files."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
@@ -39,10 +38,7 @@ _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
 
 @dataclass(frozen=True)
 class Fact:
-    """A number or a word that a study states, with its unit, interval and source.
-
-    The paper, the page and the claims refer to it by its full name, such as `switchback.lives`.
-    """
+    """A number or a word that a study states, under a full name such as `switchback.lives`."""
 
     value: float | int | None
     """The value in `unit`. It is None for a word, and for a value that is not estimable."""
@@ -79,10 +75,7 @@ class Fact:
         return Fact(self.value, self.unit, None, None, self.n, self.source, self.note, self.word).text
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the fact as the object that facts.json holds: the fields, `text` and `short`.
-
-        The field `word` is left out if it is None.
-        """
+        """Returns the object that facts.json holds: the fields, `text` and `short`, without `word` if that is None."""
         values = {name: value for name, value in asdict(self).items() if name != "word" or value is not None}
         return {**values, "text": self.text, "short": self.short}
 
@@ -115,7 +108,7 @@ class Claim:
     """Plural of the word for what n counts."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the claim as the object that claims.json holds: the fields, and `n_text`, such as "12 lives" for n = 12."""
+        """Returns the object that claims.json holds: the fields, and `n_text`, such as "12 lives" for n = 12."""
         counted = _singular(self.counted) if self.n == 1 else self.counted
         return {**asdict(self), "n_text": f"{numbers.number(self.n)} {counted}"}
 
@@ -123,9 +116,8 @@ class Claim:
 def upheld(verdict: str, finding: Finding | None, *, is_longer: bool = True) -> str:
     """Returns the outcome of a verdict of this project for a published finding: upheld, contradicted or open.
 
-    It is open if the verdict is inconclusive or not valid. If `finding` is None, the claim is a bound, and a bound that is kept
-    upholds the finding. `is_longer` says whether the effect is a ratio above 1. A difference in the other direction contradicts
-    the finding "longer".
+    It is open if the verdict is inconclusive or not valid. If `finding` is None, the claim is a bound. `is_longer` says whether
+    the effect is a ratio above 1, because a difference in the other direction contradicts the finding "longer".
     """
     if verdict not in ("different", "equivalent", "kept", "missed"):
         return "open"
@@ -137,7 +129,7 @@ def upheld(verdict: str, finding: Finding | None, *, is_longer: bool = True) -> 
 
 
 def _number(value: float | None) -> float | int | None:
-    """Returns a number as it is stated. NaN and infinities become None, because they are no estimates."""
+    """Returns a number, or None for NaN and infinities, because they are no estimates."""
     if value is None or not math.isfinite(value):
         return None
     return int(value) if isinstance(value, int) else float(value)
@@ -149,13 +141,7 @@ def _singular(unit: str) -> str:
 
 
 class Statement:
-    """Collects the facts and claims of a study in the order in which they are stated.
-
-    Parameters
-    ----------
-    name
-        Name of the study. The names of its facts and claims begin with it.
-    """
+    """Collects the facts and claims of a study in the order in which they are stated. Their names begin with the study's name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -163,18 +149,7 @@ class Statement:
         self.claims: list[Claim] = []
 
     def part(self, name: str) -> "Statement":
-        """Returns a view of the study in which the names of facts and claims begin with `STUDY.name`.
-
-        Parameters
-        ----------
-        name
-            Name of the part, such as that of a server.
-
-        Returns
-        -------
-        Statement
-            A statement whose facts and claims are also those of this one.
-        """
+        """Returns a view of this statement in which the names of facts and claims begin with `STUDY.name`."""
         view = Statement(f"{self.name}.{name}")
         view.facts, view.claims = self.facts, self.claims
         return view
@@ -196,61 +171,18 @@ class Statement:
     ) -> Fact:
         """States a fact that is a number, under the full name `STUDY.name`.
 
-        Parameters
-        ----------
-        name
-            Name of the fact in the study: lower-case words, digits and underscores, in parts that dots separate.
-        value
-            The value in `unit`. None, NaN and infinities mean that it is not estimable.
-        unit
-            The unit, or the plural of the word for what is counted. It is empty for a plain number, and "share" is read in %.
-        interval
-            Both ends of the interval in `unit`. An end that is NaN or infinite is stated as None.
-        n
-            Number of lives, requests or other things that the value rests on. None if the value is no estimate.
-        source
-            File, table or study that the value comes from.
-        note
-            A remark.
-
-        Returns
-        -------
-        Fact
-            The fact that was stated.
-
-        Raises
-        ------
-        TickdiskError
-            If the name is taken or has other characters.
+        `name` has lower-case words, digits and underscores, in parts that dots separate. `value` is in `unit`, and None, NaN and
+        infinities mean that it is not estimable. `unit` may be the plural of the word for what is counted. It is empty for a
+        plain number, and "share" is read in %. `interval` has both ends in `unit`. `n` is the number of lives, requests or other
+        things that the value rests on, or None if the value is no estimate. `source` is a file, a table or a study. Raises
+        TickdiskError if the name is taken or has other characters.
         """
         low, high = interval if interval is not None else (None, None)
         unit = _singular(unit) if value == 1 and isinstance(value, int) else unit
         return self._state(name, Fact(_number(value), unit, _number(low), _number(high), n, source, note))
 
     def word(self, name: str, word: str, *, source: str, note: str = "") -> Fact:
-        """States a fact that is a word, under the full name `STUDY.name`.
-
-        Parameters
-        ----------
-        name
-            Name of the fact in the study, as for `fact`.
-        word
-            The word, or a few words.
-        source
-            File, table or study that the word comes from.
-        note
-            A remark.
-
-        Returns
-        -------
-        Fact
-            The fact that was stated. Its value is None.
-
-        Raises
-        ------
-        TickdiskError
-            If the name is taken or has other characters.
-        """
+        """States a fact that is a word or a few words, as `fact` does for a number. Its value is None."""
         return self._state(name, Fact(None, "", None, None, None, source, note, word))
 
     def _state(self, name: str, fact: Fact) -> Fact:
@@ -278,33 +210,10 @@ class Statement:
     ) -> None:
         """States a claim that compares two conditions.
 
-        Parameters
-        ----------
-        name
-            Name of the claim in the study.
-        source
-            Published study that the question comes from, or `THIS_PROJECT`.
-        statement
-            The question in neutral words.
-        verdict
-            One of `VERDICTS["comparison"]`.
-        evidence
-            Reason for the verdict, in words.
-        effect
-            Name in the study of the fact that holds the effect, which is a ratio. Empty if no single fact holds it.
-        facts
-            Names in the study of further facts that the claim rests on.
-        n
-            Number of lives, requests or other things that decided.
-        counted
-            Plural of the word for what n counts.
-        finding
-            Finding of the published study. None if the claim is not about a published finding.
-
-        Raises
-        ------
-        TickdiskError
-            If the verdict is not one of a comparison, or a fact was not stated before.
+        `verdict` is one of `VERDICTS["comparison"]`, and `evidence` is the reason for it in words. `effect` names the fact with
+        the effect as a ratio, and is empty if no single fact holds it. `facts` names further facts that the claim rests on. `n`
+        things decided, and `counted` is the plural of the word for them. `finding` is None if the claim is not about a published
+        finding. Raises TickdiskError if the verdict is not one of a comparison, or a fact was not stated before.
         """
         value = self.facts[f"{self.name}.{effect}"].value if effect else None
         study = "" if finding is None else upheld(verdict, finding, is_longer=value is None or value > 1)
@@ -326,34 +235,9 @@ class Statement:
     ) -> None:
         """States a claim that an instrument, a model or a published number keeps a bound.
 
-        Parameters
-        ----------
-        name
-            Name of the claim in the study.
-        source
-            Published study that the bound comes from, or `THIS_PROJECT`.
-        statement
-            The bound in words.
-        verdict
-            One of `VERDICTS["bound"]`.
-        evidence
-            Reason for the verdict, in words.
-        effect
-            Name in the study of the fact that is held against the bound. Empty if no single fact is.
-        facts
-            Names in the study of further facts that the claim rests on.
-        n
-            Number of lives, requests or other things that decided.
-        counted
-            Plural of the word for what n counts.
-        is_fitted
-            Whether a free parameter was chosen so that the published number is reached. A bound that is kept then leaves the
-            finding open.
-
-        Raises
-        ------
-        TickdiskError
-            If the verdict is not one of a bound, or a fact was not stated before.
+        The parameters and errors are those of `comparison`, but `effect` names the fact that is held against the bound. If
+        `is_fitted`, a free parameter was chosen so that the published number is reached, and a bound that is kept leaves the
+        finding open.
         """
         study = "" if source == THIS_PROJECT else "open" if is_fitted and verdict == "kept" else upheld(verdict, None)
         self._claim(name, "bound", source, statement, verdict, study, evidence, effect, facts, n, counted)
@@ -384,13 +268,7 @@ class Statement:
         )
 
     def verdicts(self) -> pd.DataFrame:
-        """Returns the claims as a table for display.
-
-        Returns
-        -------
-        DataFrame
-            One row per claim, indexed by its statement, with source, verdict, outcome for a published finding, n and evidence.
-        """
+        """Returns a table for display with one row per claim, indexed by its statement."""
         rows = [
             (claim.statement, claim.source, claim.verdict, claim.study, claim.as_dict()["n_text"], claim.evidence)
             for claim in self.claims
@@ -398,12 +276,6 @@ class Statement:
         return pd.DataFrame(rows, columns=["claim", "source", "verdict", "study", "n", "evidence"]).set_index("claim")
 
     def save(self, folder: Path) -> None:
-        """Writes the facts and claims of the study as facts.json and claims.json, which `collect` merges for the paper.
-
-        Parameters
-        ----------
-        folder
-            Folder to write the files into.
-        """
+        """Writes facts.json and claims.json into a folder."""
         write_json(folder / "facts.json", {name: fact.as_dict() for name, fact in self.facts.items()})
         write_json(folder / "claims.json", [claim.as_dict() for claim in self.claims])

@@ -27,35 +27,20 @@ class Study(Generic[Results]):
     """
 
     results: Results
-    """Results of the analysis, which were computed once from the files of the run."""
     statement: Statement
-    """Facts and claims that were made from the results."""
     figures: Mapping[str, Callable[[Results], "alt.TopLevelMixin"]]
     """Functions that draw the figures, by name. Each raises TickdiskError if the results do not have its figure."""
     tables: Mapping[str, Callable[[Results], pd.DataFrame]]
-    """Functions that make the tables for the notebook, by name. Each raises TickdiskError if the results lack its table."""
+    """Functions that make the tables, by name. Each raises TickdiskError if the results lack its table."""
 
     def __post_init__(self) -> None:
         """Tells pandas to show the texts in tables at full length."""
         pd.set_option("display.max_colwidth", None)
 
     def figure(self, name: str) -> SVG | Markdown:
-        """Draws a figure for display.
+        """Draws a figure for display, or returns a sentence that says why these results do not have it.
 
-        Parameters
-        ----------
-        name
-            Name of the figure.
-
-        Returns
-        -------
-        SVG or Markdown
-            The figure, or a sentence that says why these results do not have it.
-
-        Raises
-        ------
-        TickdiskError
-            If the study has no figure of this name.
+        Raises TickdiskError if the study has no figure of this name.
         """
         draw = _one(self.figures, name, "figure")
         try:
@@ -64,22 +49,9 @@ class Study(Generic[Results]):
             return Markdown(f"No figure: {error}")  # type: ignore[no-untyped-call]
 
     def table(self, name: str) -> pd.DataFrame | Markdown:
-        """Makes a table for display.
+        """Makes a table for display, or returns a sentence that says why these results do not have it.
 
-        Parameters
-        ----------
-        name
-            Name of the table.
-
-        Returns
-        -------
-        DataFrame or Markdown
-            The table, or a sentence that says why these results do not have it.
-
-        Raises
-        ------
-        TickdiskError
-            If the study has no table of this name.
+        Raises TickdiskError if the study has no table of this name.
         """
         make = _one(self.tables, name, "table")
         try:
@@ -89,29 +61,14 @@ class Study(Generic[Results]):
         return table
 
     def verdicts(self) -> pd.DataFrame:
-        """Returns the claims with their verdicts as a table.
-
-        Returns
-        -------
-        DataFrame
-            One row per claim, as `Statement.verdicts` makes it.
-        """
+        """Returns the claims with their verdicts, as `Statement.verdicts` does."""
         return self.statement.verdicts()
 
     def save(self, output: str | None) -> str:
-        """Writes facts.json, claims.json, figures.json and every figure.
+        """Writes facts.json, claims.json, figures.json and every figure into a folder, or nothing if `output` is None.
 
         figures.json has the reason for each figure that these results do not have, and null for each figure that was drawn.
-
-        Parameters
-        ----------
-        output
-            Folder to write into. If None, nothing is written.
-
-        Returns
-        -------
-        str
-            One line with the numbers of figures, facts and claims.
+        Returns one line with the numbers of figures, facts and claims.
         """
         counts = f"{len(self.figures)} figures, {len(self.statement.facts)} facts, {len(self.statement.claims)} claims"
         if output is None:

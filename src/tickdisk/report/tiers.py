@@ -9,21 +9,5 @@ _NAMES = {
 
 
 def tier_name(device: str) -> str:
-    """Returns the name of a device in prose, which is its identifier with spaces unless the tier has a name of its own.
-
-    Parameters
-    ----------
-    device
-        Identifier of a device, such as "nvme_ssd".
-
-    Returns
-    -------
-    str
-        The name.
-
-    Examples
-    --------
-    >>> tier_name("nvme_ssd"), tier_name("cloud_volume")
-    ('NVMe SSD', 'cloud volume')
-    """
+    """Returns the name of a device in prose: the name of its tier, or else its identifier with spaces."""
     return _NAMES.get(device, device.replace("_", " "))

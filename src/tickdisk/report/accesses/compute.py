@@ -1,7 +1,4 @@
-"""Computes the results of the study of accesses from the run folders of captured server lives.
-
-The results include the generative model, which has the requests that one event of each routine costs.
-"""
+"""Computes the results of the study of accesses from the run folders of captured server lives."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +25,7 @@ _NAME = "accesses"
 
 @dataclass(frozen=True)
 class Capture:
-    """Numbers of the calls, events and accesses that the study leaves out, over the captures of all server lives."""
+    """Counts of what the study leaves out, over the captures of all server lives."""
 
     left_out: Mapping[str, int]
     """Number of calls that are no access to the world's files, by reason. The most frequent reason comes first."""
@@ -40,13 +37,10 @@ class Capture:
 
 @dataclass(frozen=True)
 class Tested:
-    """A ratio that a claim of the study is about, such as writes over reads, and the verdict on whether it differs from 1.
-
-    The p values behind the verdict are adjusted over all ratios of the study together.
-    """
+    """A ratio that a claim is about, and the verdict on whether it differs from 1. Its p values are adjusted over all ratios."""
 
     ratio: stats.Contrast
-    """Geometric mean of the ratios of server lives, with its interval and p values."""
+    """Geometric mean of the ratios of server lives, such as writes over reads."""
     verdict: stats.Verdict
 
 
@@ -54,56 +48,42 @@ class Tested:
 class Results:
     """The results of the study of accesses, from which its tables, figures, facts and claims are made.
 
-    The generative model says what one event of each routine of the server costs. It is not fitted to the last third of the lives.
+    The generative model is fitted to the lives `fitted`, and not to `held_out`, which is the last third of the lives.
     """
 
     data: Runs
-    """Cells of the experiment that have run."""
     plan: stats.Plan
-    """Rules that decide the verdicts, such as the margin. They were fixed before the runs, unless the notebook changes them."""
+    """Rules that decide the verdicts. They were fixed before the runs, unless the notebook changes them."""
     published: accesses.Published
-    """Findings of the published study PokeSto, which the results are compared with."""
+    """Findings of the published study PokeSto."""
     capture: Capture
-    """Numbers of what is left out of the captures."""
     lives: Sequence[accesses.Life]
-    """All captured server lives, in the order of the plan."""
     fitted: Sequence[accesses.Life]
-    """Lives that the model is fitted to."""
     held_out: Sequence[accesses.Life]
-    """Lives that the model is not fitted to."""
     model: accesses.Coefficients
     """Requests that one event of each routine costs."""
     model_bytes: accesses.Coefficients
     """Bytes that one event of each routine costs."""
     errors: pd.DataFrame
-    """One row per held-out life, with its observed and predicted requests per minute, as `accesses.errors` returns them."""
+    """One row per held-out life, with its observed and predicted requests per minute (`accesses.errors`)."""
     in_turn: pd.DataFrame
-    """One row per life, with the same columns as `errors`. Each life is predicted from all others."""
+    """The same columns with one row per life. Each life is predicted from all others."""
     summary: pd.DataFrame
-    """One row per life with the numbers, sizes and sequential shares of its accesses, as `accesses.summary` returns them."""
+    """One row per life with the numbers, sizes and sequential shares of its accesses (`accesses.summary`)."""
     means: Mapping[str, stats.Mean]
-    """Means over lives of the columns of `summary`, by column, and of the absolute errors of the model.
-
-    The errors are named `model.held_out_error` and `model.in_turn_error`.
-    """
+    """Means over lives by column of `summary`, and `model.held_out_error` and `model.in_turn_error` of absolute errors."""
     points: pd.DataFrame
-    """One row per phase in which players arrive at new places, with the numbers of regions, of requests and of terrain reads.
-
-    A region is the terrain around such a place.
-    """
+    """One row per phase in which players arrive at new places, with its regions, requests and terrain reads."""
     lines: Mapping[str, accesses.Line]
     """Line of the reads of terrain over the number of regions, by kind of phase (`joins` or `teleports`)."""
     lines_all: Mapping[str, accesses.Line]
     """Line of all requests over the number of regions, by kind of phase."""
     effects: pd.DataFrame
-    """One row per interaction, data type and direction, with the requests that one interaction causes.
-
-    `accesses.compare` describes the columns. They include whether such accesses were published.
-    """
+    """One row per interaction, data type and direction, with the requests that one interaction causes (`accesses.compare`)."""
     tested: Mapping[str, Tested]
     """Ratios that claims are about, by name, such as `writes` for writes over reads."""
     prediction: stats.Contrast
-    """Ratio of predicted to observed requests per minute, over lives. Each life is predicted from all others."""
+    """Ratio of predicted to observed requests per minute. Each life is predicted from all others."""
 
 
 def compute(
@@ -115,10 +95,7 @@ def compute(
     bootstrap_samples: int | None,
     seed: int | None,
 ) -> Results:
-    """Computes the results of the study of accesses from the captured server lives and the file of published findings.
-
-    `tickdisk.report.accesses.study` describes the parameters.
-    """
+    """Computes the results. `tickdisk.report.accesses.study` describes the parameters."""
     data = Runs(plan, runs, _NAME)
     decision, tables = data.decision, list(data.lives())
     rules = stats.Plan(
@@ -167,10 +144,7 @@ def compute(
 
 
 def finite_logs(ratios: "pd.Series[float]") -> NDArray[np.float64]:
-    """Returns the natural logarithms of ratios, one per server life, as a test over lives needs them.
-
-    A ratio that is zero, infinite or NaN is left out, so that the result can be shorter than `ratios`.
-    """
+    """Returns the natural logarithms of ratios, without the ratios that are zero, infinite or NaN."""
     values = ratios.to_numpy(dtype=float)
     return np.log(values[np.isfinite(values) & (values > 0)])
 
@@ -181,7 +155,6 @@ def _requests(folder: Path) -> pd.DataFrame:
 
 
 def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
-    """Makes the life that the accesses in `rows` belong to. Phases of the manifest are turned from seconds into times."""
     started_ns, settings = tables.manifest["started_ns"], tables.manifest["server"]["settings"]
     phases = pd.DataFrame(tables.manifest["phases"])
     times = {f"{end}_ns": (started_ns + phases[f"{end}_s"] * 1e9).round().astype("int64") for end in ("start", "end")}
@@ -196,10 +169,7 @@ def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
 
 
 def _split(lives: Sequence[accesses.Life]) -> tuple[Sequence[accesses.Life], Sequence[accesses.Life]]:
-    """Returns the lives that the model is fitted to, and the last third of the lives, which are held out.
-
-    At least one life is held out, unless there is only a single life.
-    """
+    """Returns the lives to fit, and the last third, which is held out. It has at least one life, unless there is only one."""
     held_out = max(1, len(lives) // 3) if len(lives) > 1 else 0
     return lives[: len(lives) - held_out], lives[len(lives) - held_out :]
 
@@ -214,10 +184,7 @@ def _capture(tables: Sequence[LifeTables], selected: Sequence[accesses.Accesses]
 
 
 def _means(summary: pd.DataFrame, errors: pd.DataFrame, in_turn: pd.DataFrame, alpha: float) -> dict[str, stats.Mean]:
-    """Returns the mean of each column of `summary` and of the absolute errors of the model, by name.
-
-    The ends of intervals are clipped at 0, and for shares at 1, because no value can lie beyond.
-    """
+    """Returns means by name. The ends of intervals are clipped at 0, and for shares at 1."""
     values = {str(name): summary[name] for name in summary.columns}
     values |= {"model.held_out_error": errors["error"].abs(), "model.in_turn_error": in_turn["error"].abs()}
     found = {}
@@ -231,10 +198,7 @@ def _means(summary: pd.DataFrame, errors: pd.DataFrame, in_turn: pd.DataFrame, a
 def _log_ratios(
     summary: pd.DataFrame, arrivals: Mapping[str, pd.DataFrame], told_s: Sequence[float]
 ) -> dict[str, NDArray[np.float64]]:
-    """Returns the natural logarithms of the tested ratios, by name, with one value per life that has the ratio.
-
-    `told_s` has the save period of each life in seconds, as it is set in the server.
-    """
+    """Returns the natural logarithms of the tested ratios over lives, by name. `told_s` has the save periods that were set."""
     transfers = summary["reads"] + summary["writes"]
     ratios = {
         "writes": summary["writes"] / summary["reads"],
@@ -248,10 +212,7 @@ def _log_ratios(
 
 
 def _odds(share: "pd.Series[float]", n: "pd.Series[int]") -> "pd.Series[float]":
-    """Returns the odds of a share of n requests.
-
-    Half a request is added to both sides, so that neither is zero (Haldane 1956).
-    """
+    """Returns the odds of a share of n requests, with half a request added to both sides (Haldane 1956), so that none is zero."""
     return (share * n + 0.5) / ((1 - share) * n + 0.5)
 
 

@@ -16,10 +16,9 @@ _MB = 1e6
 
 
 def files(results: Results) -> pd.DataFrame:
-    """Returns the table of the requests and the MB that were moved, over all captured lives.
+    """Returns the table of the requests and MB that were moved, over all captured lives, by data type, file and operation.
 
-    It has one row per data type (such as terrain) and file, and one column per operation (read, write or sync). The journal of a
-    database counts as the database, and all marker files together are one row.
+    The journal of a database counts as the database, and all marker files together are one row.
     """
     rows = pd.concat([life.accesses for life in results.lives])
     store = rows["store"].mask(rows["file"].str.contains(_MARKERS, regex=False), "markers")
@@ -30,10 +29,9 @@ def files(results: Results) -> pd.DataFrame:
 
 
 def interactions(results: Results) -> pd.DataFrame:
-    """Returns the table of the accesses that each interaction of a player causes, as published by PokeSto and as found here.
+    """Returns the table of the requests that each interaction of a player causes, as published by PokeSto and as found here.
 
-    An interaction is what a player does, such as a server join. The table has one row per interaction, data type and direction,
-    with the requests per interaction. Accesses that were neither published nor found have no row.
+    It has one row per interaction, data type and direction. Accesses that were neither published nor found have no row.
     """
     effects = results.effects
     chosen = effects[effects["published"] | (effects["p_adjusted"] < results.plan.alpha)]
@@ -52,10 +50,7 @@ def interactions(results: Results) -> pd.DataFrame:
 
 
 def form(results: Results) -> pd.DataFrame:
-    """Returns the table of requests, MB, sizes and sequential shares by data type and direction, as means over lives.
-
-    A request is sequential if it begins where the access before in its file ended.
-    """
+    """Returns the table of requests, MB, sizes and sequential shares by data type and direction, as means over lives."""
     means = pd.concat([accesses.form(life.accesses) for life in results.lives]).groupby(["data", "op"]).mean()
     columns = {
         "requests": means["requests"].map(number),
@@ -70,10 +65,7 @@ def form(results: Results) -> pd.DataFrame:
 
 
 def delayed(results: Results) -> pd.DataFrame:
-    """Returns the table of written requests and bytes with the shares that were written in saves, by data type and life.
-
-    In a save the server writes all changed data, so that a share shows how much of the data waited for a save.
-    """
+    """Returns the table of written requests and bytes with the shares that were written in saves, by data type and life."""
     table = pd.concat([accesses.delayed(life.accesses, life.saves).assign(life=life.name) for life in results.lives])
     table = table.set_index(["data", "life"])
     columns = {
@@ -86,10 +78,10 @@ def delayed(results: Results) -> pd.DataFrame:
 
 
 def routines(results: Results) -> pd.DataFrame:
-    """Returns the table of the generative model: the cost of one event of each routine, beside the published accesses.
+    """Returns the table of the requests and bytes that one event of each routine costs in the model, beside the published
+    accesses.
 
-    A routine is an activity of the server that accesses files, such as the load of a region. The costs are requests and bytes by
-    data type and direction, with intervals. A published routine without a cost above zero has one row without numbers.
+    A published routine without a cost above zero has one row without numbers.
     """
     theirs = {row.routine: f"{row.accesses}, {row.timing} {'/'.join(row.directions)}" for row in results.published.routines}
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -106,7 +98,7 @@ def routines(results: Results) -> pd.DataFrame:
 
 
 def predictions(results: Results) -> pd.DataFrame:
-    """Returns the table of observed and predicted requests per minute of each life that the generative model was not fitted to.
+    """Returns the table of observed and predicted requests per minute of each held-out life.
 
     The error is predicted over observed, less 1.
     """
@@ -120,7 +112,7 @@ def predictions(results: Results) -> pd.DataFrame:
 
 
 def cumulative(results: Results) -> Any:
-    """Draws how many bytes the first captured life has read and written so far, over time, with the times of its saves."""
+    """Draws the bytes that the first captured life has read and written over time, with the times of its saves."""
     life = results.lives[0]
     start_ns = int(life.accesses["at_ns"].min())
     saves_s = ((life.saves["end_ns"] - start_ns) / 1e9).tolist()
@@ -140,15 +132,12 @@ def offsets(results: Results) -> Any:
 
 
 def regions(results: Results) -> Any:
-    """Draws the reads of terrain over the number of regions that players came to, for joins and for teleports.
-
-    A region is the terrain around the place where a player arrives. Each panel has the fitted line.
-    """
+    """Draws the reads of terrain over the number of regions that players came to, with the fitted lines."""
     return plot.accesses_over_regions(results.points, results.lines)
 
 
 def predicted(results: Results) -> Any:
-    """Draws the requests of each window between two saves, observed and predicted, in the lives held out of the model's fit.
+    """Draws the observed and predicted requests of each window between two saves, in the lives held out of the model's fit.
 
     Raises TickdiskError if no life was held out, which is so for a single life.
     """

@@ -37,13 +37,11 @@ class _Question:
     """A question about a ratio, with the published finding that it comes from."""
 
     statement: str
-    """The statement of the claim."""
     ratio: str
     """Description of the ratio, which becomes the note of its fact."""
     published: str | None = None
-    """Short name of the published finding. None if the question is not published."""
+    """Short name of the published finding, or None."""
     finding: Finding | None = None
-    """The published finding about the ratio."""
 
 
 _QUESTIONS: Mapping[str, _Question] = {
@@ -76,11 +74,7 @@ _QUESTIONS: Mapping[str, _Question] = {
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the study of accesses.
-
-    Facts are counts, means over lives, lines and costs of the model. Claims are about the tested ratios, the prediction of the
-    model, and the published interactions that players perform here.
-    """
+    """Returns the facts and claims of the study of accesses."""
     said = Statement("accesses")
     _state_counts(said, results)
     _state_means(said, results)

@@ -1,10 +1,7 @@
 """Answers to the questions of the paper in whole English sentences, for every outcome of a run.
 
 `answer` takes the merged facts and claims of a run and returns an answer to each of the `QUESTIONS`, advice to an operator, and
-the sizing table. A `Row` of this table says up to which storage latency a metric is shown to be good, from which latency the
-metric is shown to suffer, and which class of disk is therefore enough. `sentences` says in words what an experiment found about
-an `Effect`, where each `ServerResult` is the result on one server. `effects_of_disk` compares a disk of known latency with
-the facts of a run. `joined_list` joins words into a list for a sentence.
+the sizing table, which says up to which storage latency each metric is good, and which class of disk is therefore enough.
 """
 
 from tickdisk.report.answers.disk import effects_of_disk

@@ -8,22 +8,9 @@ from tickdisk.report.answers.dose import METRICS
 
 
 def effects_of_disk(latency_ms: float, facts: Mapping[str, Mapping[str, Any]], source: str) -> Iterator[str]:
-    """Says what a disk of this latency does to the metrics of a server, as far as the facts of a run decide.
+    """Yields a heading and a line for each metric that the facts of a run decide about, or nothing if they decide about none.
 
-    Parameters
-    ----------
-    latency_ms
-        Latency in ms of the slowest kind of request of the disk.
-    facts
-        Facts of a run by name, as in facts.json.
-    source
-        The run in words, as a part of a sentence.
-
-    Yields
-    ------
-    str
-        A heading, and a line for each metric with a bound, which is a latency up to which it is good or from which it suffers.
-        Nothing if no metric has one.
+    `latency_ms` is that of the slowest kind of request of the disk, and `source` is the run in words, as a part of a sentence.
     """
     found = {title: (_value(facts, f"{name}_good_up_to"), _value(facts, f"{name}_hurts_from")) for name, title in METRICS.items()}
     decided = {title: bounds for title, bounds in found.items() if bounds != (None, None)}

@@ -54,10 +54,10 @@ class Row:
 
 
 def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float], prefix: str = "") -> list[Row]:
-    """Returns the rows of the sizing table for one server: a row for each metric of `METRICS` whose experiment ran.
+    """Returns a row of the sizing table for each metric of `METRICS` whose experiment ran on one server.
 
     `server` is the server's name in prose. `tiers` has the nominal latency in ms of each class of disk, by its name in prose.
-    `prefix` is the beginning of the names of the server's facts and claims, and empty for the server that the studies are about.
+    `prefix` is the beginning of the names of the server's facts, and empty for the server that the studies are about.
     """
     return [
         _row(evidence, server, prefix, name, title, tiers)
@@ -99,10 +99,9 @@ def _dose(evidence: Evidence, effect: str) -> str:
 
 
 def _nominal_ms(evidence: Evidence, study: str, good_ms: float) -> float:
-    """Returns the nominal latency of the slowest arm whose dose is shown to be good.
+    """Returns the nominal latency of the slowest arm whose dose is shown to be good, because the latencies of tiers are nominal.
 
-    The bound `good_ms` is a dose, that is a realised latency. The latencies of the tiers are nominal, so they are compared with a
-    nominal latency.
+    The bound `good_ms` is a dose, that is a realised latency.
     """
     doses = [name.rpartition(".")[2] for name in evidence.facts if name.startswith(f"{study}.dose.")]
     nominal = [
@@ -123,20 +122,18 @@ def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, flo
 
 
 def sentences_of_metrics(rows: Sequence[Row], margin: float) -> str:
-    """Returns one sentence for each metric of steady play: the latency up to which it is good, and from which it suffers.
+    """Returns one sentence for each metric of steady play, or a sentence that says that none is decided.
 
-    Steady play is the experiment `switchback`, and `rows` is the sizing table of a server. A metric is good while its ratio to
-    the baseline is shown to be less than 1 + `margin`. If no row of steady play is decided, the text is a sentence that says so.
+    A metric is good while its ratio to the baseline is shown to be less than 1 + `margin`.
     """
     play = [row for row in rows if row.study == PLAY]
     return _undecided(play) or " ".join(_said(row, percent(margin)) for row in play)
 
 
 def sentence_of_bounds(rows: Sequence[Row], margin: float) -> str:
-    """Returns one sentence with the bounds of the strictest metrics of steady play (the experiment `switchback`).
+    """Returns one sentence with the latency up to which all metrics of steady play are good, and from which one of them suffers.
 
-    The sentence has the latency up to which all metrics are good, and the lowest latency from which one of them suffers. `rows`
-    is the sizing table of a server. If no row of steady play is decided, the sentence says so.
+    If no row of steady play is decided, the sentence says so.
     """
     play = [row for row in rows if row.study == PLAY]
     undecided = _undecided(play)
@@ -162,8 +159,7 @@ def sentence_of_bounds(rows: Sequence[Row], margin: float) -> str:
 def sentence_of_burst(rows: Sequence[Row]) -> str:
     """Returns one sentence about a burst of joins, for the metric that suffers from the lowest latency.
 
-    `rows` is the sizing table of a server. If the join burst did not run, the sentence says so. The text is empty if no metric is
-    shown to suffer.
+    The text is empty if no metric is shown to suffer. If the join burst did not run, the sentence says so.
     """
     burst = [row for row in rows if row.study != PLAY]
     if not burst:

@@ -13,10 +13,7 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Effect:
-    """The words for an effect that an experiment asks for, from which `sentences` makes whole sentences.
-
-    `cause` and `quantity` are parts of a sentence.
-    """
+    """The words for an effect, as parts of a sentence, from which `sentences` makes whole sentences."""
 
     cause: str
     """Cause of the effect, such as "6 ms of storage latency instead of 0.1 ms"."""
@@ -28,21 +25,15 @@ class Effect:
 
 @dataclass(frozen=True)
 class ServerResult:
-    """The result for one effect on one server: the claim with the verdict, and the fact with the size of the effect."""
+    """The claim and the fact about one effect on one server. Both are None if the experiment did not run."""
 
     server: str
-    """Name of the server in prose."""
     claim: Mapping[str, Any] | None
-    """Claim about the effect, as in claims.json. None if the experiment did not run."""
     fact: Mapping[str, Any] | None
-    """Fact with the size of the effect, as in facts.json. None if the experiment did not run."""
 
     @property
     def outcome(self) -> str:
-        """The verdict of the claim, with "longer" or "shorter" instead of "different", by which `sentences` chooses its words.
-
-        It is "not run" if the experiment did not run.
-        """
+        """The verdict of the claim, with "longer" or "shorter" instead of "different", or "not run"."""
         if self.claim is None or self.fact is None:
             return NOT_RUN
         verdict = str(self.claim["verdict"])
@@ -62,21 +53,9 @@ _SENTENCES = {
 
 
 def sentences(effect: Effect, told: Sequence[ServerResult], *, names_servers: bool = True) -> str:
-    """Says what was found about an effect, in one sentence for each outcome that occurred.
+    """Says what was found about an effect on each server, in one sentence for each outcome that occurred.
 
-    Parameters
-    ----------
-    effect
-        The effect in words.
-    told
-        The result on each server.
-    names_servers
-        Whether each sentence names the servers that had its outcome. False suits a text that has named its only server before.
-
-    Returns
-    -------
-    str
-        The sentences.
+    `names_servers` is False for a text that has named its only server before.
     """
     said = []
     for outcome, sentence in _SENTENCES.items():
@@ -97,10 +76,10 @@ def sentences(effect: Effect, told: Sequence[ServerResult], *, names_servers: bo
 
 
 def reason(claim: Mapping[str, Any]) -> str:
-    """Returns a clause that says why a claim was not decided, as the end of a sentence with "because".
+    """Returns a clause that says why a claim of claims.json was not decided, as the end of a sentence with "because".
 
-    `claim` is an object of claims.json. The reason is recognised by words in its evidence, which `tickdisk.stats.decide` and the
-    studies write. If there are no such words, the reason is that the clients were short of processor time.
+    The reason is recognised by words in the claim's evidence, which `tickdisk.stats.decide` and the studies write. If there are
+    no such words, the reason is that the clients were short of processor time.
     """
     evidence = str(claim["evidence"])
     if TOO_FEW_LIVES in evidence or PLANNED_LIVES in evidence:
@@ -114,21 +93,5 @@ def reason(claim: Mapping[str, Any]) -> str:
 
 
 def joined_list(words: Sequence[str]) -> str:
-    """Joins words into a list for a sentence.
-
-    Parameters
-    ----------
-    words
-        The words, in the order of the list.
-
-    Returns
-    -------
-    str
-        The words with commas between them, and "and" before the last.
-
-    Examples
-    --------
-    >>> joined_list(["a"]), joined_list(["a", "b"]), joined_list(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
+    """Joins words into a list for a sentence, such as "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -43,36 +43,25 @@ class Context:
     """The input of every function of `QUESTIONS`: the evidence of a run, and the server that the studies are about."""
 
     evidence: Evidence
-    """Facts and claims of all studies."""
     server: str
-    """Name in prose of the server that the studies are about, such as "Luanti"."""
     sizing: Sequence[Row]
-    """Rows of the sizing table that are about `server`."""
+    """Rows of the sizing table about `server`."""
     margin: float
     """Margin of equivalence, as a ratio less 1."""
     others: Mapping[str, str]
-    """Names in prose of the other servers that ran, by the beginning of the names of their facts and claims.
-
-    Such a beginning is `other_servers.NAME.`. The facts and claims of `server` have no such beginning.
-    """
+    """Names in prose of the other servers that ran, by the beginning of the names of their facts: `other_servers.NAME.`."""
 
     def verdict(self, claim: str) -> str:
-        """Returns the verdict of a claim, given by its id, or an empty text if no study states the claim."""
+        """Returns the verdict of a claim, or an empty text if no study states the claim."""
         found = self.evidence.claims.get(claim)
         return "" if found is None else str(found["verdict"])
 
     def told(self, claim: str) -> ServerResult:
-        """Returns the result on `server` for a claim, given by its id, such as `switchback.latency_6ms.gap_max`.
-
-        If no study states the claim, the result has neither claim nor fact, and its outcome is "not run".
-        """
+        """Returns the result on `server` for a claim. Its outcome is "not run" if no study states the claim."""
         return self._told(self.server, claim)
 
     def all_told(self, claim: str) -> list[ServerResult]:
-        """Returns the result on `server` and on each of the other servers that ran, for the same claim.
-
-        `claim` is its id on `server`. On another server, the beginning of that server's names comes before this id.
-        """
+        """Returns the results on `server` and on each of the other servers, for a claim given by its id on `server`."""
         return [self.told(claim), *(self._told(server, f"{prefix}{claim}") for prefix, server in self.others.items())]
 
     def _told(self, server: str, claim: str) -> ServerResult:
@@ -289,23 +278,9 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
 
 
 def answer(evidence: Evidence, server: str, tiers: Mapping[str, float], margin: float) -> Answers:
-    """Answers the questions of the paper from the facts and claims of a run.
+    """Answers the questions of the paper from the facts and claims of a run. If a study did not run, its answer says so.
 
-    Parameters
-    ----------
-    evidence
-        Facts and claims of all studies.
-    server
-        Name of the server in prose.
-    tiers
-        Nominal latency in ms of each class of disks, by its name in prose.
-    margin
-        Margin of equivalence, as a ratio less 1.
-
-    Returns
-    -------
-    Answers
-        The answers. If a study did not run, the answer to its question says so.
+    `tiers` has the nominal latency in ms of each class of disks, by its name in prose. `margin` is a ratio less 1.
     """
     others = other_servers(evidence)
     context = Context(evidence, server, sizing(evidence, server, tiers), margin, others)

@@ -28,24 +28,17 @@ class Condition:
     name: str
     """Name of the fact in the study: `backend`, `file_system` or `arrivals`."""
     word: str
-    """The circumstance in a word or a few words."""
     note: str
-    """A remark that explains the word."""
 
 
 @dataclass(frozen=True)
 class DeviceJob:
-    """A job of fio on a device, with its entry in calibration.json and the quantiles of its raw latencies."""
+    """A job of fio on a device, with the quantiles of its raw latencies."""
 
     device: calibrate.DeviceResult
-    """Entry of the device, with its model, its floor and all its jobs."""
     result: calibrate.JobResult
-    """Entry of the job, with its realised and nominal values."""
     quantiles_us: Mapping[str, stats.Quantile | None]
-    """The quantiles p50, p99 and p999 in us of the requests that completed after the ramp. None if the requests are too few.
-
-    The ramp is the time that is cut from the start of every job.
-    """
+    """The quantiles p50, p99 and p999 in us of the requests that completed after the ramp. None if the requests are too few."""
 
     @property
     def words(self) -> str:
@@ -59,7 +52,7 @@ class DeviceJob:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A bound that an emulated device must keep on any machine, and the job whose result is compared with the bound."""
+    """A bound that an emulated device must keep on any machine, and the job that the bound is about."""
 
     job: DeviceJob
     line: calibrate.Line
@@ -67,7 +60,7 @@ class Acceptance:
 
     @property
     def verdict(self) -> BoundVerdict:
-        """The verdict on whether the device keeps the bound. It is "not valid" if the value could not be measured."""
+        """The verdict on the bound. It is "not valid" if the value could not be measured."""
         if self.line["value"] is None:
             return "not valid"
         return "kept" if self.line["holds"] else "missed"
@@ -75,17 +68,13 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Judged:
-    """The outcome for one percentile, p50 or p99, at all points at which it must be near the model's percentile.
-
-    A point is judged if it has enough requests and was not measured under too much load.
-    """
+    """The outcome for one percentile, p50 or p99, at all points at which it must be near the model's percentile."""
 
     limit: str
     """Largest distance from the model's percentile that the bound allows, in words."""
     kept: int
-    """Number of points that keep the bound."""
+    """Number of judged points that keep the bound."""
     judged: int
-    """Number of points that were judged."""
     untold: int
     """Number of points that were not judged because too few requests lie beyond the percentile."""
     loaded: int
@@ -93,7 +82,6 @@ class Judged:
     most_off_ns: float | None
     """Largest distance from the model's percentile at a judged point. None if no point was judged."""
     verdict: BoundVerdict
-    """Verdict on all points together, as `verdict_of_points` decides it."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +89,15 @@ class Results:
     """The results of the calibration study, from which its tables, figures, facts and claims are made."""
 
     measured: calibrate.Calibration
-    """Content of calibration.json: the floors of all devices, and the jobs of fio on the tiers."""
     fidelity: calibrate.Fidelity
-    """Content of fidelity.json: realised and nominal latencies over queue depths, and bandwidths."""
     conditions: Sequence[Condition]
-    """Circumstances of the calibration."""
     jobs: Sequence[DeviceJob]
     """Jobs of all tiers, in the order in which they ran."""
     capped: frozenset[str]
     """Names of the devices whose floor is capped at their nominal latency, which is the most that can be subtracted."""
     acceptance: Sequence[Acceptance]
-    """Bounds that the devices must keep on any machine."""
     judged: Mapping[str, Judged]
-    """Outcome for each percentile, p50 and p99, over all points."""
+    """Outcome by percentile, p50 and p99."""
 
     @property
     def pipes(self) -> list[calibrate.Pipe]:
@@ -122,19 +106,13 @@ class Results:
 
     @property
     def bandwidth_verdict(self) -> BoundVerdict:
-        """The verdict on whether all `pipes` are near the model's bandwidth (`calibrate.BANDWIDTH_SHARE`).
-
-        It is "not valid" if there is no bandwidth to judge.
-        """
+        """The verdict on whether all `pipes` are near the model's bandwidth, or "not valid" if there are none."""
         if not self.pipes:
             return "not valid"
         return "kept" if all(pipe.holds for pipe in self.pipes) else "missed"
 
     def job(self, device: str, op: str, pattern: str, queue_depth: int | None = None) -> DeviceJob | None:
-        """Returns the first job of a device with this operation, pattern and queue depth, or None if there is no such job.
-
-        If `queue_depth` is None, a job at any queue depth is returned.
-        """
+        """Returns the first job of a device that matches, or None. If `queue_depth` is None, any queue depth matches."""
         found = (
             job
             for job in self.jobs
@@ -144,10 +122,7 @@ class Results:
         return next(found, None)
 
     def reasons(self, device: calibrate.DeviceResult) -> list[str]:
-        """Returns one text for each nominal value of a device that this machine does not reach, with the value that it reaches.
-
-        The texts name the job of fio in words. The list is empty if the machine reaches all nominal values.
-        """
+        """Returns one text for each nominal value of a device that this machine does not reach."""
         names = {job.result.job: job.words for job in self.jobs if job.device.name == device.name}
         parts = (reason.partition(": ") for reason in device.reasons)
         return [f"{names.get(name, name)}{colon}{rest}" for name, colon, rest in parts]
@@ -156,18 +131,9 @@ class Results:
 def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
     """Decides whether the points of a measurement keep a bound.
 
-    Parameters
-    ----------
-    holds
-        Whether each judged point keeps the bound.
-    told
-        Number of points that have enough requests to be judged, whether or not they were judged.
-
-    Returns
-    -------
-    BoundVerdict
-        "missed" if a judged point misses the bound, "not valid" if no point was judged or fewer than
-        `calibrate.LEAST_JUDGED_SHARE` of the `told` points were, and "kept" otherwise.
+    `holds` says for each judged point whether it keeps the bound. `told` is the number of points with enough requests to be
+    judged. The verdict is "missed" if a judged point misses the bound, and "not valid" if no point was judged, or fewer than
+    `calibrate.LEAST_JUDGED_SHARE` of the `told` points were.
 
     Examples
     --------
@@ -180,10 +146,9 @@ def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
 
 
 def compute(calibration: str, fidelity: str) -> Results:
-    """Computes the results of the calibration study from its two files and the table of raw latencies.
+    """Computes the results. `calibration.study` describes the parameters.
 
-    `calibration.study` describes the parameters. Raises TickdiskError if the raw latencies are missing, or if their number is not
-    the one in calibration.json.
+    Raises TickdiskError if the raw latencies are missing, or if their number is not the one in calibration.json.
     """
     measured = calibrate.load_calibration(Path(calibration))
     raw_us = _raw_latencies_us(Path(calibration).parent / measured.requests)
@@ -231,7 +196,6 @@ def _is_capped(device: calibrate.DeviceResult) -> bool:
 
 
 def _lines(measured: calibrate.Calibration, job: DeviceJob) -> list[calibrate.Line]:
-    """Returns the bounds on one job, which are one bound or none."""
     alone = job.device.model_copy(update={"jobs": [job.result]})
     return calibrate.acceptance(measured.model_copy(update={"devices": [alone]}))
 
@@ -250,7 +214,6 @@ def _conditions(measured: calibrate.Calibration) -> list[Condition]:
 
 
 def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
-    """Judges p50 and p99 at the points that are held to the model."""
     held = [point for point in found.points if found.counts(point)]
     calm = [point for point in held if not point.too_loaded]
     loaded = len(held) - len(calm)
@@ -280,5 +243,5 @@ def _judge(found: calibrate.Fidelity) -> dict[str, Judged]:
 
 
 def _most_off(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """Returns the largest distance between a realised percentile and the model's percentile, or None if no pair has both."""
+    """Returns the largest distance of a realised percentile from the model's, or None if no pair has both."""
     return max((abs(realised - said) for realised, said in pairs if realised is not None and said is not None), default=None)

@@ -20,8 +20,7 @@ _KEPT = {True: "kept", False: "missed", None: "not judged"}
 def conditions(results: Results) -> pd.DataFrame:
     """Returns the table of the circumstances of the calibration, and of the other chains that were measured beside the emulator.
 
-    The circumstances are the backend, the file system and the source of arrival times. Another chain is another way to have a
-    slow block device, such as nbdkit behind a loop device. If a chain was not measured, its row says why.
+    If a chain, such as nbdkit behind a loop device, was not measured, its row says why.
     """
     rows = [(each.name.replace("_", " "), each.word, each.note) for each in results.conditions]
     rows += [("another chain", name, words) for name, words in results.fidelity.others.items()]
@@ -31,8 +30,7 @@ def conditions(results: Results) -> pd.DataFrame:
 def summary(results: Results) -> pd.DataFrame:
     """Returns the table of devices: nominal and realised values with intervals, the floor, and the limits on this machine.
 
-    The limits are the nominal values that this machine does not reach. A device of which only the floor was measured has no
-    percentiles, rates and bandwidths.
+    A device of which only the floor was measured has no percentiles, rates and bandwidths.
     """
     return pd.DataFrame([_summary_row(results, device) for device in results.measured.devices]).set_index("device")
 
@@ -64,10 +62,9 @@ def _quantile(job: DeviceJob | None, name: str) -> str:
 
 
 def points(results: Results) -> pd.DataFrame:
-    """Returns the table of points: realised and nominal latencies, requests per second, load, and whether the bounds are kept.
+    """Returns the table of the points of fidelity.json, with at most as many columns as pandas shows.
 
-    It has one row for each point of fidelity.json. The column `bounds` is empty for a point that is not compared with the model,
-    such as one of another chain. The table has at most as many columns as pandas shows.
+    The column `bounds` is empty for a point that is not compared with the model, such as one of another chain.
     """
     return pd.DataFrame([_point_row(results.fidelity, point) for point in results.fidelity.points])
 
@@ -100,7 +97,6 @@ def _us(ns: int | None) -> str:
 
 
 def _jobs(results: Results) -> pd.DataFrame:
-    """Returns one row per job, with the columns that the figures need."""
     return pd.DataFrame(
         [
             {
@@ -149,7 +145,7 @@ def iops(results: Results) -> Any:
 
 
 def bandwidth(results: Results) -> Any:
-    """Draws the realised over the nominal bandwidth of the sequential jobs, for the tiers whose model has a bandwidth."""
+    """Draws the realised over the nominal bandwidth of the sequential jobs, for the tiers with a bandwidth."""
     jobs = _jobs(results)
     rows = jobs[jobs["pattern"] == "sequential"].dropna(subset=["nominal_bytes_per_s", "realised_bytes_per_s"])
     return plot.bandwidth(rows, n=_counted(rows["n_counted"]))
@@ -158,7 +154,7 @@ def bandwidth(results: Results) -> Any:
 def fidelity(results: Results) -> Any:
     """Draws the relative distance of the median, p99 and p99.9 of reads from the model's percentiles, over queue depth.
 
-    It has all points of fidelity.json on devices with a latency, also those of other ways to have a slow block device.
+    It has all points on devices with a latency, also those of other chains.
     """
     found = results.fidelity
     rows, counts = [], []
@@ -189,7 +185,7 @@ def fidelity(results: Results) -> Any:
 def paper_fidelity(results: Results) -> Any:
     """Draws the relative distance of the median and p99 of reads from the model's percentiles, over queue depth, for the paper.
 
-    The points are those that are held to the model (`Fidelity.counts`) and were not measured under too much load.
+    It has the points that are held to the model and were not measured under too much load.
     """
     found, rows = results.fidelity, []
     for point in found.points:

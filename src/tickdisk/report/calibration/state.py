@@ -13,11 +13,7 @@ _FIDELITY = "fio's raw request logs, compared with the model's latencies in the 
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the calibration study.
-
-    Facts are the nominal and realised values of every device, and the values of other ways to have a slow block device. Claims
-    say whether the emulated devices keep their bounds.
-    """
+    """Returns the facts and claims of the calibration study."""
     said = Statement("calibration")
     for condition in results.conditions:
         said.word(condition.name, condition.word, source=_FILE, note=condition.note)
@@ -131,7 +127,7 @@ def _state_acceptance(said: Statement, results: Results) -> None:
 
 
 def _phrase(each: Acceptance) -> tuple[str, str, str]:
-    """Returns the bound in words, the measured value in words, and the end of the name of the fact that holds this value."""
+    """Returns the bound in words, the measured value in words, and the end of the name of the fact with this value."""
     result, limit, value = each.job.result, each.line["limit"], each.line["value"]
     what = f"{each.job.device.name}, {each.job.words}"
     if result.compared == "p50_ns":

@@ -26,14 +26,10 @@ class Results:
     """The results of the study of the capture cost: effects of captures on ticks, and on the time of a single system call."""
 
     contrasts: contrasts.Contrasts
-    """Effects of each tool on the metrics of ticks, from epochs with and without a capture in the same server life."""
+    """Effects of each tool on the metrics of ticks, from epochs of the same server life."""
     lives: Sequence[LifeTables]
-    """Server lives of the experiment."""
     micro: pd.DataFrame
-    """One row per round and tool, with the time of a 4 KiB pread from memory, and the events that were captured and lost.
-
-    The rows are those of the micro-workload, a program that only reads from memory. Without a tool, the tool is `NO_TOOL`.
-    """
+    """One row per round and tool (or `NO_TOOL`), with the time of a pread in ns, and the captured and lost events."""
     micro_ns: Mapping[str, stats.Contrast]
     """Geometric mean over rounds of the time of a pread in ns, by tool. It is the `ratio` of a contrast to 1 ns."""
     micro_ratio: Mapping[str, stats.Contrast]
@@ -41,10 +37,7 @@ class Results:
 
 
 def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results of the study of the capture cost from its run folders and the table of the micro-workload.
-
-    `capture_cost.study` describes the parameters.
-    """
+    """Computes the results. `capture_cost.study` describes the parameters."""
     data = Runs(plan, runs, "capture_cost")
     lives = list(data.lives())
     tau_ns = round(data.design(CAPTURE_COST).cut_s * 1e9)

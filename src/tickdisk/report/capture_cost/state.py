@@ -11,11 +11,7 @@ _LIMIT = 5.0
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the study of the capture cost.
-
-    Claims are about the effect of each tool on the ticks of the server, about the controls, and about the time of a pread under
-    bpftrace.
-    """
+    """Returns the facts and claims of the study of the capture cost."""
     said, found = Statement("capture_cost"), results.contrasts
     contrasts.state_found(said, found)
     _state_captures(said, results)

@@ -1,10 +1,8 @@
 """The study of checkpoint recovery in simulation, which repeats the paper of Vaz Salles et al. (2009).
 
-Six algorithms save a game's state under the paper's cost model. The paper leaves some choices open, which are called readings.
-`study` reads the tables that `tickdisk checkpoint sweep` writes and the file of published numbers. It states the time that each
-algorithm adds to a tick, the time of a checkpoint, and the recovery time. An anchor is a number that the paper prints, with the
-simulated value beside it and a bound on their distance. Each anchor becomes a claim. If the stated readings, which are those of
-the default, miss an anchor, the study names the other reading that comes nearest.
+Six algorithms save a game's state under the paper's cost model. The paper leaves some choices open, which are called readings. An
+anchor is a number that the paper prints, with the simulated value beside it and a bound on their distance. Each anchor becomes a
+claim. If the stated readings miss an anchor, the study names the other reading that comes nearest.
 """
 
 from tickdisk.report.checkpoint.compute import Results, compute
@@ -19,24 +17,9 @@ __all__ = ["Results", "study"]
 def study(sweep: str, *, published: str) -> Study[Results]:
     """Compares the simulated costs of six checkpoint algorithms with the published numbers.
 
-    The costs are the overhead in ms per tick, the time to checkpoint in s, and the recovery time in s.
-
-    Parameters
-    ----------
-    sweep
-        Path of the folder that `tickdisk checkpoint sweep` wrote, as a text.
-    published
-        Path of the YAML file of published numbers, as a text.
-
-    Returns
-    -------
-    Study
-        The study, which a notebook shows and saves.
-
-    Raises
-    ------
-    TickdiskError
-        If a parameter has a wrong type, or if a file is missing or cannot be read.
+    The costs are the overhead in ms per tick, the time to checkpoint in s, and the recovery time in s. `sweep` is the path of the
+    folder that `tickdisk checkpoint sweep` wrote, and `published` that of the YAML file of numbers. Raises TickdiskError if a
+    file is missing or cannot be read.
     """
     check_parameters(sweep=sweep, published=published)
     results = compute(sweep, published=published)

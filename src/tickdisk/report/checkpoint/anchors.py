@@ -1,7 +1,4 @@
-"""Compares each published number about checkpoint recovery with a table of simulated runs.
-
-An anchor is a published number with its simulated value and the bound that the value must keep.
-"""
+"""Compares each published number about checkpoint recovery with a table of simulated runs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,15 +12,11 @@ from tickdisk.numbers import number, percent
 from tickdisk.report.algorithms import NAMES
 
 CONSTANT, CROSS_OVER = 0.05, 0.15
-"""Largest distance from the published number at which it counts as reached, as a share of it.
-
-The first is for constants, and the second for ratios to Naive-Snapshot's overhead.
-"""
+"""Largest distance at which a number counts as reached, as a share of it: for constants, and for ratios of overheads."""
 NAIVE = "naive_snapshot"
 GAME = "game.updates_per_tick"
 """Name of the anchor about Knights and Archers."""
 _COLUMNS = {"overhead": "overhead_ms", "pause": "longest_ms", "checkpoint": "checkpoint_s", "recovery": "recovery_s"}
-"""Column of the runs that has the value, by name of the published constant."""
 _REASONS = {
     "crossover": (
         "The amount that is copied depends on how far the writer is when an object is first updated, and the paper does not say "
@@ -54,48 +47,44 @@ class Anchor:
     name: str
     """Name of the fact and of the claim in the study, such as `eager.overhead`."""
     finding: str
-    """The published finding as a sentence."""
     published: float
-    """The published number in `unit`."""
     value: float
-    """The simulated value in `unit`."""
     unit: str
-    """The unit, which is "ratio" for a plain number."""
+    """Unit of both values, which is "ratio" for a plain number."""
     criterion: str
     """The distance within which the number counts as reached, in words. It is empty if the finding itself is a limit."""
     words: str = "the simulated value is {}"
-    """Format of the sentence about the simulated value, in which the value takes the place of the braces."""
+    """Format of the sentence about the simulated value."""
     must: Literal["near", "above", "below"] = "near"
-    """Whether the value must be near the published number, above it or below it."""
     tolerance: float = 0.0
     """Largest distance of a value that must be near, as a share of the published number."""
     is_fitted: bool = False
-    """Whether an unpublished parameter was chosen so that the number is reached. The comparison is no test then."""
+    """Whether an unpublished parameter was chosen so that the number is reached, so that the comparison is no test."""
 
     @property
     def statement(self) -> str:
-        """The statement of the claim: the finding, and how near to the published number the simulated value must be."""
+        """The statement of the claim."""
         return self.finding + (f", {self.criterion}" if self.criterion else "")
 
     @property
     def is_reached(self) -> bool:
-        """Whether the value keeps the bound. A value that is NaN does not."""
+        """Whether the value keeps the bound. NaN does not."""
         distance = self.distance(self.value)
         return distance <= self.tolerance if self.must == "near" else distance < 0
 
     @property
     def reason(self) -> str:
-        """The reason for which the model may miss the number. It is empty if no reason is known."""
+        """The reason for which the model may miss the number, or an empty text."""
         return next((words for start, words in _REASONS.items() if self.name.startswith(start)), "")
 
     def with_unit(self, value: float) -> str:
-        """Returns a value of this anchor with its unit, as a text. A ratio has no unit."""
+        """Returns a value of this anchor with its unit. A ratio has no unit."""
         return number(value) if self.unit == "ratio" else f"{number(value)} {self.unit}"
 
     def distance(self, value: float) -> float:
         """Returns the distance of a value from the published number, as a share of this number.
 
-        A smaller distance is better. If the number is a limit, a negative distance is on the right side of the limit.
+        If the number is a limit, a negative distance is on the right side of the limit.
         """
         signed = value / self.published - 1
         return {"near": abs(signed), "above": -signed, "below": signed}[self.must]
@@ -106,10 +95,9 @@ Values = Mapping[tuple[str, int], Mapping[str, float]]
 
 
 def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> list[Anchor]:
-    """Returns all anchors but the one about the game, with their values in the simulated `runs` of one reading.
+    """Returns all anchors but the one about the game, from the simulated `runs` of one reading.
 
-    The updates of these runs were drawn from Zipf distributions. `runs` has one row per update rate and algorithm, with the costs
-    as columns.
+    `runs` has one row per update rate and algorithm, with the costs as columns.
     """
     found = {
         (str(row["algorithm"]), int(row["rate"])): {column: float(row[column]) for column in _COLUMNS.values()}
@@ -126,10 +114,7 @@ def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> li
 
 
 def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Anchor:
-    """Returns the anchor about the game Knights and Archers, which is its mean number of updates per tick.
-
-    `runs` has the simulated runs of the game, at least one.
-    """
+    """Returns the anchor about the mean updates per tick of the game Knights and Archers. `runs` has at least one row."""
     printed = published.game.updates_per_tick
     return Anchor(
         GAME,
@@ -147,8 +132,8 @@ def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) 
 def crossings(runs: pd.DataFrame) -> dict[str, float]:
     """Returns the update rate at which the overhead of each algorithm first exceeds that of Naive-Snapshot, by algorithm.
 
-    The overhead is the time that checkpoints add to a tick, and the rate is in updates per tick. `runs` has one row per rate and
-    algorithm. The rate is interpolated on logarithmic axes. It is NaN if there is no such rate within the update rates of `runs`.
+    `runs` has one row per rate and algorithm. The rate, in updates per tick, is interpolated on logarithmic axes. It is NaN if
+    there is no such rate within those of `runs`.
     """
     overhead = runs.pivot_table(index="rate", columns="algorithm", values="overhead_ms")
     rates = np.log(overhead.index.to_numpy(float))
@@ -184,7 +169,7 @@ def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iter
 
 
 def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
-    """Yields the time of a checkpoint of the algorithms that write a partial log, and its ratio to Naive-Snapshot's time."""
+    """Yields the time of a checkpoint of each partial-log algorithm, and its ratio to Naive-Snapshot's time."""
     log, criterion = published.log, f"within {percent(CONSTANT)}"
     at_rate = f"at {number(log.updates_per_tick)} updates per tick"
     for name in checkpoint.PARTIAL_LOG:

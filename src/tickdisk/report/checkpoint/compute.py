@@ -16,13 +16,11 @@ class Nearest:
     """The reading, other than the stated one, whose value fits a published number best."""
 
     reading: str
-    """Name of the reading, such as "C = 8"."""
+    """Name such as "C = 8"."""
     value: float
-    """The value under this reading."""
     stated: float
     """The value under the stated reading over as many ticks."""
     is_nearer: bool
-    """Whether `value` fits the published number better than `stated`."""
 
 
 @dataclass(frozen=True)
@@ -33,24 +31,22 @@ class Results:
     """
 
     published: checkpoint.PublishedCheckpoint
-    """The numbers that the paper prints."""
     runs: pd.DataFrame
-    """One row per sweep, input, reading and algorithm, as in `checkpoint.Sweep.runs`, and the published `name` of the algorithm.
+    """One row per sweep, input, reading and algorithm (`checkpoint.Sweep.runs`), with the published `name` of the algorithm.
 
     An input is a series of updates of the game's state, at one update rate and skew or from a game.
     """
     tick_lengths: pd.DataFrame
     """One row per tick of the inputs under the stated readings, with run, tick, overhead_ms and length_ms."""
     ticks: int
-    """Number of ticks of every input under the stated readings."""
     tried_ticks: int
-    """Number of ticks over which other readings were tried, and over which the stated reading was run again beside them."""
+    """Number of ticks over which other readings were tried, and the stated reading beside them."""
     anchors: tuple[Anchor, ...]
-    """All anchors, with their values under the stated readings."""
+    """Anchors with their values under the stated readings."""
     tried: pd.DataFrame
     """Value of every anchor (row) under every reading (column). The stated reading is the first column."""
     nearest: Mapping[str, Nearest]
-    """The best of the other readings, for each anchor that was tried under other readings."""
+    """The best of the other readings, by anchor that was tried under them."""
     crossings: Mapping[str, float]
     """Updates per tick from which an algorithm adds more time to a tick than Naive-Snapshot, or NaN if there is no such rate."""
     tried_crossings: pd.DataFrame
@@ -63,31 +59,21 @@ class Results:
 
     @property
     def stated(self) -> pd.DataFrame:
-        """The rows of `runs` under the stated readings, at all update rates and with updates of the default skew.
-
-        A run that belongs to two sweeps occurs only once.
-        """
+        """The rows of `runs` under the stated readings, at all update rates and the default skew, each run once."""
         return _stated(self.runs)
 
     @property
     def game(self) -> pd.DataFrame:
-        """The rows of `runs` for the game Knights and Archers, one for each algorithm, under the stated readings."""
+        """The rows of `runs` for the game Knights and Archers."""
         return self.of("game")
 
     def of(self, sweep: str) -> pd.DataFrame:
-        """Returns the rows of `runs` that belong to one sweep, which is a series of simulations.
-
-        The sweep is `rate` (over update rates), `skew` (over skews of the updates), `anchor` (the update rates at which the paper
-        prints a number), `game` (Knights and Archers) or `readings` (all readings, over fewer ticks).
-        """
+        """Returns the rows of one sweep: `rate`, `skew`, `anchor` (the rates with a published number), `game` or `readings`."""
         return self.runs[self.runs["sweep"] == sweep]
 
 
 def compute(sweep: str, *, published: str) -> Results:
-    """Computes the results of the checkpoint study from the simulated runs of a sweep and the file of published numbers.
-
-    `tickdisk.report.checkpoint.study` describes the parameters.
-    """
+    """Computes the results. `tickdisk.report.checkpoint.study` describes the parameters."""
     found = checkpoint.read_sweep(Path(sweep))
     printed = checkpoint.load_published(Path(published))
     runs = found.runs.assign(name=found.runs["algorithm"].map(NAMES))
@@ -114,7 +100,6 @@ def _stated(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tried(runs: pd.DataFrame, printed: checkpoint.PublishedCheckpoint) -> pd.DataFrame:
-    """Returns the value of each anchor (row) under each reading (column). Each reading changes one thing."""
     columns = {
         str(reading): {anchor.name: anchor.value for anchor in measure(rows, printed)}
         for reading, rows in runs.groupby("reading", sort=False)
@@ -124,10 +109,7 @@ def _tried(runs: pd.DataFrame, printed: checkpoint.PublishedCheckpoint) -> pd.Da
 
 
 def _nearest(anchor: Anchor, tried: pd.DataFrame) -> Nearest:
-    """Returns the reading, other than the stated one, that fits the anchor best.
-
-    It is the nearest to the number of the anchor or, if the number is a limit, the farthest on the right side of it.
-    """
+    """Returns the other reading that is nearest to the number or, for a limit, farthest on the right side of it."""
     others = [str(reading) for reading in tried.columns if reading != checkpoint.STATED]
     values = dict(zip(others, tried.loc[anchor.name, others].to_numpy(float).tolist(), strict=True))
     reading = min(values, key=lambda name: anchor.distance(values[name]))

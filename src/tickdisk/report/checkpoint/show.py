@@ -23,10 +23,9 @@ _ORDER = [NAMES[name] for name in checkpoint.ALGORITHMS]
 
 
 def setting(_: Results) -> pd.DataFrame:
-    """Returns the table of the setting of the simulation: one row per parameter, with its value and its meaning.
+    """Returns the table of the parameters of the simulation, with their values and meanings.
 
-    The parameters are those of the paper's model of the time that checkpoints cost (`checkpoint.Costs`), and the default choices
-    where the paper leaves something open (`checkpoint.Readings`). They are the same for all results, so that none are needed.
+    They are those of the paper's cost model, and the default choices where the paper leaves something open.
     """
     rows = [
         (name, _value(getattr(model, name)), " ".join((field.description or "").split()))
@@ -53,9 +52,9 @@ def anchors(results: Results) -> pd.DataFrame:
 
 
 def crossings(results: Results) -> pd.DataFrame:
-    """Returns the table of the update rates from which an algorithm adds more time to a tick than Naive-Snapshot.
+    """Returns the table of the updates per tick from which an algorithm adds more time to a tick than Naive-Snapshot.
 
-    The rates are in updates per tick, as published and as simulated. Only algorithms with a published rate have a row.
+    Only algorithms with a published rate have a row.
     """
     rates = results.stated["rate"]
     none = f"none from {number(int(rates.min()))} to {number(int(rates.max()))}"
@@ -69,10 +68,9 @@ def crossings(results: Results) -> pd.DataFrame:
 
 
 def sensitivity(results: Results) -> pd.DataFrame:
-    """Returns the table of the update rates from which two algorithms add more time to a tick than Naive-Snapshot, by reading.
+    """Returns the table of the updates per tick from which two algorithms become slower than Naive-Snapshot, by reading.
 
-    The two, Atomic-Copy-Dirty-Objects and Partial-Redo, copy changed objects at the beginning of a checkpoint. The readings
-    differ in C, because one of every C checkpoints is full, and in O_mem, which is the time before each copy in memory.
+    The readings differ in C, because one of every C checkpoints is full, and in O_mem, the time before each copy in memory.
     """
     tried = results.tried_crossings
     shown = [name for name in tried.index if name == checkpoint.STATED or str(name).startswith(("C = ", "O_mem = "))]
@@ -83,8 +81,7 @@ def sensitivity(results: Results) -> pd.DataFrame:
 def readings(results: Results) -> pd.DataFrame:
     """Returns the table of the values of every anchor (row) under every reading (column), with the published numbers.
 
-    Each reading changes one thing in the stated one, which is the default. The simulations are over fewer ticks than those of the
-    claims.
+    Each reading changes one thing in the stated one. The simulations are over fewer ticks than those of the claims.
     """
     by_name = {anchor.name: anchor for anchor in results.anchors}
     tried = [by_name[str(name)] for name in results.tried.index]
@@ -96,7 +93,7 @@ def readings(results: Results) -> pd.DataFrame:
 
 
 def unreached(results: Results) -> pd.DataFrame:
-    """Returns the table of the published numbers that the stated readings miss, with the nearest other reading and the reason."""
+    """Returns the table of the published numbers that the stated readings miss, with the nearest reading and the reason."""
     columns = ["published finding", "published", "here", "nearest other reading", "its value", "stated reading beside it", "why"]
     rows = []
     for anchor in [anchor for anchor in results.anchors if not anchor.is_reached]:
@@ -110,8 +107,7 @@ def unreached(results: Results) -> pd.DataFrame:
 def over(results: Results, axis: str, quantity: str) -> Any:
     """Draws one cost of every algorithm over the update rate or over the skew of the updates.
 
-    `axis` is `rate` or `skew`. `quantity` is `overhead_ms` (time added to a tick), `checkpoint_s` (time of a checkpoint) or
-    `recovery_s` (time of a recovery).
+    `axis` is `rate` or `skew`, and `quantity` is `overhead_ms`, `checkpoint_s` or `recovery_s`.
     """
     rows = results.of(axis).assign(algorithm=lambda table: table["name"])
     is_rate = axis == "rate"
@@ -137,10 +133,7 @@ def game(results: Results) -> Any:
 
 
 def timeline(results: Results) -> Any:
-    """Draws the simulated lengths of those ticks whose lengths were published, for each algorithm.
-
-    A dashed line is the limit, at which checkpoints make a tick longer by half.
-    """
+    """Draws the simulated lengths of the ticks whose lengths were published. A dashed line is the limit of half a tick more."""
     shown, stated = results.published.half_tick, results.stated
     chosen = stated[stated["rate"] == shown.updates_per_tick].set_index("run")["name"]
     ticks = results.tick_lengths
@@ -155,18 +148,18 @@ def timeline(results: Results) -> Any:
 
 
 def _value(value: float | str | None) -> str:
-    """Returns the value of a parameter as a text. A parameter that is None is switched off."""
+    """Returns the value of a parameter as a text. None means that it is switched off."""
     return "none" if value is None else value if isinstance(value, str) else number(value)
 
 
 def _published(anchor: Anchor) -> str:
-    """Returns the published number with its unit, and with the word "above" or "below" if it is a limit."""
+    """Returns the published number with its unit, after "above" or "below" if it is a limit."""
     limit = "" if anchor.must == "near" else f"{anchor.must} "
     return f"{limit}{anchor.with_unit(anchor.published)}"
 
 
 def paper_costs(results: Results) -> Any:
-    """Draws overhead, time to checkpoint and recovery time of each algorithm over the update rate for the paper."""
+    """Draws overhead, time to checkpoint and recovery time over the update rate for the paper."""
     table = results.of("rate").assign(algorithm=lambda rows: rows["name"]).sort_values("rate")
     return plot.paper.costs(table, quantities=_TITLES, order=_ORDER)
 

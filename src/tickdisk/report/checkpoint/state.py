@@ -12,12 +12,7 @@ _FITTED = "a parameter that is not published was chosen so that the number is re
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the checkpoint study.
-
-    Each anchor, which is a published number with its simulated value, becomes two facts and a claim that the value keeps its
-    bound. Further facts are the setting, the update rates at which algorithms become slower than Naive-Snapshot, and the costs of
-    the game.
-    """
+    """Returns the facts and claims of the checkpoint study. Each anchor becomes two facts and a claim."""
     said = Statement("checkpoint")
     source = f"simulation of {number(results.ticks)} ticks for each input"
     _state_setting(said, results)
@@ -34,7 +29,6 @@ def state(results: Results) -> Statement:
 
 
 def _state_setting(said: Statement, results: Results) -> None:
-    """States the setting of the simulation, which the text of the paper names."""
     state, costs, source = checkpoint.State(), checkpoint.Costs(), "setting of the simulation, as published"
     said.fact("state_cells", state.rows * state.columns, "cells", source=source)
     said.fact("object_bytes", state.object_bytes, "B", source=source)
@@ -45,10 +39,7 @@ def _state_setting(said: Statement, results: Results) -> None:
 
 
 def _state_anchor(said: Statement, results: Results, anchor: Anchor, source: str) -> None:
-    """States the simulated value and the published number of an anchor, and the claim that the value keeps its bound.
-
-    If the simulated inputs are shorter than the published ones, the claim is not valid.
-    """
+    """States both numbers of an anchor, and the claim. It is not valid if the inputs are shorter than the published ones."""
     printed = "the limit is half a tick" if anchor.must != "near" else ""
     published = said.fact(
         f"{anchor.name}.published", anchor.published, anchor.unit, source=results.published.source, note=printed

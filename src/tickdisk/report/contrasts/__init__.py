@@ -1,13 +1,9 @@
 """The analysis that the studies `switchback`, `join_burst` and `capture_cost` share.
 
-In each of these experiments a server life has one epoch for every arm, or a block has one life for every arm. The contrast of
-an arm is the log ratio of a metric in the arm to its mean over both baselines of the same life or block. `compute` takes the
-run folders of an experiment and returns its `Contrasts`: the effect of every arm on every metric, tested over lives, with the
-verdicts of controls and claims. The null control (A/A) is the baseline under another name, the sham control costs the emulator
-as much processor time as the slowest arm, and the positive control is an arm that must be slower.
-
-The functions `state_*` state facts and claims about contrasts, and `runs`, `power`, `manipulation`, `effects_table` and
-`effects` make tables and a figure of them. `dose_bounds` and `state_doses` test up to which latency a metric is good.
+A server life has one epoch for every arm, or a block has one life for every arm. The contrast of an arm is the log ratio of a
+metric in the arm to its mean over both baselines of the same life or block. `compute` tests the effect of every arm on every
+metric over lives. The null control (A/A) is the baseline under another name, the sham control costs the emulator as much
+processor time as the slowest arm, and the positive control is an arm that must be slower.
 """
 
 from tickdisk.report.contrasts.compute import Contrasts, compute, epoch_rows

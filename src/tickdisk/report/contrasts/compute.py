@@ -18,40 +18,31 @@ class Outcome:
     logs: Mapping[stats.Key, "pd.Series[float]"]
     """Log ratios of the arm to the baselines by metric and arm, each indexed by life."""
     contrasts: Mapping[stats.Key, stats.Contrast]
-    """Effects by metric and arm, from these log ratios."""
     decision: stats.Decision
-    """Verdicts on the controls and on the effects of treatments."""
 
 
 @dataclass(frozen=True)
 class Power:
-    """The simulated power of the confirmatory tests for one size of the effect.
-
-    Confirmatory tests are those of the claims that were named before the runs.
-    """
+    """The simulated power of the confirmatory tests, which are those of claims named before the runs, for one size of effect."""
 
     question: str
     """Event whose probability the power is, as a clause."""
     power: float
     """Share of the claims for which the event happens in simulated experiments."""
     claims: int
-    """Number of confirmatory claims."""
 
 
 @dataclass(frozen=True)
 class Contrasts:
     """The contrasts of an experiment, which are the effects of its arms on its metrics, with the verdicts on them.
 
-    For each metric, a server life gives one contrast of each arm, which is the log ratio of the arm to the mean of both its
-    baselines. Every test is over these contrasts. If every arm has a life of its own, a block takes the place of the life.
-    Verdicts rest on all lives. The verdicts without marked lives are kept for comparison. A life is marked if something outside
-    the system under test disturbed even its last replacement.
+    For each metric, a server life gives one contrast of each arm: the log ratio of the arm to the mean of both its baselines. If
+    every arm has a life of its own, a block takes the place of the life. Verdicts rest on all lives. The verdicts without marked
+    lives are kept for comparison.
     """
 
     name: str
-    """Name of the experiment."""
     data: Runs
-    """Cells of the experiment that have run."""
     table: pd.DataFrame
     """One row per epoch with its metrics."""
     metrics: Mapping[str, str]
@@ -59,25 +50,20 @@ class Contrasts:
     actions: frozenset[str]
     """Metrics of actions. All other metrics are of ticks."""
     seed: int
-    """Seed of all random draws of the analysis."""
     caveats: tuple[str, ...]
     """Sentences that the evidence of every claim about an effect includes."""
     plan: stats.Plan
-    """Numbers of lives, margin and level that verdicts need."""
     roles: stats.Roles
-    """Arms that are controls, arms that claims are about, and claims that were named as confirmatory before the runs."""
     baseline: str
-    """Name of the baseline arm."""
     arms: tuple[str, ...]
     """Names of all arms but the baseline."""
     not_valid: Mapping[str, Sequence[str]]
-    """Reasons for which nothing can be said about an arm, by arm, such as clients that were short of processor time."""
+    """Reasons for which nothing can be said about an arm, by arm."""
     outcome: Outcome
-    """Result of all lives."""
     unmarked: Outcome | None
     """Result without marked lives. None if no life is marked, or if every life is."""
     requests: pd.DataFrame
-    """One row per epoch with the number of its requests in the device's log, their median latency, and how late replies were."""
+    """One row per epoch with its requests in the device's log, their median latency, and how late replies were."""
     powers: Mapping[str, Power]
     """Power to find an effect as large as the margin (`difference`), and to find no effect equivalent (`equivalence`).
 
@@ -91,21 +77,15 @@ class Contrasts:
 
     @property
     def verdicts(self) -> Mapping[stats.Key, stats.Verdict]:
-        """The verdicts from all lives, by metric and arm: one for every control, and one for every claim about a treatment.
-
-        A pair of metric and arm that no claim is about has no verdict.
-        """
+        """The verdicts by metric and arm, for every control and every claim about a treatment."""
         return self.outcome.decision.verdicts
 
     def random(self, purpose: str) -> np.random.Generator:
-        """Returns a random generator whose draws depend only on the seed, the experiment and the purpose.
-
-        `purpose` is any text that names what is drawn. No other random draw changes these draws.
-        """
+        """Returns a random generator whose draws depend only on the seed, the experiment and the purpose."""
         return stats.named_generator(self.seed, self.name, purpose)
 
     def kind(self, metric: str) -> str:
-        """Returns the kind of a metric, which is `actions` or `ticks`. Each kind has an arm that is its positive control."""
+        """Returns the kind of a metric, which is `actions` or `ticks`."""
         return "actions" if metric in self.actions else "ticks"
 
     def untested_latency(self, arm: str) -> list[str]:
@@ -140,10 +120,8 @@ def compute(
 
     Parameters
     ----------
-    name
-        Name of the experiment.
-    data
-        Cells of the experiment that have run.
+    name, data
+        Experiment, and its cells that have run.
     table
         One row per epoch with its metrics, as `epoch_rows` makes it.
     metrics
@@ -158,11 +136,6 @@ def compute(
         Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
     seed
         Seed of random draws. If None, the seed of the plan.
-
-    Returns
-    -------
-    Contrasts
-        The contrasts and their verdicts.
     """
     decision = data.decision
     margin = decision.margin if margin is None else margin
@@ -216,7 +189,7 @@ def _roles(name: str, data: Runs, metrics: Collection[str], actions: Collection[
 
 
 def _powers(name: str, plan: stats.Plan, claims: int, *, sd: float, seed: int) -> dict[str, Power]:
-    """Simulates the power of the confirmatory tests with the planned number of lives and the planned standard deviation `sd`."""
+    """Simulates the power with the planned number of lives and the planned standard deviation `sd`."""
     if claims == 0:
         return {}
     powers = {}
@@ -233,18 +206,8 @@ def _powers(name: str, plan: stats.Plan, claims: int, *, sd: float, seed: int) -
 
 
 def epoch_rows(lives: Sequence[LifeTables], tau_ns: int) -> pd.DataFrame:
-    """Computes the metrics of every epoch of all lives, as `compute` needs them.
+    """Returns one row per epoch of all lives, with the columns of `tickdisk.qos.epoch_table` and `marked`.
 
-    Parameters
-    ----------
-    lives
-        Server lives of the experiment, as `Runs.lives` yields them.
-    tau_ns
-        Latency in ns that an action counts with if it failed, timed out or took longer.
-
-    Returns
-    -------
-    DataFrame
-        One row per epoch with the columns of `tickdisk.qos.epoch_table`, and with `marked` for a marked life.
+    `tau_ns` is the latency in ns that an action counts with if it failed, timed out or took longer.
     """
     return pd.concat([life.epoch_rows(tau_ns) for life in lives], ignore_index=True)

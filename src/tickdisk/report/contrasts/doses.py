@@ -10,20 +10,7 @@ from tickdisk.report.statement import THIS_PROJECT, Statement
 
 
 def dose_arms(found: Contrasts, role: str) -> list[str]:
-    """Returns the arms of a role in the order of their doses.
-
-    Parameters
-    ----------
-    found
-        Contrasts of the experiment.
-    role
-        Role in the table of experiments whose arms have latencies of their own, such as "dose".
-
-    Returns
-    -------
-    list of str
-        Names of the arms, from the lowest realised latency to the highest.
-    """
+    """Returns the arms of a role, such as "dose", from the lowest realised latency to the highest."""
     return sorted((arm.arm for arm in found.data.arms if arm.role == role), key=found.data.dose_ms)
 
 
@@ -31,19 +18,7 @@ def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds
     """Tests for each metric up to which dose it is good and from which dose it suffers, by fixed-sequence tests.
 
     A metric is good at a dose if its ratio to the baseline is shown to lie below 1 + margin. It suffers if the ratio is shown to
-    lie above that.
-
-    Parameters
-    ----------
-    found
-        Contrasts of the experiment.
-    arms
-        Arms to test, as `dose_arms` returns them. There must be at least one.
-
-    Returns
-    -------
-    dict of str to Bounds
-        Both bounds of each metric, in ms of realised latency. A bound is None if no dose is shown to satisfy it.
+    lie above that. Both bounds are in ms of realised latency, and None if no dose is shown to satisfy them. `arms` is not empty.
     """
     return {
         metric: stats.dose_bounds(
@@ -65,25 +40,9 @@ def state_doses(
 ) -> None:
     """States both bounds of a metric, the effect of the smallest dose, and one claim about all doses.
 
-    The bounds are the dose up to which the metric is good and the dose from which it suffers. They are stated as not estimable if
-    there are too few lives, a control failed, or an arm is not valid.
-
-    Parameters
-    ----------
-    said
-        Statement to add to.
-    found
-        Contrasts of the experiment.
-    arms
-        Arms that were tested, from the lowest realised latency to the highest.
-    bounds
-        Bounds of each metric, as `dose_bounds` returns them.
-    metric
-        The metric.
-    facts
-        Names in the study of further facts that the claim rests on.
-    about
-        Words before the statement of the claim, such as the name of a server.
+    The bounds are stated as not estimable if there are too few lives, a control failed, or an arm is not valid. `arms` and
+    `bounds` are those of `dose_arms` and `dose_bounds`. `facts` names further facts that the claim rests on. `about` are words
+    before the statement of the claim, such as the name of a server.
     """
     name, title, plan, data, found_bounds = fact_name(metric), found.metrics[metric], found.plan, found.data, bounds[metric]
     good_up_to, hurts_from, lives = found_bounds.good_up_to, found_bounds.hurts_from, found_bounds.lives

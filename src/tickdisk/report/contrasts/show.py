@@ -11,34 +11,14 @@ from tickdisk.report.contrasts.state import without_marked
 
 
 def runs(found: Contrasts) -> pd.DataFrame:
-    """Returns the table of the cells that ran.
-
-    Parameters
-    ----------
-    found
-        Contrasts of the experiment.
-
-    Returns
-    -------
-    DataFrame
-        One row per cell with the counts of its lives and their largest loads.
-    """
+    """Returns the table of the cells that ran, with the counts of their lives and their largest loads."""
     return found.data.summary()
 
 
 def power(found: Contrasts) -> pd.DataFrame:
-    """Returns the table of the simulated power of the confirmatory tests.
+    """Returns the table of the simulated power of the confirmatory tests, with one row per question.
 
-    Parameters
-    ----------
-    found
-        Contrasts of the experiment.
-
-    Returns
-    -------
-    DataFrame
-        One row per question, such as whether an effect is found, with its claims, the planned lives and the power. If the
-        experiment has no confirmatory claims, which are named before the runs, the only row is a sentence that says so.
+    If the experiment has no confirmatory claims, the only row is a sentence that says so.
     """
     if not found.powers:
         return pd.DataFrame({"question": ["every claim here is one of a scan, so no power was planned"]}).set_index("question")
@@ -50,18 +30,7 @@ def power(found: Contrasts) -> pd.DataFrame:
 
 
 def manipulation(found: Contrasts) -> pd.DataFrame:
-    """Returns the table that shows whether the server made enough requests in each arm to put the arm's latency to the test.
-
-    Parameters
-    ----------
-    found
-        Contrasts of the experiment.
-
-    Returns
-    -------
-    DataFrame
-        One row per arm with its epochs, their requests and the median latency of these, and the latency from calibration.
-    """
+    """Returns the table that shows whether the server made enough requests in each arm to put the arm's latency to the test."""
     rows = [
         {
             "arm": arm,
@@ -78,18 +47,7 @@ def manipulation(found: Contrasts) -> pd.DataFrame:
 
 
 def effects_table(found: Contrasts) -> pd.DataFrame:
-    """Returns the table of the effects of all arms on all metrics.
-
-    Parameters
-    ----------
-    found
-        Contrasts of the experiment.
-
-    Returns
-    -------
-    DataFrame
-        One row per metric and arm: the ratio to the baseline with interval, p values, sensitivity to single lives, and verdict.
-    """
+    """Returns the table of all effects, with p values, verdicts, and the range of the ratio without any one life."""
     rows = []
     for (metric, arm), effect in found.outcome.contrasts.items():
         logs = found.outcome.logs[metric, arm].to_numpy(float)
@@ -115,18 +73,7 @@ def effects_table(found: Contrasts) -> pd.DataFrame:
 
 
 def effects(found: Contrasts) -> Any:
-    """Draws the effects of all arms on all metrics as a forest plot.
-
-    Parameters
-    ----------
-    found
-        Contrasts of the experiment.
-
-    Returns
-    -------
-    Chart
-        The plot. It shows ratios to the baseline with their intervals and verdicts.
-    """
+    """Draws the ratios to the baseline of all arms on all metrics as a forest plot, with intervals and verdicts."""
     rows = pd.DataFrame(
         [
             {

@@ -20,61 +20,21 @@ CONTROL_WORDS = {
 }
 """Statements of the claims about controls. The positive control has one for metrics of ticks and one for metrics of actions."""
 NO_CAPTURE_WORDS = {**CONTROL_WORDS, "null": "Effect of a second arm without a capture on the {metric} (A/A control)"}
-"""Statements of the controls in the study of the capture cost, whose baseline is an arm without a capture."""
+"""Statements of the controls in the study of the capture cost."""
 
 
 def fact_name(metric: str) -> str:
-    """Returns the part of a fact's name that stands for a metric.
-
-    Parameters
-    ----------
-    metric
-        Name of the metric's column, such as "gap_max_ms".
-
-    Returns
-    -------
-    str
-        The name without its unit, because ratios have none.
-
-    Examples
-    --------
-    >>> fact_name("gap_max_ms")
-    'gap_max'
-    """
+    """Returns the part of a fact's name that stands for a metric: its column without the unit, because ratios have none."""
     return metric.removesuffix("_ms")
 
 
 def treatment_claims(found: Contrasts) -> list[stats.Key]:
-    """Returns the metric and the arm of every claim that is not about a control.
-
-    An arm that is the positive control of a metric has its claim about this metric among the controls.
-
-    Parameters
-    ----------
-    found
-        Contrasts of the experiment.
-
-    Returns
-    -------
-    list of Key
-        Pairs of metric and arm.
-    """
+    """Returns the metric and the arm of every claim that is not about a control of this metric."""
     return [key for key, verdict in found.verdicts.items() if verdict.family != "control"]
 
 
 def state_found(said: Statement, found: Contrasts) -> None:
-    """States facts about the arms of an experiment, but no claims.
-
-    The facts are the effect of each arm on each metric with the number of server lives that it rests on, the latency, the dose
-    and the disk requests of each arm, and the planned power of the tests.
-
-    Parameters
-    ----------
-    said
-        Statement to add to.
-    found
-        Contrasts of the experiment.
-    """
+    """States facts about the arms of an experiment, but no claims: effects, doses, requests, lives, and planned power."""
     _state_arms(said, found)
     _state_effects(said, found)
     _state_lives(said, found)
@@ -154,14 +114,7 @@ def _state_requests(said: Statement, found: Contrasts) -> None:
 def state_controls(said: Statement, found: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:
     """States one claim for each metric and each of its controls.
 
-    Parameters
-    ----------
-    said
-        Statement to add to.
-    found
-        Contrasts of the experiment.
-    words
-        Statements of the controls: "ticks" and "actions" for the positive control of each kind of metric, "null" and "sham".
+    `words` has the statements: "ticks" and "actions" for the positive control of each kind of metric, "null" and "sham".
     """
     delays = {arm.arm: arm.tick_delay_ms for arm in found.data.arms}
     for metric, title in found.metrics.items():
@@ -189,26 +142,10 @@ def state_claim(
     finding: Finding | None = None,
     notes: Sequence[str] = (),
 ) -> None:
-    """States the claim about the effect of an arm on a metric.
+    """States the claim about the effect of an arm on a metric, with the words of its verdict as evidence.
 
-    Parameters
-    ----------
-    said
-        Statement to add to.
-    found
-        Contrasts of the experiment.
-    name
-        Name of the claim in the study.
-    key
-        The metric and the arm. There must be a verdict on them.
-    statement
-        The question in neutral words.
-    source
-        Published study that the question comes from, or `THIS_PROJECT`.
-    finding
-        Finding of the published study. None if the claim is not about a published finding.
-    notes
-        Further remarks for the evidence.
+    `key` is the metric and the arm, on which there must be a verdict. `finding` is None if the claim is not about a published
+    finding. `notes` are further remarks for the evidence.
     """
     metric, arm = key
     verdict, effect = found.verdicts[key], found.outcome.contrasts[key]
@@ -237,8 +174,7 @@ def state_claim(
 def without_marked(found: Contrasts, key: stats.Key) -> str:
     """Returns in words the effect of an arm on a metric without marked lives: the ratio with its interval, n, and the verdict.
 
-    `key` is the metric and the arm. A life is marked if something outside, such as a machine that was too loaded, disturbed even
-    its last replacement. The text is empty if no life is marked, or if every life is.
+    The text is empty if no life is marked, or if every life is.
     """
     if found.unmarked is None:
         return ""
