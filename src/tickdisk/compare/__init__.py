@@ -1,11 +1,8 @@
 """Compares two runs of the whole project, and says whether they reach the same results.
 
-`load` reads facts.json and claims.json from a folder and returns a `Side`. `compare` takes two sides and returns a `Comparison`
-with a row for each claim. The row says whether both runs have the same verdict on the claim, and whether the intervals of their
-effects overlap. Claims of a study are compared only if both runs have the same arms, times, players, margin and level. They may
-differ in the number of lives. `summary` and `lines` write the comparison as sentences and as a table. A reference is a run that
-is kept in `data/reference`, one for each scale, which is a named set of sizes of all experiments. `write_reference` keeps a run
-there, and `compare_with_reference` compares a run with the reference of its scale.
+`compare` gives a row for each claim, with both verdicts and whether the intervals of the effects overlap. Claims of a study are
+compared only if both runs have the same arms, times, players, margin and level, but they may differ in the number of lives. A
+reference is a run that is kept in `data/reference`, one for each scale.
 """
 
 from tickdisk.compare.comparison import Comparison, compare

@@ -45,18 +45,7 @@ class Comparison:
     """Whether all estimates that both runs hold are the same to the last digit, as those of a run and itself are."""
 
     def count(self, compared: Verdicts) -> int:
-        """Returns the number of claims whose two verdicts have a given relation.
-
-        Parameters
-        ----------
-        compared
-            The relation, as in `Row.compared`, such as "same".
-
-        Returns
-        -------
-        int
-            The number of rows with this relation.
-        """
+        """Returns the number of claims whose two verdicts have a given relation."""
         return sum(row.compared == compared for row in self.rows)
 
     @property
@@ -70,24 +59,7 @@ class Comparison:
 
 
 def compare(first: Side, second: Side) -> Comparison:
-    """Compares two runs, claim by claim.
-
-    Claims of a study are compared only if its plan means the same in both runs, which requires the same arms, times, players,
-    margin and level. The verdicts of a claim are the same, are different, or are undecided in one run or in both. Two effects
-    overlap if their intervals do.
-
-    Parameters
-    ----------
-    first
-        The run that is compared.
-    second
-        The run that it is compared with, such as a reference.
-
-    Returns
-    -------
-    Comparison
-        One row for each claim of either run.
-    """
+    """Compares two runs, claim by claim. Claims of a study are compared only if its `Side.design` is equal in both."""
     ids = list(dict.fromkeys([*first.claims, *second.claims]))
     studies = list(dict.fromkeys(name.partition(".")[0] for name in ids))
     other_plans = tuple(study for study in studies if first.design(study) != second.design(study))

@@ -18,26 +18,10 @@ _PLANNED = ("config", "chosen", "arms", "tiers", "binaries")
 
 
 def write_reference(results: Path, references: Path = REFERENCES) -> Path:
-    """Keeps the facts, the claims and the plan of a run as the reference of its scale.
+    """Keeps the facts, the claims and the plan of a run as the reference of its scale, and returns the folder.
 
-    The file about.json beside them says on which day the reference was kept, and at which commit of the project.
-
-    Parameters
-    ----------
-    results
-        Folder of the run's results.
-    references
-        Folder of all references.
-
-    Returns
-    -------
-    Path
-        The folder of this reference.
-
-    Raises
-    ------
-    TickdiskError
-        If the project has changes that are not committed, because then nobody could make the run again.
+    The file about.json has the day and the commit. Raises TickdiskError if the project has changes that are not committed,
+    because then nobody could make the run again.
     """
     changed = _git("status", "--porcelain", "--untracked-files=no")
     if changed:
@@ -74,23 +58,9 @@ def _git(*words: str) -> str:
 
 
 def compare_with_reference(results: Path, output: Path, references: Path = REFERENCES) -> str:
-    """Compares a run with the reference of its scale, and writes the comparison to a file.
+    """Compares a run with the reference of its scale, writes the comparison as JSON, and returns it in a few sentences.
 
     If there is no reference of this scale, the summary says so, and the comparison has no rows.
-
-    Parameters
-    ----------
-    results
-        Folder of the run's results.
-    output
-        JSON file to write.
-    references
-        Folder of all references.
-
-    Returns
-    -------
-    str
-        The comparison in a few sentences.
     """
     scale = read_json(results / "plan.json")["config"]["scale"]
     folder = references / scale

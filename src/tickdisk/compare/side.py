@@ -9,17 +9,15 @@ from tickdisk.errors import TickdiskError
 from tickdisk.files import read_json
 
 _SIZES = ("lives", "blocks", "rounds", "micro_rounds")
-"""Facts of the set-up that are numbers of lives or rounds. More lives or rounds make an interval narrower, but do not change
-what a number means.
-"""
+"""Facts of the set-up that are numbers of lives or rounds. They change the width of an interval, but not what it means."""
 _GENERAL = ("margin", "alpha")
 _ARM = "setup.arm."
-"""Facts of the arms begin with this. Their notes say what an arm means; the notes of other facts are only read by people."""
+"""Facts of the arms begin with this. Their notes say what an arm means, and so count as a part of the design."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs of a comparison, as `load` reads it from facts.json and claims.json."""
+    """One of the two runs of a comparison."""
 
     name: str
     """Path from which the run was read."""
@@ -31,8 +29,8 @@ class Side:
     def design(self, study: str) -> dict[str, Any]:
         """Returns the facts that must be equal in two runs if the numbers of a study are to mean the same.
 
-        These are the values of all facts of the set-up about the study and its arms, except numbers of lives, blocks and rounds,
-        and the notes of the arms, the margin and the level.
+        These are the facts of the set-up about the study and its arms, except numbers of lives, blocks and rounds, and the notes
+        of the arms, the margin and the level.
         """
         own = {
             name: (fact["value"], fact.get("word"), fact["note"] if name.startswith(_ARM) else None)
@@ -42,30 +40,13 @@ class Side:
         return own | {name: self.facts[f"setup.{name}"]["value"] for name in _GENERAL if f"setup.{name}" in self.facts}
 
     def setup(self, name: str) -> str:
-        """Returns the text of a fact about how the run was made, such as its `processor`, or "not known" without the fact.
-
-        `name` is the name of the fact without the beginning `setup.`.
-        """
+        """Returns the text of the fact `setup.NAME` about how the run was made, or "not known"."""
         return str(self.facts.get(f"setup.{name}", {"text": "not known"})["text"])
 
 
 def load(path: Path) -> Side:
-    """Reads the facts and claims of a run.
-
-    Parameters
-    ----------
-    path
-        Folder with facts.json and claims.json, or a file in that folder.
-
-    Returns
-    -------
-    Side
-        The run, named after `path`.
-
-    Raises
-    ------
-    TickdiskError
-        If a file is missing or is not of this form. The error names the file.
+    """Reads facts.json and claims.json of a folder, or beside a file. Raises TickdiskError if one is missing or
+    not of this form.
     """
     folder = path.parent if path.is_file() else path
     if not folder.is_dir():

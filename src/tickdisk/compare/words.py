@@ -8,18 +8,7 @@ _ORDER = ("other", "same", "undecided in one", "undecided in both", "other plan"
 
 
 def summary(found: Comparison) -> str:
-    """Sums up a comparison of two runs in a few sentences: how many verdicts are the same, and how many intervals overlap.
-
-    Parameters
-    ----------
-    found
-        The comparison.
-
-    Returns
-    -------
-    str
-        The sentences.
-    """
+    """Sums up in a few sentences how many verdicts are the same, and how many intervals overlap."""
     if found.is_one_run:
         return "Both runs hold the same numbers to the last digit, so a run is compared with itself here. " + _compared(found)
     return _compared(found)
@@ -49,21 +38,9 @@ def _counted(number: int, word: str) -> str:
 
 
 def lines(found: Comparison, *, all_rows: bool) -> Iterator[str]:
-    """Writes a comparison line by line: the runs, the summary, and a table of claims.
+    """Yields the runs, the summary, and a table of claims line by line.
 
     Without `all_rows` the table holds only claims with another verdict and claims whose intervals are apart.
-
-    Parameters
-    ----------
-    found
-        The comparison.
-    all_rows
-        Whether the table holds every claim.
-
-    Yields
-    ------
-    str
-        A line.
     """
     for name, side, machine in (("A", found.first, found.machines[0]), ("B", found.second, found.machines[1])):
         yield f"{name}: {side} ({machine})"

@@ -1,8 +1,7 @@
 """Makes the page docs/data.md, which describes every table and every JSON file that Tickdisk writes.
 
-`document` returns its text: for each column of a table and each key of a file the type, the unit and a sentence. The types come
-from the schemas and classes in the code. The sentences come from the docstrings of fields, or are written in this room.
-TickdiskError is raised for a column or key without a sentence, and for a sentence without a column or key.
+The types come from the schemas and classes in the code. The sentences come from the docstrings of fields, or are written in this
+room. TickdiskError is raised for a column or key without a sentence, and for a sentence without a column or key.
 """
 
 from tickdisk.describe.entry import Block, Entry, Row, Section

@@ -28,38 +28,31 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table in docs/data.md, which describes a column of a Parquet table or a key of a JSON object."""
+    """One row of a table in docs/data.md, about a column of a Parquet table or a key of a JSON object."""
 
     name: str
-    """Name of the column or key."""
     kind: str
-    """Its type in words, such as "int64" or "number or null"."""
+    """The type in words, such as "int64" or "number or null"."""
     unit: str
-    """Its unit, such as "ns". It is empty if there is none."""
+    """The unit, such as "ns". It is empty if there is none."""
     sentence: str
-    """A sentence that says what the column or key holds."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One table in docs/data.md, which describes all columns of a Parquet table, or all keys of one kind of JSON object.
-
-    A column counts as a key.
-    """
+    """One table in docs/data.md, about a Parquet table or one kind of JSON object. A column counts as a key."""
 
     title: str
     """A sentence that says where these keys are found. It is empty for the columns of a table."""
     keys: tuple[Key, ...]
-    """The columns or keys with their types, in the order of the table."""
     words: Mapping[str, str]
-    """A sentence for each key that has none in the code, or whose sentence in the code cannot stand alone."""
+    """Sentences for keys that have none in the code, or whose sentence in the code cannot stand alone."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Units of keys whose names do not end with their unit."""
 
     def rows(self, where: str) -> list[Row]:
-        """Returns the rows of the table, one for each key with its type, unit and sentence.
-
-        If a key has no sentence, or a sentence or a unit has no key, TickdiskError names it and the file `where`.
+        """Returns the rows. TickdiskError names keys without a sentence, and described keys that the file
+        `where` does not have.
         """
         names = [key.name for key in self.keys]
         silent = [key.name for key in self.keys if not (self.words.get(key.name) or key.docstring)]
@@ -78,14 +71,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Entry:
-    """A part of docs/data.md with a heading of its own, about one file or about an object that stands in several files."""
+    """A part of docs/data.md with a heading of its own, about one file or an object that stands in several files."""
 
     name: str
     """The path of the file, with a word in capitals for each part that varies, or the name of the object."""
     sentence: str
-    """A sentence that says what the file or object holds."""
     blocks: tuple[Block, ...]
-    """The tables that describe it. A file with objects in it has a table for each kind of object."""
+    """A file with objects in it has a table for each kind of object."""
     is_file: bool = True
     """Whether the entry is about a file, which is then in the list of files at the beginning of the document."""
 
@@ -95,9 +87,7 @@ class Section:
     """A section of docs/data.md: entries about related files, under one heading."""
 
     title: str
-    """The heading."""
     sentence: str
-    """A sentence that introduces the entries."""
     entries: tuple[Entry, ...]
 
 
@@ -115,19 +105,15 @@ def unit_of(name: str) -> str:
 def table_entry(
     name: str, sentence: str, schema: pa.Schema, words: Mapping[str, str], units: Mapping[str, str] | None = None
 ) -> Entry:
-    """Returns the entry of docs/data.md about a Parquet table whose schema is in the code.
-
-    `name` is the path of the file, and `sentence` says what a row is. `words` has the sentence about each column, and `units` has
-    the units of columns whose names do not end with their unit.
-    """
+    """Returns the entry of docs/data.md about a Parquet table. `units` is for columns whose names do not end with their unit."""
     return Entry(name, sentence, (Block("", keys_of_table(schema), words, units or {}),))
 
 
 def written(title: str, said: Mapping[str, tuple[str, str]], units: Mapping[str, str] | None = None) -> Block:
-    """Returns a block of docs/data.md about a JSON object that has no class in the code.
+    """Returns the block about a JSON object that has no class in the code, from the type and the sentence of each key.
 
-    `title` says where the object stands. `said` has the type in words and the sentence for each key, and `units` has the units of
-    keys whose names do not end with theirs. `tests/test_describe.py` compares these keys with those that the code writes.
+    `units` is for keys whose names do not end with theirs. `tests/test_describe.py` compares the keys with those that are
+    written.
     """
     keys = tuple(Key(name, kind) for name, (kind, _) in said.items())
     return Block(title, keys, {name: sentence for name, (_, sentence) in said.items()}, units or {})

@@ -31,13 +31,13 @@ class Key:
 
     name: str
     kind: str
-    """Its type in words."""
+    """The type in words."""
     docstring: str = ""
     """The sentence that describes it in the code, or an empty text."""
 
 
 def keys_of_table(schema: pa.Schema) -> tuple[Key, ...]:
-    """Returns the columns of a Parquet table with their types in words, which are read from its schema."""
+    """Returns the columns of a Parquet table with their types in words."""
     return tuple(Key(column.name, f"{column_kind(column.type)}{' or null' if column.nullable else ''}") for column in schema)
 
 
@@ -55,10 +55,8 @@ def column_kind(kind: pa.DataType) -> str:
 
 
 def keys_of_class(described: type[Any], *properties: str) -> tuple[Key, ...]:
-    """Returns the keys of a JSON object that is written from a dataclass or pydantic model.
-
-    They are the fields of the class, followed by the `properties` that the object also has. Their types come from annotations,
-    and their sentences from the docstrings in the class.
+    """Returns the fields of a dataclass or pydantic model, followed by the properties that the JSON object also has. The types
+    come from annotations, and the sentences from docstrings.
     """
     if issubclass(described, BaseModel):
         hints = {name: field.annotation for name, field in described.model_fields.items()}
@@ -76,19 +74,13 @@ def _property(described: type[Any], name: str) -> Key:
 
 
 def elements_of(hint: Any) -> type[Any]:
-    """Returns the class of the elements of a list or a tuple, from its type hint. For a tuple, it is that of the first element.
-
-    Examples
-    --------
-    >>> elements_of(list[Key]).__name__
-    'Key'
-    """
+    """Returns the class of the elements of a list, or of the first element of a tuple, from its type hint."""
     element: type[Any] = get_args(hint)[0]
     return element
 
 
 def elements_of_field(described: type[Any], name: str) -> type[Any]:
-    """Returns the class of the elements of a field that is a list or a tuple. `name` is the field of the class `described`."""
+    """Returns the class of the elements of a field that is a list or a tuple."""
     return elements_of(get_type_hints(described)[name])
 
 
@@ -116,7 +108,6 @@ def kind_of(hint: Any) -> str:
 
 
 def _list_kind(arguments: tuple[Any, ...]) -> str:
-    """Returns the name of a list type. A tuple of different types is called a list."""
     kinds = {kind_of(argument) for argument in arguments if argument is not Ellipsis}
     if len(kinds) != 1:
         return "list"

@@ -64,18 +64,7 @@ commands print.
 
 
 def document() -> str:
-    """Makes the text of docs/data.md, which describes every table and every JSON file that Tickdisk writes.
-
-    Returns
-    -------
-    str
-        The document as Markdown.
-
-    Raises
-    ------
-    TickdiskError
-        If a column or key has no description, or a description has no column or key.
-    """
+    """Returns docs/data.md. Raises TickdiskError for a key without a description, and for a description without a key."""
     parts = [f"{_HEAD}```python\n{EXAMPLE}```\n", "\n".join(_list_of_files())]
     parts += ["\n".join(_section(section)) for section in SECTIONS]
     return "\n".join(parts)
@@ -91,7 +80,6 @@ def _list_of_files() -> Iterator[str]:
 
 
 def _anchor(heading: str) -> str:
-    """Returns the anchor by which a link leads to a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 

@@ -5,18 +5,7 @@ from tickdisk.machine import Machine
 
 
 def backend_check(machine: Machine) -> Check:
-    """Checks which backends work on a machine, and which of them is used unless another is named.
-
-    Parameters
-    ----------
-    machine
-        The machine to examine.
-
-    Returns
-    -------
-    Check
-        `limited` if the first choice does not work, and `missing` if no backend that mounts does.
-    """
+    """Checks which backends work. It is `limited` if the first choice does not, and `missing` if none that mounts does."""
     # The import is here because it fails without the native module, and the check has to report that.
     try:
         from tickdisk.device import BACKENDS, default_backend  # noqa: PLC0415

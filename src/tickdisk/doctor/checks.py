@@ -16,16 +16,13 @@ _KIB_PER_GIB = 1 << 20
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one check of `tickdisk doctor`: whether a part of the machine is good enough for `make paper`.
+    """The result of one check of `tickdisk doctor`.
 
-    `make paper` makes all results. With the state `missing`, it cannot run. With `limited`, it runs without something that
-    `detail` names.
+    With the state `missing`, `make paper` cannot run. With `limited`, it runs without something that `detail` names.
     """
 
     name: str
-    """Name of the part that was checked, such as `fio`."""
     state: State
-    """Whether the part is good enough, as above."""
     detail: str
     """Words for the user: the part that was found, or the one that is lacking and how to get it."""
     packages: tuple[str, ...] = ()
@@ -37,18 +34,7 @@ def _needed(name: str, there: object, detail: str, otherwise: str, *packages: st
 
 
 def examine(machine: Machine) -> list[Check]:
-    """Checks whether the hardware, the kernel and the programs of a machine are enough to make all results (`make paper`).
-
-    Parameters
-    ----------
-    machine
-        The machine to examine; its root folder can be another one in tests.
-
-    Returns
-    -------
-    list of Check
-        The checks in the order in which they are shown.
-    """
+    """Checks the hardware, the kernel and the programs of a machine, in the order in which they are shown."""
     return [*_hardware(machine), *_emulation(machine), *_programs(machine), *_optional(machine)]
 
 
@@ -133,7 +119,6 @@ def _server(machine: Machine, kind: server.Server) -> Check:
 
 
 def _network(machine: Machine) -> Check:
-    """Returns the check of everything that the comparison of network stacks needs."""
     tools = {"ip": "iproute2", "ethtool": "ethtool", "nsenter": "util-linux", "unshare": "util-linux"}
     absent = [tool for tool in tools if not machine.tool(tool)]
     program = machine.project / "build/tickdisk-netcode"

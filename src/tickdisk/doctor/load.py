@@ -12,18 +12,8 @@ _MUCH = 0.10
 def load_check(seconds: float = _LOOK_S) -> Check:
     """Measures for a moment whether the machine is busy with something else, which would make the results of a run invalid.
 
-    It is busy if the hypervisor gives more than a tenth of the processor time to other guests, or if tasks wait for a core or
-    memory for more than a tenth of the time.
-
-    Parameters
-    ----------
-    seconds
-        Length of the measurement in s.
-
-    Returns
-    -------
-    Check
-        `limited` if the machine is busy, or if its kernel does not account for pressure.
+    It is `limited` if more than a tenth of the processor time goes to other guests, if tasks wait for a core or memory for more
+    than a tenth of the time, or if the kernel does not account for pressure.
     """
     meter = host.LoadMeter()
     time.sleep(seconds)

@@ -10,20 +10,9 @@ _NARROWEST = 60
 
 
 def render(checks: Sequence[Check], columns: int | None = None) -> str:
-    """Writes checks as text: a row for each, a row of packages to install if any is missing, and whether `make paper` can run.
+    """Writes a row for each check, the packages to install, and whether `make paper` can run.
 
-    Parameters
-    ----------
-    checks
-        The checks to show.
-    columns
-        Width of the terminal, at which all rows but the last are wrapped. A width below 60 counts as 60. If None, each row is
-        one line, as in a file.
-
-    Returns
-    -------
-    str
-        Several lines, without a newline at the end.
+    Rows are wrapped at `columns`, of which at least 60 are used. If it is None, each row is one line, as in a file.
     """
     packages = sorted({package for check in checks for package in check.packages})
     missing = [check.name for check in checks if check.state == "missing"]

@@ -7,26 +7,10 @@ from tickdisk.errors import TickdiskError
 
 
 def tier_checks(devices: Path, calibration: Path) -> list[Check]:
-    """Checks which tiers this machine can emulate as fast as their models say, according to its calibration.
+    """Returns one check of all tiers that this machine reaches by its calibration, and one of each that is floor-limited.
 
-    A tier that is faster than this machine can emulate is called floor-limited.
-
-    Parameters
-    ----------
-    devices
-        File that describes the devices, such as data/devices.yaml.
-    calibration
-        File that `tickdisk calibrate` wrote. It need not exist.
-
-    Returns
-    -------
-    list of Check
-        One check of all tiers that are reached, and one of each tier that is floor-limited.
-
-    Raises
-    ------
-    TickdiskError
-        If `devices` is not a valid file of devices.
+    A floor-limited tier is faster than this machine can emulate. The file `calibration` need not exist. Raises TickdiskError if
+    `devices` is not a valid file of devices.
     """
     if not devices.exists():
         return [Check("device tiers", "missing", f"no {devices}: cd to the project's folder")]

@@ -19,9 +19,8 @@ _COUNTED = {
         "cpu_stalls.felt": "tick",
     },
 }
-"""Counts of each kind of stall, by name, with the column of the checks that decides whether a stall counts.
-
-A stall counts if the column is true. For the column `tick` it counts if the column is not null.
+"""The column of the checks that decides whether a stall counts, by kind of stall and name of the fact. A stall counts if the
+column is true or, for the column `tick`, not null.
 """
 
 
@@ -30,40 +29,32 @@ class Results:
     """The results of the study of the inside of ticks: the blame of captured lives, and its check by injected stalls."""
 
     data: Runs
-    """Cells of the experiment that have run."""
     blames: Sequence[blame.Blame]
-    """The blame of each captured life."""
     obstacles: Sequence[str]
     """Reasons for which these lives cannot decide anything, such as an empty capture."""
     shares: pd.DataFrame
-    """One row per part of busy or late time, as `blame.shares` returns them, over ticks that no injected stall touched.
-
-    Late time is the part of a tick's gap beyond the budget, and busy time is the part in which the tick thread was not asleep.
-    Files have their names in the world.
+    """Rows of `blame.shares` over the ticks that no injected stall touched, with the names of files in the world. Late time is
+    the part of a gap beyond the budget. Busy time is the part in which the tick thread was not asleep.
     """
     checks: pd.DataFrame
-    """One row per injected stall, as `blame.check_injections` returns them, and life, which is the place in `blames`."""
+    """Rows of `blame.check_injections`, one per injected stall, with the life, which is the place in `blames`."""
     stalls: Mapping[str, blame.Count]
     """Numbers of injected stalls by name of the fact, such as `device_stalls.named`.
 
     A stall is felt if a tick was slow during it. A stall of the device is named if blame finds its request and file. A stall of
-    the processor is blamed if blame puts it down to storage, and outweighed if the slow tick waited for storage for longer than
-    the stall lasted.
+    the processor is blamed if blame puts it down to storage, and outweighed if the slow tick waited for storage for longer.
     """
     actions: pd.DataFrame
-    """One row per action of a player, with the time that the server waited for storage, as `blame.blame_actions` returns them."""
+    """Rows of `blame.blame_actions`, one per action, with the time that the server waited for storage."""
 
     @property
     def latency_ms(self) -> float:
-        """The nominal read latency of the device in ms."""
+        """The nominal read latency of the device."""
         return self.data.latency_ms(self.data.role("baseline"))
 
     @property
     def untouched(self) -> pd.DataFrame:
-        """The captured ticks that no injected stall touched, in the order of their late time. The most late tick is first.
-
-        The column `life` is the place in `blames`.
-        """
+        """The ticks that no injected stall touched, with the most late tick first. `life` is the place in `blames`."""
         ticks = [
             one.ticks[~blame.overlapping(one.ticks, injections(one))].assign(life=life) for life, one in enumerate(self.blames)
         ]
@@ -76,15 +67,12 @@ class Results:
 
     @property
     def counted_lives(self) -> str:
-        """The number of captured lives in words, such as "3 captured lives"."""
+        """The number of captured lives in words."""
         return f"{len(self.blames)} captured {'life' if len(self.blames) == 1 else 'lives'}"
 
 
 def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | None) -> Results:
-    """Computes the results of the study of the inside of ticks from the run folders of captured server lives.
-
-    `inside_tick.study` describes the parameters. Raises TickdiskError if no wait of any life was captured.
-    """
+    """Computes the results from the run folders of captured lives. Raises TickdiskError if no wait was captured."""
     data = Runs(plan, runs, _NAME)
     evidences = [evidence for folder in data.folders for evidence in blame.load_evidence(folder)]
     obstacles = list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons))
@@ -113,20 +101,13 @@ def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | 
 
 
 def injections(one: blame.Blame) -> pd.DataFrame:
-    """Returns the times of the stalls that were injected into the life of a blame, with the columns start_ns and end_ns.
-
-    The table is empty if there were none.
-    """
+    """Returns start_ns and end_ns of the stalls that were injected into the life of a blame. The table may be empty."""
     found = one.evidence.injections
     return pd.DataFrame({"start_ns": [], "end_ns": []}) if found is None else found
 
 
 def _named(one: blame.Blame) -> blame.Blame:
-    """Returns the blame with the name of each file in the world instead of its path.
-
-    The paths of one file differ between lives, because the device of each life has a folder of its own. A file outside the world
-    gets its last name.
-    """
+    """Returns the blame with the name of each file in the world, because the paths of one file differ between lives."""
     requests = one.evidence.requests
     folders = requests.loc[requests["data"] == "terrain", "file"].dropna().map(lambda path: str(PurePosixPath(path).parent))
     world = f"{folders.mode()[0]}/" if len(folders) else None
@@ -138,7 +119,6 @@ def _named(one: blame.Blame) -> blame.Blame:
 
 
 def _count(checks: pd.DataFrame) -> dict[str, blame.Count]:
-    """Counts the injected stalls as `_COUNTED` says."""
     found = {}
     for kind, columns in _COUNTED.items():
         own = checks[checks["kind"] == kind]

@@ -24,9 +24,8 @@ _BY = {"cause": "causes", "routine": "routines", "data": "data types", "file": "
 
 
 def worst_ticks(results: Results) -> pd.DataFrame:
-    """Returns the table of the ten ticks with the most late time, each with its main cause and a sentence that explains it.
-
-    Ticks that an injected stall touched are among them.
+    """Returns the ten ticks with the most late time, each with its cause and a sentence that explains it. Ticks that an injected
+    stall touched are among them.
     """
     ticks = pd.concat([one.ticks.assign(life=life) for life, one in enumerate(results.blames)])
     worst = ticks.nlargest(_WORST, "late_ns")
@@ -35,10 +34,8 @@ def worst_ticks(results: Results) -> pd.DataFrame:
 
 
 def slow_actions(results: Results) -> pd.DataFrame:
-    """Returns the table of the kinds of actions: how many were slow, and for how long the server waited for storage meanwhile.
-
-    An action is slow if it took more than twice the median of its kind, and more than the budget of a tick.
-    The last column describes the longest wait in the slowest action of the kind.
+    """Returns one row per kind of action: how many were slow, and how long the server waited for storage meanwhile. An action is
+    slow if it took more than twice the median of its kind and more than the budget of a tick.
     """
     rows = {}
     for action, own in results.actions.groupby("action"):
@@ -56,10 +53,8 @@ def slow_actions(results: Results) -> pd.DataFrame:
 
 
 def stalls_table(results: Results) -> pd.DataFrame:
-    """Returns the table of injected stalls: the stalled requests and files, and the blame of the slow tick during the stall.
-
-    The columns call, file and device request describe the longest wait for storage in a slow tick. Cells are empty if no tick was
-    slow.
+    """Returns one row per injected stall: the stalled requests and files, and the blame of the slow tick, if there was one. The
+    columns call, file and device request describe the longest wait for storage in it.
     """
     rows = [
         {
@@ -97,10 +92,7 @@ def timeline(results: Results) -> Any:
 
 
 def worst_tick(results: Results) -> Any:
-    """Draws the time around the tick with the most late time among those that no injected stall touched.
-
-    Raises TickdiskError if there is no such tick.
-    """
+    """Draws the time around the most late tick that no injected stall touched. Raises TickdiskError if there is none."""
     untouched = results.untouched
     if untouched.empty:
         raise TickdiskError("an injected stall touched every captured tick; run the experiment with fewer stalls")
@@ -108,10 +100,8 @@ def worst_tick(results: Results) -> Any:
 
 
 def stalled_tick(results: Results) -> Any:
-    """Draws the time around the slow tick with the longest gap during an injected stall of the device.
-
-    If no tick was slow during a stall, the figure shows the tick in which the first stall began. Raises TickdiskError if no stall
-    was injected into the device.
+    """Draws the time around the slow tick with the longest gap during a stall of the device. If no tick was slow, it is the tick
+    in which the first stall began. Raises TickdiskError if the device was never stalled.
     """
     stalls = results.checks[results.checks["kind"] == "device_stall"]
     felt = stalls[stalls["tick"].notna()]
@@ -128,17 +118,13 @@ def stalled_tick(results: Results) -> Any:
 
 
 def _around(results: Results, tick: "pd.Series[Any]", heading: str) -> Any:
-    """Draws the time around a tick. The row `tick` has its life and its number."""
     one = results.blames[int(tick["life"])]
     row = int(one.ticks.index[one.ticks["tick"] == tick["tick"]][0])
     return around_tick(one, row, heading)
 
 
 def late_shares(results: Results) -> Any:
-    """Draws the shares of late time that each part explains, with intervals, by cause, routine, data type and file.
-
-    Raises TickdiskError if no tick was late.
-    """
+    """Draws the shares of late time by cause, routine, data type and file. Raises TickdiskError if no tick was late."""
     rows = _late(results, tuple(_BY))
     notes = [f"n = {number(int(rows['ticks'].iloc[0]))} ticks that no injected stall touched, of {results.counted_lives}"]
     notes += [note for note in rows["note"].iloc[:1] if note]
@@ -149,10 +135,7 @@ def late_shares(results: Results) -> Any:
 
 
 def paper_shares(results: Results) -> Any:
-    """Draws the shares of late time for the paper, by cause and by the routine that the server ran.
-
-    Raises TickdiskError if no tick was late.
-    """
+    """Draws the shares of late time for the paper, by cause and routine. Raises TickdiskError if no tick was late."""
     rows = _late(results, ("cause", "routine"))
     return plot.paper.shares(rows.assign(group=rows["by"]))
 
@@ -188,21 +171,8 @@ def stalls(results: Results) -> Any:
 
 
 def around_tick(one: blame.Blame, row: int, heading: str) -> Any:
-    """Draws the time around one tick, with the gaps, the threads, their files, the disk and the saves.
-
-    Parameters
-    ----------
-    one
-        Blame of a server life.
-    row
-        Row of the tick: its label in the index of `one.ticks`.
-    heading
-        Heading of the figure.
-
-    Returns
-    -------
-    Any
-        The chart. Its subtitle explains the tick in a sentence.
+    """Draws the time around the tick at the label `row` of `one.ticks`: gaps, threads, files, the disk and saves. The subtitle
+    explains the tick in a sentence.
     """
     tick: Any = one.ticks.loc[row]
     start_ns, end_ns = int(tick["start_ns"]) - _AROUND_NS, int(tick["start_ns"] + tick["gap_ns"]) + _AROUND_NS
@@ -211,7 +181,6 @@ def around_tick(one: blame.Blame, row: int, heading: str) -> Any:
 
 
 def _timeline(one: blame.Blame, start_ns: int, end_ns: int, heading: str, said: str) -> Any:
-    """Draws a stretch of a life. `said` is the subtitle."""
     shown = blame.stretch(one, start_ns, end_ns)
     return plot.tick_timeline(
         {part: getattr(shown, part) for part in ("ticks", "states", "calls", "service", "stalls")},

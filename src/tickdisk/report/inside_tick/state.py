@@ -26,7 +26,6 @@ _STALL_NOTES = {
     "cpu_stalls.outweighed": "stalls with a slow tick in which storage took longer than the stall",
     "cpu_stalls.felt": "stalls during which a tick was slow",
 }
-"""Notes of the counts of stalls, by name of the fact."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class _Bound:
 
     name: str
     statement: str
-    """The statement of the claim."""
     count: str
     """Name of the count that decides."""
     is_kept: bool
@@ -46,11 +44,7 @@ class _Bound:
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the study of the inside of ticks.
-
-    Claims say whether waits for storage explain late time, whether blame names the injected stalls of the device, and whether it
-    puts a stall of the processor down to storage by mistake.
-    """
+    """Returns the facts and claims: the shares of late time, and whether blame judges the injected stalls rightly."""
     said = Statement("inside_tick")
     _state_counts(said, results)
     _state_waits(said, results)
@@ -86,10 +80,7 @@ def _state_counts(said: Statement, results: Results) -> None:
 
 
 def _state_waits(said: Statement, results: Results) -> None:
-    """States the time of waits for I/O in the chains of ticks, by the number of locks before them.
-
-    It also states the share of this time for which the system call, and the device's request, is known.
-    """
+    """States the time of waits for I/O by the number of locks before them, and the share of it with a known request."""
     io = pd.concat([one.links[one.links["kind"] == "io"] for one in results.blames])
     of_depth = {
         "own": (io["depth"] == 0, "the tick thread's own waits for I/O"),

@@ -1,8 +1,7 @@
 """The study that describes loads on storage: reads and writes, sizes, bursts, places and latencies, beside published loads.
 
-`study` describes the captured lives of every server of a run, or traces of other programs. `describe_traces` describes traces for
-the command `tickdisk inspect`, and `write_inspected` writes their descriptions as one HTML page. The first load of a study is
-shown in detail, and all loads stand side by side in a table.
+`study` describes the captured lives of every server of a run, or traces of other programs. The command `tickdisk inspect` uses
+`describe_traces` and writes one HTML page. The first load is shown in detail, and all stand side by side in a table.
 """
 
 from pathlib import Path
@@ -20,29 +19,9 @@ __all__ = ["Given", "Replayed", "Results", "describe_traces", "inspected_as_json
 def study(plan: str, *, runs: str, published: str, traces: str | None, margin: float | None) -> Study[Results]:
     """Describes the loads of all servers of a run, or those of traces.
 
-    Parameters
-    ----------
-    plan
-        Path of the plan, as a text.
-    runs
-        Path of the folder of the run folders, as a text.
-    published
-        Path of the file with the published loads, as a text.
-    traces
-        Paths of traces, as a text with a colon between two. Each is a run of one load, which is described instead of the servers.
-        None for the servers of the run.
-    margin
-        Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
-
-    Returns
-    -------
-    Study
-        The study, which a notebook shows and saves.
-
-    Raises
-    ------
-    TickdiskError
-        If a parameter has a wrong type or range, no captured life has run, or a trace cannot be read.
+    `traces` has paths with a colon between two, and each is a run of one load. If it is None, the servers of the run are
+    described. `margin` is a ratio less 1, and None stands for that of the plan. Raises TickdiskError if a parameter has a wrong
+    type or range, no captured life has run, or a trace cannot be read.
     """
     check_parameters(plan=plan, runs=runs, published=published, traces=traces, margin=margin)
     if traces is None:

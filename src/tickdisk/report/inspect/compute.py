@@ -32,7 +32,6 @@ class Results:
     source: str
     """Publication of the published loads."""
     references: Sequence[Reference]
-    """The published loads."""
     rules: stats.Plan | None
     """Rules that decide verdicts. None if the loads are not those of a planned run."""
 
@@ -44,10 +43,10 @@ class Results:
 
 @dataclass(frozen=True)
 class Given:
-    """Traces of one load that somebody has given."""
+    """Traces of one load that a user has given."""
 
     traces: Sequence[Path]
-    """Files and folders. Each is one run."""
+    """Files and folders. Each is one run, unless `is_one_run`."""
     format_name: str | None = None
     """Format of the traces. None if it is to be recognised."""
     is_one_run: bool = False
@@ -55,7 +54,7 @@ class Given:
     files: Path | None = None
     """Folder or list of the files that there are."""
     peak_mb_per_s: float | None = None
-    """Bandwidth of the disk in MB/s."""
+    """Bandwidth of the disk."""
     most_rejected: float = formats.MOST_REJECTED
     """Largest share of the lines of a trace that may be rejected."""
     rejects: Path | None = None
@@ -67,7 +66,6 @@ class Replayed:
     """A simulated replay of a trace on another device."""
 
     device: str
-    """Name of the device."""
     costs: pd.DataFrame
     """Times of requests as captured and on the device, as `replay.costs` returns them."""
     captured: int
@@ -92,28 +90,10 @@ class Replayed:
 def describe_traces(
     given: Sequence[Given], *, published: Path = Path(PUBLISHED), progress: Callable[[Trace], None] = lambda _: None
 ) -> tuple[Results, list[formats.Counts]]:
-    """Describes loads from traces.
+    """Describes each load, and returns with the results the counts of all traces in their order.
 
-    Parameters
-    ----------
-    given
-        The traces of each load.
-    published
-        File with the published loads.
-    progress
-        Function that is called again and again while a trace is read.
-
-    Returns
-    -------
-    Results
-        A description of each load.
-    list[Counts]
-        The counts of all traces that were read, in their order.
-
-    Raises
-    ------
-    TickdiskError
-        If a trace cannot be read, or has neither a read nor a write.
+    `progress` is called again and again while a trace is read. Raises TickdiskError if a trace cannot be read, or has neither a
+    read nor a write.
     """
     source, known = characterise.references(published)
     counts = list[formats.Counts]()
@@ -154,18 +134,7 @@ def _runs_of(given: Given, counts: list[formats.Counts], progress: Callable[[Tra
 
 
 def classified(requests: pd.DataFrame) -> pd.DataFrame:
-    """Returns requests with the type of data of each file, as the servers know it from its path.
-
-    Parameters
-    ----------
-    requests
-        The requests table.
-
-    Returns
-    -------
-    DataFrame
-        The requests. If no server knows any of the files, the trace is not that of a game server, and the types are null.
-    """
+    """Returns requests with the type of data of each file. The types are null if no game server knows any of the files."""
     kinds = {name: server.classify(name) for name in requests["file"].dropna().unique()}
     moved = requests.loc[requests["op"].isin(characterise.OPS), "file"].dropna().unique()
     known = any(kinds[name] != "other" for name in moved)
@@ -173,10 +142,7 @@ def classified(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Results:
-    """Describes the loads of all servers of a run, from their captured lives.
-
-    `inspect.study` describes the parameters. Raises TickdiskError if no captured life has run.
-    """
+    """Describes the loads of all servers of a run. Raises TickdiskError if no captured life has run."""
     values = read_json(Path(plan))
     main = values["config"]["server"]
     source, known = characterise.references(Path(published))

@@ -16,10 +16,7 @@ _UNITS = {"share": "%", "ratio": "", "bytes": "bytes"}
 
 
 def beside(results: Results) -> pd.DataFrame:
-    """Returns the numbers of all loads side by side, beside what was published of other loads.
-
-    There is a row per number and a column per load. With several runs a number is the mean over runs, with its interval.
-    """
+    """Returns one row per number and one column per load, ours (the mean over runs with its interval) and published ones."""
     columns = {one.title: [_cell(one, name) for name in NUMBERS] for one in results.descriptions}
     table = pd.DataFrame(columns, index=pd.Index([words for _, words in NUMBERS.values()], name="number"))
     for reference in results.references:

@@ -31,22 +31,10 @@ _SECTIONS = (
 def write_inspected(
     results: Results, counts: list[Counts], template: Path, output: Path, replayed: Replayed | None = None
 ) -> None:
-    """Writes the page that shows the loads of traces.
+    """Writes the loads of traces, and a simulated replay of the first trace if there is one, as one page.
 
-    The page contains its style sheet and its figures, which are drawn from aggregated tables. It loads nothing from another host.
-
-    Parameters
-    ----------
-    results
-        The described loads.
-    counts
-        The counts of all traces.
-    template
-        Jinja template of the page. The style sheet lies in the folder `vendor` beside it.
-    output
-        File to write.
-    replayed
-        A simulated replay of the first trace, which the page shows, too.
+    The page contains its figures and its style sheet, which lies in the folder `vendor` beside the template. It loads nothing
+    from another host.
     """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     text = environment.from_string(template.read_text(encoding="utf-8")).render(
@@ -102,22 +90,8 @@ def _replayed(replayed: Replayed) -> dict[str, Any]:
 
 
 def inspected_as_json(results: Results, counts: list[Counts], replayed: Replayed | None = None) -> dict[str, Any]:
-    """Returns the descriptions of loads as a value for JSON.
-
-    Parameters
-    ----------
-    results
-        The described loads.
-    counts
-        The counts of all traces.
-    replayed
-        A simulated replay of the first trace, or None.
-
-    Returns
-    -------
-    dict[str, object]
-        For each load its sentence, its numbers with intervals over runs, its tables, and what is not in the trace. A number that
-        is not known is null.
+    """Returns for each load its sentence, its numbers with intervals over runs, its tables, and what is not in the trace. A
+    number that is not known is null.
     """
     found: dict[str, Any] = {
         "loads": [_described(one) for one in results.descriptions],

@@ -12,18 +12,13 @@ from tickdisk.report.runs import LifeTables, Runs
 from tickdisk.report.switchback import ALWAYS, METRICS
 
 JOIN = "join_mean_ms"
-"""Metric that is the mean join time of a burst."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the join burst on one server, from which its tables, figures, facts and claims are made.
-
-    A block takes the place of a life in the contrasts, because the arms of a block are compared with each other.
-    """
+    """The results of the join burst on one server. A block takes the place of a life in the contrasts."""
 
     contrasts: contrasts.Contrasts
-    """Effects of the arms on join times and on tick gaps, with their verdicts."""
     lives: Sequence[LifeTables]
     """Server lives, one for each arm of each block."""
     bounds: Mapping[str, stats.Bounds]
@@ -43,10 +38,7 @@ class Results:
 def compute(
     plan: str, *, runs: str, server: str | None = None, tick_metric: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Computes the results of the join burst on a server, by default on the server that the studies are about.
-
-    `join_burst.study` describes the other parameters.
-    """
+    """Computes the results of the join burst on a server. If `server` is None, it is the one that the configuration names."""
     data = Runs(plan, runs, "join_burst", server)
     lives = list(data.lives())
     found = contrasts.compute(

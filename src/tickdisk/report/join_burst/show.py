@@ -20,10 +20,7 @@ def joins(results: Results) -> Any:
 
 
 def gap_tail(results: Results) -> Any:
-    """Draws the distribution of the tick gaps during the burst for each arm, over all of its lives, with its tail.
-
-    An arm without a gap is not drawn.
-    """
+    """Draws the distribution of the tick gaps during the burst for each arm that has gaps, over all of its lives."""
     parts: dict[str, list[npt.NDArray[np.float64]]] = {arm.arm: [] for arm in results.contrasts.data.arms}
     for life in results.lives:
         for epoch in life.epochs.to_dict("records"):

@@ -8,15 +8,11 @@ _SLOWEST_MS = 6.0
 """Latency of the slowest device of the published study, which says nothing about slower devices."""
 _JOIN_FINDING: tuple[str, Finding | None] = ("PokeSto, MF2: no difference", "no difference")
 _TICK_FINDING: tuple[str, Finding | None] = ("PokeSto, MF1: longer, up to 3.5 times", "longer")
-"""Source and finding of the published study: `_JOIN_FINDING` for join times, `_TICK_FINDING` for tick gaps."""
+"""Source and finding of the published study, for join times and for tick gaps."""
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims of the join burst.
-
-    Claims are about the controls, about the effect of each latency on join times and tick gaps, and about the latencies up to
-    which each metric is good.
-    """
+    """Returns the facts and claims: controls, the effect of each latency, and the latencies up to which a metric is good."""
     said, found = Statement("join_burst"), results.contrasts
     contrasts.state_found(said, found)
     joins = results.joins

@@ -17,29 +17,8 @@ __all__ = ["Results", "study"]
 def study(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Study[Results]:
     """Compares network stacks: round-trip times, ages of updates, processor time, memory and bytes.
 
-    Parameters
-    ----------
-    plan
-        Path of the plan, as a text.
-    tables
-        Path of the folder with the tables of the study, as a text.
-    runs
-        Path of the folder with the run folders of all cells, as a text. The switchbacks in it tell whether a slow disk shows in
-        the round-trip time of the game servers.
-    published
-        Path of the file with the published findings, as a text.
-    margin
-        Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
-
-    Returns
-    -------
-    Study
-        The study, which a notebook shows and saves.
-
-    Raises
-    ------
-    TickdiskError
-        If a parameter has a wrong type or range, or a file cannot be read.
+    The switchbacks in `runs` tell whether a slow disk shows in the round-trip time of the game servers. `margin` is a ratio less
+    1, and None stands for the plan's. Raises TickdiskError if a parameter is wrong, or a file cannot be read.
     """
     check_parameters(plan=plan, tables=tables, runs=runs, published=published, margin=margin)
     results = compute(plan, tables=tables, runs=runs, published=published, margin=margin)

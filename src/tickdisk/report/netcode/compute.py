@@ -28,11 +28,9 @@ class Library(BaseModel):
     stack: str
     """Stack of this project that is built alike."""
     library: str
-    """Name of the library."""
     rtt_20_ms: float
-    """Published round-trip time in ms with 20 players."""
     rtt_200_ms: float
-    """Published round-trip time in ms with 200 players."""
+    """Published round-trip times with 20 and with 200 players."""
     crosses: int | None = None
     """Number of players with which the published round-trip time crosses 50 ms. None if it does not."""
 
@@ -48,7 +46,6 @@ class Published(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: str
-    """The publication."""
     thresholds_ms: tuple[float, ...]
     """Round-trip times in ms that players notice."""
     stacks: tuple[Library, ...]
@@ -58,7 +55,7 @@ class Published(BaseModel):
     most_players: int
     """Largest number of players that was tried."""
     findings: dict[str, str]
-    """Findings in words by the kind of question, each with its name."""
+    """Findings in words, by the kind of question."""
 
     def source_of(self, finding: str) -> str:
         """Returns the source of a claim about one of the `findings`."""
@@ -82,7 +79,6 @@ class Results:
     """The results of the study of network stacks."""
 
     found: netcode.Findings
-    """Tables of the study."""
     stacks: tuple[str, ...]
     """Stacks in the order of the configuration."""
     idle_players: tuple[int, ...]
@@ -94,9 +90,7 @@ class Results:
     has_far: bool
     """Whether stacks were compared on a link with a delay and losses."""
     rules: stats.Plan
-    """Rules by which claims are decided."""
     published: Published
-    """Published findings."""
     crossed: Sequence[Crossed]
     """Pings of the game servers on disks of different latency."""
 
@@ -114,12 +108,12 @@ class Results:
         return steps[(steps["arm"] == arm) & (steps["stack"] == stack) & (steps["players"] == players)]
 
     def values(self, column: str, arm: str, stack: str, players: int) -> pd.Series:
-        """Returns a column of the steps of one arm, stack and number of players, by run. Steps that are not valid have NaN."""
+        """Returns a column of the steps, by run. Steps that are not valid have NaN."""
         own = self.steps(arm, stack, players)
         return own.set_index("run")[column].astype(float).where(own.set_index("run")["reason"] == "").sort_index()
 
     def reasons(self, arm: str, stack: str, players: int) -> tuple[str, ...]:
-        """Returns why steps of one arm, stack and number of players are missing or not valid, in words."""
+        """Returns in words why steps of one arm, stack and number of players are missing or not valid."""
         lives = self.found.lives
         of_cell = (lives["arm"] == arm) & (lives["stack"] == stack) & lives["players"].map(lambda own: players in own)
         failed = lives.loc[of_cell & (lives["failed"] != ""), "failed"]
@@ -129,29 +123,13 @@ class Results:
         return tuple(f"{where}, {reason} ({count} of {of_cell.sum()} lives)" for reason, count in counts.items())
 
     def ratios(self, above: pd.Series, below: pd.Series) -> Values:
-        """Returns the ratio of two columns for each run in which both are known."""
+        """Returns the ratio of two columns for each run in which both are known and the ratio is positive."""
         ratios = (above / below).replace([np.inf, -np.inf], np.nan).dropna()
         return ratios[ratios > 0].to_numpy(dtype=float)
 
 
 def load_published(path: Path) -> Published:
-    """Reads the published findings about network libraries.
-
-    Parameters
-    ----------
-    path
-        File with the published findings of all studies.
-
-    Returns
-    -------
-    Published
-        The findings.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read, or has other keys.
-    """
+    """Reads the findings about network libraries. Raises TickdiskError if the file cannot be read, or has other keys."""
     values = read_yaml(path, "run from the project's folder")
     try:
         return Published.model_validate(values["network"])
@@ -160,7 +138,7 @@ def load_published(path: Path) -> Published:
 
 
 def compute(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Results:
-    """Reads the tables of the study and its rules. `netcode.study` describes the parameters."""
+    """Reads the tables of the study and its rules."""
     config = parse_config(read_json(Path(plan))["config"], plan)
     design, decision = config.chosen.design(NETCODE), config.decision
     rules = stats.Plan(

@@ -19,7 +19,6 @@ class Crossed:
     """The pings of one game server on disks of different latency."""
 
     server: str
-    """Name of the server."""
     title: str
     """Name of the server for people."""
     found: contrasts.Contrasts
@@ -36,10 +35,7 @@ class Crossed:
 
 
 def compute_crossed(plan: str, *, runs: str, margin: float | None) -> Sequence[Crossed]:
-    """Computes the effects of slow disks on pings for every server whose switchback has run.
-
-    `netcode.study` describes the parameters. The sequence is empty if no switchback has run.
-    """
+    """Computes the effects of slow disks on pings for every server whose switchback has run. There may be none."""
     values = read_json(Path(plan))
     cells = [cell for cell in values["cells"] if cell["experiment"] == SWITCHBACK.name]
     servers = dict.fromkeys(cell["server"] for cell in cells if (Path(runs) / cell["hash"] / "manifest.json").exists())

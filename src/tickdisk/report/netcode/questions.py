@@ -16,31 +16,23 @@ class Value:
     """A column of the steps of one arm, stack and number of players."""
 
     column: str
-    """Column of the steps."""
     arm: str
-    """Arm of the study."""
     stack: str
-    """Network stack."""
     players: int
-    """Number of players."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A comparison of two values, whose ratio each run has."""
+    """A comparison of two values, `above` and `below` the line of a ratio that each run has."""
 
     name: str
-    """Name of the claim."""
     statement: str
     """The question in neutral words."""
     above: Value
-    """Value above the line of the ratio."""
     below: Value
-    """Value below it."""
     source: str = THIS_PROJECT
     """Published study that the question comes from, or `THIS_PROJECT`."""
     finding: Finding | None = None
-    """Finding of the published study, or None."""
 
 
 def controls(results: Results) -> tuple[Question, Question]:
@@ -99,7 +91,7 @@ def questions(results: Results) -> Iterator[Question]:
 
 
 def _of_activity(published: Published, stack: str) -> tuple[str, Finding | None]:
-    """Returns source and finding of the question what activity adds on a stack, about which nothing may have been published."""
+    """Returns source and finding of the question what activity adds on a stack."""
     if published.library(stack) is None:
         return THIS_PROJECT, None
     return (published.source_of("still"), "no difference") if stack == "snapshots" else (published.source_of("active"), LONGER)

@@ -77,7 +77,6 @@ def _mean(said: Statement, results: Results, name: str, values: pd.Series, unit:
 
 
 def _state_still(said: Statement, results: Results) -> None:
-    """States the round-trip times with the most players who stand still."""
     most = results.idle_players[-1]
     said.fact("most_still", most, "players", source="configuration", note="largest number of players who stand still")
     times = {stack: said[f"idle.{stack}.p{most}.rtt"] for stack in results.stacks}
@@ -102,7 +101,6 @@ def _state_far(said: Statement, results: Results) -> None:
 
 
 def _state_background(said: Statement, results: Results) -> None:
-    """States what a server without players sends and computes."""
     for stack in results.stacks:
         for name, column, unit, note in (
             ("datagrams", "sent_datagrams_per_s", "datagrams/s", "datagrams that a server without players sends"),
@@ -292,7 +290,6 @@ def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -
 
 
 def _state_crossed(said: Statement, crossed: Crossed) -> None:
-    """States whether a slow disk shows in the round-trip time of a ping on one game server."""
     found, baseline, name = crossed.found, crossed.baseline, f"crossed.{crossed.server}"
     source = "run folders of the switchback"
     note = f"mean round-trip time of a ping on {crossed.title}, on the baseline device"

@@ -24,22 +24,17 @@ class Part:
     experiment: str
     """Name of the experiment: `switchback` or `join_burst`."""
     server: str
-    """Name of the server."""
     title: str
     """Name of the server for people."""
     found: contrasts.Contrasts
-    """Effects of the arms, with their verdicts."""
     doses: Sequence[str]
     """Arms with a latency of their own, from the lowest realised latency to the highest."""
     saves: pd.DataFrame
-    """The periodic saves of the world: life, arm, position of the epoch in its life, and ms (duration).
-
-    Some servers are libraries, from which a program of this project makes a server. This program also makes the saves. A server
-    that saves by itself has no rows.
+    """The periodic saves of the world, with the columns life, arm, position (of the epoch in its life), and ms (the duration).
+    There are rows only for servers that are libraries, for which a program of this project makes the saves.
     """
     pauses_ms: Sequence[float]
-    """Length in ms of each time from the first epoch on in which the runtime of the server stopped all threads, as far as the
-    runtime tells."""
+    """Length of each time from the first epoch on in which the runtime stopped all threads, as far as it tells."""
 
     @property
     def metrics(self) -> list[str]:
@@ -52,11 +47,10 @@ class Stalls:
     """The stalls that were injected into captured lives of one server, and whether blame explains what they made late."""
 
     server: str
-    """Name of the server."""
     title: str
     """Name of the server for people."""
     checks: pd.DataFrame
-    """One row per injected stall, as `blame.check_injections` returns them."""
+    """Rows of `blame.check_injections`, one per injected stall."""
     late: blame.Count
     """Stalls of the device after which a tick was slow or an action was slow."""
     explained: blame.Count
@@ -71,15 +65,12 @@ class Stalls:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the study that compares servers: the same experiments on every server that has run them.
-
-    The other studies are about one of these servers.
-    """
+    """The results of every server that has run the experiments. The other studies are about one of these servers."""
 
     parts: Sequence[Part]
     """Each experiment on each server that has run. The server of the other studies comes first."""
     stalls: Sequence[Stalls]
-    """The stalls of each other server whose lives were captured."""
+    """The stalls of each server but `main` whose lives were captured."""
     main: str
     """Name of the server that the other studies are about."""
 
@@ -90,10 +81,9 @@ class Results:
 
 
 def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results of the study that compares servers, from the run folders of every server of the plan.
+    """Computes the results from the run folders of every server of the plan.
 
-    `other_servers.study` describes the parameters. Raises TickdiskError if neither a switchback nor a join burst of another
-    server has run.
+    Raises TickdiskError if neither a switchback nor a join burst of another server has run.
     """
     values = read_json(Path(plan))
     main = values["config"]["server"]
@@ -127,10 +117,8 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
 
 
 def growth(part: Part) -> stats.Mean | None:
-    """Returns the growth of saves: the natural logarithm of their duration in a life's last epoch over that in its first.
-
-    The value is the mean over lives, with its interval. It shows whether a server saves changed terrain again and again because
-    it does not note what it has saved. It is None if no life has saves in two epochs.
+    """Returns the natural logarithm of the duration of saves in a life's last epoch over that in its first, as the mean over
+    lives. It shows whether a server saves changed terrain again and again. It is None if no life has saves in two epochs.
     """
     factors = []
     for _, life in part.saves.groupby("life"):

@@ -15,9 +15,8 @@ PLAY = "switchback"
 
 
 def effects_over_latency(results: Results) -> Any:
-    """Draws the effect of each latency on each metric for the paper, with a panel for each server.
-
-    An effect is a ratio to the baseline with its interval. The join burst has only its join time in the figure.
+    """Draws the ratio to the baseline of each latency and metric for the paper, with a panel for each server. The join burst has
+    only its join time in the figure.
     """
     first = results.parts[0].found
     return plot.paper.server_effects(_rows(results), margin=first.margin)
@@ -45,10 +44,8 @@ def _rows(results: Results) -> pd.DataFrame:
 
 
 def effects_table(results: Results) -> pd.DataFrame:
-    """Returns one row per server, experiment, metric and latency, with the baseline, the effect and the verdict.
-
-    The baseline is the median of the metric over the epochs of the baseline arm. The effect is the ratio to the baseline that is
-    formed within lives, with its interval.
+    """Returns one row per server, experiment, metric and latency. The baseline is the median over the epochs of its arm, and the
+    effect is the ratio that is formed within lives, with its interval.
     """
     rows = []
     for part in results.parts:
@@ -74,10 +71,7 @@ def effects_table(results: Results) -> pd.DataFrame:
 
 
 def manipulation(results: Results) -> pd.DataFrame:
-    """Returns one row per server, experiment and arm that shows whether the server made enough requests to test the latency.
-
-    The columns are those of `contrasts.manipulation`.
-    """
+    """Returns `contrasts.manipulation` of each server and experiment: whether it made enough requests to test the latency."""
     tables = [
         contrasts.manipulation(part.found).assign(server=part.title, experiment=part.experiment).reset_index()
         for part in results.parts
@@ -86,10 +80,9 @@ def manipulation(results: Results) -> pd.DataFrame:
 
 
 def saves(results: Results) -> pd.DataFrame:
-    """Returns the number of periodic saves of the world, and their median duration in ms, by server, experiment and arm.
+    """Returns the number and the median duration of periodic saves by server, experiment and arm, or one sentence if none.
 
-    Some servers are libraries, from which a program of this project makes a server. This program also makes the saves. A server
-    that saves by itself has no rows. Without any save, the table is one sentence that says so.
+    A server that saves by itself has no rows, because only a program of this project tells its saves.
     """
     tables = [part.saves.assign(server=part.title, experiment=part.experiment) for part in results.parts if len(part.saves)]
     if not tables:
@@ -99,10 +92,7 @@ def saves(results: Results) -> pd.DataFrame:
 
 
 def stalls(results: Results) -> pd.DataFrame:
-    """Returns one row per injected stall on each other server: the slow tick and action during it, and what blame says.
-
-    Without captured lives of another server, the table is one sentence that says so.
-    """
+    """Returns one row per injected stall on each other server with the slow tick and action, or one sentence if none."""
     if not results.stalls:
         return pd.DataFrame({"stalls": ["no life of another server was captured"]})
     tables = [one.checks.assign(server=one.title) for one in results.stalls]

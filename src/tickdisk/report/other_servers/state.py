@@ -16,11 +16,7 @@ _FEWEST_LATE = 10
 
 
 def state(results: Results) -> Statement:
-    """Returns the facts and claims about every server but the one that the other studies are about.
-
-    The names of a server's facts and claims begin with `other_servers.SERVER.EXPERIMENT.`. There is a claim for each control,
-    each latency and each series of latencies, and for each bound on blame.
-    """
+    """Returns the facts and claims about every server but `main`. Their names begin with `other_servers.SERVER.EXPERIMENT.`."""
     said = Statement(NAME)
     said.fact("servers", len({part.server for part in results.others}), "servers", source="manifests")
     for part in results.others:

@@ -19,30 +19,9 @@ def study(
 ) -> Study[Results]:
     """Runs the captured workloads on simulated pools, and compares throughput over layouts, depths and numbers of pools.
 
-    Parameters
-    ----------
-    plan
-        Path of the plan, as a text.
-    samples
-        Path of the folder of the captures, as a text.
-    published
-        Path of the file with the published table, as a text.
-    pools, devices
-        Paths of the files with the pools and with the device models, as texts.
-    margin
-        Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
-    seed
-        First seed of what the devices draw. If None, the seed of the plan.
-
-    Returns
-    -------
-    Study
-        The study, which a notebook shows and saves.
-
-    Raises
-    ------
-    TickdiskError
-        If a parameter has a wrong type or range, or a file cannot be read.
+    `samples` is the folder of the captures, and `published` has the published table. `margin` is a ratio less 1, and `seed` is
+    the first seed of what the devices draw. If one of them is None, it is the plan's. Raises TickdiskError if a parameter has a
+    wrong type or range, or a file cannot be read.
     """
     check_parameters(plan=plan, samples=samples, published=published, pools=pools, devices=devices, margin=margin, seed=seed)
     results = compute(

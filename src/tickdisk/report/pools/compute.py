@@ -28,21 +28,15 @@ class Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     pools: int
-    """Number of pools."""
     queue_depth: int
-    """Queue depth."""
     workload: str
     """Phase of the workload: p1 is the load of the database, p2 its transactions."""
     mb_per_s: float
-    """Throughput in MB/s."""
     elapsed_s: float
-    """Elapsed time in s."""
     prewrites: int | None = None
     """First writes to a segment. None where the table has no number, as in the following two."""
     postwrites: int | None = None
-    """Later writes."""
     reads: int | None = None
-    """Reads."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +52,10 @@ class Results:
     densities: Mapping[str, pd.DataFrame]
     """Latency density of each workload on one `MAIN` pool with the larger published depth, by phase."""
     described: Mapping[str, Pool]
-    """The pools by name."""
     depths: Sequence[int]
-    """Queue depths that were tried."""
     rules: stats.Plan
-    """Rules that decide verdicts."""
     source: str
-    """The publication."""
     published: Sequence[Row]
-    """The published table."""
 
     def of(self, **asked: object) -> pd.DataFrame:
         """Returns the rows of `runs` with the given values, in the order of their seeds.
@@ -80,25 +69,7 @@ class Results:
 
 
 def published_rows(path: Path) -> tuple[str, list[Row]]:
-    """Reads the published table of results.
-
-    Parameters
-    ----------
-    path
-        The file, such as `data/published.yaml`.
-
-    Returns
-    -------
-    str
-        The publication.
-    list[Row]
-        The rows.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read, or a key or a value is wrong.
-    """
+    """Returns the publication and the rows of its table. Raises TickdiskError if the file or a key is wrong."""
     values = read_yaml(path, "run from the project's folder")
     try:
         return str(values["shape"]["source"]), [Row.model_validate(row) for row in values["shape"]["rows"]]
@@ -109,7 +80,7 @@ def published_rows(path: Path) -> tuple[str, list[Row]]:
 def compute(
     plan: str, *, samples: str, published: str, pools_file: str, devices_file: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Runs all simulations of the study. `pools.study` describes the parameters."""
+    """Runs all simulations of the study."""
     config = parse_config(read_json(Path(plan))["config"], plan)
     design = config.chosen.design(POOLS)
     source, rows = published_rows(Path(published))
@@ -144,7 +115,7 @@ def _workload(path: Path) -> Workload:
 
 
 def _seeded(devices: Mapping[str, device.DeviceModel], seed: int) -> dict[str, device.DeviceModel]:
-    """Returns the devices with another seed for everything that they draw. Seeds of runs lie far apart."""
+    """Returns the devices with another seed. Seeds of runs lie far apart."""
     return {name: model.model_copy(update={"seed": 1_000_000 * seed}) for name, model in devices.items()}
 
 

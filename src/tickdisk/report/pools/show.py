@@ -16,7 +16,7 @@ def _text(values: pd.Series) -> str:
 
 
 def workloads(results: Results) -> pd.DataFrame:
-    """Returns one row per captured workload: its requests, inserted writes, rejects, and how the two readings differ."""
+    """Returns one row per captured workload."""
     rows = {
         phase: {
             "requests": number(len(one.requests)),
@@ -30,7 +30,7 @@ def workloads(results: Results) -> pd.DataFrame:
 
 
 def beside(results: Results) -> pd.DataFrame:
-    """Returns the published table with our numbers beside it. The workloads are different captures of the same kind of load."""
+    """Returns the published table beside our numbers. The workloads are different captures of the same kind of load."""
     rows = []
     for row in results.published:
         own = results.of(workload=row.workload, pools=row.pools, queue_depth=row.queue_depth)
@@ -57,7 +57,7 @@ def beside(results: Results) -> pd.DataFrame:
 
 
 def layouts(results: Results) -> pd.DataFrame:
-    """Returns one row per pool and workload: throughput, times, and what the devices read and wrote over what was asked."""
+    """Returns one row per pool and workload. The bytes that devices read and wrote are multiples of the bytes that were asked."""
     rows = []
     for name, pool in results.described.items():
         for phase in results.workloads:

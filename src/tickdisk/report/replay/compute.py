@@ -28,27 +28,21 @@ _LEAST_TENTH = 30
 
 @dataclass(frozen=True)
 class Found:
-    """A quantile of how late requests were, in ms, and the number of requests that it was computed from."""
+    """A quantile of how late requests were, and the number of requests that it was computed from."""
 
     quantile: stats.Quantile | None
-    """The quantile with its 95 % interval in ms, or None if the requests are too few."""
+    """The quantile in ms with its 95 % interval. None if the requests are too few."""
     n: int
-    """Number of requests."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference between the mean times of two groups of requests, in ms, with its 95 % interval from bootstrap samples.
-
-    Verdicts about drift and about the delay by the slow device rest on it.
-    """
+    """A difference between the mean times of two groups of requests in ms, with its 95 % interval from bootstrap samples."""
 
     value: float
     low: float
     high: float
-    """Ends of the interval."""
     n: int
-    """Number of requests that the difference rests on."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Run:
     """One replay of the captured requests by one tool on one device."""
 
     described: Mapping[str, Any]
-    """The object of this replay in `runs` of replay.json, the file that `tickdisk replay-study` writes."""
+    """The object of this replay in `runs` of replay.json."""
     timings: pd.DataFrame
     """One row per request, in the order of due times, as in `tickdisk.replay.log`."""
     quantiles: Mapping[str, Found]
@@ -64,32 +58,32 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of the replay in tables and figures: the tool that replayed and the device, such as "fio_hdd"."""
+        """The tool that replayed and the device, such as "fio_hdd"."""
         return str(self.described["name"])
 
     @property
     def key(self) -> str:
-        """The name of the replay in lower case, with which the names of its facts begin."""
+        """The name in lower case, with which the names of facts begin."""
         return self.name.lower()
 
     @property
     def device(self) -> str:
-        """The name of the device on which the requests were made again."""
+        """The name of the device."""
         return str(self.described["device"]["name"])
 
     @property
     def lag_ms(self) -> Floats:
-        """The lag in ms of each request for which it is known. The lag is the delay that the tool or its machine caused."""
+        """The lag of each request for which it is known: the delay that the tool or its machine caused."""
         return _known_ms(self.timings["lag_ns"])
 
     @property
     def lost_ms(self) -> Floats:
-        """The time lost in ms of each request for which it is known: the delay that earlier requests of its stream caused."""
+        """The time lost of each request for which it is known: the delay that earlier requests of its stream caused."""
         return _known_ms(self.timings["lost_ns"])
 
     @property
     def late_ms(self) -> Floats:
-        """The time of issue less the due time of every request, in ms. It is the sum of the lag and the time lost."""
+        """The time of issue less the due time of every request. It is the sum of the lag and the time lost."""
         return np.asarray(self.timings["issued_ns"] - self.timings["due_ns"], dtype=np.float64) / 1e6
 
     @property
@@ -100,16 +94,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the replay study, from which it states its facts and claims and draws its figures.
-
-    A server life of the study of storage accesses was captured. Its requests were made again by Tickdisk or by fio on emulated
-    devices. Tickdisk's own tool is called this project's issuer.
-    """
+    """The results of the replay study: requests of a captured life, made again by this project's issuer or by fio."""
 
     seconds: float
-    """Length in s of the part of the captured life that was replayed."""
+    """Length of the part of the captured life that was replayed."""
     captured: int
-    """Number of captured requests in this part."""
     replayed: int
     """Number of requests that were to be made again, which are the captured requests that were not refused."""
     refused: Mapping[str, int]
@@ -117,35 +106,28 @@ class Results:
     streams: int
     """Number of streams. A stream is the requests of one captured thread, and is replayed by a thread of its own."""
     runs: Mapping[str, Run]
-    """All replays by name, in the order in which they were made."""
     fast: Run
     """Replay by this project's issuer on the device with the smallest latency."""
     slow: Run
     """Replay by this project's issuer on the device with the largest latency. It is `fast` if there is only one device."""
     fio: Run | None
-    """Replay by fio, if there is one."""
     drifts: Mapping[str, Difference | None]
-    """Mean lateness of the last tenth of the requests less that of the first tenth, by replayer.
-
-    The key "ours" has the drift of the lag in `fast`. The key "fio" has the drift of the time of issue less the due time. The
-    value is None if the requests are too few.
+    """Mean lateness of the last tenth of the requests less that of the first, or None if the requests are too few. The key "ours"
+    has the lag in `fast`. The key "fio" has the time of issue less the due time.
     """
     delay: Difference | None
-    """Mean time by which requests are issued later on the slow device than on the fast one.
-
-    None if there is only one device, or if no request was replayed on both.
+    """Mean time by which requests are issued later on the slow device than on the fast one. None if there is only one device, or
+    if no request was replayed on both.
     """
 
     @property
     def ours(self) -> Sequence[Run]:
-        """The replays by this project's issuer and not by fio, in the order in which they were made."""
+        """The replays by this project's issuer."""
         return [run for run in self.runs.values() if run.described["tool"] == replay.TICKDISK]
 
 
 def compute(path: str, *, seed: int) -> Results:
-    """Computes the results of the replay study from the file replay.json and the tables of requests beside it.
-
-    `path` is that file, and `seed` is the seed of the bootstrap samples.
+    """Computes the results from the file replay.json and the tables of requests beside it.
 
     Raises TickdiskError if a table is missing, or if nothing was replayed by this project's issuer.
     """
@@ -177,20 +159,15 @@ def compute(path: str, *, seed: int) -> Results:
 
 
 def bound_verdict(low: float | None, high: float | None, limit: float) -> str:
-    """Decides whether a value keeps an upper limit, by its interval.
-
-    The verdict is "kept" if the interval lies below the limit, "missed" if it lies above, and "inconclusive" otherwise or if
-    there is no interval.
-    """
+    """Returns "kept" for an interval below the limit, "missed" for one above it, and "inconclusive" otherwise or for none."""
     if low is None or high is None or np.isnan(low) or np.isnan(high):
         return "inconclusive"
     return "kept" if high <= limit else "missed" if low > limit else "inconclusive"
 
 
 def drift_verdict(drift: Difference | None) -> str:
-    """Decides whether the last tenth of the requests is as late as the first tenth, within `EQUAL_MS`, by the 95 % interval.
-
-    The verdict is "kept", "missed", "inconclusive", or "not valid" if `drift` is None because there were too few requests.
+    """Returns "kept" if the 95 % interval lies within `EQUAL_MS`, "missed" if it lies outside, and "inconclusive" otherwise.
+    Without a drift, for which there were too few requests, it is "not valid".
     """
     if drift is None:
         return "not valid"
@@ -200,10 +177,8 @@ def drift_verdict(drift: Difference | None) -> str:
 
 
 def delay_verdict(delay: Difference | None) -> str:
-    """Decides whether requests are issued at other times on the slow device than on the fast one.
-
-    The verdict is "equivalent" if the 95 % interval of the difference lies within `EQUAL_MS`, "different" if it excludes 0, and
-    "inconclusive" otherwise. It is "not valid" if `delay` is None, as for a single device.
+    """Returns "equivalent" if the 95 % interval lies within `EQUAL_MS`, "different" if it excludes 0, and "inconclusive"
+    otherwise. Without a delay, as for a single device, the verdict is "not valid".
     """
     if delay is None:
         return "not valid"
@@ -217,7 +192,6 @@ def _latency_ns(run: Run) -> int:
 
 
 def _run(described: Mapping[str, Any], folder: Path) -> Run:
-    """Reads the table of one replay from `folder` and computes its quantiles."""
     run = Run(described, replay.read_timings(folder / described["table"]), {})
     lag, late, lost = run.lag_ms, run.late_ms, run.lost_ms
     tenth = len(lag) // 10
@@ -233,7 +207,7 @@ def _run(described: Mapping[str, Any], folder: Path) -> Run:
 
 
 def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
-    """Returns the mean of the last tenth of the values less that of the first tenth, or None if a tenth has too few values."""
+    """Returns the mean of the last tenth of the values less that of the first. None if a tenth has too few values."""
     tenth = len(late_ms) // 10
     if tenth < _LEAST_TENTH:
         return None
@@ -247,10 +221,7 @@ def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
 
 
 def _delay(fast: Run, slow: Run, seed: int) -> Difference | None:
-    """Returns the mean time by which the same requests are issued later on the slow device, or None if there is only one device.
-
-    The result is also None if the two replays have no request in common.
-    """
+    """Returns the mean time by which requests are issued later on the slow device. None for one device or no common request."""
     fast_ms, slow_ms = (pd.Series(run.late_ms, index=run.timings["seq"]) for run in (fast, slow))
     later_ms = np.asarray((slow_ms.reindex(fast_ms.index) - fast_ms).dropna(), dtype=np.float64)
     if fast is slow or later_ms.size == 0:
@@ -261,10 +232,8 @@ def _delay(fast: Run, slow: Run, seed: int) -> Difference | None:
 
 
 def _means(values: Floats, rng: np.random.Generator) -> Floats:
-    """Returns the means of bootstrap samples of the values.
-
-    The values are averaged in batches in the order of time, and the batch means are resampled by the stationary bootstrap,
-    because adjacent requests are late together.
+    """Returns the means of bootstrap samples. Batch means in the order of time are resampled by the stationary bootstrap, because
+    adjacent requests are late together.
     """
     batches = np.array([batch.mean() for batch in np.array_split(values, min(_BATCHES, len(values)))])
     indices = stats.stationary_indices(len(batches), stats.block_length(batches), _SAMPLES, rng)

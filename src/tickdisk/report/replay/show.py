@@ -15,10 +15,7 @@ _SHOWN = ("lag_p99", "lag_first_tenth_p99", "lag_last_tenth_p99", "lost_p99")
 
 
 def summary(results: Results) -> pd.DataFrame:
-    """Returns the table of replays for the notebook, with one row for each tool and device.
-
-    The columns are numbers of requests, p99 of lag and time lost in ms, results that differ from the capture, and the load.
-    """
+    """Returns one row per replay: requests, p99 of lag and time lost, results that differ from the capture, and the load."""
     return pd.DataFrame([_summary_row(run) for run in results.runs.values()]).set_index("replay")
 
 
@@ -39,10 +36,7 @@ def _summary_row(run: Run) -> dict[str, Any]:
 
 
 def refused(results: Results) -> pd.DataFrame:
-    """Returns the table of the requests that were not made again, by reason.
-
-    Some requests cannot be made again by any replay, which the column `by` calls plan. A replay may leave out further requests.
-    """
+    """Returns the requests that were not made again, by reason. For `plan` in the column `by`, no replay could make them."""
     rows = [("plan", reason, count) for reason, count in results.refused.items()]
     for run in results.runs.values():
         rows += [(run.name, reason, count) for reason, count in run.described["left_out"].items()]
@@ -50,9 +44,8 @@ def refused(results: Results) -> pd.DataFrame:
 
 
 def lateness(results: Results) -> Any:
-    """Draws the share of requests that were later than each time, for this project's issuer on the fast device and for fio.
-
-    One panel is about the lag, and the other about the time of issue less the due time.
+    """Draws the share of requests that were later than each time, for the issuer on the fast device and for fio. One panel is
+    about the lag, and the other about the time of issue less the due time.
     """
     shown = _ours_and_fio(results)
     parts = {
@@ -63,10 +56,7 @@ def lateness(results: Results) -> Any:
 
 
 def lag_over_time(results: Results) -> Any:
-    """Draws the time of issue less the due time over the replay, to show whether requests become later towards its end.
-
-    The lines are this project's issuer on the fast device, and fio if it replayed.
-    """
+    """Draws the time of issue less the due time over the replay, for the issuer on the fast device and for fio."""
     shown = {run.name: (run, 1000 * run.late_ms) for run in _ours_and_fio(results)}
     return _over_time(shown, "Issued less due", "Does the schedule hold to the end?")
 

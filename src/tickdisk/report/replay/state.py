@@ -27,10 +27,7 @@ _NOTES = {
 
 
 def state(results: Results) -> Statement:
-    """States the facts and claims of the replay study, and returns them.
-
-    The claims are about requests that are not made again, about the lag and its drift, and about the effect of the slow device.
-    """
+    """Returns the facts and claims of the replay study."""
     said, source = Statement("replay"), f"{number(results.seconds)} s of a captured server life, replayed"
     _state_counts(said, results, source)
     for run in results.runs.values():

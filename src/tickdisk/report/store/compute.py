@@ -11,39 +11,27 @@ from tickdisk import checkpoint, store
 from tickdisk.report.algorithms import NAMES
 
 FEWEST_RATES, FEWEST_LIVES = 5, 5
-"""Least number of update rates, and of lives at every point, for a verdict.
-
-A rank correlation over fewer update rates says little, and fewer lives at a point give no 90 % interval.
-"""
+"""Least number of update rates, and of lives at every point, for a verdict. With fewer lives there is no 90 % interval."""
 VARIES = 2.0
-"""Least factor by which an overhead must change over the update rates for its rank correlation to be judged.
-
-An overhead that changes by a smaller factor has no order that a model could find.
-"""
+"""Least factor by which an overhead must change over the update rates, so that there is an order that a model could find."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """The measured costs of every checkpoint algorithm on one game, and the algorithm that is recommended for it.
+    """The costs of every algorithm on one game, which is a size of the state with a rate and a skew of updates.
 
-    A game is a size of the state with a rate and a skew of updates. The costs come from lives, each of which is a process that
-    plays the game's ticks and saves its state under one algorithm. No game server runs in them.
+    They come from lives, each of which is a process that plays the game's ticks and saves its state, without a game server.
     """
 
     name: str
-    """Name of the game, as the plan has it."""
     state_bytes: float
-    """Size of the game's state in bytes."""
     limit_ms: float
     """Longest time in ms that an algorithm may add to a tick, which is half a tick."""
     algorithms: pd.DataFrame
-    """One row per algorithm.
-
-    The columns are the means over lives of added_ms, checkpoint_s, recovery_s, bytes (per checkpoint) and memory_bytes, the
-    largest longest_ms of all lives, and lives (their number).
+    """One row per algorithm: the means over lives of added_ms, checkpoint_s, recovery_s, bytes (per checkpoint) and memory_bytes,
+    the largest longest_ms of all lives, and lives (their number).
     """
     advice: store.Advice
-    """The recommended algorithm with the reason, as `store.advise` chooses it."""
 
     @property
     def kept(self) -> int:
@@ -53,40 +41,36 @@ class Game:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The rank correlations of real and calibrated overhead over update rates, which a claim of the store study rests on.
+    """The rank correlations of real and calibrated overhead over update rates.
 
-    An algorithm has a correlation near 1 if the calibrated model orders the update rates by overhead as the real lives do.
+    A correlation is near 1 if the calibrated model orders the update rates by overhead as the real lives do.
     """
 
     least: float | None
-    """Lowest rank correlation of the judged algorithms. It is None if none is judged, and NaN if one has no correlation."""
+    """Lowest rank correlation of the judged algorithms. None if none is judged, and NaN if one has no correlation."""
     algorithm: str
     """Name of the algorithm with the lowest correlation. It is empty if none is judged."""
     judged: int
-    """Number of judged algorithms."""
     left_out: tuple[str, ...]
-    """Names of the algorithms whose overhead is not known to change at least VARIES-fold over the update rates."""
+    """Names of the algorithms whose overhead is not known to change at least VARIES-fold."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the store study, in which checkpoint algorithms really save the state of games on this machine.
+    """The results of the store study.
 
-    The overhead is the time in ms that an algorithm adds to a tick. It is measured in lives, and predicted by two cost models:
-    the paper's model with the parameters of Vaz Salles et al. (2009), and a model that was calibrated on this machine.
+    The overhead is the time in ms that an algorithm adds to a tick. It is measured in lives, and predicted by the paper's model
+    and by the calibrated model.
     """
 
     published: checkpoint.PublishedCheckpoint
-    """Numbers of the publication that claims are compared with."""
     comparison: store.Comparison
-    """Real lives, and the predictions of both cost models."""
     points: pd.DataFrame
-    """One row per point, as `store.Comparison.points` returns them. A point is an algorithm of the model at an update rate."""
+    """Rows of `store.Comparison.points`. A point is an algorithm of the model at an update rate."""
     summary: pd.DataFrame
-    """One row per algorithm of the cost model, as `store.Comparison.summary` returns them."""
+    """Rows of `store.Comparison.summary`, one per algorithm of the cost model."""
     ranks: Ranks
     games: tuple[Game, ...]
-    """Costs of all algorithms on each game."""
 
     @property
     def known(self) -> pd.DataFrame:
@@ -95,39 +79,33 @@ class Results:
 
     @property
     def lives(self) -> int:
-        """The number of lives that all points together rest on. It is the n of the claims about the calibrated model."""
+        """The number of lives that all points together rest on."""
         return int(self.points["lives"].sum())
 
     @property
     def is_inside(self) -> "pd.Series[bool]":
-        """Whether the calibrated model is surely within its bound `store.WITHIN`, with one value for each row of `known`.
-
-        This is so if the whole 90 % interval of calibrated over real overhead keeps the bound.
-        """
+        """Whether the whole 90 % interval of calibrated over real overhead is within `store.WITHIN`, by row of `known`."""
         return (self.known["low"] >= 1 - store.WITHIN) & (self.known["high"] <= 1 + store.WITHIN)
 
     @property
     def is_outside(self) -> "pd.Series[bool]":
-        """Whether the calibrated model surely misses its bound `store.WITHIN`, with one value for each row of `known`.
-
-        This is so if the whole 90 % interval of calibrated over real overhead lies outside the bound.
-        """
+        """Whether the whole 90 % interval of calibrated over real overhead is outside `store.WITHIN`, by row of `known`."""
         return (self.known["low"] > 1 + store.WITHIN) | (self.known["high"] < 1 - store.WITHIN)
 
     @property
     def is_small(self) -> bool:
-        """Whether there are too few update rates, or too few lives at a point, for a verdict. All verdicts are then not valid."""
+        """Whether there are too few update rates, or too few lives at a point, for any verdict."""
         return bool(self.points["rate"].nunique() < FEWEST_RATES or self.points["lives"].min() < FEWEST_LIVES)
 
     def real_over_model(self, algorithm: str) -> "pd.Series[float]":
-        """Returns the real overhead of an algorithm over that of the paper's model, at each update rate where both are known."""
+        """Returns the real overhead over that of the paper's model, at each update rate where both are known."""
         own = self.points[self.points["algorithm"] == algorithm]
         return 1 / own.loc[own["model"] > 0, "model"]
 
     def most_off(self, kind: str) -> float | None:
-        """Returns the factor by which a model is above or below the real overhead at its worst point, so that it is at least 1.
+        """Returns the factor, at least 1, by which `kind` is above or below the real overhead at its worst point.
 
-        `kind` is `model` for the paper's model and `calibrated` for the calibrated model. Returns None if no point is known.
+        `kind` is `model` for the paper's model, or `calibrated`. The factor is None if no point is known.
         """
         over = self.known[kind]
         worst = float(np.maximum(over, 1 / over).max())
@@ -135,10 +113,7 @@ class Results:
 
 
 def compute(tables: str, *, published: str) -> Results:
-    """Reads the tables of the store study, and computes its results.
-
-    `tables` is the folder that `tickdisk checkpoint study` wrote, and `published` is the YAML file of published numbers.
-    """
+    """Reads the tables of the store study, and computes its results."""
     found = store.read_study(Path(tables))
     points, summary = found.comparison.points(), found.comparison.summary()
     return Results(
@@ -152,7 +127,6 @@ def compute(tables: str, *, published: str) -> Results:
 
 
 def _ranks(summary: pd.DataFrame) -> Ranks:
-    """Finds the lowest rank correlation of the algorithms that can be judged."""
     is_judged = summary["varies"] >= VARIES
     judged = summary[is_judged].sort_values("ranks", na_position="first")
     left_out = tuple(NAMES[name] for name in summary.loc[~is_judged, "algorithm"])

@@ -28,7 +28,7 @@ _TERMS = {
 
 
 def models(results: Results) -> Any:
-    """Draws the time that each algorithm of the cost models adds to a tick over the update rate: real, and as both predict it."""
+    """Draws the time that each algorithm adds to a tick over the update rate: real, and as both models predict it."""
     rows = results.points.melt(["algorithm", "rate"], list(_KINDS), var_name="kind", value_name="ms").dropna()
     table = rows.assign(kind=rows["kind"].map(_KINDS), algorithm=rows["algorithm"].map(NAMES), added_ms=rows["ms"])
     lives = int(results.comparison.tested["life"].nunique())
@@ -37,10 +37,7 @@ def models(results: Results) -> Any:
 
 
 def models_table(results: Results) -> pd.DataFrame:
-    """Returns the table of how near both cost models come to the real overhead, with one row for each algorithm.
-
-    A cell such as "0.9 to 1.4" has the smallest and the largest ratio of a model to the real value over the update rates.
-    """
+    """Returns one row per algorithm with the smallest and the largest ratio of a model to the real value over update rates."""
     rows = [
         {
             "algorithm": NAMES[row["algorithm"]],
@@ -61,10 +58,7 @@ def _span(least: float, most: float) -> str:
 
 
 def terms(results: Results) -> pd.DataFrame:
-    """Returns the table of the costs in ns that the calibrated model is made of, such as the time to copy one object.
-
-    Each is stated as it was fitted to lives, and alone, as the micro-benchmarks of the paper's model measure it on this machine.
-    """
+    """Returns the costs in ns of the calibrated model, as fitted to lives and, alone, as micro-benchmarks measure them here."""
     calibrated, object_bytes = results.comparison.calibrated, checkpoint.State().object_bytes
     # None of these costs depends on the tick rate.
     plain = calibrated.machine.costs(tick_hz=checkpoint.Costs().tick_hz, object_bytes=object_bytes)
@@ -88,7 +82,7 @@ def terms(results: Results) -> pd.DataFrame:
 
 
 def which(results: Results) -> Any:
-    """Draws the mean and the longest time that each algorithm adds to a tick, for each game, to show which algorithm suits it."""
+    """Draws the mean and the longest time that each algorithm adds to a tick, for each game."""
     table = pd.concat([game.algorithms.assign(game=game.name, limit_ms=game.limit_ms) for game in results.games])
     table = table.assign(algorithm=table["algorithm"].map(NAMES))
     note = "dot: mean over ticks; mark: longest in a tick; dashed line: half a tick"
@@ -96,10 +90,7 @@ def which(results: Results) -> Any:
 
 
 def games(results: Results) -> pd.DataFrame:
-    """Returns the table of the costs of every algorithm on every game, with one row for each pair.
-
-    The costs are the time added to a tick, the times of a checkpoint and of a recovery, the written bytes and the memory.
-    """
+    """Returns the costs of every algorithm on every game, with one row for each pair."""
     rows = [
         {
             "game": game.name,

@@ -16,10 +16,7 @@ _SUMMARY = ("model_least", "model_most", "calibrated_least", "calibrated_most", 
 
 
 def state(results: Results) -> Statement:
-    """States the facts and claims of the store study, and returns them.
-
-    The claims are about the errors of both cost models. The facts also have the costs and the advice for each game.
-    """
+    """Returns the facts and claims: the errors of both cost models, and the costs and the advice for each game."""
     said = Statement("store")
     _state_lives(said, results)
     _state_models(said, results)

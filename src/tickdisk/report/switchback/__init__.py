@@ -1,10 +1,7 @@
 """The study of the switchback experiment, in which the device changes inside one server life.
 
-A life is divided into epochs. Every arm, that is every condition such as a latency of the disk, has one epoch in each life, so
-that each life is compared with itself. The study asks whether storage latency makes tick gaps and actions longer, and from
-which latency on. `study` reads the run folders of the experiment and returns the effects of all arms, with controls and
-verdicts, the slope of each metric over the latency, and the effect that an epoch has on the next one. `METRICS` names the tick
-metrics that a study can test, and `ALWAYS` is the one that every study tests.
+A life is divided into epochs. Every arm has one epoch in each life, so that each life is compared with itself. The study asks
+whether storage latency makes tick gaps and actions longer, and from which latency on.
 """
 
 from tickdisk.report.parameters import check_parameters
@@ -19,30 +16,9 @@ __all__ = ["ALWAYS", "METRICS", "Results", "study"]
 def study(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Study[Results]:
     """Analyses the effects of storage latency on tick gaps and on one kind of action, by comparisons within server lives.
 
-    Parameters
-    ----------
-    plan
-        Path of the plan, as a text.
-    runs
-        Path of the folder of the run folders, as a text.
-    tick_metric
-        Tick metric that is tested beside the mean gap: one of `METRICS`, such as "gap_max_ms".
-    action
-        Kind of action whose mean latency is tested, such as "teleport".
-    margin
-        Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
-    seed
-        Seed of random draws. If None, the seed of the plan.
-
-    Returns
-    -------
-    Study
-        The study, which a notebook shows and saves.
-
-    Raises
-    ------
-    TickdiskError
-        If a parameter has a wrong type or range, or if no cell of the experiment has run.
+    `tick_metric` is one of `METRICS` and is tested beside the mean gap. `action` is the kind of action whose mean latency is
+    tested, such as "teleport". `margin` is a ratio less 1. If it or `seed` is None, it is the plan's. Raises TickdiskError if a
+    parameter has a wrong type or range, or if no cell of the experiment has run.
     """
     check_parameters(plan=plan, runs=runs, tick_metric=tick_metric, action=action, margin=margin, seed=seed)
     results = compute(plan, runs=runs, tick_metric=tick_metric, action=action, margin=margin, seed=seed)

@@ -19,32 +19,22 @@ METRICS = {
 }
 """Tick metrics that a study can test, with their names in prose."""
 ALWAYS = "gap_mean_ms"
-"""Tick metric that every study tests.
-
-It is estimable in every epoch, however few ticks a stalled server makes. The controls of the smallest scale rest on it.
-"""
+"""Tick metric that every study tests, because it is estimable in every epoch, however few ticks a stalled server makes."""
 _CURVE_POINTS = 60
 """Number of latencies at which the line of a dose-response is computed."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the switchback on one server, from which a study states facts and claims and draws figures.
-
-    The metrics are the mean tick gap, one more tick metric, and the mean latency of one kind of action. They are named by their
-    columns, such as "gap_mean_ms".
-    """
+    """The results of the switchback on one server: the mean tick gap, one more tick metric, and the mean latency of an action."""
 
     contrasts: contrasts.Contrasts
-    """Effects of every arm on every metric, with the verdicts of controls and claims."""
     lives: Sequence[LifeTables]
     """The server lives, in the order of the plan."""
     tick_metric: str
-    """Tick metric that is tested beside the mean gap."""
     action: str
-    """Kind of action whose latency is tested, such as "teleport"."""
     tau_s: float
-    """Latency in s that an action counts with if it failed, timed out or took longer."""
+    """Latency that an action counts with if it failed, timed out or took longer."""
     bounds: Mapping[str, stats.Bounds]
     """The dose up to which a metric is good and the dose from which it suffers, in ms, by metric."""
     slopes: Mapping[str, stats.Slope | None]
@@ -56,7 +46,7 @@ class Results:
 
     @property
     def action_metric(self) -> str:
-        """The name of the metric that is the mean latency of the tested action, such as "teleport_mean_ms"."""
+        """The metric that is the mean latency of the action, such as "teleport_mean_ms"."""
         return f"{self.action}_mean_ms"
 
     @property
@@ -68,10 +58,7 @@ class Results:
 def compute(
     plan: str, *, runs: str, server: str | None = None, tick_metric: str, action: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Computes the results of the switchback on a server from its run folders.
-
-    If `server` is None, it is the server that the configuration names. `switchback.study` describes the other parameters.
-    """
+    """Computes the results of the switchback on a server. If `server` is None, it is the one that the configuration names."""
     data = Runs(plan, runs, "switchback", server)
     lives = list(data.lives())
     # Tau is the time that is cut after a switch, because an action that takes longer would reach into the steady part of the next
@@ -106,10 +93,9 @@ def compute(
 
 
 def dose_rows(found: contrasts.Contrasts, metric: str) -> pd.DataFrame:
-    """Returns the epochs from which the dose-response of a metric is drawn and fitted, with one row per epoch.
+    """Returns the epochs of the baseline, the null control and the doses in which a metric is estimable.
 
-    These are the epochs of the baseline, the null control and the doses in which the metric is estimable. The column `latency_ms`
-    has the latency that the arm's device realised.
+    `latency_ms` has the latency that the arm's device realised.
     """
     arms = [found.baseline, found.roles.null, *contrasts.dose_arms(found, "dose")]
     rows = found.table[found.table["arm"].isin(arms)].dropna(subset=[metric])
@@ -117,10 +103,7 @@ def dose_rows(found: contrasts.Contrasts, metric: str) -> pd.DataFrame:
 
 
 def _reads_per_action(life: LifeTables, action: str) -> float:
-    """Returns the number of reads that reached the device in the steady parts of a life's epochs, per action due in them.
-
-    The result is NaN if no such action was due.
-    """
+    """Returns the reads in the steady parts of a life's epochs, per action due in them. NaN if no such action was due."""
     starts, ends = life.epochs["steady_ns"].to_numpy(), life.epochs["end_ns"].to_numpy()
     requests, actions = life.device(), life.actions
     counts = []
@@ -131,10 +114,7 @@ def _reads_per_action(life: LifeTables, action: str) -> float:
 
 
 def _slope(found: contrasts.Contrasts, metric: str) -> stats.Slope | None:
-    """Fits a line to the baselines and doses of each life.
-
-    The arm that is the positive control of the metric is left out of the fit, because it is slower by construction.
-    """
+    """Fits a line to the baselines and doses of each life, without the positive control, which is slower by construction."""
     rows = dose_rows(found, metric)
     chosen = rows[rows["arm"] != found.roles.positive[metric]]
     at_ms = np.geomspace(rows["latency_ms"].min(), rows["latency_ms"].max(), _CURVE_POINTS)

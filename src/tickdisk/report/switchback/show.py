@@ -35,10 +35,7 @@ def _gaps_ms(life: LifeTables, arm: str) -> npt.NDArray[np.float64]:
 
 
 def dose_response(results: Results, metric: str) -> Any:
-    """Draws a metric of each epoch over the latency that the device realised, with the line that was fitted within lives.
-
-    `metric` is the name of one of the tested metrics, such as "gap_mean_ms".
-    """
+    """Draws a metric of each epoch over the latency that the device realised, with the line fitted within lives."""
     found = results.contrasts
     return plot.dose_response(
         dose_rows(found, metric),
@@ -51,10 +48,10 @@ def dose_response(results: Results, metric: str) -> Any:
 
 
 def carry_over(results: Results) -> pd.DataFrame:
-    """Returns the table of whether the order of epochs affects the metrics, with one row per metric.
+    """Returns one row per metric on whether the order of epochs affects it.
 
-    Its effects are changes of the metric's logarithm: for a tenfold latency in the epoch before, and for each place further back
-    in the life. Each has its p value.
+    Effects are changes of its logarithm, with their p values: for a tenfold latency in the epoch before, and for each place
+    further back in the life.
     """
     rows = [
         {
@@ -105,7 +102,6 @@ def paper_dose(results: Results) -> Any:
 
 
 def _arm_words(results: Results) -> dict[str, str]:
-    """Returns the name of each arm in the figures of the paper."""
     data = results.contrasts.data
     words = {"baseline": "baseline", "null": "A/A", "sham": "sham", "delay": "tick delay"}
     return {arm.arm: words.get(arm.role) or f"{data.latency_ms(arm.arm):g} ms" for arm in data.arms}

@@ -13,10 +13,7 @@ _SLOWEST_MS = 6.0
 
 
 def state(results: Results) -> Statement:
-    """States the facts and claims of the switchback, and returns them.
-
-    The claims are about the controls, the effect of each arm, and the doses up to which a metric is good.
-    """
+    """Returns the facts and claims: controls, the effect of each arm, and the doses up to which a metric is good."""
     said = Statement("switchback")
     contrasts.state_found(said, results.contrasts)
     _state_counts(said, results)
@@ -78,7 +75,6 @@ def _state_effects(said: Statement, results: Results) -> None:
 
 
 def _state_dose(said: Statement, results: Results, metric: str) -> None:
-    """States the slope of a metric over the latency, and the tests of its doses."""
     found, slope, name = results.contrasts, results.slopes[metric], contrasts.fact_name(metric)
     said.fact(
         f"{name}_slope",
