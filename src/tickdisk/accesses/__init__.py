@@ -1,13 +1,13 @@
 """Finds the disk accesses of captured lives of the Luanti server, says what causes them, and predicts them by a model.
 
-`select` takes the table of requests of a capture and keeps the accesses: successful reads, writes and syncs of the world's files.
-`life_of` joins them with the actions of players, the starts of server steps and the phases of the life, and returns a `Life`. In
-a save the server writes all changed data. A window lasts from the end of one save to the end of the next (`counts`). An
-interaction is what a player does, under the name that the PokeSto study has for it, such as "server join". `effects` estimates
-how many requests one interaction causes, and `compare` sets this beside the findings of PokeSto (`load_published`). The model
-says how many requests or bytes each routine of the server makes per event, such as each load of a region (`ROUTINES`). `fit` fits
-it to some lives, and `errors` tests it on others. `form`, `sizes` and `sequential` describe the requests. A region is the terrain
-around the place where a player arrives, and `line` fits the number of requests over the number of regions.
+`select` keeps the accesses in a table of requests: successful reads, writes and syncs of the world's files. `life_of` joins them
+with the actions of players, and returns a `Life`. In a save the server writes all changed data, and a window lasts from the end
+of one save to the end of the next. An interaction is what a player does, under the name that the PokeSto study has for it, such
+as "server join".
+
+`effects` estimates how many requests one interaction causes. The model, which `fit` fits, says how many requests or bytes each
+routine of the server makes per event. A region is the terrain around the place where a player arrives, and `line` fits the number
+of requests over the number of regions.
 """
 
 from tickdisk.accesses.effects import compare, effects

@@ -22,23 +22,11 @@ _KEYS = ["interaction", "data", "op"]
 def effects(lives: Sequence[Life], alpha: float = 0.05) -> pd.DataFrame:
     """Estimates how many requests one interaction of a player causes, by data type and direction.
 
-    Parameters
-    ----------
-    lives
-        Captured server lives.
-    alpha
-        The intervals have confidence 1 - alpha.
+    There is one row per interaction, data and op (read or write). The other columns are per_event (requests per interaction, the
+    mean over lives), low and high (Student's interval over lives, of confidence 1 - alpha), p (one-sided, against no request),
+    p_adjusted (by Benjamini and Hochberg (1995) over the whole table), lives, windows and events (number of interactions in these
+    windows). An interaction that was alone in no window of any life has no rows.
 
-    Returns
-    -------
-    DataFrame
-        One row per interaction, data and op (read or write). The other columns are per_event (requests per interaction, the mean
-        over lives), low and high (Student's interval over lives), p (one-sided, against no request), p_adjusted (by Benjamini and
-        Hochberg (1995) over the whole table), lives, windows and events (number of interactions in these windows). An interaction
-        that was alone in no window of any life has no rows.
-
-    Notes
-    -----
     A window ends with a save, so that data which are written later are still in the window of their cause. The estimate in a life
     is the requests in the windows with this interaction alone, less the requests that quiet windows at that time have, over the
     number of interactions.
@@ -90,21 +78,11 @@ def _as_quiet(of: NDArray[np.float64], quiet: NDArray[np.bool_], length_ns: NDAr
 
 
 def compare(found: pd.DataFrame, published: Published) -> pd.DataFrame:
-    """Places the estimated effects of interactions beside the findings of PokeSto, to show which accesses both have.
+    """Places the estimated `effects` of interactions beside the findings of PokeSto, to show which accesses both have.
 
-    Parameters
-    ----------
-    found
-        Effects, as `effects` returns them.
-    published
-        Published findings.
-
-    Returns
-    -------
-    DataFrame
-        One row for each combination of an interaction (the published ones and `UNLOAD`), a data type and a direction. The columns
-        are interaction, data, op, published (whether the published study says that there are such accesses) and those of
-        `effects`. If `found` has no such row, the estimates are NaN, and lives, windows and events are 0.
+    There is one row for each combination of an interaction (the published ones and `UNLOAD`), a data type and a direction. The
+    columns are interaction, data, op, published (whether the published study says that there are such accesses) and those of
+    `effects`. If `found` has no such row, the estimates are NaN, and lives, windows and events are 0.
     """
     causes = [(row.interaction, row.data, row.directions) for row in published.interactions] + [(UNLOAD, [], [])]
     rows = [

@@ -1,7 +1,4 @@
-"""Finds the saves of a server in its accesses, and describes when changed data reach the disk.
-
-Some data are written at once, and others wait for the next save. The module also describes the writes of each save.
-"""
+"""Finds the saves of a server in its accesses, and describes their writes and which data wait for a save."""
 
 from collections.abc import Sequence
 
@@ -12,10 +9,7 @@ from numpy.typing import NDArray
 from tickdisk.errors import TickdiskError
 
 _SAVED_LAST = "env_meta.txt"
-"""Name of the file that Luanti writes last in every save, whether or not anything else was changed.
-
-A save writes the map, the players and the environment, in this order.
-"""
+"""File that Luanti writes last in every save, even if nothing changed. A save writes map, players and environment in turn."""
 _UNLOAD_CHECK_S, _ACTIVE_CHECK_S = 2.92, 2.0
 """Periods in which Luanti looks for blocks to unload, and for blocks that players have left."""
 _SAME_SAVE_NS = 200_000_000
@@ -32,23 +26,10 @@ def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -
 
     A save lasts from the start of its step to the end of its last write. If terrain was unloaded in the same step, the save
     begins with the last transaction on the map. The save at the end of the server, which another thread makes, does not count.
+    `steps_ns` has the starts of the server's steps in ascending order.
 
-    Parameters
-    ----------
-    accesses
-        Accesses, as `select` returns them in `Accesses.table`.
-    steps_ns
-        Starts of the server's steps, in ascending order.
-
-    Returns
-    -------
-    DataFrame
-        One row per save, in order of time, with start_ns, end_ns and thread.
-
-    Raises
-    ------
-    TickdiskError
-        If there are fewer than two saves, because then no window lies between them.
+    Returns one row per save, in order of time, with start_ns, end_ns and thread. Raises TickdiskError if there are fewer than two
+    saves, because then no window lies between them.
     """
     last = accesses[(accesses["store"] == _SAVED_LAST) & (accesses["op"] == "write")]
     number = (last["at_ns"].diff() > _SAME_SAVE_NS).cumsum()
@@ -71,20 +52,9 @@ def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -
 
 
 def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:
-    """Returns for each access the number of the save that it is part of, or null for an access outside saves.
+    """Returns for each access the row number in `saves` (`Int64`) of the save that it is part of, or null if it is part of none.
 
-    Parameters
-    ----------
-    accesses
-        Accesses with at_ns and thread, shape (n,).
-    saves
-        Saves, as the function `saves` returns them.
-
-    Returns
-    -------
-    Series
-        Row numbers of `saves` (`Int64`), shape (n,). An access is part of a save if it begins during the save and is made by the
-        thread that saves. The others are null.
+    An access is part of a save if it begins during the save and is made by the thread that saves.
     """
     which = np.searchsorted(saves["start_ns"].to_numpy(), accesses["at_ns"].to_numpy(), side="right") - 1
     own = saves.iloc[which.clip(min=0)]
@@ -96,17 +66,7 @@ def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:
 def delayed(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
     """Computes the share of written data that was written in saves, by data type. The rest was written at once.
 
-    Parameters
-    ----------
-    accesses
-        Accesses of a life.
-    saves
-        Saves of the life, as the function `saves` returns them.
-
-    Returns
-    -------
-    DataFrame
-        One row per data type, with data, requests and bytes (written in all), and share_saved_requests and share_saved_bytes.
+    The columns are data, requests and bytes (written in all), and share_saved_requests and share_saved_bytes.
     """
     written = accesses[accesses["op"] == "write"]
     table = written.groupby("data")["bytes"].agg(requests="size", bytes="sum")
@@ -118,19 +78,9 @@ def delayed(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
 def flushes(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
     """Describes each save by the number, the bytes and the times of its writes and syncs.
 
-    Parameters
-    ----------
-    accesses
-        Accesses of a life.
-    saves
-        Saves of the life, as the function `saves` returns them.
-
-    Returns
-    -------
-    DataFrame
-        One row per save, with save (its number), requests (writes and syncs), bytes, syncs, first_ns (start of the first of these
-        requests), last_ns (end of the last), start_ns (start of the save) and seconds (from first_ns to last_ns). A save that
-        wrote only the environment has a row, too.
+    The columns are save (its number), requests (writes and syncs), bytes, syncs, first_ns (start of the first of these requests),
+    last_ns (end of the last), start_ns (start of the save) and seconds (from first_ns to last_ns). A save that wrote only the
+    environment has a row, too.
     """
     part = accesses[accesses["op"] != "read"]
     part = part.assign(save=save_of(part, saves), sync=part["op"] == "sync").dropna(subset=["save"])
@@ -148,18 +98,8 @@ def flushes(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:
 def cumulative(accesses: pd.DataFrame, start_ns: int) -> pd.DataFrame:
     """Computes for a figure how the bytes that were read and written grow over time, by data type and direction.
 
-    Parameters
-    ----------
-    accesses
-        Accesses in order of time.
-    start_ns
-        Time that at_s counts from.
-
-    Returns
-    -------
-    DataFrame
-        One row per read and write, in the order of `accesses`, with data, op, at_s and bytes. The column bytes is the sum for
-        this data type and direction up to and including this access.
+    There is one row per read and write of `accesses`, which are in order of time, with data, op, at_s (since `start_ns`) and
+    bytes, which is the sum for this data type and direction up to and including this access.
     """
     moved = accesses[accesses["op"] != "sync"]
     so_far = moved.groupby(["data", "op"])["bytes"].cumsum()
@@ -167,24 +107,12 @@ def cumulative(accesses: pd.DataFrame, start_ns: int) -> pd.DataFrame:
 
 
 def unload_after_s(timeout_s: float) -> tuple[float, float]:
-    """Returns the earliest and the latest time at which Luanti unloads the map blocks of a place that all players have left.
+    """Returns how many seconds after the last player has left a place Luanti unloads its map blocks, as the earliest and latest
+    time.
 
-    Luanti writes a changed block before it unloads the block.
-
-    Parameters
-    ----------
-    timeout_s
-        The server's setting server_unload_unused_data_timeout.
-
-    Returns
-    -------
-    tuple of float and float
-        Earliest and latest time in seconds after the last player has left.
-
-    Notes
-    -----
-    Every 2.92 s Luanti adds 2.92 s to the age of each block that is not in use, and unloads the blocks whose age exceeds the
-    timeout. Up to 2 s pass until a block that players have left counts as not in use (ServerEnvironment, active blocks).
+    Luanti writes a changed block before it unloads the block. Every 2.92 s it adds 2.92 s to the age of each block that is not in
+    use, and unloads the blocks whose age exceeds `timeout_s`, the setting server_unload_unused_data_timeout. Up to 2 s pass until
+    a block that players have left counts as not in use (ServerEnvironment, active blocks).
 
     Examples
     --------

@@ -26,21 +26,10 @@ def transfers(accesses: pd.DataFrame) -> pd.DataFrame:
 def sequential(accesses: pd.DataFrame) -> pd.Series:
     """Returns whether each read or write begins where the read or write before it in the same file ended.
 
-    Parameters
-    ----------
-    accesses
-        Accesses of a life.
-
-    Returns
-    -------
-    Series
-        One value per read and write (`boolean`), in the index of `accesses`. It is null for the first access to a file, and if
-        the offset of the access or of the access before it is unknown.
-
-    Notes
-    -----
     Reads and writes of a file are taken together, in order of time. The definition is that of PokeSto: previous offset + previous
-    length == current offset, within the same file, in file order.
+    length == current offset, within the same file, in file order. The result (`boolean`) has one value per read and write, in the
+    index of `accesses`. It is null for the first access to a file, and if the offset of the access or of the access before it is
+    unknown.
     """
     moved = transfers(accesses).sort_values(["file", "at_ns"], kind="stable")
     previous_end = (moved["offset"] + moved["bytes"]).groupby(moved["file"]).shift()
@@ -48,17 +37,7 @@ def sequential(accesses: pd.DataFrame) -> pd.Series:
 
 
 def size_class(asked_bytes: pd.Series) -> pd.Series:
-    """Returns the size class of each request, which is one of the ranges of `SIZES`.
-
-    Parameters
-    ----------
-    asked_bytes
-        Sizes in bytes, shape (n,).
-
-    Returns
-    -------
-    Series
-        Keys of `SIZES` as an ordered category, shape (n,).
+    """Returns the size class of each request, a key of `SIZES`, as an ordered category.
 
     Examples
     --------
@@ -70,18 +49,9 @@ def size_class(asked_bytes: pd.Series) -> pd.Series:
 
 
 def sizes(accesses: pd.DataFrame) -> pd.DataFrame:
-    """Counts the reads and writes of each size class.
+    """Counts the reads and writes of each size class. Combinations without a request have no row.
 
-    Parameters
-    ----------
-    accesses
-        Accesses of a life.
-
-    Returns
-    -------
-    DataFrame
-        The columns are data, op, size (class of the bytes that were asked for) and requests. Combinations without a request have
-        no row.
+    The columns are data, op, size (class of the bytes that were asked for) and requests.
     """
     moved = transfers(accesses)
     by = [moved["data"], moved["op"], size_class(moved["asked_bytes"])]
@@ -91,17 +61,9 @@ def sizes(accesses: pd.DataFrame) -> pd.DataFrame:
 def form(accesses: pd.DataFrame) -> pd.DataFrame:
     """Describes the reads and writes of each data type: their number, sizes, shares of all, and whether they are sequential.
 
-    Parameters
-    ----------
-    accesses
-        Accesses of a life.
-
-    Returns
-    -------
-    DataFrame
-        One row per data and op. The other columns are requests, bytes (moved), p50_bytes (median of the bytes asked for),
-        share_4_8_kib (share of requests that ask for 4 or 8 KiB), share_sequential (NaN if no access has another before it in its
-        file), share_requests and share_bytes (shares of all reads and writes).
+    There is one row per data and op. The other columns are requests, bytes (moved), p50_bytes (median of the bytes asked for),
+    share_4_8_kib (share of requests that ask for 4 or 8 KiB), share_sequential (NaN if no access has another before it in its
+    file), share_requests and share_bytes (shares of all reads and writes).
     """
     moved = transfers(accesses)
     moved = moved.assign(

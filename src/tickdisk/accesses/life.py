@@ -28,10 +28,7 @@ INTERACTIONS = {
 UNLOAD = "region flush"
 """Name of the routine, and of the interaction, in which the server unloads a place that all players have left."""
 UNLOADED = "terrain unloaded"
-"""Data type in `counts` for accesses to terrain by which the server takes a place out of memory.
-
-Such accesses are counted apart, because nothing else causes them.
-"""
+"""Data type for accesses by which the server takes terrain out of memory. They are counted apart, as nothing else causes them."""
 ROUTINES = {
     "region load": ("terrain",),
     UNLOAD: (UNLOADED, "other sync"),
@@ -56,16 +53,12 @@ class Life:
     """The accesses, actions and saves of one captured server life. Times are CLOCK_MONOTONIC in ns."""
 
     name: str
-    """Name of the life in tables."""
     accesses: pd.DataFrame
-    """One row per access, with the columns of `Accesses.table`, and unloading.
-
-    An access is unloading if it is part of taking terrain out of memory.
-    """
+    """One row per access, with the columns of `Accesses.table`, and unloading (it is part of taking terrain out of memory)."""
     actions: pd.DataFrame
-    """One row per action of a player: the table `actions` of the run."""
+    """The table `actions` of the run."""
     phases: pd.DataFrame
-    """One row per phase, a time in which players do one kind of thing, with name, start_ns and end_ns."""
+    """Phases, in each of which players do one kind of thing, with name, start_ns and end_ns."""
     saves: pd.DataFrame
     """One row per save of the server, with start_ns, end_ns and thread."""
     unload_s: tuple[float, float]
@@ -73,10 +66,7 @@ class Life:
 
     @property
     def edges_ns(self) -> Times:
-        """Ends of saves, shape (saves,).
-
-        They are the edges of windows, so that data which are written later are in the window of their cause.
-        """
+        """Ends of saves, shape (saves,). Windows lie between them, so that late writes are in the window of their cause."""
         return self.saves["end_ns"].to_numpy(dtype="int64")
 
 
@@ -89,35 +79,12 @@ def life_of(
     steps_ns: Sequence[int] | Times,
     unload_timeout_s: float,
 ) -> Life:
-    """Makes a `Life` for the analysis from the accesses of a capture, and finds the saves of the server in it.
+    """Makes a `Life` from the accesses that `select` found, until the end of its last save.
 
-    Parameters
-    ----------
-    name
-        Name of the life.
-    accesses
-        Accesses, as `select` returns them in `Accesses.table`.
-    actions
-        Table of the players' actions.
-    phases
-        Phases with the columns name, start_ns and end_ns.
-    steps_ns
-        Starts of the server's steps, in ascending order.
-    unload_timeout_s
-        The server's setting server_unload_unused_data_timeout.
+    The accesses that the server makes as it ends are left out. `steps_ns` has the starts of the server's steps in ascending
+    order, and `unload_timeout_s` is the server's setting server_unload_unused_data_timeout. Raises TickdiskError if there are
+    fewer than two saves.
 
-    Returns
-    -------
-    Life
-        The life until the end of its last save. The accesses that the server makes as it ends are left out.
-
-    Raises
-    ------
-    TickdiskError
-        If there are fewer than two saves.
-
-    Notes
-    -----
     The thread that ticks accesses terrain only in saves and when it unloads terrain. Other threads make all other accesses to
     terrain. An access of the ticking thread to terrain outside saves is therefore part of unloading.
     """
@@ -131,19 +98,9 @@ def life_of(
 def counts(accesses: pd.DataFrame, edges_ns: Sequence[int] | Times, of: Granularity = "requests") -> pd.DataFrame:
     """Counts the requests, or sums up the bytes, of each window by data type and operation.
 
-    Parameters
-    ----------
-    accesses
-        Accesses, as in `Life.accesses`.
-    edges_ns
-        Edges of the windows in ascending order, shape (windows + 1,). A window contains its first edge, but not its last.
-    of
-        What is counted: "requests" or "bytes".
-
-    Returns
-    -------
-    DataFrame
-        One row per window and one column per (data, op). The data type is `UNLOADED` for accesses that are part of unloading.
+    The edges of the windows are in ascending order, shape (windows + 1,). A window contains its first edge, but not its last.
+    There is one row per window and one column per (data, op). The data type is `UNLOADED` for accesses that are part of
+    unloading.
     """
     windows = len(edges_ns) - 1
     at = np.searchsorted(np.asarray(edges_ns), accesses["at_ns"].to_numpy(), side="right") - 1
@@ -159,20 +116,10 @@ def kinds(table: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def interactions(life: Life, edges_ns: Times) -> pd.DataFrame:
-    """Counts the interactions of players in each window.
+    """Counts the interactions of players in each window, whose edges are in ascending order, shape (windows + 1,).
 
-    Parameters
-    ----------
-    life
-        A captured server life.
-    edges_ns
-        Edges of the windows in ascending order, shape (windows + 1,).
-
-    Returns
-    -------
-    DataFrame
-        One row per window. The columns are the published names of interactions, such as "server join", and `UNLOAD`, which counts
-        the places that are unloaded because players have left them. An interaction that lasts over an edge counts in parts.
+    There is one row per window. The columns are the published names of interactions, such as "server join", and `UNLOAD`, which
+    counts the places that are unloaded because players have left them. An interaction that lasts over an edge counts in parts.
     """
     sent = _sent(life.actions)
     names = sent["action"].map(INTERACTIONS)
@@ -184,19 +131,8 @@ def interactions(life: Life, edges_ns: Times) -> pd.DataFrame:
 def events(life: Life) -> pd.DataFrame:
     """Counts the events that make each routine of the server act, in the windows between the ends of saves.
 
-    Parameters
-    ----------
-    life
-        A captured server life.
-
-    Returns
-    -------
-    DataFrame
-        One row per window, which are one fewer than the saves, and one column per routine of `ROUTINES`.
-
-    Notes
-    -----
-    These are the events of each routine:
+    There is one row per window, which are one fewer than the saves, and one column per routine of `ROUTINES`. These are the
+    events of each routine:
 
     - region load: A player arrives by join or teleport at a place where nobody has been.
     - region flush: Such a place is unloaded.
@@ -244,10 +180,7 @@ def _sent(actions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _done_by(lasting: pd.DataFrame, edges_ns: Times) -> NDArray[np.float64]:
-    """Returns the number of events that are over at each edge.
-
-    An event lasts from begin_ns to end_ns. It counts in part at an edge that lies between.
-    """
+    """Returns the number of events that are over at each edge. One with the edge between begin_ns and end_ns counts in part."""
     begin, end = (lasting[name].to_numpy()[:, None] for name in ("begin_ns", "end_ns"))
     return np.asarray(np.clip((edges_ns[None, :] - begin) / (end - begin), 0, 1).sum(axis=0))
 

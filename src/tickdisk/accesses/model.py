@@ -1,7 +1,4 @@
-"""Fits the generative model, which has the requests or bytes that one event of each routine costs.
-
-The model is fitted to the windows between the saves of some lives, and its errors are measured on other lives.
-"""
+"""Fits the generative model to the windows between the saves of some lives, and measures its errors on others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,36 +25,20 @@ class Coefficients:
     """
 
     value: pd.DataFrame
-    """Estimates, which are never below 0."""
     low: pd.DataFrame
     high: pd.DataFrame
     """Upper ends of the intervals over lives, and `low` the lower ends, at confidence 1 - alpha of `fit`. NaN for one life."""
     lives: int
-    """Number of lives that the model was fitted to."""
     windows: int
-    """Number of windows between saves in these lives."""
+    """Number of windows between saves in the lives that the model was fitted to."""
 
 
 def design(lives: Sequence[Life], of: Granularity = "requests") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Returns the events and the accesses of all windows between saves, to which `estimate` and `fit` fit the model.
 
-    Parameters
-    ----------
-    lives
-        Captured server lives, at least one.
-    of
-        What is counted of the accesses: "requests" or "bytes".
-
-    Returns
-    -------
-    tuple of DataFrame and DataFrame
-        The number of events, with one column per routine, and the requests or bytes, with one column per (data, op). Both have
-        one row per window, indexed by life and window. If a life has no access of a kind, the count is 0.
-
-    Raises
-    ------
-    TickdiskError
-        If there is no life.
+    The first table has the number of events, with one column per routine, and the second the requests or bytes, with one column
+    per (data, op). Both have one row per window, indexed by life and window. If a life has no access of a kind, the count is 0.
+    Raises TickdiskError if there is no life.
     """
     if not lives:
         raise TickdiskError("the generative model needs at least one life; run more blocks")
@@ -90,18 +71,8 @@ def _can(seen: pd.DataFrame) -> NDArray[np.bool_]:
 def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
     """Estimates the cost of one event of each routine by weighted least squares over the windows between saves.
 
-    Parameters
-    ----------
-    lives
-        Captured server lives, at least one.
-    of
-        What an event costs: "requests" or "bytes".
-
-    Returns
-    -------
-    DataFrame
-        One row per routine of `ROUTINES` and one column per (data, op). No coefficient is negative. It is 0 if the routine cannot
-        access the data, and NaN if the routine has no event.
+    There is one row per routine of `ROUTINES` and one column per (data, op), in requests or bytes (`of`). No coefficient is
+    negative. It is 0 if the routine cannot access the data, and NaN if the routine has no event.
     """
     did, seen = design(lives, of)
     values = _nonnegative(did.to_numpy(), seen.to_numpy(), _can(seen))
@@ -111,31 +82,12 @@ def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFram
 def fit(
     lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float = 0.05
 ) -> Coefficients:
-    """Estimates the cost of one event of each routine, with intervals over lives.
+    """Estimates the cost of one event of each routine in requests or bytes (`of`), with intervals over lives (confidence 1 -
+    alpha).
 
-    Parameters
-    ----------
-    lives
-        Captured server lives, at least one.
-    rng
-        Generator of the bootstrap samples.
-    samples
-        Number of bootstrap samples.
-    of
-        What an event costs: "requests" or "bytes".
-    alpha
-        The intervals have confidence 1 - alpha.
-
-    Returns
-    -------
-    Coefficients
-        The estimates and their intervals. The intervals of a single life are NaN.
-
-    Notes
-    -----
     The half width of an interval is the standard error of a bootstrap over lives times Student's quantile, and the interval ends
     at zero. Intervals of bootstrap percentiles cover too little if there are few lives. If no drawn life has an event of a
-    routine, its coefficients are 0 in that sample.
+    routine, its coefficients are 0 in that sample. The intervals of a single life are NaN.
     """
     value, (did, seen), n = estimate(lives, of), design(lives, of), len(lives)
     if n == 1:
@@ -153,18 +105,7 @@ def fit(
 
 
 def nonzero_coefficients(coefficients: Coefficients) -> pd.DataFrame:
-    """Lists the coefficients of the model that are above zero, each with its interval, to show or state them.
-
-    Parameters
-    ----------
-    coefficients
-        Coefficients, as `fit` returns them.
-
-    Returns
-    -------
-    DataFrame
-        One row per coefficient, with routine, data, op, value, low and high.
-    """
+    """Lists the coefficients above zero, with the columns routine, data, op, value, low and high."""
     rows = [
         (routine, data, op, *(float(part.loc[routine, (data, op)]) for part in ends))
         for ends in ((coefficients.value, coefficients.low, coefficients.high),)
@@ -178,20 +119,9 @@ def nonzero_coefficients(coefficients: Coefficients) -> pd.DataFrame:
 def predict(coefficients: pd.DataFrame, life: Life, of: Granularity = "requests") -> pd.DataFrame:
     """Predicts the requests or bytes of every window between the saves of a life from the events in it.
 
-    Parameters
-    ----------
-    coefficients
-        Estimates, as `estimate` returns them. NaN counts as 0.
-    life
-        The life to predict.
-    of
-        What is predicted: "requests" or "bytes". The coefficients must be of the same.
-
-    Returns
-    -------
-    DataFrame
-        One row per window, with at_s (its end, counted from the end of the first save), seconds (its length), observed and
-        predicted. The last two are sums over all kinds of accesses.
+    The coefficients are those of `estimate` for the same `of`, and NaN counts as 0. There is one row per window, with at_s (its
+    end, counted from the end of the first save), seconds (its length), observed and predicted. The last two are sums over all
+    kinds of accesses.
     """
     did, seen = design([life], of)
     return pd.DataFrame(
@@ -207,20 +137,8 @@ def predict(coefficients: pd.DataFrame, life: Life, of: Granularity = "requests"
 def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
     """Measures for each life how far the requests or bytes that the model predicts are from those that were observed.
 
-    Parameters
-    ----------
-    coefficients
-        Estimates, as `estimate` returns them.
-    lives
-        Lives to predict. They should not be among those that the estimates come from.
-    of
-        What is predicted: "requests" or "bytes".
-
-    Returns
-    -------
-    DataFrame
-        One row per life, with life (its name), observed and predicted (requests or bytes per minute between the first and the
-        last save) and error (predicted over observed, less 1).
+    The lives should not be among those that the coefficients (of `estimate`) come from. The columns are life (its name), observed
+    and predicted (requests or bytes per minute between the first and the last save) and error (predicted over observed, less 1).
     """
     rows = []
     for life in lives:
@@ -232,20 +150,7 @@ def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = 
 
 
 def errors_in_turn(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
-    """Measures the error of the model for each life if it is fitted to all other lives.
-
-    Parameters
-    ----------
-    lives
-        Captured server lives.
-    of
-        What is predicted: "requests" or "bytes".
-
-    Returns
-    -------
-    DataFrame
-        The columns of `errors`, with one row per life. A single life has no row.
-    """
+    """Measures the `errors` of the model for each life if it is fitted to all other lives. A single life has no row."""
     turns = [
         errors(estimate([other for other in lives if other is not life], of), [life], of)
         for life in (lives if len(lives) > 1 else ())

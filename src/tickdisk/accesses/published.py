@@ -22,44 +22,33 @@ class PublishedInteraction(_Strict):
     """A row of the published table of interactions, which says which accesses an interaction of a player causes."""
 
     interaction: str
-    """Name of the interaction, such as "server join"."""
     directions: list[Direction]
     """Whether the interaction causes reads (R), writes (W) or both."""
     data: list[Data]
-    """Data types that it accesses."""
 
 
 class PublishedRoutine(_Strict):
     """A row of the published table of routines, which are the activities of a server that access files."""
 
     routine: str
-    """Name of the routine, such as "region load"."""
     accesses: str
     """Number of accesses in words, such as "1 per player"."""
     unique_files: str
-    """Number of files in words."""
     timing: Literal["immediate", "delayed"]
     """Whether the accesses happen at once or wait for the next save."""
     directions: list[Direction]
-    """Whether the routine reads (R), writes (W) or both."""
     data: list[Data]
-    """Data types that it accesses."""
     note: str = ""
-    """Remark of this project on the row. It is empty if there is none."""
+    """Remark of this project on the row."""
 
 
 class Published(_Strict):
-    """The findings of PokeSto, a published study of the storage accesses of a Minecraft server.
-
-    The study of accesses sets its measurements beside them.
-    """
+    """The findings of PokeSto, a published study of the storage accesses of a Minecraft server."""
 
     source: str
-    """The publication."""
     system: str
     """The server and the machine that the study measured."""
     interactions: list[PublishedInteraction]
-    """Interactions of players, with the accesses that they cause."""
     routines: list[PublishedRoutine]
     """Routines of the published generative model."""
     findings: dict[str, str]
@@ -67,22 +56,9 @@ class Published(_Strict):
 
 
 def load_published(path: Path) -> Published:
-    """Reads the findings of PokeSto, with which measured accesses are compared, from a YAML file.
+    """Reads the findings of PokeSto, with which measured accesses are compared, from `data/published.yaml`.
 
-    Parameters
-    ----------
-    path
-        The file, such as `data/published.yaml`.
-
-    Returns
-    -------
-    Published
-        The findings.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read, or a key or a value is wrong. The message names the file and the key.
+    Raises TickdiskError, which names the file and the key, if the file cannot be read, or a key or a value is wrong.
     """
     values = read_yaml(path, "run from the project's folder")
     try:

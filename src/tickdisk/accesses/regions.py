@@ -32,7 +32,6 @@ class Line:
     r_squared: float
     """Squared correlation of all points together."""
     points: int
-    """Number of points."""
     lives: int
     """Number of lives that have a slope."""
 
@@ -40,19 +39,8 @@ class Line:
 def region_points(lives: Sequence[Life]) -> pd.DataFrame:
     """Counts the regions and the accesses of every phase in which players arrive at new places, to fit a `line` to them.
 
-    Parameters
-    ----------
-    lives
-        Captured server lives.
-
-    Returns
-    -------
-    DataFrame
-        One row per phase, with life, kind (joins or teleports), regions, requests (of all kinds) and reads (of terrain).
-
-    Notes
-    -----
-    A region is a place: the chunk of 5 x 5 x 5 map blocks around the position at which a player joins or to which a player is
+    There is one row per phase, with life, kind (joins or teleports), regions, requests (of all kinds) and reads (of terrain). A
+    region is a place: the chunk of 5 x 5 x 5 map blocks around the position at which a player joins or to which a player is
     teleported. Each place is used once. If a region is still loading at the end of a phase, only a part of it counts, as only a
     part of its requests does.
     """
@@ -74,24 +62,10 @@ def region_points(lives: Sequence[Life]) -> pd.DataFrame:
 
 
 def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: float = 0.05) -> Line:
-    """Fits a least-squares line to the number of accesses over the number of regions, within each life.
+    """Fits a least-squares line to the number of accesses (column `y`) over the number of regions (column `x`), within each life.
 
-    Parameters
-    ----------
-    points
-        Points, as `region_points` returns them, with the column life.
-    y
-        Column of the accesses.
-    x
-        Column of the regions.
-    alpha
-        The interval of the slope has confidence 1 - alpha.
-
-    Returns
-    -------
-    Line
-        The slope is the mean of the slopes of lives, because the life is the unit of analysis. A life without two different
-        values of `x` has no slope. If no life has a slope, all numbers are NaN.
+    The slope is the mean of the slopes of lives, because the life is the unit of analysis, and its interval has confidence 1 -
+    alpha. A life without two different values of `x` has no slope. If no life has a slope, all numbers are NaN.
     """
     lives = [own for _, own in points.groupby("life") if np.ptp(own[x]) > 0]
     if not lives:
@@ -110,24 +84,8 @@ def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: f
 def ratio_of_rates(points: pd.DataFrame, y: str = "requests") -> NDArray[np.float64]:
     """Compares the accesses per region in the phase with most regions with those in the phase with fewest, in each life.
 
-    Parameters
-    ----------
-    points
-        Points, as `region_points` returns them.
-    y
-        Column of the accesses.
-
-    Returns
-    -------
-    NDArray[np.float64]
-        Natural logarithm of the ratio, one value per life. It is zero if accesses are in proportion to regions. Lives that do not
-        have two phases with regions, or have no accesses in one of the two, are left out.
-
-    Examples
-    --------
-    >>> points = pd.DataFrame({"life": ["a", "a"], "regions": [2.0, 4.0], "requests": [10.0, 20.0]})
-    >>> ratio_of_rates(points)
-    array([0.])
+    Returns the natural logarithm of the ratio, one value per life. It is zero if accesses are in proportion to regions. Lives
+    that do not have two phases with regions, or have no accesses in one of the two, are left out.
     """
     per_region = points.assign(each=points[y] / points["regions"])[points["regions"] > 0].sort_values("regions")
     ends = per_region.groupby("life")["each"].agg(["first", "last", "size"])

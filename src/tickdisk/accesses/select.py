@@ -33,26 +33,10 @@ class Accesses:
 def select(requests: pd.DataFrame) -> Accesses:
     """Selects the successful reads, writes and syncs of the world's files from the system calls in the requests of a capture.
 
-    Parameters
-    ----------
-    requests
-        The table of requests of a capture.
-
-    Returns
-    -------
-    Accesses
-        The accesses, and the number of requests that were left out.
-
-    Raises
-    ------
-    TickdiskError
-        If no request is an access to terrain.
-
-    Notes
-    -----
     The data type of a request is that of the capture, which depends on the path. Terrain is Luanti's map.sqlite, and player is
     its players.sqlite and auth.sqlite, each with its journal. NPCs are stored inside the map's blocks, so that their accesses are
-    accesses to terrain, and the data type `npc` does not occur. The world is the folder of the terrain's files.
+    accesses to terrain, and the data type `npc` does not occur. The world is the folder of the terrain's files. Raises
+    TickdiskError if no request is an access to terrain.
     """
     terrain = requests.loc[requests["data"] == "terrain", "file"].dropna()
     if terrain.empty:

@@ -11,22 +11,13 @@ from tickdisk.accesses.life import Life
 
 
 def summary(lives: Sequence[Life]) -> pd.DataFrame:
-    """Sums up the accesses of each life in one row: their number, form and saves.
+    """Sums up the accesses of each life in one row, indexed by its name: their number, form and saves.
 
-    Parameters
-    ----------
-    lives
-        Captured server lives.
-
-    Returns
-    -------
-    DataFrame
-        One row per life, indexed by its name. The columns are reads, writes and syncs (numbers), share_4_8_kib (share of reads
-        and writes that ask for 4 or 8 KiB), share_sequential_reads and share_sequential_writes (shares of those that have an
-        access before them in their file), save_period_s (mean time between the ends of saves), save_syncs and save_requests
-        (means per save; requests are writes and syncs), save_requests_per_s (rate while a save writes), and
-        share_saved_bytes_DATA for each data type DATA (share of the written bytes that was written in saves; NaN if the life
-        wrote none).
+    The columns are reads, writes and syncs (numbers), share_4_8_kib (share of reads and writes that ask for 4 or 8 KiB),
+    share_sequential_reads and share_sequential_writes (shares of those that have an access before them in their file),
+    save_period_s (mean time between the ends of saves), save_syncs and save_requests (means per save; requests are writes and
+    syncs), save_requests_per_s (rate while a save writes), and share_saved_bytes_DATA for each data type DATA (share of the
+    written bytes that was written in saves; NaN if the life wrote none).
     """
     rows = {}
     for life in lives:

@@ -1,14 +1,12 @@
 """Says how each tick of a captured program spent its time: computing, or waiting for storage, for a lock or for a core.
 
-`load_evidence` reads the folder of a cell, a server life or a capture. Only captures by bpftrace have the waits that it needs.
-`attribute` takes this `Evidence` and a budget, and returns a `Blame`. If the program tells no ticks, the turns of its busiest
-loop stand for them, and each second counts as one if no thread runs a loop. The gap of a tick lasts until the next tick starts,
-and its late time is what exceeds the budget. A gap is a chain of links, one for each wait and one for the running time. A wait
-for a lock has further links that say what the lock's holder did meanwhile. A link that waits for storage names the system call,
-the file and the request to the device. To find the cause of a late tick, the late time is computed again without each kind of
-time. The kind whose absence leaves least is the cause. `explain` writes it as a sentence, `blame_actions` explains slow actions
-of players, `shares` divides the late time among the causes, with intervals, and `check_injections` tests the explanations on
-stalls that were made on purpose. `stretch` has the tables for a figure of threads.
+`load_evidence` reads the folder of a cell, a server life or a capture by bpftrace, and `attribute` makes a `Blame` of it. The gap
+of a tick lasts until the next tick starts, and its late time is what exceeds the budget. A gap is a chain of links, one for each
+wait and one for the running time. A wait for a lock has further links that say what the lock's holder did meanwhile.
+
+The cause of a late tick is the kind of time without which least of the late time would be left. The other functions explain ticks
+and actions of players in words, divide the late time among the causes with intervals, and test the explanations on stalls that
+were made on purpose.
 """
 
 from tickdisk.blame.actions import blame_actions

@@ -20,28 +20,14 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
     """Explains slow actions of players by the times in which threads of the server waited for storage during them.
 
     All actions that were issued and completed while ticks were captured have a row. An action is slow if it takes more than twice
-    the median of its kind, and more than the budget of a tick. A reader is a thread that reads the world for players.
+    the median of its kind, and more than the budget of a tick. A reader is a thread that reads the world for players. Raises
+    TickdiskError if the evidence has no actions.
 
-    Parameters
-    ----------
-    blame
-        The blame of a server life.
-
-    Returns
-    -------
-    DataFrame
-        One row per completed action: player, action, issued_ns, completed_ns, latency_ns (from issued to completed), slow,
-        tick_storage_ns (time in which the tick thread waited for storage, itself or behind locks), reader_storage_ns (time in
-        which at least one reader waited for storage), storage_ns (time in which any of them did), and tick (the tick with the
-        longest gap during the action, whose chain explains it). For slow actions, wait_ns is the part within the action of the
-        longest wait for storage of these threads, and the other columns describe this wait as in `Blame.links`: thread_name,
-        call, request, op, file, offset, length, data, device, device_op, device_file, device_offset and device_ns. Without such a
-        wait, wait_ns is 0 and they are NA.
-
-    Raises
-    ------
-    TickdiskError
-        If the evidence has no actions.
+    The columns are player, action, issued_ns, completed_ns, latency_ns (from issued to completed), slow, tick_storage_ns (time in
+    which the tick thread waited for storage, itself or behind locks), reader_storage_ns (time in which at least one reader waited
+    for storage), storage_ns (time in which any of them did), and tick (the tick with the longest gap during the action, whose
+    chain explains it). For slow actions, wait_ns is the part within the action of the longest wait for storage of these threads,
+    and the columns `WAIT` describe this wait as in `Blame.links`. Without such a wait, wait_ns is 0 and they are NA.
     """
     if blame.evidence.actions is None:
         raise TickdiskError(f"{blame.evidence.name} has no actions; only a server life has them")
@@ -76,10 +62,7 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
 
 
 def _longest_waits(blame: Blame, read: pd.DataFrame, actions: pd.DataFrame) -> pd.DataFrame:
-    """Returns wait_ns and the columns WAIT for each action.
-
-    They are 0 and NA for an action that is not slow, or in which no thread waited for storage.
-    """
+    """Returns wait_ns and the columns WAIT for each action. They are 0 and NA if it is not slow or has no wait for storage."""
     columns = [*WAIT, "start_ns", "end_ns"]
     own = blame.links.loc[blame.links["kind"] == "io", columns]
     waits = pd.concat([own.astype(object), describe_waits(read, blame.evidence)[columns].astype(object)], ignore_index=True)

@@ -33,7 +33,7 @@ class Blame:
     evidence: Evidence
     """The tables that were explained. Their ticks may be the turns of a loop, which were recognised."""
     thread_name: str
-    """Name of the thread that is explained, which is the tick thread of a server."""
+    """Name of the thread that is explained."""
     budget_ns: int | None
     """Longest gap in ns with which a tick is still in time. None if there are no ticks and the caller gave no budget."""
     ticks: pd.DataFrame
@@ -55,42 +55,26 @@ class Blame:
     """Number of waits of any thread that overlapped its previous wait, and were cut. There are none unless events were lost."""
 
     def chain(self, tick: int) -> pd.DataFrame:
-        """Selects the links that explain one tick, so that they can be shown.
-
-        Parameters
-        ----------
-        tick
-            Number of the tick.
-
-        Returns
-        -------
-        DataFrame
-            Rows of `links`, the longest first. It is empty if the tick was not captured as a whole.
-        """
+        """Returns the rows of `links` for one tick, the longest first. There is none if it was not captured as a whole."""
         return self.links[self.links["tick"] == tick].sort_values("ns", ascending=False, kind="stable")
 
 
 def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str | None = None) -> Blame:
     """Finds for every tick how its gap was spent, and which kind of waiting or computing made it late.
 
-    Only ticks in the window of the evidence that were captured as a whole are explained.
+    Only ticks in the window of the evidence that were captured as a whole are explained. If the evidence has no ticks, the turns
+    of the thread's loop stand for them, and windows of one second if it runs no loop.
 
     Parameters
     ----------
     evidence
-        The tables of a captured server life, or of a capture. Without ticks, the turns of the thread's loop stand for them, and
-        windows of one second if it runs no loop.
+        The tables of a captured server life, or of a capture.
     budget_ns
         Time that a tick may take, instead of that of the evidence, which is the period of a recognised loop. If there is none,
         all time in which the thread does not sleep counts as late.
     thread
         Name of the thread that ticks, instead of that of the evidence. If both are None, it is the busiest thread that
         runs a loop with a period.
-
-    Returns
-    -------
-    Blame
-        The ticks with their split and cause, and the links that explain them.
 
     Raises
     ------

@@ -18,43 +18,23 @@ from tickdisk.errors import TickdiskError
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
 NO_FILES = "the file of a device's request is not known here, and is known only on ext4 or xfs with the backend fuse"
-"""Reason for which a claim about stalls of the device cannot be decided."""
 _DECIDED = ("outweighed", "blamed")
 
 
 @dataclass(frozen=True)
 class Count:
-    """A count of k out of n, with 95 % intervals of the share, which are NaN if n is 0."""
+    """A count of k true values out of n, with 95 % intervals of the share, which are NaN if n is 0."""
 
     k: int
-    """Number of values that are true."""
     n: int
-    """Number of all values."""
     exact: tuple[float, float]
-    """Ends of the interval of Clopper and Pearson (1934)."""
+    """Interval of Clopper and Pearson (1934)."""
     wilson: tuple[float, float]
-    """Ends of the interval of Wilson (1927)."""
+    """Interval of Wilson (1927)."""
 
 
 def count(found: "pd.Series[bool]") -> Count:
-    """Counts the true values, with intervals of their share.
-
-    Parameters
-    ----------
-    found
-        Values that are true or false, shape (n,).
-
-    Returns
-    -------
-    Count
-        The number of true values, the number of values, and two intervals.
-
-    Examples
-    --------
-    >>> found = count(pd.Series([True, True, False]))
-    >>> found.k, found.n
-    (2, 3)
-    """
+    """Counts the true values, with intervals of their share."""
     k, n = int(found.sum()), len(found)
     if n == 0:
         return Count(0, 0, (np.nan, np.nan), (np.nan, np.nan))
@@ -67,40 +47,26 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     """Compares each injected stall with what blame says of the tick that it met, to test whether blame is right.
 
     A stall is injected if the experiment made it on purpose, in the device or in the processor. Stalls that do not lie within the
-    time of the captured ticks are left out.
+    time of the captured ticks are left out. Raises TickdiskError if the evidence has no injected stalls, or no log of the device.
+    There is one row per stall, in the order of time, with these columns:
 
-    Parameters
-    ----------
-    blame
-        The blame of a server life with injected stalls.
+    - kind, start_ns, end_ns: the stall.
+    - tick, gap_ns, cause: the slow tick that shares most time with the stall; NA and "" if there is none.
+    - stalled: the number of the device's requests that were in service during the stall.
+    - stalled_files: the files of these requests, by their place on the device, with JOURNAL for a place outside every file.
+    - waited_ns, call, file, request, device: the longest wait for storage in slow ticks during the stall, with the numbers of its
+      request and of its device's request; 0, "" and NA if there is none.
+    - storage_ns: the time during the stall in which the tick thread waited for storage, itself or behind locks.
+    - named: whether the device's request of this longest wait was stalled, and its file is one of `stalled_files`.
+    - action, action_ns: the kind of the slow action that shares most time with the stall, and its latency; "" and 0 if there is
+      none. If several share as much, it is one that blame explains.
+    - action_named: whether in a slow action during the stall the longest wait for storage, of the threads that read for players
+      or of the thread that ticks, was for one of the stalled requests and files.
+    - outweighed: whether the slow tick waited for storage outside the stall for longer than the stall lasted.
+    - blamed: whether the cause of the slow tick is storage, and the stall was not outweighed.
 
-    Returns
-    -------
-    DataFrame
-        One row per stall, in the order of time.
-
-        - kind, start_ns, end_ns: the stall.
-        - tick, gap_ns, cause: the slow tick that shares most time with the stall; NA and "" if there is none.
-        - stalled: the number of the device's requests that were in service during the stall.
-        - stalled_files: the files of these requests, by their place on the device, with JOURNAL for a place outside every file.
-        - waited_ns, call, file, request, device: the longest wait for storage in slow ticks during the stall, with the numbers of
-          its request and of its device's request; 0, "" and NA if there is none.
-        - storage_ns: the time during the stall in which the tick thread waited for storage, itself or behind locks.
-        - named: whether the device's request of this longest wait was stalled, and its file is one of `stalled_files`.
-        - action, action_ns: the kind of the slow action that shares most time with the stall, and its latency; "" and 0 if
-          there is none. If several share as much, it is one that blame explains.
-        - action_named: whether in a slow action during the stall the longest wait for storage, of the threads that read for
-          players or of the thread that ticks, was for one of the stalled requests and files.
-        - outweighed: whether the slow tick waited for storage outside the stall for longer than the stall lasted.
-        - blamed: whether the cause of the slow tick is storage, and the stall was not outweighed.
-
-        If the evidence does not know the files of the device's requests (`Evidence.knows_files`), no stall is named and none has
-        files.
-
-    Raises
-    ------
-    TickdiskError
-        If the evidence has no injected stalls, or no log of the device.
+    If the evidence does not know the files of the device's requests (`Evidence.knows_files`), no stall is named and none has
+    files.
     """
     evidence = blame.evidence
     if evidence.injections is None:

@@ -23,7 +23,6 @@ class Evidence:
     """
 
     name: str
-    """Name of the server life or of the folder of the capture, for messages."""
     requests: pd.DataFrame
     """System calls of the program on files, and page faults in mapped files."""
     waits: pd.DataFrame
@@ -33,9 +32,8 @@ class Evidence:
     ticks: pd.DataFrame | None = None
     """Ticks of the server, or the turns of a loop that stand for them."""
     actions: pd.DataFrame | None = None
-    """Actions of the players."""
     device: pd.DataFrame | None = None
-    """Requests that the emulated device answered, from its log."""
+    """Requests from the log of the emulated device."""
     extents: pd.DataFrame | None = None
     """Places of files on the device, by which its requests are matched with files."""
     injections: pd.DataFrame | None = None
@@ -50,13 +48,12 @@ class Evidence:
     budget_ns: int | None = None
     """Time in ns from the start of one tick to the start of the next, if both are on time. None if the process has no ticks."""
     thread: str | None = None
-    """Name of the thread that ticks, if it is known by its name."""
+    """Name of the thread that ticks, if it is known."""
     readers: str | None = None
     """Beginning of the names of the threads that read the world for players, if there are such threads."""
     parks: bool = False
     """Whether a thread of the process waits in a futex when it has nothing to do. Such a wait between two ticks is idle time."""
     recognised: bool = False
-    """Whether the ticks are the turns of a loop, because the process tells no ticks."""
     reasons: tuple[str, ...] = ()
     """Reasons why the server life is not valid. It is valid if there are none."""
 
@@ -75,22 +72,9 @@ class Evidence:
 
 
 def load_evidence(path: Path) -> list[Evidence]:
-    """Loads from a folder the tables of a capture from which blame explains ticks.
+    """Loads the evidence of each captured server life of a run folder, or of one server life or capture, by its folder.
 
-    Parameters
-    ----------
-    path
-        A run folder, the folder of one server life, or the folder of a capture.
-
-    Returns
-    -------
-    list of Evidence
-        One for each captured server life of the run folder, or one for the server life or the capture.
-
-    Raises
-    ------
-    TickdiskError
-        If the folder is of another kind, or has no waits because bpftrace did not capture.
+    Raises TickdiskError if the folder is of another kind, or has no waits because bpftrace did not capture.
     """
     if (path / _MANIFEST).exists():
         manifest = read_json(path / _MANIFEST)
@@ -111,24 +95,9 @@ def load_evidence(path: Path) -> list[Evidence]:
 
 
 def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
-    """Loads the tables of one captured server life from which blame explains its ticks.
+    """Loads the evidence of one captured server life. `manifest` is the record of its cell, manifest.json in the run folder.
 
-    Parameters
-    ----------
-    folder
-        Folder of the server life.
-    manifest
-        The record of its cell, which is manifest.json in the run folder.
-
-    Returns
-    -------
-    Evidence
-        The tables of the server life.
-
-    Raises
-    ------
-    TickdiskError
-        If the server life has no waits because bpftrace did not capture.
+    Raises TickdiskError if the server life has no waits because bpftrace did not capture.
     """
     requests, waits = _captured(folder)
     server, life = manifest["server"], manifest["lives"][folder.name]

@@ -37,11 +37,10 @@ class Loop:
 
 
 def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
-    """Recognises from the waits of a thread whether it runs a loop with a period, as a thread that ticks does.
+    """Returns the loop with a period of 12 ms to 1 s that a thread runs, by its waits alone, or None if it runs none.
 
-    Returns the loop, or None if the thread runs none with a period of 12 ms to 1 s. `waits` has the thread's rows of the waits
-    table in the order of time, and `seen_ns` is the time in ns from the first to the last. A loop may rest at a condition
-    variable, and such a wait looks like a wait for a lock.
+    `waits` has the thread's rows of the waits table in the order of time, and `seen_ns` is the time in ns from the first to the
+    last. A loop may rest at a condition variable, and such a wait looks like a wait for a lock.
     """
     idle = waits[waits["kind"].isin(["sleep", "lock"])]
     ends_ns = idle["end_ns"].to_numpy(np.int64)

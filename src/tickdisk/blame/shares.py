@@ -29,16 +29,17 @@ def shares(
 ) -> pd.DataFrame:
     """Computes which shares of the late time, and of the time in which the thread was not asleep, go to storage and other causes.
 
-    The late time of a tick is what its gap exceeds the budget by.
+    The late time of a tick that storage explains is divided among the tick's waits for storage in proportion to their length. The
+    interval comes from a stationary block bootstrap over the ticks of each server life and then over the server lives. It is
+    studentised if there are two or more server lives. If there is one, it has the percentiles of the samples, which say nothing
+    about other server lives.
 
     Parameters
     ----------
     blames
         One blame per server life, or one of a capture.
-    rng
-        Source of randomness of the bootstrap.
-    samples
-        Number of bootstrap samples.
+    rng, samples
+        Source of randomness and number of samples of the bootstrap.
     alpha
         One minus the probability with which an interval covers its share.
     without
@@ -61,13 +62,6 @@ def shares(
     ------
     TickdiskError
         If no tick is left.
-
-    Notes
-    -----
-    The late time of a tick that storage explains is divided among the tick's waits for storage in proportion to their length.
-    The interval comes from a stationary block bootstrap over the ticks of each server life and then over the server lives. It is
-    studentised if there are two or more server lives. If there is one, it has the percentiles of the samples, which say nothing
-    about other server lives.
     """
     spared = [None] * len(blames) if without is None else without
     lives = [_life(blame, table) for blame, table in zip(blames, spared, strict=True)]
@@ -124,26 +118,7 @@ def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def overlapping(ticks: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
-    """Finds the ticks that overlap any of several intervals, such as those that met an injected stall.
-
-    Parameters
-    ----------
-    ticks
-        Table with start_ns and gap_ns, n rows.
-    intervals
-        Table with start_ns and end_ns.
-
-    Returns
-    -------
-    array of bool
-        Whether each tick overlaps at least one interval, shape (n,).
-
-    Examples
-    --------
-    >>> ticks = pd.DataFrame({"start_ns": [0, 100, 200], "gap_ns": [100, 100, 100]})
-    >>> overlapping(ticks, pd.DataFrame({"start_ns": [150], "end_ns": [160]})).tolist()
-    [False, True, False]
-    """
+    """Returns for each tick whether it overlaps any of the intervals, such as an injected stall. An end does not belong to it."""
     start = ticks["start_ns"].to_numpy()[:, None]
     end = start + ticks["gap_ns"].to_numpy()[:, None]
     found: NDArray[np.bool_] = ((intervals["start_ns"].to_numpy() < end) & (intervals["end_ns"].to_numpy() > start)).any(axis=1)

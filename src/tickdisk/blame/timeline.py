@@ -44,26 +44,10 @@ class Stretch:
     stalls: pd.DataFrame
     """kind, start_s, end_s: the injected stalls."""
     span_s: tuple[float, float]
-    """Start and end of the stretch."""
 
 
 def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
-    """Prepares the tables of a figure that shows what the threads, their calls and the disk did in the time [start_ns, end_ns).
-
-    Parameters
-    ----------
-    blame
-        The blame of a server life or of a capture.
-    start_ns
-        Start of the stretch, in ns of CLOCK_MONOTONIC.
-    end_ns
-        End of the stretch, in ns.
-
-    Returns
-    -------
-    Stretch
-        The tables.
-    """
+    """Prepares the tables of a figure of the time [start_ns, end_ns), which is in ns of CLOCK_MONOTONIC."""
     evidence = blame.evidence
     zero = int(blame.ticks["start_ns"].iloc[0])
     drawn = _TimeWindow(zero, start_ns, end_ns)
@@ -94,10 +78,7 @@ def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
 
 @dataclass(frozen=True)
 class _TimeWindow:
-    """A stretch of time in ns.
-
-    Its methods select rows that overlap it, clip rows to it, and make columns of a figure in seconds since `zero_ns`.
-    """
+    """A stretch of time in ns, which makes columns of a figure, in seconds since `zero_ns`, of the rows that overlap it."""
 
     zero_ns: int
     start_ns: int

@@ -19,7 +19,6 @@ CAUSE_WORDS = {
     "run_queue": "waiting for a core",
     "sleep": "its own pace",
 }
-"""Words for the causes in sentences."""
 _DOES = {"read": "read", "fault": "read", "mmap": "read", "write": "wrote", "sync": "synced", "truncate": "truncated"}
 _IS_DOING = {"running": "was computing", "run_queue": "waited for a core", "unknown": "was not captured"}
 _DATA_WORDS = {"terrain": "terrain", "player": "player data", "npc": "NPCs"}
@@ -40,20 +39,7 @@ def _percent(share: float, low: float | None = None, high: float | None = None) 
 
 
 def explain(blame: Blame, tick: int) -> str:
-    """Puts the time of one tick into a sentence, by its cause and, for storage, down to the file and the disk.
-
-    Parameters
-    ----------
-    blame
-        The blame of a server life or of a capture.
-    tick
-        Number of the tick.
-
-    Returns
-    -------
-    str
-        The sentence, without a full stop.
-    """
+    """Returns a sentence, without a full stop, about the time of one tick: its cause and, for storage, the file and the disk."""
     row = blame.ticks.set_index("tick").loc[tick].to_dict()
     took = f"tick {tick} took {_ms(row['gap_ns'])}" if blame.evidence.ticks is not None else f"second {tick}"
     parts = {
@@ -107,18 +93,7 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
 
 
 def explain_wait(action: Any) -> str:
-    """Puts the longest wait for storage within a slow action into words.
-
-    Parameters
-    ----------
-    action
-        A row of `blame_actions`.
-
-    Returns
-    -------
-    str
-        The words, or an empty text if there was no such wait.
-    """
+    """Returns words for the longest wait for storage within a row of `blame_actions`, or an empty text if there was none."""
     if not action["wait_ns"]:
         return ""
     at = "" if pd.isna(action["offset"]) else f" at {action['offset']:,}"
@@ -160,25 +135,10 @@ def _pauses(blame: Blame, tick: Any) -> str:
 def screen(
     blames: Sequence[Blame], table: pd.DataFrame, actions: Sequence[pd.DataFrame], *, top: int, reasons: Sequence[str]
 ) -> Iterator[str]:
-    """Writes the screen of `tickdisk blame`: shares, the worst ticks, slow actions and injected stalls.
+    """Yields the lines of the screen of `tickdisk blame`: shares, the `top` worst ticks, slow actions and injected stalls.
 
-    Parameters
-    ----------
-    blames
-        One blame per server life, or one of a capture.
-    table
-        The table that `shares` returns for `blames`.
-    actions
-        The tables that `blame_actions` returns, one per server life that has actions.
-    top
-        Number of ticks to explain.
-    reasons
-        Reasons why the server lives are not valid. Each gets a line at the top.
-
-    Yields
-    ------
-    str
-        One line of the screen.
+    `table` is what `shares` returns for `blames`, and `actions` has what `blame_actions` returns for each server life that has
+    actions. `reasons` say why server lives are not valid, and each gets a line at the top.
     """
     for reason in reasons:
         yield f"NOT VALID: {reason}"

@@ -1,10 +1,8 @@
 """Describes the load that a trace puts on storage, as the study of games by Maruf et al. (2021) does, and more.
 
-`load_of` finds the reads and writes in a table of requests and returns a `Load`. Each of the functions below it describes one
-side of a load. They cover amounts and sizes, latencies by size, rates and peaks over time, times between requests, the queue, hot
-areas of the disk, sequences, the working set, how soon a page is accessed again, files and the parts of a game server's stores,
-the period of bursts, and flushes. `describe` puts all of them together for one or more runs, with means over runs (`NUMBERS`) and
-one sentence (`Kind`). A function raises TickdiskError with the words "not in the trace" if the trace lacks what it needs.
+`load_of` finds the reads and writes in a table of requests and returns a `Load`. Each function below it describes one side of a
+load, and raises TickdiskError with the words "not in the trace" if the trace lacks what it needs. `describe` puts them together
+for one or more runs of the same load.
 """
 
 from tickdisk.characterise.amounts import SIZES, amounts, latencies, size_distribution

@@ -19,22 +19,10 @@ QUANTILES = (0.5, 0.99, 0.999, 0.99999)
 
 
 def amounts(load: Load) -> pd.DataFrame:
-    """Counts reads and writes.
+    """Counts reads and writes, and raises TickdiskError if the trace does not tell which requests are which.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by op, with requests, bytes, share_requests and share_bytes. The shares are of reads and writes together.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace does not tell which requests read and which write.
+    The table is indexed by op and has requests, bytes, share_requests and share_bytes. The shares are of reads and writes
+    together.
     """
     own = load.having("op").groupby("op", observed=False)["bytes"]
     table = pd.DataFrame({"requests": own.size(), "bytes": own.sum()})
@@ -46,16 +34,8 @@ def amounts(load: Load) -> pd.DataFrame:
 def size_distribution(load: Load) -> pd.DataFrame:
     """Computes the distribution of the sizes of reads and of writes.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        The columns are op, bytes (a size), requests (number of requests of at most this size and more than the size before) and
-        share (of the requests of this op that are of at most this size). Sizes are rounded up to four steps for each power of 2.
+    The columns are op, bytes (a size), requests (number of requests of at most this size and more than the size before) and share
+    (of the requests of this op that are of at most this size). Sizes are rounded up to four steps for each power of 2.
     """
     rows = load.having("op", "bytes")
     sizes = np.ceil(_rounded_up(rows["bytes"].to_numpy()))
@@ -83,21 +63,9 @@ def size_class(sizes: pd.Series) -> pd.Series:
 def latencies(load: Load) -> pd.DataFrame:
     """Estimates percentiles of latency by operation and size, because large ones may have worse tails (Maruf et al. 2021).
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per op and class of `SIZES` that has requests: op, size, requests, and p50_ms, p99_ms, p99.9_ms and p99.999_ms. A
-        percentile for which the class has too few requests is NaN, as `stats.minimum_n` says: the maximum is no estimate of it.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no latencies or no sizes.
+    There is one row per op and class of `SIZES` that has requests: op, size, requests, and p50_ms, p99_ms, p99.9_ms and
+    p99.999_ms. A percentile for which the class has too few requests is NaN, as `stats.minimum_n` says: the maximum is no
+    estimate of it. Raises TickdiskError if the trace has no latencies or no sizes.
     """
     rows = load.having("op", "latency_ns", "bytes")
     ms = rows["latency_ns"] / 1e6
@@ -115,16 +83,6 @@ def _percentiles(ms: np.ndarray) -> dict[str, float]:
 def quantile(values: np.ndarray, q: float) -> float:
     """Estimates a quantile without an interval, because the requests of a trace are no independent sample.
 
-    Parameters
-    ----------
-    values
-        Values, shape (n,).
-    q
-        The quantile, between 0 and 1.
-
-    Returns
-    -------
-    float
-        The median-unbiased estimate, or NaN for fewer than `stats.minimum_n(q)` values.
+    The estimate is median-unbiased. It is NaN for fewer than `stats.minimum_n(q)` values.
     """
     return float(np.quantile(values, q, method="median_unbiased")) if len(values) >= stats.minimum_n(q) else np.nan

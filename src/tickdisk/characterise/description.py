@@ -44,7 +44,6 @@ class Description:
     key: str
     """Short name, of lower-case letters, digits and underscores."""
     title: str
-    """Name for people."""
     level: str
     """Layer of the requests: `syscall` or `block`."""
     place_word: str
@@ -52,9 +51,7 @@ class Description:
     runs: Sequence[Mapping[str, float]]
     """The numbers of each run, as `summary` returns them."""
     means: Mapping[str, stats.Mean]
-    """Means over the runs, as `over_runs` returns them."""
     kind: Kind
-    """The load in one sentence, after the means over the runs."""
     operations: Mapping[str, int]
     """Number of requests of each operation in all runs."""
     failed: int
@@ -71,23 +68,7 @@ class Description:
     """Bandwidth of the disk in MB/s. None if it was not given."""
 
     def part(self, name: str) -> Any:
-        """Returns a part of the description of the first run.
-
-        Parameters
-        ----------
-        name
-            Name of the part, a key of `parts`.
-
-        Returns
-        -------
-        object
-            What the function of this room returns.
-
-        Raises
-        ------
-        TickdiskError
-            If the trace lacks what the part needs. The message says what that is.
-        """
+        """Returns the part with this key of `parts`. Raises TickdiskError, which says what the trace lacks, if it is missing."""
         if name in self.reasons:
             raise TickdiskError(self.reasons[name])
         return self.parts[name]
@@ -110,28 +91,9 @@ def describe(
 ) -> Description:
     """Describes runs of the same kind of load.
 
-    Parameters
-    ----------
-    loads
-        The load of each run. They are taken one after another, so that only one needs to be in memory.
-    key, title
-        Names of the load in files and for people.
-    known
-        Published loads, for the sentence.
-    files
-        Files that there are.
-    peak_mb_per_s
-        Bandwidth of the disk in MB/s.
-
-    Returns
-    -------
-    Description
-        The description. Its tables are those of the first run.
-
-    Raises
-    ------
-    TickdiskError
-        If there is no run, or runs are of different layers.
+    The loads are taken one after another, so that only one needs to be in memory. The tables of the description are those of the
+    first run. `known` are the published loads that the sentence refers to. Raises TickdiskError if there is no run, or if runs
+    are of different layers.
     """
     numbers, operations, failed = list[Mapping[str, float]](), dict[str, int](), 0
     parts, reasons, level, word, share = dict[str, Any](), dict[str, str](), "", "", None

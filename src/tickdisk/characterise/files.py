@@ -47,21 +47,8 @@ class Listing:
 def listing(path: Path) -> Listing:
     r"""Reads the sizes of the files in a folder, or in a list of files.
 
-    Parameters
-    ----------
-    path
-        A folder, whose files are looked at, or a text file with a size in bytes and a path on each line, as
-        `find FOLDER -type f -printf '%s %p\n'` prints them.
-
-    Returns
-    -------
-    Listing
-        The files.
-
-    Raises
-    ------
-    TickdiskError
-        If the path does not exist, has no file, or a line has another form.
+    A list is a text file with a size in bytes and a path on each line, as `find FOLDER -type f -printf '%s %p\n'` prints them.
+    Raises TickdiskError if the path does not exist, has no file, or a line has another form.
     """
     rows = _walked(path) if path.is_dir() else _listed(path)
     if not rows:
@@ -100,25 +87,9 @@ def _listed(path: Path) -> list[tuple[str, int]]:
 def touched(load: Load, files: Listing | None = None, most: int = MOST_FILES) -> pd.DataFrame:
     """Computes how much of each of the most accessed files or volumes is read or written at all.
 
-    Parameters
-    ----------
-    load
-        The load.
-    files
-        Sizes of the files. Without them, the size is not known.
-    most
-        Number of files to describe, the most accessed first.
-
-    Returns
-    -------
-    DataFrame
-        One row per file or volume: place, requests, share_reads, bytes_moved, touched_bytes (union of all ranges), size_bytes and
-        share_touched. The last two are NaN if `files` does not have the file.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no names of files or volumes, no offsets or no sizes.
+    There is one row for each of the `most` most accessed ones: place, requests, share_reads, bytes_moved, touched_bytes (union of
+    all ranges), size_bytes and share_touched. The last two are NaN if `files`, which has the sizes, is None or does not have the
+    file. Raises TickdiskError if the trace has no names of files or volumes, no offsets or no sizes.
     """
     rows = load.having("op", "place", "offset", "bytes")
     counts = rows["place"].value_counts().head(most)
@@ -151,45 +122,14 @@ def _union(offset: np.ndarray, length: np.ndarray) -> float:
 
 
 def share_of_files_touched(load: Load, files: Listing) -> float:
-    """Returns the share of the listed files that the load reads or writes.
-
-    Parameters
-    ----------
-    load
-        The load.
-    files
-        All files that there are.
-
-    Returns
-    -------
-    float
-        The share, from 0 to 1.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no names of files.
-    """
+    """Returns the share of the listed files that the load accesses. Raises TickdiskError if the trace names no files."""
     return float(files.table["file"].isin(set(load.having("place")["place"].astype(str))).mean())
 
 
 def by_place(load: Load) -> pd.DataFrame:
-    """Splits a load by file or volume.
+    """Splits a load by file or volume, and raises TickdiskError if the trace names none.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per file or volume, those with the most bytes first: place, reads, writes, read_bytes and write_bytes.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no names of files or volumes.
+    There is one row each, those with the most bytes first: place, reads, writes, read_bytes and write_bytes.
     """
     rows = load.having("op", "place").astype({"place": str})
     split = {op: rows[rows["op"] == op].groupby("place", observed=True)["bytes"] for op in OPS}

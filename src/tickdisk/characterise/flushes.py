@@ -39,21 +39,7 @@ def flush_policy(load: Load) -> FlushPolicy:
 
     The time is divided into 2,048 bins. A flush is a run of bins with more than four times the average bytes written per bin, and
     at least five writes, in which up to two quiet bins may lie. This rule is ours: PokeSto describes such policies in words only.
-
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    FlushPolicy
-        The flushes, and the share of written data that waits for them.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no times or no sizes.
+    Raises TickdiskError if the trace has no times or no sizes.
     """
     rows = load.having("at_ns", "bytes")
     whole_ns = float(rows["at_ns"].max())

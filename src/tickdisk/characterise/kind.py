@@ -18,48 +18,29 @@ _KIB = 1024
 
 
 class Reference(BaseModel):
-    """A published load, with which others are compared."""
+    """A published load, with which others are compared. A number that was not published is None."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     load: str
-    """Name of the load for people."""
     share_reads: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Share of reads among the requests. None if it was not published."""
+    """Share of reads among the requests."""
     least_kib: Annotated[float, Field(ge=0)] | None = None
-    """Size in KiB from which most requests are. None if it was not published."""
+    """Size in KiB from which most requests are."""
     most_kib: Annotated[float, Field(gt=0)] | None = None
-    """Size in KiB up to which most requests are. None if it was not published."""
+    """Size in KiB up to which most requests are."""
     peak_ratio: Annotated[float, Field(gt=0)] | None = None
-    """Largest published peak of the requests per second over their average. None if it was not published."""
+    """Largest peak of the requests per second over their average."""
     hot_ratio: Annotated[float, Field(gt=0)] | None = None
-    """Accesses of hot areas over those of others. None if it was not published."""
+    """Accesses of hot areas over those of others."""
     queue_most: Annotated[float, Field(ge=0)] | None = None
-    """Largest number of requests in progress. None if it was not published."""
+    """Largest number of requests in progress."""
     said: str
     """The published words."""
 
 
 def references(path: Path) -> tuple[str, list[Reference]]:
-    """Reads the published loads.
-
-    Parameters
-    ----------
-    path
-        The file, such as `data/published.yaml`.
-
-    Returns
-    -------
-    str
-        The publication.
-    list[Reference]
-        The loads.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read, or a key or a value is wrong.
-    """
+    """Reads the publication and its loads from `data/published.yaml`. Raises TickdiskError if the file or a value is wrong."""
     values = read_yaml(path, "run from the project's folder")
     try:
         games = dict(values["games"])
@@ -73,26 +54,12 @@ class Kind:
     """A load in one sentence, and the published load that is most like it."""
 
     sentence: str
-    """The sentence."""
     nearest: str
     """Name of the published load whose share of reads is the nearest. It is empty if no reference has one."""
 
 
 def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
-    """Describes a load in one sentence.
-
-    Parameters
-    ----------
-    values
-        The numbers of the load, as `summary` returns them.
-    known
-        Published loads.
-
-    Returns
-    -------
-    Kind
-        The sentence, which leaves out what the trace does not tell.
-    """
+    """Describes a load in one sentence, from the numbers that `summary` returns. It leaves out what the trace does not tell."""
     reads = values["share_reads"]
     parts = [_direction(reads)]
     if np.isfinite(values["p50_bytes"]):

@@ -26,7 +26,6 @@ class Load:
     """The load that a trace puts on storage."""
 
     name: str
-    """Name of the load for people."""
     level: str
     """Layer of the requests: `syscall` or `block`."""
     moves: pd.DataFrame
@@ -42,13 +41,7 @@ class Load:
     """Number of reads and writes that failed."""
 
     def having(self, *columns: str) -> pd.DataFrame:
-        """Returns the rows of `moves` that have values in some columns.
-
-        Raises
-        ------
-        TickdiskError
-            If there is no such row, because the trace does not have these values.
-        """
+        """Returns the rows of `moves` that have values in these columns. Raises TickdiskError if there is no such row."""
         rows = self.moves
         for column in columns:
             rows = rows[rows[column].notna()]
@@ -68,25 +61,11 @@ class Load:
 
 
 def load_of(requests: pd.DataFrame, name: str) -> Load:
-    """Finds the reads and writes in a table of requests.
+    """Finds the reads and writes in a table of requests, as `formats.read` or `table.read` returns it.
 
-    Parameters
-    ----------
-    requests
-        The requests table, as `formats.read` or `table.read` returns it.
-    name
-        Name of the load for people.
-
-    Returns
-    -------
-    Load
-        The load. A system call moves the bytes that it returned, and a request to a block device its length. A request whose
-        length is not in the trace is left out of sizes. A request without a file that has a volume is in the place of its volume.
-
-    Raises
-    ------
-    TickdiskError
-        If the requests are of two layers, or none of them reads or writes.
+    A system call moves the bytes that it returned, and a request to a block device its length. A request whose length is not in
+    the trace is left out of sizes. A request without a file that has a volume is in the place of its volume. Raises TickdiskError
+    if the requests are of two layers, or none of them reads or writes.
     """
     levels = requests["level"].unique().tolist()
     if len(levels) > 1:

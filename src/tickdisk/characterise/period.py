@@ -18,9 +18,8 @@ class Period:
     """A period in which bursts of a load return."""
 
     op: str
-    """The operation of the bursts: `read` or `write`."""
+    """Operation of the bursts: `read` or `write`."""
     period_s: float
-    """Time in s from a burst to the next."""
     strength: float
     """Autocorrelation of the load at this time. It is 1 if each period is like the one before."""
     periods: float
@@ -28,28 +27,12 @@ class Period:
 
 
 def period(load: Load, op: str) -> Period | None:
-    """Finds the period in which bursts of reads or of writes return.
+    """Finds the period in which bursts of reads or of writes (`op`) return, or None if there is none.
 
     The time is divided into 2,048 bins. The period is the shortest time at which the autocorrelation of the square root of the
     bytes per bin has a peak of at least 0.5 that stands at least 0.3 above a valley before it, and that has such a value again at
-    twice this time. The square root keeps a single large burst from outweighing all others.
-
-    Parameters
-    ----------
-    load
-        The load.
-    op
-        `read` or `write`.
-
-    Returns
-    -------
-    Period or None
-        The period, between 8 bins and a third of the time of the load. None if there is none.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no times or no sizes.
+    twice this time. It lies between 8 bins and a third of the time of the load. The square root keeps a single large burst from
+    outweighing all others. Raises TickdiskError if the trace has no times or no sizes.
     """
     rows = load.having("at_ns", "bytes")
     whole_ns = float(rows["at_ns"].max())

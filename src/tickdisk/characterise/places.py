@@ -25,25 +25,9 @@ _MOST_ACCESSES = 4_000_000
 def laid_out(load: Load) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     """Lays the files or volumes of a load end to end, in the order of their first request.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        The rows of `load.moves` that have offset and size.
-    ndarray
-        Address in bytes of each row, shape (n,). The length of a file or volume is the largest end of a request in it, rounded
-        up to areas.
-    ndarray
-        First address of each category of `place`. NaN for a place without rows.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no offsets or no sizes.
+    Returns the n rows of `load.moves` that have offset and size, the address in bytes of each row, shape (n,), and the first
+    address of each category of `place`, which is NaN for a place without rows. The length of a file or volume is the largest end
+    of a request in it, rounded up to areas. Raises TickdiskError if the trace has no offsets or no sizes.
     """
     rows = load.having("offset", "bytes")
     # A trace of one nameless volume has no places.
@@ -62,7 +46,6 @@ class Locality:
     """How the accesses of a load are spread over areas of 1 MiB."""
 
     areas: int
-    """Number of areas that are accessed."""
     hot_ratio: float
     """Mean accesses of a hot area over mean accesses of another. Hot areas are the tenth with the most accesses."""
     hot_share: float
@@ -76,20 +59,8 @@ class Locality:
 def locality(load: Load) -> Locality:
     """Counts the accesses to each area of 1 MiB of the files or volumes laid end to end (Maruf et al. 2021).
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    Locality
-        The spread of accesses. A request counts for the area in which it begins. The ratio is NaN for fewer than ten areas.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no offsets or no sizes.
+    A request counts for the area in which it begins. The ratio and the share of hot areas are NaN for fewer than ten areas.
+    Raises TickdiskError if the trace has no offsets or no sizes.
     """
     _, address, _ = laid_out(load)
     areas, counts = np.unique((address // AREA_BYTES).astype("int64"), return_counts=True)
@@ -113,22 +84,9 @@ def locality(load: Load) -> Locality:
 def sequences(load: Load) -> pd.DataFrame:
     """Finds sequences, in which each request begins where the request before it in the same file or volume ended.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per op: op, requests, later (requests that have another before them in their place), share_sequential (of these;
-        NaN without any), sequences (their number, in which a single request is a sequence), mean_requests and mean_bytes (of a
-        sequence).
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no offsets or no sizes.
+    There is one row per op: op, requests, later (requests that have another before them in their place), share_sequential (of
+    these; NaN without any), sequences (their number, in which a single request is a sequence), mean_requests and mean_bytes (of a
+    sequence). Raises TickdiskError if the trace has no offsets or no sizes.
     """
     rows = load.having("op", "offset", "bytes")
     place = rows["place"].cat.codes
@@ -174,28 +132,9 @@ class Reuse:
 def reuse(load: Load, most: int = _MOST_ACCESSES) -> Reuse:
     """Measures reuse distances and working sets over pages of 4 KiB.
 
-    Parameters
-    ----------
-    load
-        The load.
-    most
-        Largest number of accesses to single pages that are looked at. A longer trace is sampled by page, and intervals say
-        how far off that can be.
-
-    Returns
-    -------
-    Reuse
-        The shares of hits and the working sets.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no offsets or no sizes, or no request moves a byte.
-
-    Notes
-    -----
-    The algorithm counts the pages between two accesses with a tree of sums (Bennett and Kruskal 1975). The sample is by page
-    (Waldspurger et al. 2015). Intervals are Student's over 16 random groups of pages.
+    The algorithm counts the pages between two accesses with a tree of sums (Bennett and Kruskal 1975). A trace with more than
+    `most` accesses to single pages is sampled by page (Waldspurger et al. 2015), and Student's intervals over 16 random groups of
+    pages say how far off that can be. Raises TickdiskError if the trace has no offsets or no sizes, or no request moves a byte.
     """
     rows, address, _ = laid_out(load)
     sizes = rows["bytes"].to_numpy()

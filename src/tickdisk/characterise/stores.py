@@ -42,20 +42,8 @@ def store_parts(load: Load) -> pd.DataFrame:
     pages, whose kind is read from the file if it is still there, and beside them a journal or a write-ahead log. LevelDB
     databases (of Bedrock edition) consist of files of several kinds.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per store, part and op: store (`region file`, `SQLite` or `LevelDB`), part, op, requests and bytes.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no names or offsets, or none of its files is such a store.
+    There is one row per store, part and op: store (`region file`, `SQLite` or `LevelDB`), part, op, requests and bytes. Raises
+    TickdiskError if the trace has no names or offsets, or none of its files is such a store.
     """
     rows = load.having("place", "offset", "bytes")
     parts = []
@@ -128,21 +116,8 @@ _STORES: Mapping[str, tuple[str, Callable[[str, np.ndarray], np.ndarray]]] = {
 def chunks(load: Load) -> pd.DataFrame:
     """Counts the requests to each chunk of region files, as far as the files are still there to say which sectors it has.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per chunk that is read or written: place (region file), x and z (in the region, from 0 to 31), reads, writes and
-        bytes. A request that begins in no chunk is left out.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no requests to region files that are still there.
+    There is one row per chunk that is read or written: place (region file), x and z (in the region, from 0 to 31), reads, writes
+    and bytes. A request that begins in no chunk is left out. Raises TickdiskError if no region file of the trace is still there.
     """
     rows = load.having("place", "offset", "bytes")
     found = []

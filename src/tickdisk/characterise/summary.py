@@ -45,18 +45,7 @@ NUMBERS: Mapping[str, tuple[str, str]] = {
 
 
 def summary(load: Load) -> dict[str, float]:
-    """Sums a load up in numbers.
-
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    dict[str, float]
-        A value for each of `NUMBERS`. It is NaN if the trace does not tell it.
-    """
+    """Returns a value for each of `NUMBERS`. It is NaN if the trace does not tell it."""
     found = dict.fromkeys(NUMBERS, np.nan)
     for compute in _GROUPS:
         with suppress(TickdiskError):
@@ -115,10 +104,10 @@ def _latencies(load: Load) -> dict[str, float]:
 
 
 def _tail(load: Load) -> dict[str, float]:
-    """Returns the 99th percentile of latency of the largest class of `SIZES` over that of the smallest.
+    """Returns the 99th percentile of latency of the largest class of `SIZES` over that of the smallest, of reads and writes
+    together.
 
-    The ratio is of reads and writes together. Classes with too few requests for a 99th percentile are left out. It is NaN if
-    fewer than two classes are left.
+    Classes with too few requests for a 99th percentile are left out. The ratio is NaN if fewer than two classes are left.
     """
     rows = load.having("latency_ns", "bytes")
     classes = rows.groupby(size_class(rows["bytes"]), observed=True)["latency_ns"]
@@ -133,20 +122,10 @@ _GROUPS: tuple[Callable[[Load], dict[str, float]], ...] = (
 
 
 def over_runs(summaries: Sequence[Mapping[str, float]], alpha: float = 0.05) -> dict[str, stats.Mean]:
-    """Computes means over runs of the same kind, with intervals.
+    """Computes the mean of each of `NUMBERS` over the runs that have it, with intervals of confidence 1 - alpha.
 
-    Parameters
-    ----------
-    summaries
-        The numbers of each run, as `summary` returns them.
-    alpha
-        The intervals have confidence 1 - alpha.
-
-    Returns
-    -------
-    dict[str, Mean]
-        The mean of each of `NUMBERS` over the runs that have it. With one such run there is no interval. The ends of intervals
-        are clipped at 0, and for shares at 1, because no value can lie beyond.
+    With one such run there is no interval. The ends of intervals are clipped at 0, and for shares at 1, because no value can lie
+    beyond.
     """
     found = {}
     for name, (unit, _) in NUMBERS.items():

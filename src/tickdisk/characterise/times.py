@@ -53,22 +53,9 @@ def stretch_of(at_s: np.ndarray, whole_s: float, stretches: int = STRETCHES) -> 
 
 
 def rates(load: Load) -> pd.DataFrame:
-    """Computes requests and bytes per second over time.
+    """Computes requests and bytes per second over time, and raises TickdiskError if the trace has no times.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per op and stretch of time: op, at_s (middle of the stretch), iops and mb_per_s.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no times.
+    There is one row per op and stretch of time: op, at_s (middle of the stretch), iops and mb_per_s.
     """
     load.having("op")
     rows, at_s, whole_s = _seconds(load)
@@ -94,20 +81,7 @@ def rates(load: Load) -> pd.DataFrame:
 def peaks(load: Load) -> Peaks:
     """Computes the average and the peak rate of a load, whose ratio was up to 200 in games (Maruf et al. 2021).
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    Peaks
-        The rates.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no times.
+    Raises TickdiskError if the trace has no times.
     """
     rows, at_s, whole_s = _seconds(load)
     window_s = next((length for length in _PEAK_S if whole_s >= _FEWEST_WINDOWS * length), whole_s)
@@ -128,21 +102,8 @@ def peaks(load: Load) -> Peaks:
 def gaps(load: Load) -> pd.DataFrame:
     """Counts the times between the starts of two requests that follow each other.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per class of times, with four classes for each power of 10: ms (upper limit of the class), requests, and share (of
-        all times up to this limit).
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no times, or fewer than two requests.
+    There is one row per class of times, with four classes for each power of 10: ms (upper limit of the class), requests, and
+    share (of all times up to this limit). Raises TickdiskError if the trace has no times, or fewer than two requests.
     """
     _, at_s, _ = _seconds(load)
     classes = _log_class(np.diff(at_s) * 1e3)
@@ -154,21 +115,9 @@ def gaps(load: Load) -> pd.DataFrame:
 def latency_map(load: Load) -> pd.DataFrame:
     """Counts requests by time and latency, for a heat map.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per stretch and class of latencies that has requests: at_s (start of the stretch), until_s, ms (upper limit of the
-        class), and requests. There are 60 stretches, and four classes for each power of 10.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no times or no latencies.
+    There is one row per stretch and class of latencies that has requests: at_s (start of the stretch), until_s, ms (upper limit
+    of the class), and requests. There are 60 stretches, and four classes for each power of 10. Raises TickdiskError if the trace
+    has no times or no latencies.
     """
     stretches = 60
     _, _, whole_s = _seconds(load)
@@ -191,22 +140,9 @@ def _class_ends(classes: np.ndarray) -> np.ndarray:
 
 
 def queue(load: Load) -> pd.DataFrame:
-    """Computes how many requests are in progress over time.
+    """Computes how many requests are in progress over time, and raises TickdiskError if the trace has no times or no latencies.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per stretch of time: at_s (middle), mean (average over the stretch) and most (largest number in it).
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no times or no latencies.
+    There is one row per stretch of time: at_s (middle), mean (average over the stretch) and most (largest number in it).
     """
     _, _, whole_s = _seconds(load)
     rows = load.having("at_ns", "latency_ns")
@@ -236,20 +172,8 @@ def queue(load: Load) -> pd.DataFrame:
 def data_over_time(load: Load) -> pd.DataFrame:
     """Computes the bytes of each type of data over time, for a load of a game server.
 
-    Parameters
-    ----------
-    load
-        The load.
-
-    Returns
-    -------
-    DataFrame
-        One row per type and stretch of time: data, at_s (middle) and mb_per_s.
-
-    Raises
-    ------
-    TickdiskError
-        If the trace has no times, or the types of its data are not known.
+    There is one row per type and stretch of time: data, at_s (middle) and mb_per_s. Raises TickdiskError if the trace has no
+    times, or the types of its data are not known.
     """
     _, _, whole_s = _seconds(load)
     rows = load.having("at_ns", "data", "bytes")
