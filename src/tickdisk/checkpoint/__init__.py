@@ -1,12 +1,10 @@
 """Simulates six algorithms that save a game's state to disk, under the cost model of Vaz Salles et al. (VLDB 2009).
 
 The result is the time that each algorithm adds to a tick, the time of a checkpoint, and the time of a recovery after a crash. The
-state is a table, and each of its fields is called a cell. Saving works on objects, which are 512 bytes of cells (`State`). An
-input says which cells change in each tick. They are drawn at random, some cells more often than others, as the skew says
-(`ZipfTrace`), or they come from the game Knights and Archers (`GameTrace`), a file (`load_trace`), or the file writes of a
-captured server life (`trace_of_life`). `simulate` takes an input and a `Run` for each algorithm, and returns an `Outcome` for
-each, with tables of ticks and checkpoints. `Costs` has the parameters of the model. `Readings` has the choices that the paper
-leaves open. `cases` and `sweep` simulate many inputs and readings for the figures of `tickdisk.report.checkpoint`.
+state is a table, and each of its fields is called a cell. Saving works on objects, which are 512 bytes of cells. An input says
+which cells change in each tick: at random, as a game that is played changes them, or as recorded. `simulate` takes an input and a
+`Run` for each algorithm. `Costs` has the parameters of the model, and `Readings` has the choices that the paper leaves open.
+`cases` and `sweep` simulate many inputs and readings for the figures of `tickdisk.report.checkpoint`.
 """
 
 from tickdisk.checkpoint.game import ATTRIBUTES, UNITS, KnightsAndArchers

@@ -11,7 +11,6 @@ from tickdisk.checkpoint.simulate import Run, simulate
 def main() -> None:
     """Measures the speed of the simulator on this machine, and prints it in millions of updates per second on one core.
 
-    For each of several inputs there are the speeds of making the input, of all algorithms together, and of each algorithm alone.
     The time to sort the updates by object counts for every algorithm.
     """
     parser = argparse.ArgumentParser()

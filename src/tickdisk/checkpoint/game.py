@@ -1,7 +1,7 @@
 """The game Knights and Archers, whose units are a state that the simulated algorithms save (`GameTrace`).
 
-The native core plays the game. The paper of Vaz Salles et al. (VLDB 2009) describes it, but does not give all of its rules. The
-first lines of `src/native/src/checkpoint/game.rs` say which rules were added.
+The paper of Vaz Salles et al. (VLDB 2009) does not give all of its rules. The first lines of `src/native/src/checkpoint/game.rs`
+say which rules were added.
 """
 
 import numpy as np
@@ -12,9 +12,7 @@ from tickdisk import _native
 from tickdisk.errors import TickdiskError
 
 UNITS = 400_128
-"""Number of units in the paper's game."""
 SQUAD = 64
-"""Number of units of a squad."""
 ATTRIBUTES = (
     "team",
     "kind",
@@ -30,11 +28,9 @@ ATTRIBUTES = (
     "kills",
     "deaths",
 )
-"""Attributes of a unit, in the order of its cells.
-
-`ready_at` is the first tick in which the unit can act again. `target` is the unit that it last pursued, struck or healed, or -1.
-`strength` is the health that a strike takes or a healing gives, `reach` its largest distance in fields, and `rest` the number of
-ticks after it in which the unit cannot act.
+"""Attributes of a unit, in the order of its cells. `ready_at` is the first tick in which the unit can act again. `target` is the
+unit that it last pursued, struck or healed, or -1. `strength` is the health that a strike takes or a healing gives, `reach` its
+largest distance in fields, and `rest` the number of ticks after it in which the unit cannot act.
 """
 KINDS = ("knight", "archer", "healer")
 """Kinds of units, in the order of their numbers in the table."""
@@ -45,19 +41,7 @@ class KnightsAndArchers:
 
     Knights attack and pursue enemies that are near, archers attack and stay near allies, and healers heal the weakest ally. Units
     form squads. A tenth of the units is active at a time, and all active units are replaced within 100 ticks with high
-    probability. The same seed gives the same game.
-
-    Parameters
-    ----------
-    seed
-        Seed of all random choices.
-    units
-        Number of units, a multiple of 128. Each unit has the 13 attributes of ATTRIBUTES.
-
-    Raises
-    ------
-    TickdiskError
-        If `units` is not a positive multiple of 128.
+    probability. The same seed gives the same game. Raises TickdiskError if `units` is not a positive multiple of 128.
     """
 
     def __init__(self, seed: int = 42, units: int = UNITS) -> None:
@@ -68,20 +52,11 @@ class KnightsAndArchers:
         self._game = _native.KnightsAndArchers(units, seed)
 
     def step(self) -> npt.NDArray[np.uint32]:
-        """Plays the next tick, and returns the cells of the table of units that it changed.
-
-        Returns
-        -------
-        array of uint32
-            The updated cells, in the order of the updates. The cell of an attribute is unit x 13 + attribute.
-        """
+        """Plays the next tick, and returns the updated cells in the order of updates. A cell is unit x 13 + attribute."""
         return np.frombuffer(self._game.step(), dtype="<u4")
 
     def units(self) -> pd.DataFrame:
-        """Returns the table of units after the last tick that was played, with one row per unit and the columns ATTRIBUTES.
-
-        `kind` is an index into KINDS.
-        """
+        """Returns the units after the last tick, one a row, with the columns ATTRIBUTES. `kind` is an index into KINDS."""
         values = np.frombuffer(self._game.values(), dtype="<i4").reshape(-1, len(ATTRIBUTES))
         return pd.DataFrame(values, columns=list(ATTRIBUTES))
 

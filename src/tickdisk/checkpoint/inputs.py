@@ -1,7 +1,4 @@
-"""Inputs of the simulator, which say which cells each tick updates.
-
-The updates are random, or come from a game that is played, from a file, or from a captured life of a server.
-"""
+"""Inputs of the simulator, which say which cells each tick updates."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,10 +29,7 @@ class Input(Protocol):
         ...
 
     def open(self) -> Updates:
-        """Returns a new source of the updates for the native core.
-
-        It begins with the first tick, so that the same input can be simulated more than once.
-        """
+        """Returns a new source of the updates for the native core, which begins with the first tick."""
         ...
 
 
@@ -51,32 +45,23 @@ class ZipfTrace:
     skew: float = 0.8
     """Skew of both distributions, at least 0 (uniform) and below 1."""
     seed: int = 42
-    """Seed of the draws. The same seed gives the same updates."""
     is_scrambled: bool = False
-    """Whether rows of neighbouring ranks, which are updated about equally often, lie far from each other in the state.
-
-    Otherwise the rank of a row is its index, so that the first row is updated most.
-    """
+    """Whether rows of neighbouring ranks lie far from each other in the state. Otherwise the rank of a row is its index."""
     by_column: bool = False
     """Whether the cells of a column lie together in the state. Otherwise the cells of a row lie together."""
     state: State = field(default_factory=State)
-    """State to which the updates apply."""
 
     def open(self) -> Updates:
-        """Returns a new source of these updates for the native core, which begins with the first tick."""
+        """Returns a new source of these updates, which begins with the first tick."""
         rows, columns = self.state.rows, self.state.columns
         return Updates.zipf(rows, columns, self.skew, self.updates_per_tick, self.is_scrambled, self.by_column, self.seed)
 
 
 @dataclass(frozen=True)
 class GameTrace:
-    """An input of the updates in a game of Knights and Archers (`KnightsAndArchers`), without an end.
-
-    The table of the game's units is the state.
-    """
+    """An input of the updates in a game of `KnightsAndArchers`, without an end. The table of the game's units is the state."""
 
     seed: int = 42
-    """Seed of the game. The same seed gives the same updates."""
     units: int = UNITS
     """Number of units, a multiple of 128."""
 
@@ -86,7 +71,7 @@ class GameTrace:
         return State(rows=self.units, columns=len(ATTRIBUTES))
 
     def open(self) -> Updates:
-        """Returns a new source of these updates for the native core, which begins with the first tick."""
+        """Returns a new source of these updates, which begins with the first tick."""
         return Updates.knights_and_archers(self.units, self.seed)
 
 
@@ -95,39 +80,23 @@ class RecordedTrace:
     """An input of recorded updates, as `load_trace` and `trace_of_life` return it. It ends with its last tick."""
 
     state: State
-    """State to which the updates apply."""
     counts: npt.NDArray[np.uint32]
     """Number of updates of each tick, shape (ticks,)."""
     cells: npt.NDArray[np.uint32]
     """Numbers of the updated cells, tick after tick, shape (updates,)."""
 
     def open(self) -> Updates:
-        """Returns a new source of these updates for the native core, which begins with the first tick."""
+        """Returns a new source of these updates, which begins with the first tick."""
         counts = [int(count) for count in self.counts]
         return Updates.recorded(self.state.rows * self.state.columns, counts, self.cells.astype("<u4").tobytes())
 
 
 def load_trace(path: Path, state: State | None = None) -> RecordedTrace:
-    """Reads recorded updates from a file with the columns `tick` and `cell`, one row per update.
+    """Reads recorded updates from a Parquet or .npz file with the columns `tick` and `cell`, one row per update.
 
-    The rows may be in any order of ticks. The trace begins with the smallest tick, and a tick without a row has no updates.
-
-    Parameters
-    ----------
-    path
-        Parquet or .npz file.
-    state
-        State to which the updates apply. If None, the state has one column, and the highest cell is the last.
-
-    Returns
-    -------
-    RecordedTrace
-        The updates.
-
-    Raises
-    ------
-    TickdiskError
-        If the file does not exist or has another form, or if a cell lies outside of the state.
+    The rows may be in any order of ticks. The trace begins with the smallest tick, and a tick without a row has no updates. If
+    `state` is None, the state has one column, and the highest cell is the last. Raises TickdiskError if the file does not exist
+    or has another form, or if a cell lies outside of the state.
     """
     try:
         if path.suffix == ".npz":
@@ -153,22 +122,8 @@ def trace_of_life(folder: Path) -> RecordedTrace:
     """Returns the writes of a captured server life as updates of pages of 512 bytes, to simulate checkpoints of a real server.
 
     A page is an object of one cell. Pages are numbered by file and offset. A write belongs to the tick during which it was
-    issued, and writes before the first tick are left out.
-
-    Parameters
-    ----------
-    folder
-        Folder of the life in a run folder, with `requests.parquet` and `ticks.parquet`.
-
-    Returns
-    -------
-    RecordedTrace
-        The updates of each tick.
-
-    Raises
-    ------
-    TickdiskError
-        If no write of a file during a tick was captured.
+    issued, and writes before the first tick are left out. The folder of the life has `requests.parquet` and `ticks.parquet`.
+    Raises TickdiskError if no write of a file during a tick was captured.
     """
     requests, ticks = table.read("requests", folder / "requests.parquet"), table.read("ticks", folder / "ticks.parquet")
     starts = np.sort(ticks["start_ns"].to_numpy(np.int64))

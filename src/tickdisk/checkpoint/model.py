@@ -1,6 +1,5 @@
-"""The types that describe a simulation: the state, the parameters of the cost model, and the readings of the paper.
-
-A reading is a choice where the paper leaves something open.
+"""The types that describe a simulation: the state, the costs, and the readings, which are choices where the paper leaves
+something open.
 """
 
 from typing import Annotated, Literal
@@ -35,10 +34,8 @@ PARTIAL_LOG: tuple[Algorithm, ...] = ("partial_redo", "copy_on_update_partial_re
 COPY_ON_UPDATE: tuple[Algorithm, ...] = ("dribble_and_copy_on_update", "copy_on_update", "copy_on_update_partial_redo")
 """Algorithms that copy an object at its first update during a checkpoint, instead of copying at the checkpoint's beginning."""
 UNITS_PER_S = 3_000_000_000_000
-"""Units of simulated time per second.
-
-The simulator counts thirds of a picosecond, so that 1/30 s and the time of 512 B at 60 MB/s are whole numbers. A write of the
-whole state then ends exactly with the twentieth tick, and not a rounding error after it.
+"""Units of simulated time per second. They are thirds of a picosecond, so that 1/30 s and the time of 512 B at 60 MB/s are whole
+numbers. A write of the whole state then ends exactly with the twentieth tick, and not a rounding error after it.
 """
 _BYTES = {"GB/s": 1e9, "GiB/s": 2.0**30, "MB/s": 1e6, "MiB/s": 2.0**20}
 
@@ -71,13 +68,10 @@ class State(_Strict):
 
 
 class Costs(_Strict):
-    """The parameters of the cost model, which give the simulator the time of each piece of work for a checkpoint.
-
-    The defaults are those of the paper, with the units that fit its published times best.
-    """
+    """The parameters of the cost model. The defaults are those of the paper, with the units that fit its published times best."""
 
     tick_hz: Positive = 30
-    """Ticks per second (F_tick in the paper)."""
+    """F_tick in the paper."""
     memory_bandwidth: Positive = 2.2
     """Bandwidth of copies in memory, in `memory_unit` (B_mem in the paper)."""
     memory_unit: Literal["GB/s", "GiB/s"] = "GiB/s"
@@ -92,19 +86,16 @@ class Costs(_Strict):
     bit_ns: NotNegative = 2
     """Time to test a dirty bit, which says whether an object has changed (O_bit in the paper)."""
     pass_ns: NotNegative | None = None
-    """Time for an object until the writer has passed it, if the writer hands objects to the page cache and the disk follows.
-
-    If None, the writer passes an object when the disk has written it, as in the paper.
+    """Time for an object until the writer has passed it, if the writer hands objects to the page cache and the disk follows. If
+    None, the writer passes an object when the disk has written it, as in the paper.
     """
     sync_ms: NotNegative = 0
     """Time from the last object of a checkpoint until the checkpoint is durable. The paper has no such time."""
     slot_bytes: Annotated[int, Field(ge=1)] | None = None
     """Size of an object on the disk. If None, it is the size in memory."""
     page_bytes: Annotated[int, Field(ge=1)] = 4096
-    """Number of bytes that are written for each eight neighbouring objects of which at least one has changed.
-
-    This applies only to double backups, which are two images that are overwritten in turn, and only with the reading
-    `backup="written"`.
+    """Number of bytes that are written for each eight neighbouring objects of which at least one has changed. This applies only
+    to double backups, which are two images that are overwritten in turn, and only with the reading `backup="written"`.
     """
 
     @property
@@ -118,10 +109,10 @@ class Costs(_Strict):
         return self.disk_bandwidth * _BYTES[self.disk_unit]
 
     def units(self, object_bytes: int) -> tuple[int, ...]:
-        """Returns the costs as the native core takes them: nine times in units of the simulator (`UNITS_PER_S`).
+        """Returns nine times in units of the simulator (`UNITS_PER_S`), as the native core takes them.
 
         They are the times of a tick, the start of a copy, the copy of an object, a lock, a bit test, the write of an object, the
-        writer's passing of an object, a sync, and the write of a page. `object_bytes` is the size of an object.
+        writer's passing of an object, a sync, and the write of a page.
         """
         write_s = (self.slot_bytes or object_bytes) / self.disk_bytes_per_s
         pass_s = write_s if self.pass_ns is None else self.pass_ns / 1e9
@@ -147,19 +138,16 @@ class Readings(_Strict):
     locks: Literal["written", "touched"] = "touched"
     """First updates of an object in a checkpoint that take a lock: those of objects that this checkpoint writes, or all."""
     copies: Literal["unwritten", "touched"] = "unwritten"
-    """First updates in a checkpoint that save the old value of an object that the checkpoint writes.
-
-    They are those before the writer has passed the object, or all.
+    """First updates in a checkpoint that save the old value of an object that the checkpoint writes: those before the writer has
+    passed the object, or all.
     """
     writes: Literal["always", "ticks"] = "ticks"
-    """Times in which a checkpoint is written beside the game: always, or only in a tick's own length and not in its overhead.
-
-    The overhead of a tick is the time that checkpoints add to it.
+    """Times in which a checkpoint is written beside the game: always, or only in a tick's own length and not in its overhead,
+    which is the time that checkpoints add to it.
     """
     full_every: Annotated[int, Field(ge=1)] = 10
-    """Number of checkpoints per full one, for the algorithms of PARTIAL_LOG (C in the paper).
-
-    The default is inferred from the published time of 0.1 s per checkpoint.
+    """Number of checkpoints per full one, for the algorithms of PARTIAL_LOG (C in the paper). The default is inferred from the
+    published time of 0.1 s per checkpoint.
     """
     starts: Literal["clean", "dirty"] = "clean"
     """Content of the disk at the beginning: the whole state (clean), or no object of it (dirty)."""

@@ -14,24 +14,19 @@ class _Strict(BaseModel):
 
 
 class Anchor(_Strict):
-    """A published number that the simulator should reproduce."""
+    """A published number that the simulator should reproduce. `value` is in `unit`."""
 
     name: str
-    """Short name, such as `pause`."""
     value: float
-    """The number as it was printed, in `unit`."""
     unit: str
     statement: str
-    """The published finding as a sentence."""
 
 
 class Log(_Strict):
     """The published time of a checkpoint under the algorithms that write a partial log (`PARTIAL_LOG`), at one update rate."""
 
     updates_per_tick: int
-    """Update rate at which the numbers hold."""
     checkpoint_s: float
-    """Time of a checkpoint under these algorithms."""
     times_faster: float
     """Time of a checkpoint under Naive-Snapshot over that under these algorithms."""
 
@@ -41,12 +36,10 @@ class CrossOver(_Strict):
 
     updates_per_tick: int
     algorithms: list[Algorithm]
-    """The algorithms that have this rate in common."""
 
 
 class CopyOnUpdateExtremes(_Strict):
     """The published extremes of the time that copy-on-update methods (`COPY_ON_UPDATE`) add to a tick, over all update rates.
-
     Both are relative to Naive-Snapshot at the same update rate.
     """
 
@@ -61,18 +54,14 @@ class HalfTick(_Strict):
 
     updates_per_tick: int
     first_tick: int
-    """First tick that the figure shows."""
     last_tick: int
-    """Last tick that the figure shows."""
 
 
 class GameSize(_Strict):
     """The published size of the game Knights and Archers, and its mean number of updates per tick."""
 
     units: int
-    """Number of units."""
     updates_per_tick: int
-    """Mean number of updates per tick."""
 
 
 class Eager(_Strict):
@@ -80,56 +69,32 @@ class Eager(_Strict):
 
     algorithm: Algorithm
     updates_per_tick: int
-    """Update rate at which the overhead was found."""
     overhead_ms: float
     """Mean time that the algorithm adds to a tick."""
 
 
 class PublishedCheckpoint(_Strict):
-    """The printed numbers of the paper of Vaz Salles et al. (VLDB 2009), from the section `checkpoint` of `data/published.yaml`.
-
-    `tickdisk.report.checkpoint` compares the simulation with them.
-    """
+    """The printed numbers of Vaz Salles et al. (VLDB 2009), from the section `checkpoint` of `data/published.yaml`."""
 
     source: str
-    """The paper, as a reference."""
     ticks: int
     """Number of ticks of every published simulation."""
     constants: list[Anchor]
     """Numbers of Naive-Snapshot, which do not depend on the update rate."""
     log: Log
-    """Time of a checkpoint under the algorithms with a partial log."""
     crossovers: list[CrossOver]
-    """Update rates below which algorithms add less time to a tick than Naive-Snapshot."""
     eager: Eager
-    """Overhead of an eager algorithm at a high update rate."""
     copy_on_update: CopyOnUpdateExtremes
-    """Extreme overheads of the copy-on-update methods."""
     half_tick: HalfTick
-    """Place of the figure about ticks that become longer by more than half."""
     game: GameSize
-    """Size and update rate of Knights and Archers."""
     real_copy_on_update: float
     """Overhead of the paper's real implementation of Copy-on-Update over the overhead of its cost model."""
 
 
 def load_published(path: Path = Path("data/published.yaml")) -> PublishedCheckpoint:
-    """Reads the published numbers of the paper on checkpoint recovery, with which the report compares the simulation.
+    """Reads the published numbers from the section `checkpoint` of a YAML file.
 
-    Parameters
-    ----------
-    path
-        YAML file with a section `checkpoint`.
-
-    Returns
-    -------
-    PublishedCheckpoint
-        The numbers.
-
-    Raises
-    ------
-    TickdiskError
-        If the file does not exist, or a key is missing, unknown or wrong. The message names the key.
+    Raises TickdiskError if the file does not exist, or a key is missing, unknown or wrong. The message names the key.
     """
     published = read_yaml(path, "run from the project's folder")
     try:

@@ -12,11 +12,10 @@ from tickdisk.errors import TickdiskError
 
 _MS = UNITS_PER_S / 1e3
 WORK = ("begun", "copied", "groups", "tested", "touched", "locked", "saved", "beside", "changed_beside")
-"""Names of the counted items of work that a tick does for checkpoints.
-
-They count checkpoints begun, objects copied at the beginning of a checkpoint and contiguous groups of them, updates that tested a
-dirty bit and objects of such updates, first updates of an object in a checkpoint that took a lock, first updates that saved the
-old value, updates in ticks that began while a checkpoint was being written, and objects that these changed.
+"""Names of the counted items of work that a tick does for checkpoints. They count checkpoints begun, objects copied at the
+beginning of a checkpoint and contiguous groups of them, updates that tested a dirty bit and objects of such updates, first
+updates of an object in a checkpoint that took a lock, first updates that saved the old value, updates in ticks that began while a
+checkpoint was being written, and objects that these changed.
 """
 _TICKS = ("start", "overhead", "length", *WORK)
 _CHECKPOINTS = ("tick", "begin", "pause", "written", "objects", "copied", "is_full")
@@ -25,13 +24,11 @@ _COSTS, _READINGS = Costs(), Readings()
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the simulator: an algorithm under one set of costs and one set of readings. `simulate` takes several."""
+    """One run of the simulator: an algorithm under one set of costs and one set of readings."""
 
     algorithm: Algorithm
     costs: Costs = _COSTS
-    """Time of each piece of work. The defaults are those of the paper."""
     readings: Readings = _READINGS
-    """Choices that the paper leaves open."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +36,15 @@ class Outcome:
     """The result of one run of the simulator, as `simulate` returns it."""
 
     run: Run
-    """The algorithm that was simulated, with its costs and readings."""
     ticks: pd.DataFrame
     """One row per tick: overhead_ms (the time that checkpoints add to the tick) and length_ms (its length with that time)."""
     work: pd.DataFrame
-    """One row per tick, with the columns WORK."""
     checkpoints: pd.DataFrame
-    """One row per completed checkpoint.
-
-    The columns are tick (at whose end the checkpoint begins), begin_s, end_s, pause_ms, objects and bytes (written), copied
-    (objects copied in memory), is_full, and recovery_s (time of a recovery after a crash at the checkpoint's end).
+    """One row per completed checkpoint: tick (at whose end the checkpoint begins), begin_s, end_s, pause_ms, objects and bytes
+    (written), copied (objects copied in memory), is_full, and recovery_s (time of a recovery after a crash at the checkpoint's
+    end).
     """
     updates: int
-    """Number of updates of the input."""
     nanoseconds: int
     """Time that the simulator spent on this run and on the sorting of the input."""
 
@@ -77,31 +70,10 @@ class Outcome:
 def simulate(source: Input, runs: Sequence[Run], *, ticks: int) -> list[Outcome]:
     """Simulates algorithms on the same input, and computes what each adds to every tick under the cost model.
 
-    The updates are made once and fed to all runs. Times are counted in whole units of 1/3 ps.
-
-    Parameters
-    ----------
-    source
-        Input that gives the updates of each tick.
-    runs
-        Algorithms with their costs and readings.
-    ticks
-        Largest number of ticks. The simulation ends earlier if the input does.
-
-    Returns
-    -------
-    list of Outcome
-        The outcome of each run, in the order of `runs`.
-
-    Raises
-    ------
-    TickdiskError
-        If a run has the reading `backup="written"` and no `pass_ns`.
-
-    References
-    ----------
-    M. Vaz Salles et al., "An Evaluation of Checkpoint Recovery for Massively Multiplayer Online Games", VLDB 2009, sections 3
-    and 4.
+    The model is that of M. Vaz Salles et al., "An Evaluation of Checkpoint Recovery for Massively Multiplayer Online Games", VLDB
+    2009, sections 3 and 4. The updates are made once and fed to all runs. Times are counted in whole units of 1/3 ps. The
+    simulation ends before the last of `ticks` if the input does. The outcomes are in the order of `runs`. Raises TickdiskError if
+    a run has the reading `backup="written"` and no `pass_ns`.
     """
     for run in runs:
         if run.readings.backup == "written" and run.costs.pass_ns is None:
@@ -129,7 +101,7 @@ def _unpacked(packed: bytes, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _checkpoints(raw: pd.DataFrame, run: Run, objects: int, object_bytes: int) -> pd.DataFrame:
-    """Returns the table of completed checkpoints, without the last checkpoint, which no other has followed."""
+    """Returns the table of completed checkpoints. The last checkpoint is left out, because no other has followed it."""
     done = raw.iloc[:-1]
     whole = run.readings.lasts == "whole_ticks"
     end = raw["begin"].to_numpy()[1:] if whole else done["written"].to_numpy()

@@ -1,7 +1,4 @@
-"""The sweep of simulations behind every figure of the study: over update rates, over skews, the game, and other readings.
-
-Each input is made once and fed to all algorithms.
-"""
+"""The sweep of simulations behind every figure of the study: over update rates, over skews, the game, and other readings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,9 +30,8 @@ PLACES: dict[str, tuple[dict[str, Any], Readings]] = {
     "scrambled rows, updates over the tick": ({"is_scrambled": True}, Readings(updates_at="spread")),
     "a column's cells together": ({"by_column": True}, Readings()),
 }
-"""Readings of the places of rows and columns in the state, by name.
-
-Each has the changed parameters of `ZipfTrace`, and the readings that go with them.
+"""Readings of the places of rows and columns in the state, by name, with the changed parameters of `ZipfTrace` and the readings
+that go with them.
 """
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     STATED: ({}, {}),
@@ -55,25 +51,24 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 class Case(NamedTuple):
-    """One simulation of a sweep: an input, and the runs of the simulator that it is fed to."""
+    """One simulation of a sweep: an input that is made once for all runs of the simulator that it is fed to."""
 
     sweeps: tuple[str, ...]
     """Names of the sweeps that use the simulation: rate, skew, anchor, game or readings."""
     reading: str
     """Name of the reading of all runs, or VARIED if each run has its own."""
     source: Input
-    """Input that is made once for all runs."""
     runs: Sequence[tuple[str, Run]]
     """Runs with the names of their readings."""
     ticks: int
-    """Number of ticks to simulate."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The results of all simulations of a sweep, as three tables. The report draws its figures from them.
+    """The results of a sweep as three tables, from which the report draws its figures.
 
-    `runs` has one row for each sweep, input, reading and algorithm. The other tables refer to its column `run`.
+    `runs` has one row for each sweep, input, reading and algorithm. The other tables refer to its column `run`, and have rows
+    only for runs with the default readings.
     """
 
     runs: pd.DataFrame
@@ -82,27 +77,13 @@ class Sweep:
     (number), pause_ms, objects, bytes, copied (means per checkpoint) and updates_per_s (speed of the simulator).
     """
     ticks: pd.DataFrame
-    """The columns are run, tick, overhead_ms and length_ms. Only runs with the default readings have rows."""
+    """The columns are run, tick, overhead_ms and length_ms."""
     checkpoints: pd.DataFrame
-    """The columns are run, tick, begin_s, end_s, pause_ms, objects, bytes, copied, is_full and recovery_s.
-
-    Only runs with the default readings have rows.
-    """
+    """The columns are run, tick, begin_s, end_s, pause_ms, objects, bytes, copied, is_full and recovery_s."""
 
 
 def anchor_rates(published: PublishedCheckpoint) -> list[int]:
-    """Returns the update rates at which the paper gives a number, so that the sweep simulates at these rates, too.
-
-    Parameters
-    ----------
-    published
-        The published numbers.
-
-    Returns
-    -------
-    list of int
-        Updates per tick, in ascending order.
-    """
+    """Returns the update rates (updates per tick, ascending) at which the paper gives a number."""
     rates = {each.updates_per_tick for each in (published.log, published.half_tick, published.eager)}
     return sorted(rates | {crossing.updates_per_tick for crossing in published.crossovers})
 
@@ -119,30 +100,10 @@ def cases(
 ) -> list[Case]:
     """Plans the simulations of the study: each input with the runs that it is fed to, those with the most work first.
 
-    If two sweeps share a rate and a skew, one input serves both. Readings other than the default are tried at the rates of
-    `anchors` and at the highest rate, over fewer ticks.
-
-    Parameters
-    ----------
-    rates
-        Update rates of the sweep over rates, in updates per tick, at the default skew.
-    skews
-        Skews of the sweep over skews, at the default rate.
-    units
-        Number of units of the game.
-    ticks
-        Number of ticks of each simulation with the default readings.
-    readings_ticks
-        Number of ticks of each simulation with other readings.
-    anchors
-        Update rates at which the paper gives numbers, as `anchor_rates` returns them.
-    seed
-        Seed of the updates.
-
-    Returns
-    -------
-    list of Case
-        The cases, for `sweep`.
+    `rates` and `anchors`, the rates at which the paper gives numbers, are in updates per tick at the default skew, and `skews`
+    are at the default rate. If two sweeps share a rate and a skew, one input serves both. Readings other than the default are
+    tried at the rates of `anchors` and at the highest rate, over `readings_ticks` instead of `ticks`. `units` is the size of the
+    game.
     """
     stated = [(STATED, Run(algorithm)) for algorithm in ALGORITHMS]
     varied = [
@@ -176,19 +137,7 @@ def _expected_updates(case: Case) -> float:
 def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None]) -> Sweep:
     """Simulates all cases, first those with the default readings, and collects the results in tables.
 
-    Parameters
-    ----------
-    made
-        Cases, as `cases` returns them.
-    cores
-        Number of cases that are simulated at the same time.
-    say
-        Function that is given a line about the speed after each of the two parts.
-
-    Returns
-    -------
-    Sweep
-        The tables.
+    As many cases as `cores` are simulated at the same time. `say` is given a line about the speed after each of the two parts.
     """
     results: list[tuple[Case, list[Outcome]]] = []
     for what, own in (
@@ -238,17 +187,7 @@ def _described(case: Case, outcome: Outcome) -> dict[str, Any]:
 
 
 def write_sweep(found: Sweep, folder: Path) -> None:
-    """Writes the tables as `checkpoints.parquet`, `ticks.parquet` and, at last, `runs.parquet`.
-
-    Each file appears only when it is whole.
-
-    Parameters
-    ----------
-    found
-        The tables.
-    folder
-        Folder for the files.
-    """
+    """Writes the tables as `checkpoints.parquet`, `ticks.parquet` and, at last, `runs.parquet`, each only when it is whole."""
     for name in reversed(TABLES):
         arrow = pa.Table.from_pandas(getattr(found, name), preserve_index=False)
         metadata = {b"schema_version": SCHEMA_VERSION.encode(), b"table": f"checkpoint_{name}".encode()}
@@ -261,20 +200,7 @@ def write_sweep(found: Sweep, folder: Path) -> None:
 def read_sweep(folder: Path) -> Sweep:
     """Reads tables that `write_sweep` wrote.
 
-    Parameters
-    ----------
-    folder
-        Folder with the files.
-
-    Returns
-    -------
-    Sweep
-        The tables.
-
-    Raises
-    ------
-    TickdiskError
-        If a file is missing, is not Parquet, or was written by another version of the schema. The message names the file.
+    Raises TickdiskError if a file is missing, is not Parquet, or was written by another version of the schema.
     """
     tables = {}
     for name in TABLES:

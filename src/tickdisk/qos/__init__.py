@@ -1,12 +1,10 @@
 """Measures how well a server served its players: how regular its ticks were, and how long the actions of players took.
 
 The input is tables of one server life: ticks, actions, epochs, and the device's log. An epoch is a part of the life under one
-arm, such as one disk latency. Its beginning is left out, and the rest is its steady part. `epoch_table` has the metrics of each
-steady part, and `requests_table` counts the device's requests. `contrasts_by_life` takes such rows and returns, for each life and
-arm, the logarithm of the metric over its mean in the two baseline epochs of that life, for `tickdisk.stats`. A tick gap is the
-time between the starts of two ticks. The budget is the intended length of a tick. The latency of an action runs from the time at
-which it was due to its completion. The caller gives an upper limit, tau. An action that took longer, failed or timed out counts
-as tau. Times in tables are in ns of CLOCK_MONOTONIC, and metrics are in ms.
+arm, such as one disk latency. Its beginning is left out, and the rest is its steady part. A tick gap is the time between the
+starts of two ticks. The budget is the intended length of a tick. The latency of an action runs from the time at which it was due
+to its completion. An action that took longer than tau, an upper limit that the caller gives, failed or timed out counts as tau.
+Times in tables are in ns of CLOCK_MONOTONIC, and metrics are in ms.
 """
 
 from tickdisk.qos.actions import ActionMetrics, action_metrics, latencies_ms

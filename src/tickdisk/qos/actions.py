@@ -21,21 +21,17 @@ class ActionMetrics:
     """
 
     offered: int
-    """Number of actions that were due."""
     completed: int
-    """Number of the offered actions that were completed, however late."""
+    """Number of the offered actions (those that were due) that were completed, however late."""
     timed_out: int
     """Number of the offered actions that the client gave up because they took too long."""
     failed: int
     """Number of the offered actions that could not be issued, or that ended with an error."""
     at_tau: int
-    """Number of actions that count as tau, because they failed, timed out, or were not completed before tau."""
     mean_ms: float | None
-    """Mean latency of the offered actions."""
+    """Mean latency of the offered actions. The two fields after it are percentiles of their latencies."""
     p50_ms: float | None
-    """Median of their latencies."""
     p95_ms: float | None
-    """95th percentile of their latencies."""
     offered_per_s: float
     """Actions per second of the window that were due in it."""
     achieved_per_s: float
@@ -45,30 +41,11 @@ class ActionMetrics:
 
 
 def latencies_ms(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, tau_ns: int) -> NDArray[np.float64]:
-    """Computes the latencies of the actions of one kind that were due in a window.
+    """Computes the latencies min(completed - due, tau) in ms of the actions of one kind that were due in a window, by due time.
 
-    Parameters
-    ----------
-    actions
-        Table of actions with the columns action, due_ns, issued_ns, completed_ns and outcome.
-    start_ns
-        Start of the window in ns of CLOCK_MONOTONIC.
-    end_ns
-        End of the window in ns. The end itself does not belong to the window.
-    action
-        Kind of action, such as a teleport.
-    tau_ns
-        Longest latency in ns that an action counts with.
-
-    Returns
-    -------
-    NDArray[np.float64]
-        min(completed - due, tau) in ms, in the order of due times.
-
-    Raises
-    ------
-    TickdiskError
-        If a completed action has no completion time.
+    `actions` has the columns action (the kind, such as a teleport), due_ns, issued_ns, completed_ns and outcome. The window is in
+    ns of CLOCK_MONOTONIC, and its end does not belong to it. `tau_ns` is the longest latency that an action counts with. Raises
+    TickdiskError if a completed action has no completion time.
     """
     chosen = _due(actions, start_ns, end_ns, action).sort_values("due_ns", kind="stable")
     took_ns = (chosen["completed_ns"] - chosen["due_ns"]).astype("Float64")
@@ -84,30 +61,8 @@ def _due(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str) -> pd.D
 
 
 def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, tau_ns: int) -> ActionMetrics:
-    """Computes the metrics of the actions of one kind that were due in a window.
-
-    Parameters
-    ----------
-    actions
-        Table of actions with the columns action, due_ns, issued_ns, completed_ns and outcome.
-    start_ns
-        Start of the window in ns of CLOCK_MONOTONIC.
-    end_ns
-        End of the window in ns. The end itself does not belong to the window.
-    action
-        Kind of action, such as a teleport.
-    tau_ns
-        Longest latency in ns that an action counts with.
-
-    Returns
-    -------
-    ActionMetrics
-        The metrics of the window.
-
-    Raises
-    ------
-    TickdiskError
-        If a completed action has no completion time.
+    """Computes the metrics of the actions of one kind that were due in a window. The parameters and errors are those of
+    `latencies_ms`.
     """
     chosen = _due(actions, start_ns, end_ns, action)
     outcomes = chosen["outcome"].value_counts()

@@ -27,38 +27,18 @@ def epoch_table(
 ) -> pd.DataFrame:
     """Computes the metrics of ticks and actions for each epoch of a server life, over the steady part of the epoch.
 
-    The steady part is [steady_ns, end_ns), which leaves out the beginning of the epoch. If the server ended by itself in an
-    epoch, the tick gaps and latencies of that epoch get their worst values. Every `gap_*_ms` is then as long as the steady part,
-    and the mean, p50 and p95 of each kind of action are tau.
+    The steady part is [steady_ns, end_ns), which leaves out the beginning of the epoch. If the server ended by itself in the
+    epoch with the number `ended_epoch`, the tick gaps and latencies of that epoch get their worst values. Every `gap_*_ms` is
+    then as long as the steady part, and the mean, p50 and p95 of each kind of action are tau.
 
-    Parameters
-    ----------
-    ticks
-        Table of ticks with the columns tick (number), start_ns and end_ns.
-    actions
-        Table of actions with the columns action, due_ns, issued_ns, completed_ns and outcome.
-    epochs
-        Table of epochs with the columns epoch, arm, device, start_ns, steady_ns and end_ns.
-    life
-        Name or number of the life.
-    budget_ns
-        Intended time in ns from the start of one tick to the start of the next.
-    tau_ns
-        Longest latency in ns that an action counts with.
-    ended_epoch
-        Number of the epoch in which the server ended by itself. If None, the server did not.
+    `ticks` has the columns tick (number), start_ns and end_ns. `actions` has action, due_ns, issued_ns, completed_ns and outcome.
+    `epochs` has epoch, arm, device, start_ns, steady_ns and end_ns. `budget_ns` is the intended time from the start of one tick
+    to the start of the next, and `tau_ns` the longest latency that an action counts with.
 
-    Returns
-    -------
-    pd.DataFrame
-        One row for each epoch, in order of time. Columns are life, those of `epochs`, position (the place in the life, from 0),
-        previous_arm (None for the first epoch), the fields of TickMetrics (n as gap_n), and for each kind of action the fields
-        of ActionMetrics as `<action>_<field>`. A value that cannot be estimated is NaN.
-
-    Raises
-    ------
-    TickdiskError
-        If the steady part of an epoch does not end after it begins.
+    The result has one row for each epoch, in order of time. Its columns are life, those of `epochs`, position (the place in the
+    life, from 0), previous_arm (None for the first epoch), the fields of TickMetrics (n as gap_n), and for each kind of action
+    the fields of ActionMetrics as `<action>_<field>`. A value that cannot be estimated is NaN. Raises TickdiskError if the steady
+    part of an epoch does not end after it begins.
     """
     kinds = sorted(actions["action"].unique())
     ordered = epochs.sort_values("start_ns", kind="stable").reset_index(drop=True)
@@ -95,22 +75,9 @@ def epoch_table(
 def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | int) -> pd.DataFrame:
     """Counts the device's requests in each epoch of a server life, to check that they met the latency of the epoch's arm.
 
-    A latency that no request met cannot have had an effect.
-
-    Parameters
-    ----------
-    device
-        The device's log with the columns arrival_ns and replied_ns.
-    epochs
-        Table of epochs with the columns epoch, arm, start_ns and end_ns.
-    life
-        Name or number of the life.
-
-    Returns
-    -------
-    pd.DataFrame
-        One row for each epoch with life, epoch, arm, requests (the number that arrived in the epoch) and latency_ms (their
-        median replied - arrival, NaN without a request).
+    A latency that no request met cannot have had an effect. `device` has the columns arrival_ns and replied_ns, and `epochs` has
+    epoch, arm, start_ns and end_ns. The result has one row for each epoch with life, epoch, arm, requests (the number that
+    arrived in the epoch) and latency_ms (their median replied - arrival, NaN without a request).
     """
     rows = []
     for epoch in epochs.to_dict("records"):
@@ -121,33 +88,15 @@ def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | in
 
 
 def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: str) -> Mapping[str, "pd.Series[float]"]:
-    """Computes for each arm the effect on a metric in each server life, as the log of its ratio to the baseline.
+    """Computes for each arm the effect on a metric in each server life, as the log of its ratio to the baseline, indexed by life.
 
-    An arm is compared with the mean of both baseline epochs of its life, on the log scale. The null arm is compared with the
-    baseline epoch. If a life has neither baseline epoch because its server ended before them, the mean of the other lives'
-    baseline epochs takes their place.
+    An arm is compared with the mean of both baseline epochs of its life, on the log scale. The arm `null`, which repeats the
+    baseline (A/A), is compared with the baseline epoch. If a life has neither baseline epoch because its server ended before
+    them, the mean of the other lives' baseline epochs takes their place.
 
-    Parameters
-    ----------
-    table
-        One row for each epoch with the columns life, arm and the metric.
-    metric
-        Column of the metric.
-    baseline
-        Arm that the others are compared with.
-    null
-        Arm that repeats the baseline (A/A).
-
-    Returns
-    -------
-    Mapping[str, pd.Series]
-        For each arm but the baseline, the log ratios, indexed by life. A life in which the arm's metric is not estimable or not
-        above 0 has no ratio, so a series can be shorter than the number of lives.
-
-    Raises
-    ------
-    TickdiskError
-        If the table has no such metric.
+    `table` has one row for each epoch with the columns life, arm and the metric. A life in which the arm's metric is not
+    estimable or not above 0 has no ratio, so a series can be shorter than the number of lives. The baseline has no series. Raises
+    TickdiskError if the table has no such metric.
     """
     if metric not in table.columns:
         raise TickdiskError(f"there is no metric {metric}; the table has {', '.join(table.columns)}")

@@ -10,9 +10,7 @@ from tickdisk.stats import quantile
 
 NS_PER_MS = 1e6
 OVER_BUDGET = 1.05
-"""Number of budgets above which a gap counts as over the budget. It is 5 % more than one, because a step that sleeps wakes up a
-little late.
-"""
+"""Budgets above which a gap counts as over the budget. It is more than 1, because a step that sleeps wakes up a little late."""
 LATE = 2.0
 """Number of budgets from which the tick that ends a gap is late. A gap of two budgets has room for a tick that did not come."""
 
@@ -34,13 +32,10 @@ class TickMetrics:
     gap_p95_ms: float | None
     gap_p99_ms: float | None
     gap_max_ms: float | None
-    """Length of the longest gap."""
     over_budget_share: float | None
     """Share of gaps that are more than 5 % over the budget, which is the intended time from one tick to the next."""
     instability_ratio: float | None
-    """Meterstick's Instability Ratio (Eickhoff, Donkervliet and Iosup 2023), from 0 for a steady server to 1. See
-    `instability_ratio`.
-    """
+    """Meterstick's Instability Ratio, from 0 for a steady server to 1 (see `instability_ratio`)."""
     tps: float | None
     """Ticks that started per second of the window."""
     busy_n: int
@@ -49,37 +44,21 @@ class TickMetrics:
     mspt_p50_ms: float | None
     mspt_p95_ms: float | None
     mspt_max_ms: float | None
-    """Longest time from the start to the end of a tick, with the shortest and percentiles before it. Operators call such a time
-    milliseconds per tick (MSPT)."""
+    """Longest time from the start to the end of a tick (MSPT), with the shortest and percentiles before it."""
     missing: int
     """Number of tick numbers that were skipped."""
     duplicate: int
     """Number of rows whose tick number had occurred before."""
     late: int
-    """Number of gaps of at least two budgets."""
 
 
 def instability_ratio(gap: NDArray[np.float64], budget: float) -> float | None:
     """Computes Meterstick's Instability Ratio (Eickhoff, Donkervliet and Iosup 2023), which says how irregular ticks are.
 
-    The ratio is sum |max(b, t_i) - max(b, t_i-1)| / (2 b N) for gaps t in order, the budget b, and N = sum(max(b, t)) / b
-    expected ticks. It is 0 if every gap is equal, and approaches 1 if ever longer gaps alternate with short ones. A gap within
-    the budget counts as the budget, because the server sleeps for the rest.
+    The ratio is sum |max(b, t_i) - max(b, t_i-1)| / (2 b N) for gaps t in order of time, the budget b in the same unit, and N =
+    sum(max(b, t)) / b expected ticks. It is 0 if every gap is equal, and approaches 1 if ever longer gaps alternate with short
+    ones. A gap within the budget counts as the budget, because the server sleeps for the rest. None for fewer than two gaps.
 
-    Parameters
-    ----------
-    gap
-        Tick gaps in order of time, shape (n,).
-    budget
-        Intended time from the start of one tick to the start of the next, in the unit of the gaps.
-
-    Returns
-    -------
-    float or None
-        None for fewer than two gaps.
-
-    Examples
-    --------
     >>> instability_ratio(np.array([50.0, 150.0]), 50.0)
     0.25
     """
@@ -90,18 +69,10 @@ def instability_ratio(gap: NDArray[np.float64], budget: float) -> float | None:
 
 
 def gaps(ticks: pd.DataFrame) -> pd.DataFrame:
-    """Lists all tick gaps of a server life.
+    """Lists all tick gaps of a server life in order of time, from a table with the columns tick (number) and start_ns.
 
-    Parameters
-    ----------
-    ticks
-        Table of ticks with the columns tick (number), start_ns and end_ns.
-
-    Returns
-    -------
-    pd.DataFrame
-        One row for each gap in order of time, with tick and start_ns of the tick that begins it, gap_ms, and skipped (the tick
-        numbers that are missing between the two ticks).
+    The columns are tick and start_ns of the tick that begins the gap, gap_ms, and skipped (the tick numbers that are missing
+    between the two ticks).
     """
     # A tick that was logged twice counts once, with its first row.
     ordered = ticks.drop_duplicates("tick").sort_values("start_ns", kind="stable")
@@ -113,22 +84,7 @@ def gaps(ticks: pd.DataFrame) -> pd.DataFrame:
 
 
 def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
-    """Lists the tick gaps that start in a window.
-
-    Parameters
-    ----------
-    ticks
-        Table of ticks with the columns tick (number), start_ns and end_ns.
-    start_ns
-        Start of the window in ns of CLOCK_MONOTONIC.
-    end_ns
-        End of the window in ns. The end itself does not belong to the window.
-
-    Returns
-    -------
-    pd.DataFrame
-        Rows of `gaps`. If no gap starts in the window, the gap that covers the window.
-    """
+    """Returns the `gaps` that start in [start_ns, end_ns), or if there is none, the gap that covers this window."""
     found = gaps(ticks)
     own = found[(found["start_ns"] >= start_ns) & (found["start_ns"] < end_ns)]
     if own.empty:
@@ -138,22 +94,7 @@ def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFram
 
 
 def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float64]:
-    """Returns the lengths of the tick gaps that start in a window.
-
-    Parameters
-    ----------
-    ticks
-        Table of ticks with the columns tick (number), start_ns and end_ns.
-    start_ns
-        Start of the window in ns of CLOCK_MONOTONIC.
-    end_ns
-        End of the window in ns. The end itself does not belong to the window.
-
-    Returns
-    -------
-    NDArray[np.float64]
-        Gaps in ms, in order of time. If no gap starts in the window, the gap that covers the window.
-    """
+    """Returns the lengths in ms of the gaps of `gaps_between`, in order of time."""
     return gaps_between(ticks, start_ns, end_ns)["gap_ms"].to_numpy(dtype="float64")
 
 
@@ -164,23 +105,10 @@ def estimate(values: NDArray[np.float64], q: float) -> float | None:
 
 
 def tick_metrics(ticks: pd.DataFrame, start_ns: int, end_ns: int, budget_ns: int) -> TickMetrics:
-    """Computes the metrics of the ticks that started in a window.
+    """Computes the metrics of the ticks that started in [start_ns, end_ns), in ns of CLOCK_MONOTONIC.
 
-    Parameters
-    ----------
-    ticks
-        Table of ticks with the columns tick (number), start_ns and end_ns.
-    start_ns
-        Start of the window in ns of CLOCK_MONOTONIC.
-    end_ns
-        End of the window in ns. The end itself does not belong to the window.
-    budget_ns
-        Intended time in ns from the start of one tick to the start of the next.
-
-    Returns
-    -------
-    TickMetrics
-        The metrics of the window.
+    `ticks` has the columns tick (number), start_ns and end_ns. `budget_ns` is the intended time from the start of one tick to the
+    start of the next.
     """
     window = ticks[(ticks["start_ns"] >= start_ns) & (ticks["start_ns"] < end_ns)]
     numbers = np.unique(window["tick"].to_numpy(dtype="int64"))

@@ -1,12 +1,10 @@
 """Tests whether one condition of an experiment (an arm) differs from another (the baseline), with one value per server life.
 
-The contrast of a life is the log ratio of a metric in the arm to the baseline. `contrast` takes the contrasts of all lives. It
-tests whether there is a difference, and whether the ratio is within a margin that was fixed before the runs (equivalence).
-`decide` gives each claim a verdict: different, equivalent, inconclusive or not valid. Controls are arms whose outcome is known in
-advance. If a control of a metric has another outcome, no claim about the metric is valid. The dose of an arm is the latency that
-its disk really had. `dose_bounds` finds up to which dose a metric is good, and `slope` how it rises with the dose. `order_effect`
-tests the order of arms. `family_power`, `needed_lives` and `detectable_ratio` say how many lives a test needs. No function reads
-a file. Functions that draw at random take a generator, or a seed and words (`named_generator`).
+The contrast of a life is the log ratio of a metric in the arm to the baseline. `contrast` tests whether there is a difference,
+and whether the ratio is within a margin that was fixed before the runs (equivalence). `decide` gives each claim a verdict.
+Controls are arms whose outcome is known in advance. If a control of a metric has another outcome, no claim about the metric is
+valid. The dose of an arm is the latency that its disk really had. No function reads a file. Functions that draw at random take a
+generator, or a seed and words (`named_generator`).
 """
 
 from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, sensitivity

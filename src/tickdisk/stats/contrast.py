@@ -10,9 +10,7 @@ from scipy import stats
 from tickdisk.errors import TickdiskError
 
 _TINY = 1e-12
-"""Largest standard deviation at which contrasts count as equal, as a share of the size of their mean, or of 1 if that is larger.
-The interval of equal contrasts has no width.
-"""
+"""Largest standard deviation of equal contrasts, as a share of the size of their mean, or of 1 if that is larger."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,6 @@ class Contrast:
     """
 
     n: int
-    """Number of lives."""
     ratio: float
     """Geometric mean of the lives' ratios."""
     low: float
@@ -44,10 +41,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The dependence of a contrast on single lives and on the t distribution, as `sensitivity` measures it.
-
-    It is shown beside the verdict and decides nothing.
-    """
+    """The dependence of a contrast on single lives and on the t distribution, which decides nothing."""
 
     p_sign_flip: float
     """p value of the sign-flip permutation test. With n lives it cannot fall below 2 / 2^n."""
@@ -59,23 +53,10 @@ class Sensitivity:
 def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArray[np.float64]:
     """Computes each life's contrast of each arm with the baseline, which is a log ratio that `contrast` tests over lives.
 
-    An arm is compared with the mean of the life's two baseline epochs, which are the columns `baseline` and `null`. If one of
-    the two is NaN, the other takes the place of the mean. The column `null` of the result holds the A/A contrast, null minus
+    `log_values` are logarithms of a metric in the shape (..., lives, arms), and the result has the same shape. `baseline` and
+    `null` are columns, and `null` repeats the baseline (A/A). An arm is compared with the mean of the life's values in both
+    columns, or with one of the two if the other is NaN. The column `null` of the result holds the A/A contrast, null minus
     baseline, which is orthogonal to that mean. The column `baseline` of the result holds NaN.
-
-    Parameters
-    ----------
-    log_values
-        Logarithms of a metric, shape (..., lives, arms).
-    baseline
-        Column of the baseline.
-    null
-        Column of the arm that repeats the baseline (A/A).
-
-    Returns
-    -------
-    NDArray[np.float64]
-        Log ratios, in the shape of `log_values`.
     """
     values = np.asarray(log_values, dtype=float)
     first, second = values[..., [baseline]], values[..., [null]]
@@ -88,29 +69,8 @@ def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArra
 def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
     """Tests whether an arm differs from the baseline and whether both are equivalent, from one log ratio for each server life.
 
-    Parameters
-    ----------
-    log_ratios
-        Log ratios of arm to baseline, shape (n,). Two lives are the fewest for an interval.
-    margin
-        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
-    alpha
-        Level of the two-sided test, and of each one-sided test.
-
-    Returns
-    -------
-    Contrast
-        The effect with its intervals and p values.
-
-    Raises
-    ------
-    TickdiskError
-        If a value is not finite, or if `log_ratios` has not one dimension.
-
-    Examples
-    --------
-    >>> round(contrast(np.log([1.0, 1.1, 1.2]), margin=0.2, alpha=0.05).ratio, 3)
-    1.097
+    `log_ratios` has the shape (n,), and two lives are the fewest for an interval. A `margin` of 0.2 allows ratios from 1 / 1.2 to
+    1.2. `alpha` is the level of the two-sided test, and of each one-sided test. Raises TickdiskError if a value is not finite.
     """
     values = np.asarray(log_ratios, dtype=float)
     if values.ndim != 1 or not np.isfinite(values).all():
@@ -123,21 +83,8 @@ def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
 
 
 def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Contrast]:
-    """Tests the contrasts of many metrics and arms at once, each of which is one row. A row gives the same as `contrast`.
-
-    Parameters
-    ----------
-    log_ratios
-        Finite log ratios, shape (rows, n), with a column for each life.
-    margin
-        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
-    alpha
-        Level of the two-sided test, and of each one-sided test.
-
-    Returns
-    -------
-    list[Contrast]
-        One contrast for each row.
+    """Tests the contrasts of many metrics and arms at once. Each row of `log_ratios`, shape (rows, n), is tested as in
+    `contrast`, and must be finite.
     """
     values = np.asarray(log_ratios, dtype=float)
     rows, n = values.shape
@@ -162,23 +109,10 @@ def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Con
 
 
 def sensitivity(log_ratios: ArrayLike, *, rng: np.random.Generator) -> Sensitivity:
-    """Measures how much a contrast depends on single lives and on the t distribution, to be shown beside its verdict.
+    """Measures how much a contrast depends on single lives and on the t distribution, from log ratios of the shape (n,).
 
-    Parameters
-    ----------
-    log_ratios
-        Log ratios, shape (n,), one for each life.
-    rng
-        Generator of the random flips.
-
-    Returns
-    -------
-    Sensitivity
-        Its values are NaN for fewer than two lives.
-
-    Notes
-    -----
-    The sign-flip test makes every possible flip for up to 13 lives, and draws 9,999 flips for more.
+    The sign-flip test makes every possible flip for up to 13 lives, and draws 9,999 flips for more. The values are NaN for fewer
+    than two lives.
     """
     values = np.asarray(log_ratios, dtype=float)
     if values.size < 2:  # noqa: PLR2004 - nothing is left without the only life

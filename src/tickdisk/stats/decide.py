@@ -1,7 +1,4 @@
-"""Verdicts on contrasts and on whole experiments.
-
-A verdict is exactly one of different, equivalent, inconclusive and not valid.
-"""
+"""Verdicts on contrasts and on whole experiments: different, equivalent, inconclusive or not valid."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +11,6 @@ from tickdisk.stats.families import adjusted
 from tickdisk.stats.power import detectable_ratio, needed_lives
 
 Word = Literal["different", "equivalent", "inconclusive", "not valid"]
-"""The four verdicts on a contrast."""
 Family = Literal["confirmatory", "scan", "control"]
 """Group of tests: claims that were named before the runs (confirmatory), all other claims (scan), or controls."""
 Key = tuple[str, str]
@@ -37,9 +33,7 @@ class Plan:
     minimum: int
     """Number of lives below which a verdict is not valid."""
     control_minimum: int
-    """Number of lives below which the verdict on a positive control is not valid. Few lives are enough to find a large effect,
-    but they do not prove that there is none.
-    """
+    """The same for a positive control. Few lives are enough to find a large effect, but they do not prove that there is none."""
     margin: float
     """Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2."""
     alpha: float
@@ -53,9 +47,7 @@ class Roles:
     null: str
     """Arm that repeats the baseline (A/A)."""
     sham: str | None
-    """Arm that has the baseline's latency and costs the emulator more processor time. It is None if the experiment has no such
-    arm.
-    """
+    """Arm that has the baseline's latency and costs the emulator more processor time. None if the experiment has none."""
     positive: Mapping[str, str]
     """For each metric, the arm that must make the metric longer by construction."""
     treatments: Sequence[str]
@@ -69,15 +61,10 @@ class Verdict:
     """The decision on one contrast: whether the arm differs from the baseline, is equivalent to it, or neither is shown."""
 
     word: Word
-    """The verdict."""
     reason: str
-    """Reason for the decision, in words."""
     n: int
-    """Number of lives that the verdict rests on."""
     planned: int
-    """Number of lives that were planned."""
     family: Family
-    """Group of tests that the contrast belongs to."""
     p: float
     p_equivalent: float
     """p values of a difference and of equivalence that decided. They are adjusted if the family is adjusted."""
@@ -101,15 +88,12 @@ class Controls:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdicts of an experiment, on every control and on every claim about a treatment.
-
-    A claim about a metric is not valid if a control of the metric failed.
+    """The verdicts of an experiment by metric and arm, and its controls by metric. A claim is not valid if a control of its
+    metric failed.
     """
 
     verdicts: Mapping[Key, Verdict]
-    """Verdicts by metric and arm."""
     controls: Mapping[str, Controls]
-    """Verdicts on the controls by metric."""
 
 
 def verdict(
@@ -130,31 +114,10 @@ def verdict(
     margin is too small to matter. The reason then mentions the difference. If neither test succeeds, the verdict is
     "inconclusive".
 
-    Parameters
-    ----------
-    effect
-        The contrast.
-    plan
-        The rules that were fixed before the runs.
-    family
-        Family of tests that the contrast belongs to. It is only written into the verdict.
-    minimum
-        Smallest number of lives for a valid verdict. If None, the number is the plan's.
-    obstacles
-        Reasons for which nothing can be decided, such as a control that failed, clients that were saturated, or an empty
-        capture.
-    unreached
-        Number of planned lives that may be missing because their server ended before the arm's turn. Turns are drawn at random,
-        so the other lives represent these lives.
-    p
-        p value of a difference, adjusted for a family of tests. If None, the contrast's own p value decides.
-    p_equivalent
-        p value of equivalence, adjusted for a family of tests. If None, the contrast's own p value decides.
-
-    Returns
-    -------
-    Verdict
-        The decision with its reason.
+    The `obstacles` are reasons for which nothing can be decided, such as a control that failed or clients that were saturated.
+    The number `unreached` says how many planned lives may be missing because their server ended before the arm's turn. Turns are
+    drawn at random, so the other lives represent these lives. The p values may be adjusted for a family of tests. If they are
+    None, the contrast's own p values decide, and if `minimum` is None, the plan's.
     """
     p = effect.p if p is None else p
     p_equivalent = effect.p_equivalent if p_equivalent is None else p_equivalent
@@ -184,22 +147,10 @@ def verdict(
 
 
 def lives_to_decide(effect: Contrast, found: Verdict, plan: Plan) -> int | None:
-    """Computes how many server lives would decide an inconclusive contrast with 80 % power.
+    """Computes how many server lives would decide an inconclusive contrast with 80 % power, if its mean and spread are true.
 
-    Parameters
-    ----------
-    effect
-        The contrast, whose mean and spread are taken as true.
-    found
-        The verdict on the contrast, whose p values may be adjusted.
-    plan
-        The rules that were fixed before the runs.
-
-    Returns
-    -------
-    int or None
-        Number of lives, which is more than `effect` has and at least the plan's minimum. None if no feasible number would
-        decide.
+    The verdict `found` may have adjusted p values. The result is more than the lives of `effect`, and at least the plan's
+    minimum. It is None if no feasible number would decide.
     """
     needed = needed_lives(
         log(effect.ratio),
@@ -227,30 +178,13 @@ def decide(
 ) -> Decision:
     """Decides on every control and every claim of an experiment.
 
-    Claims about a metric are decided only if the metric's controls behaved as they must. Each positive control belongs to its
-    own metric and is tested by itself. The null and sham controls of all metrics are one Holm family, so that chance fails one
-    of them in at most `alpha` of all experiments. The confirmatory claims are one Holm family. All other claims are a scan,
-    which is adjusted by Benjamini and Hochberg's method.
+    Claims about a metric are decided only if the metric's controls behaved as they must. Each positive control belongs to its own
+    metric and is tested by itself. The null and sham controls of all metrics are one Holm family, so that chance fails one of
+    them in at most `alpha` of all experiments. The confirmatory claims are one Holm family. All other claims are a scan, which is
+    adjusted by Benjamini and Hochberg's method.
 
-    Parameters
-    ----------
-    effects
-        The contrast of every metric and arm.
-    plan
-        The rules that were fixed before the runs.
-    roles
-        The roles of the arms.
-    obstacles
-        Reasons for which no claim can be decided.
-    obstacles_by_arm
-        Reasons for which claims about an arm cannot be decided, by arm.
-    unreached
-        Number of lives whose server ended before the arm's turn, by arm.
-
-    Returns
-    -------
-    Decision
-        The verdicts by metric and arm, and the controls by metric.
+    The `obstacles` are reasons for which no claim can be decided, and `obstacles_by_arm` has those that concern one arm. The
+    mapping `unreached` has, by arm, the number of lives whose server ended before the arm's turn.
     """
     own, before = obstacles_by_arm or {}, unreached or {}
     metrics = list(roles.positive)
@@ -318,11 +252,7 @@ def _adjusted(
 def _controls(
     effects: Mapping[Key, Contrast], verdicts: Mapping[Key, Verdict], plan: Plan, roles: Roles, metric: str
 ) -> Controls:
-    """Collects the verdicts on a metric's controls, and the reasons for which its claims may not be decided.
-
-    The positive control must be different and slower. The null control (A/A) and the sham must be neither different nor not
-    valid.
-    """
+    """Collects the verdicts on a metric's controls, and the reasons for which its claims may not be decided."""
     arm = roles.positive[metric]
     positive, null = verdicts[metric, arm], verdicts[metric, roles.null]
     sham = None if roles.sham is None else verdicts[metric, roles.sham]

@@ -1,6 +1,4 @@
-"""Dose-response: tests of the latency up to which a metric is good and of the latency from which it suffers, and the slope of
-the metric over the latency.
-"""
+"""Dose-response: the latency up to which a metric is good, the latency from which it suffers, and its slope over the latency."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,8 +16,8 @@ from tickdisk.stats.contrast import Contrast
 class Bounds:
     """The doses at which a metric is shown to stay within the margin, and the doses at which it is shown to exceed the margin.
 
-    `dose_bounds` returns them in the unit of the doses, such as ms. Nothing is known about doses between the two. A bound is None
-    if no dose was shown to satisfy it.
+    They have the unit of the doses, such as ms. Nothing is known about doses between the two. A bound is None if no dose was
+    shown to satisfy it.
     """
 
     good_up_to: float | None
@@ -31,28 +29,13 @@ class Bounds:
 
 
 def dose_bounds(effects: Sequence[tuple[float, Contrast]], *, margin: float) -> Bounds:
-    """Finds the dose up to which a metric is good, and the dose from which it suffers.
+    """Finds the dose up to which a metric is good, and the dose from which it suffers. Raises TickdiskError if there are no
+    effects.
 
     Both bounds come from fixed-sequence tests, which are one-sided at the contrasts' level alpha. Doses are tested upwards until
     one is not shown to lie inside the margin, and downwards until one is not shown to lie above the margin. Tests in a fixed
-    sequence need no adjustment (Maurer, Hothorn and Lehmacher 1995).
-
-    Parameters
-    ----------
-    effects
-        Dose and contrast of each arm, in any order. The bounds have the unit of the doses.
-    margin
-        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
-
-    Returns
-    -------
-    Bounds
-        The two bounds, and the smallest number of lives.
-
-    Raises
-    ------
-    TickdiskError
-        If `effects` is empty.
+    sequence need no adjustment (Maurer, Hothorn and Lehmacher 1995). The `effects` are the dose and the contrast of each arm, in
+    any order.
     """
     if not effects:
         raise TickdiskError("a dose-response needs an arm with a latency of its own; add one to workflow/config/experiments.tsv")
@@ -71,10 +54,7 @@ def dose_bounds(effects: Sequence[tuple[float, Contrast]], *, margin: float) -> 
 
 @dataclass(frozen=True)
 class Slope:
-    """The rise of a metric with the dose, from a line that is fitted within each life and a t test over the lives' slopes.
-
-    A server's slack can bend the line, so the slope is a secondary result.
-    """
+    """The rise of a metric with the dose, from a line that is fitted within each life and a t test over the lives' slopes."""
 
     per_ms: float
     """Mean over lives of the rise of the metric for each ms of latency."""
@@ -96,24 +76,9 @@ class Slope:
 def slope(dose_ms: ArrayLike, response: ArrayLike, life: ArrayLike, *, at_ms: ArrayLike, alpha: float) -> Slope | None:
     """Fits a line of a metric over the dose within each life, and tests the slopes over lives against 0.
 
-    Parameters
-    ----------
-    dose_ms
-        Dose of each epoch in ms, shape (n,).
-    response
-        Metric in each epoch, shape (n,). Values that are not finite are left out.
-    life
-        Life of each epoch, shape (n,).
-    at_ms
-        Doses in ms at which the mean line is evaluated, shape (k,).
-    alpha
-        Level of the two-sided test. Intervals have confidence 1 - alpha.
-
-    Returns
-    -------
-    Slope or None
-        The mean slope with its test, and the mean line. A life with fewer than two doses has no slope and is left out. None if
-        fewer than two lives have a slope.
+    `dose_ms`, `response` and `life` have a value for each epoch, shape (n,). Responses that are not finite are left out. The mean
+    line is evaluated at the doses `at_ms`, shape (k,). A life with fewer than two doses has no slope and is left out. The result
+    is None if fewer than two lives have a slope. A server's slack can bend the line, so the slope is a secondary result.
     """
     dose, metric, at = (np.asarray(values, dtype=float) for values in (dose_ms, response, at_ms))
     labels = np.asarray(life)

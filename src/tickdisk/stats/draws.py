@@ -8,26 +8,8 @@ import numpy as np
 def named_generator(seed: int, *purpose: str) -> np.random.Generator:
     """Makes the random generator of one purpose, so that an analysis always draws the same numbers for it.
 
-    The same seed and the same words give the same draws. Any other word gives draws that are independent of them.
-
-    Parameters
-    ----------
-    seed
-        Seed that all purposes of a run share.
-    *purpose
-        Words that name the purpose, such as "switchback" and "power difference".
-
-    Returns
-    -------
-    np.random.Generator
-        A generator in its first state.
-
-    Examples
-    --------
-    >>> named_generator(1, "a", "b").random() == named_generator(1, "a", "b").random()
-    True
-    >>> named_generator(1, "a", "b").random() == named_generator(1, "a", "c").random()
-    False
+    The same seed and the same words, such as "switchback" and "power difference", give the same draws. Any other word gives draws
+    that are independent of them.
     """
     words = np.frombuffer(sha256("\0".join(purpose).encode()).digest(), dtype=np.uint32)
     return np.random.default_rng(np.random.SeedSequence([seed, *words.tolist()]))

@@ -10,21 +10,9 @@ from scipy.stats import false_discovery_control
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """Adjusts p values by Holm's method (1979), for many families at once, such as those of simulated experiments.
 
-    statsmodels has the method for one family at a time. It also collects garbage at every call, which takes a simulation
-    minutes.
+    Each family lies along the last axis, and no value may be NaN. statsmodels has the method for one family at a time. It also
+    collects garbage at every call, which takes a simulation minutes.
 
-    Parameters
-    ----------
-    p_values
-        p values, shape (..., claims). Each family lies along the last axis. No value may be NaN.
-
-    Returns
-    -------
-    NDArray[np.float64]
-        Adjusted p values, in the shape of `p_values`.
-
-    Examples
-    --------
     >>> holm([0.04, 0.01]).tolist()
     [0.04, 0.02]
     """
@@ -38,19 +26,10 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def adjusted(p_values: ArrayLike, family: Literal["confirmatory", "scan"]) -> NDArray[np.float64]:
-    """Adjusts the p values of one family, whose claims are tested together, for their number.
+    """Adjusts the p values of one family, shape (claims,), for the number of its claims.
 
-    Parameters
-    ----------
-    p_values
-        p values of one family, shape (claims,). A value that is NaN stays NaN and is not counted as a claim.
-    family
-        A confirmatory family is adjusted by Holm's method, a scan by that of Benjamini and Hochberg (1995).
-
-    Returns
-    -------
-    NDArray[np.float64]
-        Adjusted p values, shape (claims,).
+    A confirmatory family is adjusted by Holm's method, a scan by that of Benjamini and Hochberg (1995). A value that is NaN stays
+    NaN and is not counted as a claim.
     """
     p = np.asarray(p_values, dtype=float)
     result, usable = np.full(p.shape, np.nan), np.isfinite(p)

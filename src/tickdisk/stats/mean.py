@@ -10,9 +10,8 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean over server lives of one value for each life, with Student's interval. `over_lives` returns it.
-
-    A number that n lives cannot estimate is NaN.
+    """The mean over server lives of one value for each life, with Student's interval. A number that n lives cannot estimate is
+    NaN.
     """
 
     value: float
@@ -27,24 +26,9 @@ class Mean:
 
 
 def over_lives(values: ArrayLike, alpha: float = 0.05) -> Mean:
-    """Computes the mean of a value over server lives and its interval.
+    """Computes the mean of one value for each life, shape (n,), and its interval at confidence 1 - alpha.
 
-    Parameters
-    ----------
-    values
-        One value for each life, shape (n,). Values that are not finite are left out.
-    alpha
-        The interval has confidence 1 - alpha.
-
-    Returns
-    -------
-    Mean
-        The interval and the p value are NaN for fewer than two finite values.
-
-    Examples
-    --------
-    >>> over_lives([1.0, 3.0]).value
-    2.0
+    Values that are not finite are left out. The interval and the p value are NaN for fewer than two finite values.
     """
     array = np.asarray(values, dtype=float)
     finite = array[np.isfinite(array)]

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class OrderEffect:
-    """The effects of the order of arms on a log metric, as `order_effect` estimates them beside the effects of arm and life.
+    """The effects of the order of arms on a log metric: carry-over from the epoch before, and drift over the places in a life.
 
-    There are two: carry-over from the epoch before, and drift over the places in a life. Each has an interval at confidence
-    1 - alpha and a p value. All values are NaN if they cannot be estimated.
+    Each has an interval at confidence 1 - alpha and a p value. All values are NaN if they cannot be estimated.
     """
 
     carry_over: float
@@ -46,30 +45,10 @@ def order_effect(
 ) -> OrderEffect:
     """Estimates the effects of the order of arms in a switchback: carry-over from the epoch before, and drift within a life.
 
-    Parameters
-    ----------
-    log_metric
-        Logarithm of the metric in each epoch, shape (epochs,).
-    arm
-        Arm of each epoch, shape (epochs,).
-    life
-        Life of each epoch, shape (epochs,).
-    position
-        Place of each epoch in its life, shape (epochs,).
-    previous_dose_ms
-        Dose of the epoch before in ms, shape (epochs,). It is NaN for the first epoch of a life.
-    alpha
-        Intervals have confidence 1 - alpha.
-
-    Returns
-    -------
-    OrderEffect
-        Its values are NaN if there are too few epochs, or if the terms cannot be told apart.
-
-    Notes
-    -----
     The regression is ordinary least squares with fixed effects of arm and life and both order terms (Jones and Kenward 2014,
-    chapter 5).
+    chapter 5). All arrays have one value for each epoch, shape (epochs,). `position` is the place of an epoch in its life, and
+    `previous_dose_ms` the dose of the epoch before, or NaN for the first epoch of a life. The values of the result are NaN if
+    there are too few epochs, or if the terms cannot be told apart.
     """
     previous, values = np.asarray(previous_dose_ms, dtype=float), np.asarray(log_metric, dtype=float)
     used = np.isfinite(previous) & (previous > 0) & np.isfinite(values)

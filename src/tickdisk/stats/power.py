@@ -27,32 +27,10 @@ def family_power(
     rng: np.random.Generator,
     simulations: int = 4000,
 ) -> tuple[float, float]:
-    """Estimates the power of a planned number of lives, by simulated experiments with a family of claims.
+    """Estimates the power of `n` lives, by simulated experiments with a family of claims, each with n life contrasts of its own.
 
-    Parameters
-    ----------
-    n
-        Number of lives.
-    claims
-        Number of claims in the family. Each rests on n life contrasts of its own.
-    sd
-        Standard deviation of the lives' log ratios.
-    effect
-        True mean of the log ratios.
-    margin
-        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
-    alpha
-        Level of each test.
-    rng
-        Generator of the random draws.
-    simulations
-        Number of simulated experiments.
-
-    Returns
-    -------
-    tuple[float, float]
-        Shares of the claims that are found different and found equivalent, after Holm's adjustment. Both are 0 for fewer than
-        two lives.
+    `sd` is the standard deviation and `effect` the true mean of the lives' log ratios. The result has the shares of the claims
+    that are found different and found equivalent, after Holm's adjustment. Both are 0 for fewer than two lives.
     """
     if n < 2:  # noqa: PLR2004 - a spread needs two
         return 0.0, 0.0
@@ -67,25 +45,9 @@ def family_power(
 def needed_lives(mean: float, sd: float, *, margin: float, alpha_different: float, alpha_equivalent: float) -> int | None:
     """Finds the smallest number of lives with which a test of a difference or a test of equivalence has 80 % power.
 
-    Equivalence takes two one-sided tests. Each of them is asked for 90 % power, so that both together have 80 %.
-
-    Parameters
-    ----------
-    mean
-        Mean of the lives' log ratios.
-    sd
-        Standard deviation of the lives' log ratios.
-    margin
-        Margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2.
-    alpha_different
-        Level of the two-sided test of a difference.
-    alpha_equivalent
-        Level of each one-sided test of equivalence.
-
-    Returns
-    -------
-    int or None
-        Number of lives. None if more than 65,536 lives are needed, if `mean` is not finite, or if `sd` is not above 0.
+    `mean` and `sd` are those of the lives' log ratios. Equivalence takes two one-sided tests. Each of them is asked for 90 %
+    power, so that both together have 80 %. The result is None if more than 65,536 lives are needed, if `mean` is not finite, or
+    if `sd` is not above 0.
     """
     if not (isfinite(mean) and sd > 0):
         return None
@@ -115,21 +77,10 @@ def _lives(effect_size: float, alpha: float, power: float, alternative: str) -> 
 
 
 def detectable_ratio(n: int, sd: float, *, alpha: float) -> float:
-    """Computes the smallest ratio above 1 that a t test over lives finds with 80 % power.
+    """Computes the smallest ratio above 1 of arm to baseline that a two-sided t test over `n` lives finds with 80 % power.
 
-    Parameters
-    ----------
-    n
-        Number of lives.
-    sd
-        Standard deviation of the lives' log ratios.
-    alpha
-        Level of the two-sided test.
-
-    Returns
-    -------
-    float
-        Ratio of arm to baseline. NaN for fewer than two lives, or if `sd` is not above 0.
+    `sd` is the standard deviation of the lives' log ratios. The result is NaN for fewer than two lives, or if `sd` is not above
+    0.
     """
     if n < 2 or not sd > 0:  # noqa: PLR2004 - a spread needs two
         return nan

@@ -19,7 +19,6 @@ class Quantile:
     high: float
     """Ends of the interval. They are NaN if n values are too few for an interval."""
     n: int
-    """Size of the sample."""
 
 
 def minimum_n(q: float) -> int:
@@ -27,47 +26,14 @@ def minimum_n(q: float) -> int:
 
     From this size on at least one value is expected beyond the quantile. The estimate then lies below the maximum, which is no
     estimate of the quantile.
-
-    Parameters
-    ----------
-    q
-        The quantile, between 0 and 1.
-
-    Returns
-    -------
-    int
-        The sample size.
-
-    Examples
-    --------
-    >>> minimum_n(0.95)
-    20
     """
     return ceil(1 / (1 - Fraction(str(max(q, 1 - q)))))
 
 
 def minimum_n_interval(q: float, level: float = 0.95) -> int:
-    """Returns the smallest sample size for which a quantile has an interval (Wilks 1941).
+    """Returns the smallest sample size for which two order statistics enclose a quantile with probability `level` (Wilks 1941).
 
-    From this size on two order statistics enclose the quantile with probability `level`. At 95 % the size is 6 for the median,
-    59 for p95, 299 for p99 and 2995 for p99.9.
-
-    Parameters
-    ----------
-    q
-        The quantile, between 0 and 1.
-    level
-        Probability with which the interval covers the quantile.
-
-    Returns
-    -------
-    int
-        The sample size.
-
-    Examples
-    --------
-    >>> minimum_n_interval(0.95)
-    59
+    At 95 % the size is 6 for the median, 59 for p95, 299 for p99 and 2995 for p99.9.
     """
     n = ceil(log(1 - level) / log(max(q, 1 - q)))
     while 1 - q**n - (1 - q) ** n < level:
@@ -76,34 +42,12 @@ def minimum_n_interval(q: float, level: float = 0.95) -> int:
 
 
 def quantile(values: ArrayLike, q: float, level: float = 0.95) -> Quantile | None:
-    """Estimates a quantile of a sample with an interval.
+    """Estimates a quantile of a sample of the shape (n,) with an interval, both in its unit. None for fewer than `minimum_n(q)`
+    values.
 
-    Parameters
-    ----------
-    values
-        Measurements, shape (n,), in any unit.
-    q
-        The quantile, between 0 and 1.
-    level
-        Probability with which the interval covers the quantile.
-
-    Returns
-    -------
-    Quantile or None
-        The estimate and its interval, in the unit of `values`. None for fewer than `minimum_n(q)` values.
-
-    Notes
-    -----
     The estimate is median-unbiased (Hyndman and Fan 1996, type 8). The interval's ends are the closest order statistics that
-    enclose the quantile with a probability of at least `level`, for independent values (Hahn and Meeker 1991, section 5.2).
-    Ticks are not independent.
-
-    Examples
-    --------
-    >>> round(quantile(np.arange(101.0), 0.5).value, 6)
-    50.0
-    >>> quantile([1.0], 0.5) is None
-    True
+    enclose the quantile with a probability of at least `level`, for independent values (Hahn and Meeker 1991, section 5.2). Ticks
+    are not independent.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     n = ordered.size
@@ -122,27 +66,11 @@ def quantile(values: ArrayLike, q: float, level: float = 0.95) -> Quantile | Non
 
 
 def ecdf(values: ArrayLike, points: int = 200) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Computes the empirical distribution function of a sample, thinned for drawing.
+    """Computes the empirical distribution function of a sample, thinned to at most `points` points for drawing.
 
-    Thinning takes points from the middle and keeps both tails. The points are evenly spaced in the logarithm of the share from
-    each end, and the smallest and the largest value are among them.
-
-    Parameters
-    ----------
-    values
-        Measurements, shape (n,), in any unit.
-    points
-        Largest number of points.
-
-    Returns
-    -------
-    tuple of two NDArray[np.float64]
-        Sorted values, and for each the share of the sample that is at most as large.
-
-    Examples
-    --------
-    >>> ecdf([2.0, 1.0])[1].tolist()
-    [0.5, 1.0]
+    The result is sorted values, and for each the share of the sample that is at most as large. Thinning takes points from the
+    middle and keeps both tails. The points are evenly spaced in the logarithm of the share from each end, and the smallest and
+    the largest value are among them.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     n = ordered.size

@@ -6,17 +6,9 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def block_length(values: ArrayLike) -> float:
-    """Estimates the mean block length with which `stationary_indices` keeps the correlation in a series.
+    """Estimates the mean block length with which `stationary_indices` keeps the correlation in a series, from 1 to a third of it.
 
-    Parameters
-    ----------
-    values
-        The series, shape (n,).
-
-    Returns
-    -------
-    float
-        Mean block length, from 1 to a third of the series. It is 1 for a constant series and for one of fewer than 8 values.
+    It is 1 for a constant series and for one of fewer than 8 values.
     """
     series = np.asarray(values, dtype=float)
     if series.size < 8 or np.ptp(series) == 0:  # noqa: PLR2004 - too short for an autocorrelation
@@ -29,26 +21,11 @@ def block_length(values: ArrayLike) -> float:
 
 
 def stationary_indices(n: int, mean_length: float, samples: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draws the indices of resamples of a correlated series by the stationary bootstrap (Politis and Romano 1994).
+    """Draws the indices of resamples of a correlated series, shape (samples, n), by the stationary bootstrap (Politis and Romano
+    1994).
 
-    A resample consists of blocks that begin at random places, have geometrically distributed lengths, and wrap around at the
-    end.
-
-    Parameters
-    ----------
-    n
-        Length of the series.
-    mean_length
-        Mean block length, at least 1.
-    samples
-        Number of resamples.
-    rng
-        Generator of the random draws.
-
-    Returns
-    -------
-    NDArray[np.intp]
-        Indices into the series, shape (samples, n).
+    A resample consists of blocks that begin at random places, have geometrically distributed lengths with the mean `mean_length`,
+    and wrap around at the end.
     """
     fresh = rng.random((samples, n)) < 1 / mean_length
     fresh[:, 0] = True

@@ -1,12 +1,10 @@
 """Saves a game's state to disk by real checkpoint algorithms, measures what that costs, and tests the recovery after crashes.
 
 A store is a folder with checkpoints and a log of the updates of each tick. A life here is one process that plays a game's ticks
-and saves under one algorithm (`live`). There are twelve algorithms: the six of `tickdisk.checkpoint` and six later ones. `trials`
-plays the lives of a `Design` and measures time per tick, recovery time and memory, from which `advise` chooses an algorithm.
-`compare` fits a cost model to lives at some update rates and predicts those at others. `study` does this on an emulated device,
-and also tries all algorithms on several games, each on its own emulated device. `recover` rebuilds the state at the last
-committed tick, and `verify` lists what is damaged. `campaign` ends lives by killing the process (`ProcessKill`) or by cutting the
-power of an emulated device (`PowerCut`), and compares each recovered state with the right one.
+and saves under one of twelve algorithms (`live`): the six of `tickdisk.checkpoint` and six later ones. `trials` measures what
+they cost, and `advise` chooses one. `compare` fits a cost model to lives at some update rates and predicts those at others.
+`study` does this on an emulated device. `recover` rebuilds the state at the last committed tick, and `verify` lists what is
+damaged. `campaign` ends lives by a kill or a power cut, and compares each recovered state with the right one.
 """
 
 from tickdisk.store.advice import Advice, advise

@@ -15,47 +15,23 @@ class Advice:
     """The checkpoint algorithm that `advise` recommends for a game, with the reason."""
 
     algorithm: str
-    """Name of the algorithm, one of `ALGORITHMS`."""
     keeps: bool
     """Whether the algorithm lengthened no tick by more than `limit_ms` in the trials."""
     why: str
-    """The reason in one sentence, which is to be read after the name of the algorithm."""
+    """One sentence, which is to be read after the name of the algorithm."""
 
 
 def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None = None) -> Advice:
     """Chooses the checkpoint algorithm for a game, from trials of several algorithms at the game's update rate.
 
-    An algorithm is eligible if it lengthened no tick by more than `limit_ms` and needed at most `memory_bytes`. Eligible
-    algorithms count as equally good if their mean added time exceeds the smallest by at most 10 % or 0.05 ms, whichever is more.
-    The choice is the algorithm among these that recovers soonest. If every algorithm that fits into the memory breaks the limit,
-    the choice is the algorithm that exceeds the limit least. If no algorithm fits into the memory, the choice is the algorithm
-    that needs the least memory. In both cases the reason says so.
+    An algorithm is eligible if it lengthened no tick by more than `limit_ms` and needed at most `memory_bytes` (no limit if
+    None). Eligible algorithms count as equally good if their mean added time exceeds the smallest by at most 10 % or 0.05 ms,
+    whichever is more. The choice is the algorithm among these that recovers soonest. If every algorithm that fits into the memory
+    breaks the limit, the choice is the algorithm that exceeds the limit least. If no algorithm fits into the memory, the choice
+    is the algorithm that needs the least memory. In both cases the reason says so.
 
-    Parameters
-    ----------
-    found
-        Trials with the columns algorithm, added_ms, longest_ms, recovery_s and memory_bytes of `trials`, one row per algorithm.
-    limit_ms
-        Longest time in milliseconds by which checkpoints may lengthen a tick.
-    memory_bytes
-        Memory that the process may use. If None, there is no limit.
-
-    Returns
-    -------
-    Advice
-        The algorithm and the reason.
-
-    Raises
-    ------
-    TickdiskError
-        If `longest_ms` is NaN in every row, because checkpoints took too long for the trials.
-
-    Examples
-    --------
-    >>> rows = {"added_ms": [2.5, 0.4], "longest_ms": [3.0, 9.0], "recovery_s": [1.0, 1.0], "memory_bytes": [1e6, 1e6]}
-    >>> found = pd.DataFrame({"algorithm": ["calc", "fork"], **rows})
-    >>> advise(found, limit_ms=5).algorithm, advise(found, limit_ms=10).algorithm
-    ('calc', 'fork')
+    `found` has the columns algorithm, added_ms, longest_ms, recovery_s and memory_bytes of `trials`, and one row per algorithm.
+    Raises TickdiskError if `longest_ms` is NaN in every row, because checkpoints took too long for the trials.
     """
     found = found[found["longest_ms"].notna()]
     if found.empty:

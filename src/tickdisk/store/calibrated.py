@@ -1,9 +1,7 @@
 """The calibrated cost model: the paper's cost model with further terms, and with the time of each term fitted to real lives.
 
-The paper's overhead consists of dirty bits, locks and copies, with times from micro-benchmarks that run alone. They take longer
-beside a writer that reads the state: copies and marks are not in the processor's cache, locks are contended, the beginning of a
-checkpoint hands work to another thread, and each call of the store with updates takes time. The disk differs, too: the page cache
-takes objects, the disk takes pages instead of whole images or objects, and the log of actions is on the same disk. The simulator
+The paper's times of dirty bits, locks and copies come from micro-benchmarks that run alone. They take longer beside a writer that
+reads the state, and the page cache, the pages of the disk and the log of actions are not in the paper's model. The simulator
 counts the work of each tick (`checkpoint.WORK`), and the calibrated model multiplies each of TERMS with the time that it took in
 lives at other update rates.
 """
@@ -27,26 +25,24 @@ PAPER = Readings(locks="written", writes="always", starts="dirty", lasts="writte
 REAL = PAPER.model_copy(update={"backup": "written"})
 """Readings of the calibrated model. A double backup takes the time of its written pages, as disks of today have no tracks."""
 TERMS = (*(name for name in WORK if name != "beside"), "handed", "marked")
-"""Names of the work items that have a time in the calibrated model.
-
-`handed` counts the calls of the store with updates, whether or not a checkpoint runs. `marked` counts the dirty bits that updates
-set, one for each update and image. `beside`, the updates while a checkpoint is written, has no term, because such updates are
-slower even if no algorithm keeps their state, which `Comparison.slower` reports.
+"""Names of the work items that have a time in the calibrated model. `handed` counts the calls of the store with updates, whether
+or not a checkpoint runs. `marked` counts the dirty bits that updates set, one for each update and image. `beside`, the updates
+while a checkpoint is written, has no term, because such updates are slower even if no algorithm keeps their state, which
+`Comparison.slower` reports.
 """
 _FLOOR_MS = 0.02
 """Overhead that is added to the modelled and to the real overhead before their ratio is taken."""
 _FIRST_NS = 1.0
 """Time that is added to the first guess of every term, so that a term whose first guess is 0 can grow."""
 _TICKS = 250
-"""Smallest number of simulated ticks. It is large enough that many checkpoints are complete."""
+"""Smallest number of simulated ticks, so that many checkpoints are complete."""
 ACTION_BYTES = 4
-"""Size of an update in the log of actions."""
 _IMAGES = {"atomic_copy_dirty_objects": 2, "copy_on_update": 2, "partial_redo": 1, "copy_on_update_partial_redo": 1}
 """Number of dirty bits that each update sets, by algorithm. The other algorithms have no dirty bits."""
 
 
 class Calibrated(BaseModel):
-    """The calibrated cost model, as `calibrate` fits it: the time that each item of work takes in real lives on one machine."""
+    """The calibrated cost model, as `calibrate` fits it on one machine."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -60,38 +56,14 @@ class Calibrated(BaseModel):
     """Time that a checkpoint takes besides the writing of its bytes, such as for syncs."""
 
     def costs(self, design: Design, rate: int) -> Costs:
-        """Returns the simulator's parameters for lives at an update rate.
+        """Returns the simulator's parameters for lives of `design` at an update rate, in updates per tick.
 
-        They decide when simulated checkpoints begin and end, and how much is copied. The log of actions takes its share of the
-        disk's bandwidth, at most 90 %.
-
-        Parameters
-        ----------
-        design
-            Lives that are simulated.
-        rate
-            Updates per tick.
-
-        Returns
-        -------
-        Costs
-            The parameters of the cost model.
+        The log of actions takes its share of the disk's bandwidth, at most 90 %.
         """
         return _costs(self.machine, design, rate, pass_ns=self.pass_ns, sync_ms=self.sync_ms)
 
     def overhead_ms(self, work: pd.Series) -> float:
-        """Returns the mean time in ms that the work of a tick adds to the tick.
-
-        Parameters
-        ----------
-        work
-            Mean count per tick of each of TERMS, by name.
-
-        Returns
-        -------
-        float
-            The sum over TERMS of count times time, in ms.
-        """
+        """Returns the mean time that a tick's work adds to it. `work` has the mean count per tick of each of TERMS, by name."""
         return sum(ns * float(work[name]) for name, ns in self.terms_ns.items()) / 1e6
 
 
@@ -99,26 +71,8 @@ def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrat
     """Fits the times of the calibrated cost model to trials, so that the model can predict overheads at other update rates.
 
     The fit minimises the squared logarithm of modelled over real `own_ms`, with 0.02 ms added to both, and no term is below 0.
-
-    Parameters
-    ----------
-    machine
-        Parameters of this machine, as `measure_machine` returns them.
-    design
-        Lives that were played for the trials.
-    found
-        Trials of `design`, as `trials` returns them. Rows without `own_ms`, and of algorithms that the model does not know, are
-        not used.
-
-    Returns
-    -------
-    Calibrated
-        The model with the fitted times.
-
-    Raises
-    ------
-    TickdiskError
-        If no trial has an `own_ms`, or if the fit does not converge.
+    Rows of `found` without `own_ms`, and of algorithms that the model does not know, are not used. Raises TickdiskError if no
+    trial has an `own_ms`, or if the fit does not converge.
     """
     known = found[found["algorithm"].isin(checkpoint.ALGORITHMS) & found["own_ms"].notna()]
     if known.empty:
@@ -161,23 +115,10 @@ def _explain(work: npt.NDArray[np.float64], real_ms: npt.NDArray[np.float64]) ->
 def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:
     """Predicts what algorithms add to a tick and how long a checkpoint takes, by the paper's model and by the calibrated model.
 
-    The simulation uses the updates of the first life at each rate.
-
-    Parameters
-    ----------
-    calibrated
-        The calibrated model.
-    design
-        Lives to predict. Each of its rates is predicted.
-    algorithms
-        Names of the algorithms to predict. Algorithms that the model does not know are left out.
-
-    Returns
-    -------
-    DataFrame
-        One row per rate and algorithm: rate (updates per tick), algorithm, model_ms and calibrated_ms (mean time added to a
-        tick), model_s and calibrated_s (mean time of a checkpoint). The columns that begin with `model` come from the paper's
-        model, with times that the paper's micro-benchmarks measured on this machine.
+    The simulation uses the updates of the first life at each rate of `design`. Algorithms that the model does not know are left
+    out. The result has one row per rate and algorithm: rate (updates per tick), algorithm, model_ms and calibrated_ms (mean time
+    added to a tick), model_s and calibrated_s (mean time of a checkpoint). The columns that begin with `model` come from the
+    paper's model, with times that the paper's micro-benchmarks measured on this machine.
     """
     rows = []
     plain = calibrated.machine.costs(tick_hz=design.tick_hz, object_bytes=design.state.object_bytes)
@@ -215,9 +156,8 @@ def checkpoint_s(outcome: Outcome) -> float:
 
 
 def work(outcome: Outcome, design: Design, rate: int) -> "pd.Series[float]":
-    """Returns how often each item of work occurs in a simulation, as the mean count per tick over the ticks of `whole`.
-
-    All of TERMS are among the items. `rate` is the number of updates per tick.
+    """Returns the mean count per tick of each item of work, with all of TERMS, over the ticks of `whole`. `rate` is in updates
+    per tick.
     """
     counted = outcome.work[whole(outcome)]
     mean = counted.mean()

@@ -1,6 +1,6 @@
 """The program of one life of a store, which runs in a process of its own because tests kill it.
 
-The program is run by its path: `child.py SETTING.json [RESULT.json]`. It imports only the native core, so that it starts quickly.
+It is run by its path, and imports only the native core, so that it starts quickly: `child.py SETTING.json [RESULT.json]`.
 """
 
 import json
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def memory_bytes() -> int:
-    """Returns the highest resident memory that this process has had so far, in bytes."""
+    """Returns the highest resident memory that this process has had so far."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 

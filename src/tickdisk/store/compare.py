@@ -1,7 +1,4 @@
-"""The comparison of real checkpoint algorithms with their simulation over update rates.
-
-It repeats the paper's validation of its cost model, and does the same for the calibrated model, which is fitted at other rates.
-"""
+"""The comparison of real checkpoint algorithms with their simulation by the paper's cost model and by the calibrated model."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -35,27 +32,21 @@ class Comparison:
     """The overheads of real algorithms in trials on one machine, with the predictions of the paper's and the calibrated model."""
 
     calibrated: Calibrated
-    """The calibrated model, with the parameters of the machine."""
     fitted: pd.DataFrame
     """Trials that the calibrated model was fitted to, as `trials` returns them."""
     tested: pd.DataFrame
-    """Trials at other rates, with the columns model_ms, calibrated_ms, model_s and calibrated_s of `predict`.
-
-    These columns are NaN for algorithms that the cost model does not know.
+    """Trials at other rates, with the columns model_ms, calibrated_ms, model_s and calibrated_s of `predict`, which are NaN for
+    algorithms that the cost model does not know.
     """
 
     def points(self) -> pd.DataFrame:
         """Returns the tested trials beside both predictions, with one row for each rate and algorithm that the cost model knows.
 
         Every column of the trials is the median over lives, as in the fit, because a life that other programs disturbed must not
-        decide the cost of an algorithm.
-
-        Returns
-        -------
-        DataFrame
-            The columns of `tested` without life, and these: lives (number of lives with a known overhead), model and calibrated
-            (overhead of each model over the real overhead; NaN where the real overhead is unknown or below 0.01 ms), low and high
-            (90 % interval of calibrated by order statistics of the lives; NaN for fewer than five lives).
+        decide the cost of an algorithm. The columns are those of `tested` without life, and these: lives (number of lives with a
+        known overhead), model and calibrated (overhead of each model over the real overhead; NaN where the real overhead is
+        unknown or below 0.01 ms), low and high (90 % interval of calibrated by order statistics of the lives; NaN for fewer than
+        five lives).
         """
         own = self.tested[self.tested["algorithm"].isin(checkpoint.ALGORITHMS)]
         grouped = own.groupby(["rate", "algorithm"], sort=False)
@@ -71,15 +62,10 @@ class Comparison:
         ).reset_index()
 
     def slower(self) -> tuple[float, float, float, int]:
-        """Returns the share by which updates of the shadow take longer while a checkpoint is being written.
+        """Returns the share by which updates of the shadow (see `trials`) take longer while a checkpoint is being written.
 
-        The shadow is a copy of the state that no algorithm keeps (see `trials`).
-
-        Returns
-        -------
-        tuple of float, float, float and int
-            The mean share over the lives of all rates and algorithms in which it is known, the two ends of its 95 % interval (NaN
-            for a single life), and the number of these lives.
+        The four values are the mean share over the lives in which it is known, the two ends of its 95 % interval (NaN for a
+        single life), and the number of these lives.
         """
         shares = self.tested["slower"].dropna()
         half = shares.sem() * student.ppf(0.975, max(1, len(shares) - 1))
@@ -88,15 +74,11 @@ class Comparison:
     def summary(self) -> pd.DataFrame:
         """Sums up how well both models predict each algorithm, from `points`, with one row for each algorithm that they know.
 
-        Returns
-        -------
-        DataFrame
-            The columns are algorithm, ranks (Spearman's correlation of real and calibrated overhead over rates, NaN if one of the
-            two is the same at all rates), varies (largest real overhead over the smallest), model_least and model_most (smallest
-            and largest overhead of the paper's model over the real overhead), calibrated_least and calibrated_most (the same for
-            the calibrated model), time_least and time_most (smallest and largest calibrated time of a checkpoint over the real
-            time), rates (number of rates) and within (number of rates at which the calibrated overhead is within 30 % of the
-            real overhead).
+        The columns are algorithm, ranks (Spearman's correlation of real and calibrated overhead over rates, NaN if one of the two
+        is the same at all rates), varies (largest real overhead over the smallest), model_least and model_most (smallest and
+        largest overhead of the paper's model over the real overhead), calibrated_least and calibrated_most (the same for the
+        calibrated model), time_least and time_most (smallest and largest calibrated time of a checkpoint over the real time),
+        rates (number of rates) and within (number of rates at which the calibrated overhead is within 30 % of the real overhead).
         """
         rows = []
         for name, own in self.points().groupby("algorithm", sort=False):
@@ -133,27 +115,10 @@ def _ranks(real: pd.Series, model: pd.Series) -> float:
 def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> Comparison:
     """Plays trials of real algorithms, and compares them with the paper's cost model and with the calibrated model.
 
-    The calibrated model is fitted to trials at `fit_rates`, which have another seed. The lives of both sets of trials are played
-    in one random order, so that both see the same drift of the machine.
-
-    Parameters
-    ----------
-    design
-        Lives that the models are compared with. They are played in a temporary folder below `design.folder`.
-    fit_rates
-        Update rates of the fit, in updates per tick.
-    say
-        Function that is given a line of progress after each life.
-
-    Returns
-    -------
-    Comparison
-        The trials, the fitted model and the predictions.
-
-    Raises
-    ------
-    TickdiskError
-        If the folder cannot be written, a life fails, or the trials have too few checkpoints for a fit.
+    The calibrated model is fitted to trials at `fit_rates` (updates per tick), which have another seed. The lives of both sets of
+    trials are played in one random order, in a temporary folder below `design.folder`, so that both see the same drift of the
+    machine. `say` is given a line after each life. Raises TickdiskError if the folder cannot be written, a life fails, or the
+    trials have too few checkpoints for a fit.
     """
     design.folder.mkdir(parents=True, exist_ok=True)
     with temporary.folder(design.folder) as own:
@@ -167,17 +132,8 @@ def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], No
 
 
 def lines(found: Comparison) -> Iterator[str]:
-    """Yields a summary of a comparison for the screen, line by line.
-
-    Parameters
-    ----------
-    found
-        The comparison.
-
-    Yields
-    ------
-    str
-        One line for each algorithm, then one for each fitted term, then two lines about the writer.
+    """Yields a summary of a comparison for the screen: a line for each algorithm and for each fitted term, and two about the
+    writer.
     """
     for row in found.summary().itertuples():
         yield (
@@ -194,17 +150,7 @@ def lines(found: Comparison) -> Iterator[str]:
 
 
 def write_comparison(found: Comparison, folder: Path) -> None:
-    """Writes a comparison as `fitted.parquet`, `tested.parquet` and, at last, `calibrated.json`.
-
-    Each file appears only when it is whole.
-
-    Parameters
-    ----------
-    found
-        The comparison.
-    folder
-        Folder for the files. It is created if it does not exist.
-    """
+    """Writes `fitted.parquet`, `tested.parquet` and, at last, `calibrated.json` to a folder, each only when it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("fitted", "tested"):
         with whole(folder / f"{name}.parquet") as partial:
@@ -213,23 +159,7 @@ def write_comparison(found: Comparison, folder: Path) -> None:
 
 
 def read_comparison(folder: Path) -> Comparison:
-    """Reads a comparison that `write_comparison` wrote.
-
-    Parameters
-    ----------
-    folder
-        Folder with the files.
-
-    Returns
-    -------
-    Comparison
-        The comparison, equal to the one that was written.
-
-    Raises
-    ------
-    TickdiskError
-        If a file is missing.
-    """
+    """Reads a comparison that `write_comparison` wrote. Raises TickdiskError if a file is missing."""
     paths = [folder / name for name in ("calibrated.json", "fitted.parquet", "tested.parquet")]
     for path in paths:
         if not path.exists():

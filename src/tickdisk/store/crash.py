@@ -47,9 +47,8 @@ class Crash:
     """One crash of a life in a `campaign`, and the state that was recovered after it."""
 
     algorithm: str
-    """Name of the checkpoint algorithm."""
     how: str
-    """The kind of crash: "kill" for the process alone, or "cut" for the power of its disk."""
+    """Kind of crash: "kill" for a crash of the process alone, or "cut" for the power of its disk."""
     aimed: str
     """The target of the crash, one of `AIMED`. The crash can have come later, as `phases` shows."""
     phases: tuple[str, str, str]
@@ -57,9 +56,8 @@ class Crash:
     tick: int
     """The tick that was running at the crash."""
     committed: int
-    """The last tick that was committed before the crash, or 0 if this life had committed none.
-
-    A tick is committed when its updates are in the log of actions on the disk. A crash must not lose it.
+    """The last tick that was committed before the crash, or 0 if this life had committed none. A tick is committed when its
+    updates are in the log of actions on the disk. A crash must not lose it.
     """
     recovered: int
     """The last tick in the recovered state."""
@@ -74,7 +72,7 @@ class Crash:
 
     @property
     def is_survived(self) -> bool:
-        """Whether the recovered state is right: it equals the expected state of its tick, and no committed tick is missing."""
+        """Whether the recovered state equals the expected state of its tick, and no committed tick is missing."""
         return self.is_exact and not self.is_lost
 
 
@@ -104,28 +102,14 @@ class CrashMethod(Protocol):
     """A way in which `campaign` ends lives."""
 
     name: str
-    """Name of the kind of crash."""
 
     def folder(self) -> Path:
         """Returns the folder of the store in which the lives are played."""
         ...
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
-        """Ends the life at once.
-
-        Parameters
-        ----------
-        child
-            Process of the life.
-        board
-            Board of the life.
-        number
-            Number of the crash in its campaign, from 0 on.
-
-        Returns
-        -------
-        tuple of str and tuple of int
-            The kind of crash, and the words of the board at the crash.
+        """Ends a life at once. Returns the kind of crash, and the words of the board at the crash. `number` counts crashes from
+        0.
         """
         ...
 
@@ -139,11 +123,11 @@ class ProcessKill:
         self._folder = folder
 
     def folder(self) -> Path:
-        """Returns the folder of the store in which the lives are played."""
+        """Returns the folder of the store."""
         return self._folder
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
-        """Kills the process, waits for its end, and returns `name` and the words of the board. `number` makes no difference."""
+        """Kills the process, waits for its end, and returns `name` and the words of the board."""
         del number
         child.kill()
         child.wait()
@@ -163,7 +147,7 @@ class PowerCut:
         self._disk = disk
 
     def folder(self) -> Path:
-        """Returns the folder of the store in which the lives are played, on the emulated device."""
+        """Returns the folder of the store, on the emulated device."""
         return self._disk.mount_point / "store"
 
     def end(self, child: Popen[bytes], board: Board, *, number: int) -> tuple[str, tuple[int, ...]]:
@@ -203,22 +187,7 @@ CUT_DEVICE = DeviceModel.model_validate(
 def cutter(model: DeviceModel = CUT_DEVICE, *, size_bytes: int = 1 << 30) -> Iterator[PowerCut]:
     """Brings up an emulated device whose power can be cut, with the default file system (ext4) on it, and removes it at the end.
 
-    Parameters
-    ----------
-    model
-        Device model. The default is so slow that many writes are not flushed at any time.
-    size_bytes
-        Size of the device.
-
-    Yields
-    ------
-    PowerCut
-        The means to cut the power, for `campaign`.
-
-    Raises
-    ------
-    TickdiskError
-        If this machine cannot emulate such a device.
+    Raises TickdiskError if this machine cannot emulate such a device.
     """
     with device.up(model, size_bytes=size_bytes, floor_ns=0, volatile=True) as disk:
         yield PowerCut(disk)
@@ -233,28 +202,9 @@ def campaign(
     comes at a random time after the phase has begun. The last committed tick is read before the crash, so the recovered state may
     contain one more commit, which was under way at that moment.
 
-    Parameters
-    ----------
-    setting
-        Life to play. Its folder, its seed and the way in which updates are handed over are replaced for each life.
-    ender
-        Way to end a life: a `ProcessKill` or a `PowerCut`. It also names the folder of the store, which must be empty.
-    crashes
-        Number of crashes.
-    seed
-        Seed of all random choices.
-    aims
-        Phases to aim at, from `AIMED`.
-
-    Yields
-    ------
-    Crash
-        Each crash after its recovery.
-
-    Raises
-    ------
-    TickdiskError
-        If the folder is not empty, a life fails or hangs, or ticks that an earlier recovery had found are missing.
+    The folder, the seed and the way in which updates are handed over are replaced in `setting` for each life. The folder of
+    `ender` must be empty. Raises TickdiskError if it is not, if a life fails or hangs, or if ticks that an earlier recovery had
+    found are missing.
     """
     draw = random.Random(f"{seed} {setting.algorithm} {ender.name}")  # noqa: S311 - nothing secret
     truth, folder = World(setting.cells), ender.folder()
@@ -294,10 +244,7 @@ def campaign(
 
 
 def _wait(child: Popen[bytes], board: Board, aimed: str, draw: random.Random) -> None:
-    """Waits for the first committed tick, then for the beginning of the aimed phase (at most 3 s), then for a random time.
-
-    If the life is to be crashed at its start, the function only waits for a random time.
-    """
+    """Waits for the first commit, then for the aimed phase (at most 3 s), then for a random time; for START only the last."""
     if aimed == START:
         time.sleep(draw.uniform(0, _MOST_START_S))
         return

@@ -21,10 +21,8 @@ from tickdisk.errors import TickdiskError
 from tickdisk.store.recovery import StoreRefused
 
 LATER_ALGORITHMS = ("zigzag", "ping_pong", "calc", "hourglass", "piggyback", "fork")
-"""The six later algorithms.
-
-Zigzag and Ping-Pong are by Cao et al. (SIGMOD 2011), CALC is by Ren et al. (SIGMOD 2016), Hourglass and Piggyback are by Li et
-al. (arXiv 1810.04915), and fork uses the system call fork(2).
+"""The six later algorithms. Zigzag and Ping-Pong are by Cao et al. (SIGMOD 2011), CALC is by Ren et al. (SIGMOD 2016), Hourglass
+and Piggyback are by Li et al. (arXiv 1810.04915), and fork uses the system call fork(2).
 """
 ALGORITHMS: tuple[str, ...] = (*checkpoint.ALGORITHMS, *LATER_ALGORITHMS)
 """All twelve algorithms, in the order in which the native core numbers them."""
@@ -47,16 +45,14 @@ _CHECKPOINTS = (
 
 @dataclass(frozen=True)
 class Setting:
-    """The parameters of a life: its algorithm, its folder, its updates and its length."""
+    """The parameters of a life."""
 
     algorithm: str
-    """Name of the algorithm, one of ALGORITHMS."""
     folder: Path
     """Folder of the store. If it holds a state already, the life goes on from there."""
     updates: ZipfTrace = field(default_factory=ZipfTrace)
     """Random updates of the ticks, which also have the size of the state."""
     ticks: int = 300
-    """Number of ticks to play."""
     tick_hz: float = 30
     """Ticks per second. If 0, each tick begins as soon as the tick before it has ended."""
     spins: bool = False
@@ -68,7 +64,6 @@ class Setting:
     full_every: int = 10
     """Number of checkpoints per full one, for the two algorithms that write a partial log. The first of a life is full."""
     has_checkpoints: bool = True
-    """Whether the life makes checkpoints at all."""
     save_ticks: int = 0
     """Length of the part of a cycle in which checkpoints begin, in ticks."""
     rest_ticks: int = 0
@@ -76,10 +71,7 @@ class Setting:
     save_from: int = 0
     """A tick with which a cycle of saving and rest begins, counted from 0. The ticks before it belong to earlier cycles."""
     has_shadow: bool = False
-    """Whether each tick is also played on a shadow, a state that no algorithm keeps.
-
-    The shadow shows how long the updates themselves take at that moment.
-    """
+    """Whether each tick is also played on a shadow, a state that no algorithm keeps, to time the updates themselves."""
 
     @property
     def cells(self) -> int:
@@ -87,18 +79,7 @@ class Setting:
         return self.updates.state.rows * self.updates.state.columns
 
     def as_json(self, board: Path | None) -> dict[str, Any]:
-        """Returns the parameters in the form that `child.py` reads, the program of the process that plays the life.
-
-        Parameters
-        ----------
-        board
-            File of the board that other processes may read, if there is one.
-
-        Returns
-        -------
-        dict
-            Values that can be written as JSON.
-        """
+        """Returns the parameters as `child.py` reads them. `board` is a file for the phases of the life, or None."""
         trace = self.updates
         zipf = (trace.state.rows, trace.state.columns, trace.skew, trace.updates_per_tick, trace.is_scrambled, trace.by_column)
         return {
@@ -122,29 +103,23 @@ class Setting:
 
 @dataclass(frozen=True)
 class Life:
-    """The record of a life of a store that has ended, as `live` returns it."""
+    """The record of a life of a store that has ended."""
 
     setting: Setting
-    """Parameters of the life."""
     found: int
     """The last tick in the state that the life began with, or 0 for a new state."""
     last: int
-    """The last tick that the life played."""
     ticks: pd.DataFrame
-    """One row per tick.
-
-    The columns are tick, begin_ns (CLOCK_MONOTONIC), update_ns (time of the updates with the work that the algorithm adds to
+    """One row per tick: tick, begin_ns (CLOCK_MONOTONIC), update_ns (time of the updates with the work that the algorithm adds to
     them), log_ns (time to hand them to the log of actions), pause_ns (time to begin a checkpoint) and shadow_ns (time of the same
     updates on the shadow).
     """
     checkpoints: pd.DataFrame
-    """One row per finished checkpoint.
-
-    The columns are number, tick (at whose end it begins), begin_ns, pause_ns, copied (number of objects copied in memory),
-    is_full, objects (number written), write_ns, sync_ns, switch_ns (times of the writer's three phases) and end_ns.
+    """One row per finished checkpoint: number, tick (at whose end it begins), begin_ns, pause_ns, copied (number of objects
+    copied in memory), is_full, objects (number written), write_ns, sync_ns, switch_ns (times of the writer's three phases) and
+    end_ns.
     """
     memory_bytes: int
-    """Highest resident memory of the process that played the life."""
 
 
 def index_of(algorithm: str) -> int:
@@ -158,28 +133,9 @@ def index_of(algorithm: str) -> int:
 def started(setting: Setting, scratch: Path, *, board: Path | None = None, result: Path | None = None) -> Iterator[Popen[bytes]]:
     """Starts the process of a life, and kills it at the end if it still runs.
 
-    `live` waits for the end of the process, and `campaign` crashes it.
-
-    Parameters
-    ----------
-    setting
-        Parameters of the life. Its folder must exist.
-    scratch
-        Folder for the file with the parameters.
-    board
-        File in which the process keeps its phases, its running tick and its last committed tick, as `campaign` reads them.
-    result
-        File to which the process writes its record at the end. If None, there is no record.
-
-    Yields
-    ------
-    Popen
-        The running process.
-
-    Raises
-    ------
-    TickdiskError
-        If the algorithm has no known name.
+    The folder of the life must exist. The file with the parameters is written to `scratch`. The process keeps its phases, its
+    running tick and its last committed tick in the file `board`, and writes its record to the file `result` at the end. Either
+    can be None. Raises TickdiskError if the algorithm has no known name.
     """
     path = scratch / "setting.json"
     path.write_text(json.dumps(setting.as_json(board)), encoding="utf-8")
@@ -195,22 +151,9 @@ def started(setting: Setting, scratch: Path, *, board: Path | None = None, resul
 def live(setting: Setting) -> Life:
     """Plays a life of a store to its end in a process of its own, and records every tick and every checkpoint.
 
-    Parameters
-    ----------
-    setting
-        Parameters of the life. Its folder is created if it does not exist, and keeps the state at the end.
-
-    Returns
-    -------
-    Life
-        The record of the life.
-
-    Raises
-    ------
-    StoreRefused
-        If the folder holds a state that is damaged or has another size.
-    TickdiskError
-        If there is no such algorithm, or the folder cannot be written.
+    The folder of the life is created if it does not exist, and keeps the state at the end. Raises StoreRefused if the folder
+    holds a state that is damaged or has another size, and TickdiskError if there is no such algorithm or the folder cannot be
+    written.
     """
     setting.folder.mkdir(parents=True, exist_ok=True)
     with temporary.folder() as scratch:

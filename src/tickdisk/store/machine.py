@@ -36,18 +36,7 @@ class Machine(BaseModel):
     def costs(self, *, tick_hz: float, object_bytes: int) -> Costs:
         """Returns the parameters of the cost model, derived from the micro-benchmarks as in the paper.
 
-        Parameters
-        ----------
-        tick_hz
-            Ticks per second.
-        object_bytes
-            Size of an object.
-
-        Returns
-        -------
-        Costs
-            The parameters. The time to start a copy is the time of a copy at a random place, less the object's share of a copy of
-            the whole state.
+        The time to start a copy is the time of a copy at a random place, less the object's share of a copy of the whole state.
         """
         bandwidth = self.state_bytes / self.copy_all_ns
         return Costs(
@@ -65,26 +54,8 @@ class Machine(BaseModel):
 def measure_machine(state: State, folder: Path, *, rounds: int = 5, write_bytes: int = 64 << 20) -> Machine:
     """Measures the parameters of the cost model on this machine by the paper's micro-benchmarks, which run alone.
 
-    Parameters
-    ----------
-    state
-        Size of the state in which objects are copied.
-    folder
-        Folder on the disk to be measured.
-    rounds
-        Number of repetitions of each measurement. The median is taken.
-    write_bytes
-        Number of bytes that each repetition writes to the disk.
-
-    Returns
-    -------
-    Machine
-        The parameters.
-
-    Raises
-    ------
-    TickdiskError
-        If `folder` cannot be written.
+    Each measurement is the median of `rounds` repetitions, and each repetition writes `write_bytes` to the disk with `folder`.
+    Raises TickdiskError if `folder` cannot be written.
     """
     native = dict(store_micro(state.rows * state.columns, rounds, 1))
     return Machine(

@@ -16,7 +16,7 @@ class StoreRefused(TickdiskError):  # noqa: N818 - it says what happened
 
 @dataclass(frozen=True)
 class Recovered:
-    """The result of a recovery by `recover`, without the state itself, of which it has a digest."""
+    """The result of a recovery, without the state itself, of which it has a digest."""
 
     tick: int
     """The last tick in the recovered state, or 0 for a new state."""
@@ -27,36 +27,20 @@ class Recovered:
     was_stopped: bool
     """Whether the log of actions says that the server stopped, and did not crash."""
     findings: list[str]
-    """Sentences about damaged or incomplete data that the recovery did not use."""
     restore_s: float
     """Time to read the checkpoint."""
     replay_s: float
     """Time to play the ticks after the checkpoint again, from the log of actions."""
     digest: int
-    """Digest of the recovered state, 64 bits. Equal states have equal digests, so that a test can compare states."""
+    """Digest of the recovered state, 64 bits. Equal states have equal digests."""
 
 
 def cells_in(folder: Path, cells: int | None = None) -> int:
     """Returns the size of the state in a store, as its newest checkpoint says. `recover` and `verify` need it.
 
-    Parameters
-    ----------
-    folder
-        Folder of the store.
-    cells
-        Number of cells that the user expects. It is used if there is no whole checkpoint yet.
-
-    Returns
-    -------
-    int
-        Number of cells, rounded up to whole objects if it comes from a checkpoint.
-
-    Raises
-    ------
-    StoreRefused
-        If there is no store, if neither a checkpoint nor `cells` says the size, or if the two disagree.
-    TickdiskError
-        If the folder cannot be read.
+    It is rounded up to whole objects. If there is no whole checkpoint yet, it is `cells`, which the user expects. Raises
+    StoreRefused if there is no store, if neither says the size, or if the two disagree, and TickdiskError if the folder cannot be
+    read.
     """
     if not folder.is_dir():
         raise StoreRefused(f"{folder} does not exist; name the folder of a store")
@@ -81,26 +65,8 @@ def recover(folder: Path, cells: int) -> Recovered:
     """Recovers the state at the last committed tick from the newest whole checkpoint and the log of actions.
 
     A tick is committed when its updates are in the log of actions on the disk. An incomplete end of the log, as a crash leaves
-    it, is reported and not used. Damage of a committed tick is refused.
-
-    Parameters
-    ----------
-    folder
-        Folder of the store.
-    cells
-        Number of cells of the state, as `cells_in` returns it.
-
-    Returns
-    -------
-    Recovered
-        The last tick, the checkpoint, the findings, the times and a digest of the state.
-
-    Raises
-    ------
-    StoreRefused
-        If the data is damaged in such a way that no state can be trusted, or has another number of cells.
-    TickdiskError
-        If the folder cannot be read.
+    it, is reported and not used. Raises StoreRefused if the data is damaged in such a way that no state can be trusted, such as
+    in a committed tick, or has another number of cells, and TickdiskError if the folder cannot be read.
     """
     try:
         tick, number, image_tick, was_stopped, findings, restore_ns, replay_ns, digest = store_recover(str(folder), cells)
@@ -112,24 +78,10 @@ def recover(folder: Path, cells: int) -> Recovered:
 
 
 def verify(folder: Path, cells: int) -> list[str]:
-    """Reads every file of a store, including those that a recovery would not need, and reports damage.
+    """Reads every file of a store, including those that a recovery would not need, and returns a sentence for each damaged or
+    incomplete thing.
 
-    Parameters
-    ----------
-    folder
-        Folder of the store.
-    cells
-        Number of cells of the state, as `cells_in` returns it.
-
-    Returns
-    -------
-    list of str
-        One sentence for each damaged or incomplete thing. A log of actions that does not end with a stop counts as incomplete.
-
-    Raises
-    ------
-    TickdiskError
-        If the folder cannot be read.
+    A log of actions that does not end with a stop counts as incomplete. Raises TickdiskError if the folder cannot be read.
     """
     try:
         return store_verify(str(folder), cells)

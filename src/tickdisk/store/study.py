@@ -1,8 +1,4 @@
-"""The study of the store on emulated devices.
-
-It compares the cost models with the real algorithms, and tries all twelve algorithms on games of several sizes and on several
-devices.
-"""
+"""The study of the store on emulated devices: the cost models against the real algorithms, and all twelve algorithms on games."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,65 +23,39 @@ class Game:
     """A game of the study, on which all twelve algorithms are tried: a state, its random updates, and a disk."""
 
     name: str
-    """Name of the game in tables."""
     rows: int
     """Size of the state in rows of ten cells of 4 bytes."""
     updates_per_tick: int
-    """Number of updates of cells in each tick."""
     skew: float
     """Skew of the Zipf distribution of the updates."""
     save_s: float
-    """Time in s in which checkpoints begin, before each rest (see `Design`)."""
+    """Time in which checkpoints begin, before each rest (see `Design`)."""
     device: device.DeviceModel
-    """Emulated device on which the store lies."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The results of the study of the store, as `study` returns them."""
+    """The results of the study of the store."""
 
     comparison: Comparison
-    """Comparison of real algorithms with the predictions of the cost models."""
     games: pd.DataFrame
     """Trials on the games, as `trials` returns them, with the further columns game, state_bytes, skew, device and tick_hz."""
 
 
 def device_bytes(state: State, *, full_every: int = Design.full_every) -> int:
-    """Returns the size of an emulated device that is large enough for a store with its log of actions.
+    """Returns the size of an emulated device that is large enough for a store with its log of actions, a multiple of 4096 bytes.
 
     A partial log reaches back to the full checkpoint before the last one, and every checkpoint since may contain the whole state.
     An emulated device uses memory only for the parts that are written.
-
-    Parameters
-    ----------
-    state
-        State that is saved.
-    full_every
-        Number of checkpoints per full one.
-
-    Returns
-    -------
-    int
-        Size in bytes, a multiple of 4096.
     """
     size_bytes = (2 * full_every + 2) * state.objects * state.object_bytes + _SPARE_BYTES
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
 def check_device_memory(rows: Sequence[int], *, full_every: int = Design.full_every) -> None:
-    """Checks that the emulated devices of a study, which lie in memory, fit into the memory that is free now.
+    """Raises TickdiskError if the emulated device for the largest state, in rows, does not fit into the memory that is free now.
 
-    Parameters
-    ----------
-    rows
-        Sizes of the states in rows. Each state has a device of its own, and only the largest matters.
-    full_every
-        Number of checkpoints per full one.
-
-    Raises
-    ------
-    TickdiskError
-        If the device for the largest state does not fit.
+    Each state has a device of its own, and only the largest matters.
     """
     device.check_memory(max(device_bytes(State(rows=each), full_every=full_every) for each in rows))
 
@@ -100,29 +70,10 @@ def study(
 ) -> Findings:
     """Compares the cost models with the real algorithms on one device, and tries every algorithm on each game.
 
-    Parameters
-    ----------
-    design
-        Lives of the comparison. Its folder is not used, and in the comparison updates are handed over one by one. The lives of
-        the games take their length from it, and get all updates of a tick at once.
-    disk
-        Emulated device of the comparison.
-    fit_rates
-        Update rates at which the calibrated model is fitted, in updates per tick.
-    games
-        Games to try, each on its own emulated device.
-    say
-        Function that is given a line of progress after each life.
-
-    Returns
-    -------
-    Findings
-        The comparison and the trials on the games.
-
-    Raises
-    ------
-    TickdiskError
-        If a device does not fit into memory, which is found before the first life, or if a life fails.
+    `design` has the lives of the comparison, whose updates are handed over one by one. Its folder is not used. The lives of the
+    games take their length from it, and get all updates of a tick at once. `fit_rates` are in updates per tick, and `say` is
+    given a line after each life. Raises TickdiskError if a device does not fit into memory, which is found before the first life,
+    or if a life fails.
     """
     full_every = design.full_every
     check_device_memory([design.state.rows, *(game.rows for game in games)], full_every=full_every)
@@ -149,17 +100,7 @@ def study(
 
 
 def write_study(found: Findings, folder: Path) -> None:
-    """Writes the results of the study as `games.parquet` and the files of `write_comparison`, with `calibrated.json` at last.
-
-    Each file appears only when it is whole.
-
-    Parameters
-    ----------
-    found
-        The results.
-    folder
-        Folder for the files. It is created if it does not exist.
-    """
+    """Writes `games.parquet` and the files of `write_comparison`, with `calibrated.json` at last, each only when it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     with whole(folder / "games.parquet") as partial:
         found.games.to_parquet(partial)
@@ -167,23 +108,7 @@ def write_study(found: Findings, folder: Path) -> None:
 
 
 def read_study(folder: Path) -> Findings:
-    """Reads results that `write_study` wrote.
-
-    Parameters
-    ----------
-    folder
-        Folder with the files.
-
-    Returns
-    -------
-    Findings
-        The results.
-
-    Raises
-    ------
-    TickdiskError
-        If a file is missing.
-    """
+    """Reads results that `write_study` wrote. Raises TickdiskError if a file is missing."""
     path = folder / "games.parquet"
     if not path.exists():
         raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint study`")

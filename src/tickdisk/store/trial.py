@@ -24,11 +24,10 @@ from tickdisk.store.life import Life, Setting, live
 from tickdisk.store.recovery import recover
 
 SLOT_BYTES = 528
-"""Size of an object on the disk with its number and checksum, in bytes."""
+"""Size of an object on the disk with its number and checksum."""
 SETTLING = 2
-"""Number of checkpoints after a rest that are not counted.
-
-They have more to write than later checkpoints, because a double backup has two images and each of them missed the rest.
+"""Number of checkpoints after a rest that are not counted. They have more to write than later checkpoints, because a double
+backup has two images and each of them missed the rest.
 """
 
 
@@ -42,28 +41,22 @@ class Design:
     folder: Path
     """Folder on the disk to be tried. Every life has a new store in it, which is removed afterwards."""
     state: State
-    """Size of the state."""
     rates: Sequence[int]
     """Update rates in updates per tick."""
     algorithms: Sequence[str]
-    """Names of the algorithms to try, from `tickdisk.store.ALGORITHMS`."""
     skew: float = 0.8
-    """Skew of the Zipf distribution of the updates."""
     one_by_one: bool = False
     """Whether each update is handed to the store by itself, as in the paper's framework, or all updates of a tick at once."""
     tick_hz: float = 30
-    """Ticks per second of the game."""
     warm_up_s: float = 2
-    """Length of the first part of a life, which is not counted because pages are touched for the first time and caches fill.
-
-    It is the end of a cycle like those that follow, so it ends with a rest.
+    """Length of the first part of a life, which is not counted because pages are touched for the first time and caches fill. It
+    is the end of a cycle like those that follow, so it ends with a rest.
     """
     save_s: float = 2.4
     """Length of the first part of a cycle, in which one checkpoint begins after another. At least four must fit into it."""
     rest_s: float = 0.8
     """Length of the second part of a cycle, in which no checkpoint begins. It must be longer than a checkpoint takes."""
     cycles: int = 2
-    """Number of cycles per life."""
     lives: int = 1
     """Number of lives of each algorithm at each rate. Each of them has its own updates."""
     seed: int = 42
@@ -72,35 +65,22 @@ class Design:
     """Number of checkpoints per full one, for the algorithms that write a partial log."""
 
     def trace(self, rate: int, life: int = 0) -> ZipfTrace:
-        """Returns the random updates of a life of the trials. All algorithms get the same.
-
-        Parameters
-        ----------
-        rate
-            Updates per tick.
-        life
-            Number of the life, from 0 on.
-
-        Returns
-        -------
-        ZipfTrace
-            The updates, with a seed that differs between lives.
-        """
+        """Returns the random updates of a life, counted from 0, at a rate in updates per tick. All algorithms get the same."""
         return ZipfTrace(rate, self.skew, 1000 * self.seed + life, state=self.state)
 
     @property
     def warm_up_ticks(self) -> int:
-        """Number of ticks of `warm_up_s`, the first part of a life, which is not counted."""
+        """Number of ticks of `warm_up_s`."""
         return round(self.warm_up_s * self.tick_hz)
 
     @property
     def save_ticks(self) -> int:
-        """Number of ticks of `save_s`, the part of a cycle in which one checkpoint begins after another. It is at least 1."""
+        """Number of ticks of `save_s`, at least 1."""
         return max(1, round(self.save_s * self.tick_hz))
 
     @property
     def cycle_ticks(self) -> int:
-        """Number of ticks of a whole cycle: those of `save_ticks`, and those of the rest in which no checkpoint begins."""
+        """Number of ticks of a whole cycle: those of `save_ticks`, and those of the rest."""
         return self.save_ticks + max(1, round(self.rest_s * self.tick_hz))
 
     @property
@@ -110,33 +90,17 @@ class Design:
 
 
 def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
-    """Plays the lives of a design and measures the time that each algorithm adds to a tick.
+    """Plays the lives of a design and measures the time that each algorithm adds to a tick, with one row per life, by rate and
+    life.
 
     Each round plays one life of each algorithm at each rate, in a random order that is drawn anew. The game's thread spins
     between ticks, because a core that has slept is slower at first, and it would sleep more if no checkpoint is being written.
+    `say` is given a line of progress after each life. Raises TickdiskError if a life fails.
 
-    Parameters
-    ----------
-    design
-        Lives to play.
-    say
-        Function that is given a line of progress after each life.
-
-    Returns
-    -------
-    DataFrame
-        One row per life, sorted by rate and life, with the columns that follow in Notes.
-
-    Raises
-    ------
-    TickdiskError
-        If a life fails.
-
-    Notes
-    -----
     Means are over the counted ticks, which are those of whole checkpoints: from the end of the tick at which the third checkpoint
     of a cycle begins to the end of the tick at which the last begins. Values are NaN if fewer than four checkpoints began in each
-    cycle, or if a checkpoint was being written in every tick of the rests. Then `save_s` or `rest_s` must be longer.
+    cycle, or if a checkpoint was being written in every tick of the rests. Then `save_s` or `rest_s` must be longer. The columns
+    are:
 
     - rate, life, algorithm
     - ticks: number of counted ticks
@@ -159,10 +123,10 @@ def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
 
 
 def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[pd.DataFrame]:
-    """Plays the lives of several designs in turn, and returns the trials of each (see `trials`), sorted by rate and life.
+    """Plays the lives of several designs in turn, and returns the trials of each (see `trials`).
 
-    The lives are played in rounds. A round has one life of each algorithm at each rate of each design, in a random order that is
-    drawn anew. The machine's drift therefore affects all of them alike, and shows as a difference between the lives of each.
+    A round has one life of each algorithm at each rate of each design, in a random order that is drawn anew. The machine's drift
+    therefore affects all of them alike, and shows as a difference between the lives of each.
     """
     tables: list[list[dict[str, Any]]] = [[] for _ in designs]
     for life in range(max(design.lives for design in designs)):
@@ -213,9 +177,8 @@ def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, flo
 
 
 def life_summary(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
-    """Returns the columns of `trials` for one life of `design`, without rate, life and algorithm.
-
-    `recovery_s` is the time of a recovery after the life.
+    """Returns the columns of `trials` for one life, without rate, life and algorithm. `recovery_s` is the time of a recovery
+    after it.
     """
     ticks, made = life.ticks, life.checkpoints
     saving, written, resting = phases(ticks, made, design)
@@ -256,11 +219,9 @@ _Mask = npt.NDArray[np.bool_]
 def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[_Mask, _Mask, _Mask]:
     """Returns three masks of the ticks of a life: counted ticks, counted ticks that began during a write, and resting ticks.
 
-    `ticks` and `made` are the tables `ticks` and `checkpoints` of the `Life`.
-
-    The counted ticks of a cycle are those of whole checkpoints: from the end of the tick at which the third checkpoint begins to
-    the end of the tick at which the last begins. A cycle with fewer than four checkpoints has none. The second mask has the
-    counted ticks at whose beginning a checkpoint was being written, and the third the ticks of rests at whose beginning none was.
+    The counted ticks of a cycle are those of whole checkpoints (see `trials`). A cycle with fewer than four checkpoints has none.
+    The second mask has the counted ticks at whose beginning a checkpoint was being written, and the third the ticks of rests at
+    whose beginning none was. `ticks` and `made` are the tables of the `Life`.
     """
     index = np.arange(len(ticks))
     in_save = (index - design.warm_up_ticks) % design.cycle_ticks < design.save_ticks
