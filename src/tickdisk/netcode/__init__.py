@@ -1,11 +1,9 @@
 """Measures what network stacks cost a game: the same prototype of a game is served on several stacks, and players play on it.
 
-A Rust program (`src/netcode`) holds the prototypes and the stacks. `stacks` and `prototypes` list them. A `Network`
-is two network namespaces with a link between them, whose `Conditions` may delay and lose packets. `live` runs one server in
-them while players come and go as an `Attendance` says, and returns its record, a `Life`. `describe_steps` makes one row for each
-number of players: round-trip times, ages of updates, processor time, memory and bytes. `write_published` writes a life in the
-layout of Net-Celerity (Stroiou, Vrije Universiteit Amsterdam, 2024), a study that compared other stacks in the same way.
-`study` runs many lives on several stacks.
+A Rust program (`src/netcode`) holds the prototypes and the stacks. `live` runs one server between two network namespaces while
+players come and go, `describe_steps` makes one row for each number of players of such a life, and `study` runs many lives.
+`write_published` writes a life in the layout of Net-Celerity (Stroiou, Vrije Universiteit Amsterdam, 2024), a study that compared
+other stacks in the same way.
 """
 
 from tickdisk.netcode.life import Life, Setting, live

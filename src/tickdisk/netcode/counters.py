@@ -13,7 +13,6 @@ from tickdisk import host
 from tickdisk.netcode.namespaces import DEVICE, Namespace
 
 PERIOD_S = 0.1
-"""Time in s from one reading to the next."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 """Length of a clock tick of `/proc/stat`."""
@@ -22,18 +21,8 @@ _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 class Counters:
     """Counters that a thread of its own reads ten times a second, for the time of a `with` block.
 
-    Parameters
-    ----------
-    namespace
-        Network namespace of the server, whose device is counted.
-    server
-        Process of the server.
-    clients
-        Processes of the clients. When one has ended, what it had used at the last reading still counts.
-    link
-        Process of the link, or None.
-    cores
-        Numbers of the cores whose busy time is `all_cores_ns`.
+    They are those of the device in the server's network `namespace`, of the processes `server`, `clients` and `link` (None for a
+    plain pair), and of the busy time of `cores`. When a client has ended, what it had used at the last reading still counts.
     """
 
     def __init__(
@@ -109,7 +98,6 @@ def _threads_ns(pid: int) -> list[tuple[int, int]]:
 
 
 def _memory_bytes(pid: int) -> int:
-    """Returns the memory that is resident of a process, or 0 if it is gone."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
     except (FileNotFoundError, ProcessLookupError):
@@ -128,7 +116,6 @@ def _busy_ns(cores: Collection[str]) -> int:
 
 
 def _device(pid: int) -> dict[str, int]:
-    """Returns the counters of the link's device in the network namespace of a process."""
     lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()
     values = next((line.split(":")[1].split() for line in lines if line.split(":")[0].strip() == DEVICE), ["0"] * 16)
     names = {"received_bytes": 0, "received_datagrams": 1, "sent_bytes": 8, "sent_datagrams": 9}

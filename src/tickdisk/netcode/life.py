@@ -31,22 +31,13 @@ class Setting:
     """Everything that a server life depends on."""
 
     stack: str
-    """Name of the network stack."""
     attendance: Attendance
-    """Players over time."""
     prototype: str = "voxel"
-    """Name of the prototype of a game."""
     conditions: Conditions | None = None
     """Conditions of the link, or None for a plain pair of virtual Ethernet devices."""
 
     def check(self) -> None:
-        """Checks that the stack and the prototype exist.
-
-        Raises
-        ------
-        TickdiskError
-            If one of them does not.
-        """
+        """Raises TickdiskError if there is no such stack or no such prototype."""
         for kind, name, known in (("stack", self.stack, stacks()), ("prototype", self.prototype, prototypes())):
             if name not in known:
                 raise TickdiskError(f"there is no {kind} {name}; take one of {', '.join(known)}")
@@ -57,9 +48,7 @@ class Life:
     """The record of a server life. Times are in ns of CLOCK_MONOTONIC."""
 
     setting: Setting
-    """Everything that the life depended on."""
     schedule: Schedule
-    """Steps and players as they were planned."""
     start_ns: int
     """Start of the schedule."""
     updates: pd.DataFrame
@@ -77,7 +66,6 @@ class Life:
     threads: pd.DataFrame
     """Processor times of all threads, as `Counters.threads` describes them."""
     cores: host.Cores
-    """Cores of the server, and those of clients and link."""
     lost: tuple[str, ...]
     """Messages of the client processes that lost a player, whose tables are missing, and of players who waited in vain for an
     answer or for the end of all changes.
@@ -93,22 +81,8 @@ class Life:
 def live(setting: Setting, logs: Path) -> Life:
     """Runs a server life: makes the network, starts the server and the players, and waits for their end.
 
-    Parameters
-    ----------
-    setting
-        Everything that the life depends on.
-    logs
-        Folder for the output of the processes.
-
-    Returns
-    -------
-    Life
-        The record of the life. A player who was lost is in it, and is no error.
-
-    Raises
-    ------
-    TickdiskError
-        If the machine lacks something, or the server fails.
+    The processes write their output to the folder `logs`. A player who was lost is in the record, and is no error. Raises
+    TickdiskError if the machine lacks something, or the server fails.
     """
     setting.check()
     schedule, cores = plan(setting.attendance), host.split_cores()
@@ -191,7 +165,6 @@ def _wait(clients: Sequence[Child], server: Child, link: Child | None, end_ns: i
 
 
 def _tables(folder: Path, groups: Sequence[Group]) -> dict[str, pd.DataFrame]:
-    """Reads the tables of all client processes."""
     found = {}
     for name in _TABLES:
         files = [path for group in groups if (path := folder / _name(group) / f"{name}.csv").is_file()]

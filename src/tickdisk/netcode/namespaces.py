@@ -29,9 +29,8 @@ class Conditions:
     """The conditions of the link, which hold for each direction."""
 
     delay_ms: float = 0.0
-    """Time that a packet takes."""
     jitter_ms: float = 0.0
-    """Largest time by which it takes less or more."""
+    """Largest time by which the delay of a packet is shorter or longer."""
     loss: float = 0.0
     """Share of the packets that are lost."""
     reordered: float = 0.0
@@ -39,7 +38,6 @@ class Conditions:
     mbit_per_s: float | None = None
     """Bandwidth in Mbit/s, or None if it has no limit."""
     seed: int = 1
-    """Seed of all choices."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.jitter_ms <= self.delay_ms:
@@ -58,7 +56,6 @@ class Namespace:
     pid: int
     """Process that holds the namespace."""
     address: str
-    """Address of the link's end in the namespace."""
 
     @property
     def path(self) -> Path:
@@ -73,17 +70,9 @@ class Namespace:
 class Network:
     """Both namespaces with the link between them, for the time of a `with` block.
 
-    With conditions, the link is a program that carries every packet between two TUN devices (`src/netcode/link`). Without them,
-    it is a pair of virtual Ethernet devices in the kernel, with nothing between.
-
-    Parameters
-    ----------
-    logs
-        Folder for the records of the processes, and for `link.csv`, the number of packets that the link carried.
-    conditions
-        Conditions of the link, or None for the plain pair.
-    cores
-        Cores that the program of the link may use. If None, it may use all.
+    With `conditions`, the link is a program that carries every packet between two TUN devices (`src/netcode/link`), and that runs
+    on `cores`, or on all if that is None. Without them, it is a pair of virtual Ethernet devices in the kernel, with nothing
+    between. The folder `logs` takes the records of the processes, and `link.csv`, the number of packets that the link carried.
     """
 
     def __init__(self, logs: Path, conditions: Conditions | None = None, cores: Sequence[int] | None = None) -> None:
@@ -144,20 +133,7 @@ class Network:
 
 
 def wait_until_ready(child: Child, timeout_s: float = _STARTS_S) -> None:
-    """Waits until a program says in a line of its output that it is ready.
-
-    Parameters
-    ----------
-    child
-        The running program.
-    timeout_s
-        Longest time in s to wait.
-
-    Raises
-    ------
-    TickdiskError
-        If the program ends before, or takes longer.
-    """
+    """Waits until a line of a program's output is `ready`. Raises TickdiskError if it ends before, or takes longer."""
     until = time.monotonic() + timeout_s
     while "ready" not in child.log_path.read_text(encoding="utf-8", errors="replace").splitlines():
         if child.poll() is not None or time.monotonic() > until:

@@ -11,18 +11,7 @@ _REPOSITORY = Path(__file__).parents[3]
 
 
 def binary() -> Path:
-    """Finds the program in the folder `build` of the current folder, or else of the checkout.
-
-    Returns
-    -------
-    Path
-        The program.
-
-    Raises
-    ------
-    TickdiskError
-        If it was not built.
-    """
+    """Returns the program in `build`, here or in the checkout. Raises TickdiskError if it was not built."""
     found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _PROGRAM).is_file()), None)
     if found is None:
         raise TickdiskError(f"{_PROGRAM} does not exist; `make setup` builds it")
@@ -36,22 +25,10 @@ def _known() -> tuple[tuple[str, str, str], ...]:
 
 
 def stacks() -> dict[str, str]:
-    """Lists the network stacks.
-
-    Returns
-    -------
-    dict[str, str]
-        A description of each stack, by its name.
-    """
+    """Returns a description of each network stack, by its name."""
     return {name: about for kind, name, about in _known() if kind == "stack"}
 
 
 def prototypes() -> dict[str, str]:
-    """Lists the prototypes of games.
-
-    Returns
-    -------
-    dict[str, str]
-        A description of each prototype, by its name.
-    """
+    """Returns a description of each prototype of a game, by its name."""
     return {name: about for kind, name, about in _known() if kind == "prototype"}

@@ -12,22 +12,11 @@ _PINGS = ["Player_ID", "Total_Players", "RoundTripDelay_ms"]
 
 
 def write_published(life: Life, folder: Path) -> list[Path]:
-    """Writes the answered pings, and a log of the system, as text with semicolons.
+    """Writes the answered pings, and a log of the system, as text with semicolons, and returns the two files.
 
-    Parameters
-    ----------
-    life
-        Record of the life.
-    folder
-        Folder for the files, which is made if it is missing.
-
-    Returns
-    -------
-    list[Path]
-        The files. The first has the columns Player_ID, Total_Players and RoundTripDelay_ms, and one row per answered ping of the
-        steady parts. The second has one row per reading of the counters: Time_s from the start of the life, CPU_percent of all
-        cores since the reading before, Memory_bytes of the server, and the bytes that its network device has sent and received
-        so far.
+    The first has the columns Player_ID, Total_Players and RoundTripDelay_ms, and one row per answered ping of the steady parts.
+    The second has one row per reading of the counters: Time_s from the start of the life, CPU_percent of all cores since the
+    reading before, Memory_bytes of the server, and the bytes that its network device has sent and received so far.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pings = steady_pings(life).dropna(subset=["rtt_ms"])

@@ -35,25 +35,20 @@ class Attendance:
     blocks: int = 0
     """Number of blocks that each player places in each step, spread over it. Without any, all players stand still."""
     ramp_s: float = 3.0
-    """Time in s in which players come or go, before a step is steady."""
+    """Time in which players come or go, before a step is steady."""
     steady_s: float = 4.0
-    """Time in s for which a step is steady."""
     ping_period_s: float = 0.25
-    """Average time in s from one ping of a player to the next."""
+    """Average time from one ping of a player to the next."""
     seed: int = 1
-    """Seed of the times of pings and actions."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A time with a fixed number of players, in ns from the start of the life."""
+    """The steady part of a time with a fixed number of players, in ns from the start of the life."""
 
     players: int
-    """Number of players."""
     begin_ns: int
-    """Begin of the steady part."""
     end_ns: int
-    """End of the steady part."""
 
 
 @dataclass(frozen=True)
@@ -63,39 +58,19 @@ class Group:
     first: int
     """Number of the first player, from 1."""
     players: int
-    """Number of players."""
     events: tuple[Event, ...]
-    """Everything that they do."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """All that happens in a server life."""
+    """All that happens in a server life: its steps in the order of time, and groups of players in the order of their numbers."""
 
     steps: tuple[Step, ...]
-    """Steps in the order of time."""
     groups: tuple[Group, ...]
-    """Groups of players, in the order of their numbers."""
 
 
 def plan(attendance: Attendance) -> Schedule:
-    """Plans a server life.
-
-    Parameters
-    ----------
-    attendance
-        Attendance of the life.
-
-    Returns
-    -------
-    Schedule
-        The steps and the players.
-
-    Raises
-    ------
-    TickdiskError
-        If the numbers of players do not rise, or the blocks of a step take longer than the step.
-    """
+    """Plans a server life. Raises TickdiskError if the numbers of players do not rise, or the blocks take longer than a step."""
     rising = attendance.players
     if not rising or rising[0] < 0 or rising[-1] == 0 or any(second <= first for first, second in pairwise(rising)):
         raise TickdiskError(f"the numbers of players {rising} do not rise from 0 or more; give each number once")

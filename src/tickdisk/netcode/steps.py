@@ -23,29 +23,19 @@ MOST_LAG_MS, MOST_BUSY = 2.0, 0.8
 
 
 def describe_steps(life: Life) -> pd.DataFrame:
-    """Describes the steady part of each step.
+    """Returns one row for the steady part of each step of a life, in the order of time.
 
-    Parameters
-    ----------
-    life
-        Record of the life.
-
-    Returns
-    -------
-    DataFrame
-        One row per step, in the order of time, with these columns. `players`; `pings` and `unanswered` (numbers);
-        `rtt_mean_ms`, `rtt_p50_ms` and `rtt_p99_ms` of answered pings; `jitter_ms`, the mean difference between one
-        round-trip time of a player and its next; `transport_rtt_ms`, the median of what the stack tells; `age_p50_ms` and
-        `age_p99_ms` of updates; `lost_updates`, the share of the updates that players should have got and did not, and
-        `late_updates`, the share of those that were lost or older than two updates; `gap_p50_ms`, `gap_p99_ms` and
-        `gap_max_ms` between updates of the server; `server_share`, `clients_share` and `link_share`, parts of the cores
-        that each may use; `system_share`, for which all cores were busy as the kernel's clock ticks sample it, which sees
-        little of work that is shorter than a tick; `server_thread_share`, `clients_thread_share` and `link_thread_share`,
-        for which the busiest thread of each ran (a client process has one thread, and at most 10 players); `memory_bytes`
-        of the server, if no more players were there before; `sent_bytes_per_s`, `sent_datagrams_per_s`,
-        `received_bytes_per_s` and `received_datagrams_per_s` of the server's device; `lag_p99_ms` of the clients;
-        `busiest`, which of server, clients and link had the busiest thread; and `reason`, the words that say why the step
-        says nothing about the stack, or an empty text. Values that are not known are NaN.
+    The columns are `players`; `pings` and `unanswered` (numbers); `rtt_mean_ms`, `rtt_p50_ms` and `rtt_p99_ms` of answered pings;
+    `jitter_ms`, the mean difference between one round-trip time of a player and its next; `transport_rtt_ms`, the median of what
+    the stack tells; `age_p50_ms` and `age_p99_ms` of updates; `lost_updates`, the share of the updates that players should have
+    got and did not, and `late_updates`, the share of those that were lost or older than two updates; `gap_p50_ms`, `gap_p99_ms`
+    and `gap_max_ms` between updates of the server; `server_share`, `clients_share` and `link_share`, parts of the cores that each
+    may use; `system_share`, for which all cores were busy as the kernel's clock ticks sample it, which sees little of work that
+    is shorter than a tick; `server_thread_share`, `clients_thread_share` and `link_thread_share`, for which the busiest thread of
+    each ran; `memory_bytes` of the server, if no more players were there before; `sent_bytes_per_s`, `sent_datagrams_per_s`,
+    `received_bytes_per_s` and `received_datagrams_per_s` of the server's device; `lag_p99_ms` of the clients; `busiest`, which of
+    server, clients and link had the busiest thread; and `reason`, the words that say why the step says nothing about the stack,
+    or an empty text. Values that are not known are NaN.
     """
     most = list(accumulate((step.players for step in life.schedule.steps), max))
     rows = [{"players": step.players, **_players(life, step), **_system(life, step)} for step in life.schedule.steps]
@@ -73,18 +63,10 @@ def _reason(life: Life, row: Mapping[Hashable, Any]) -> str:
 
 
 def steady_pings(life: Life) -> pd.DataFrame:
-    """Returns the pings of the steady parts.
+    """Returns one row per ping of the steady parts.
 
-    Parameters
-    ----------
-    life
-        Record of the life.
-
-    Returns
-    -------
-    DataFrame
-        One row per ping: `players` of the step, `player`, `at_s` from the begin of the steady part, and `rtt_ms`, which is NaN if
-        no answer came.
+    The columns are `players` of the step, `player`, `at_s` from the begin of the steady part, and `rtt_ms`, which is NaN if no
+    answer came.
     """
     parts = [_pings(life, step).assign(players=step.players) for step in life.schedule.steps]
     return pd.concat(parts, ignore_index=True)[["players", "player", "at_s", "rtt_ms"]]

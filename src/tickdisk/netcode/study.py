@@ -25,12 +25,11 @@ DELAYED = Conditions(delay_ms=5)
 
 @dataclass(frozen=True)
 class Design:
-    """The sizes of the study."""
+    """The sizes of the study. `ramp_s` and `steady_s` are those of `Attendance`."""
 
     runs: int
     """Number of runs. Each run has one server life of each arm on each of its stacks, in a random order of its own."""
     stacks: Sequence[str]
-    """Network stacks to compare."""
     idle_players: Sequence[int]
     """Numbers of players who stand still, from small to large. A step without players is added."""
     active_players: Sequence[int]
@@ -38,13 +37,10 @@ class Design:
     blocks: int
     """Number of blocks that each of these players places in a step."""
     has_far: bool
-    """Whether the arm `far` runs."""
     control: str
     """Stack of the controls."""
     ramp_s: float
-    """Time in s in which players come or go before a step is steady."""
     steady_s: float
-    """Time in s for which a step is steady."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,6 @@ class Case:
     arm: str
     """Arm: `idle` and `active` on a plain pair, `far`, and the controls `again`, `near` and `delayed`."""
     setting: Setting
-    """Everything that the life depends on."""
 
 
 @dataclass(frozen=True)
@@ -72,22 +67,10 @@ class Findings:
 
 
 def cases(design: Design, run: int, seed: int) -> list[Case]:
-    """Plans the server lives of one run, in the order in which they come.
+    """Returns the server lives of a run (numbered from 0), in the random order in which they come.
 
-    Parameters
-    ----------
-    design
-        Sizes of the study.
-    run
-        Number of the run, from 0.
-    seed
-        Seed of all choices.
-
-    Returns
-    -------
-    list[Case]
-        The lives in random order. Players who act have a life for each of their numbers, because what they build stays. In every
-        second run the idle lives go from many players to few, and the seed says in which.
+    Players who act have a life for each of their numbers, because what they build stays. In every second run the idle lives go
+    from many players to few, and the seed says in which.
     """
     rng = named_generator(seed, "netcode", str(run))
     is_rising = bool((named_generator(seed, "netcode", "direction").integers(2) + run) % 2)
@@ -105,35 +88,16 @@ def cases(design: Design, run: int, seed: int) -> list[Case]:
 
 
 def _seeded(case: Case, seed: int) -> Case:
-    """Returns a case whose players and whose link have a seed."""
     setting = case.setting
     conditions = None if setting.conditions is None else replace(setting.conditions, seed=seed)
     return replace(case, setting=replace(setting, attendance=replace(setting.attendance, seed=seed), conditions=conditions))
 
 
 def study(design: Design, seed: int, folder: Path, say: Callable[[str], None]) -> Findings:
-    """Runs all server lives of the study, one after another.
+    """Runs all server lives of the study, one after another, and gives `say` a line of progress after each.
 
-    Parameters
-    ----------
-    design
-        Sizes of the study.
-    seed
-        Seed of all choices.
-    folder
-        Folder for the output of the processes (`logs`), and for each life in the layout of the published study (`published`).
-    say
-        Function that is given a line of progress after each life.
-
-    Returns
-    -------
-    Findings
-        The tables.
-
-    Raises
-    ------
-    TickdiskError
-        If the machine lacks something, so that the first life fails. A later life that fails is a row with its message.
+    The folder gets the output of the processes (`logs`), and each life in the layout of the published study (`published`). Raises
+    TickdiskError if the machine lacks something, so that the first life fails. A later life that fails is a row with its message.
     """
     if design.control not in design.stacks:
         raise TickdiskError(f"the controls run on the stack {design.control}, which is none of {', '.join(design.stacks)}")
@@ -169,15 +133,7 @@ def study(design: Design, seed: int, folder: Path, say: Callable[[str], None]) -
 
 
 def write_study(found: Findings, folder: Path) -> None:
-    """Writes the tables as `lives.parquet`, `steps.parquet` and `pings.parquet`, each of which appears only when it is whole.
-
-    Parameters
-    ----------
-    found
-        The tables.
-    folder
-        Folder for the files, which is made if it is missing.
-    """
+    """Writes the tables as `lives.parquet`, `steps.parquet` and `pings.parquet`, each of which appears only when it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in _TABLES:
         with whole(folder / f"{name}.parquet") as partial:
@@ -185,23 +141,7 @@ def write_study(found: Findings, folder: Path) -> None:
 
 
 def read_study(folder: Path) -> Findings:
-    """Reads the tables that `write_study` wrote.
-
-    Parameters
-    ----------
-    folder
-        Folder with the files.
-
-    Returns
-    -------
-    Findings
-        The tables.
-
-    Raises
-    ------
-    TickdiskError
-        If a file is missing.
-    """
+    """Reads the tables that `write_study` wrote. Raises TickdiskError if a file is missing."""
     for name in _TABLES:
         if not (folder / f"{name}.parquet").is_file():
             raise TickdiskError(f"{folder / name}.parquet is missing; run `tickdisk netcode study`")

@@ -35,22 +35,9 @@ _STATUS_KEYS = {
 
 
 def binary(driver: str) -> Path:
-    """Finds the program that runs the players and speaks the protocol of one kind of server.
+    """Returns the program of the clients of a driver, as in `Server.clients`: `luanti`, `bedrock` or `java`.
 
-    Parameters
-    ----------
-    driver
-        Name of the driver, as in `Server.clients`: `luanti`, `bedrock` or `java`.
-
-    Returns
-    -------
-    Path
-        The program in the folder `build` of the current folder, or else of the checkout.
-
-    Raises
-    ------
-    TickdiskError
-        If it was not built.
+    It is looked for in the folder `build`, here and in the checkout. Raises TickdiskError if it was not built.
     """
     name = _BINARIES[driver]
     found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _BUILD / name).is_file()), None)
@@ -71,37 +58,16 @@ def start_players(
     timeout_s: float = TIMEOUT_S,
     max_lag_ms: float = 20.0,
 ) -> Child:
-    """Starts the clients, which act out a player trace on a server. Their process ends after the trace.
+    """Starts the clients, which act out a player trace on a server at HOST:PORT. Their process ends after the trace.
 
     A join or a teleport is complete when the terrain around the player has arrived, as far as the driver says by default. The
-    clients write `ACTIONS` and `STATUS` into `out_dir` as they end, also after SIGTERM.
+    clients write `ACTIONS` and `STATUS` into `out_dir` as they end, also after SIGTERM. `driver` is a name as in
+    `Server.clients`, and the due times of the trace count from `start_ns`, a time of CLOCK_MONOTONIC. The clients may use
+    `cores`, or all if that is None. They call themselves saturated if the 99th percentile of the lag behind their own schedule is
+    above `max_lag_ms`.
 
-    Parameters
-    ----------
-    driver
-        Name of the driver, as in `Server.clients`, which speaks the protocol of the server.
-    server_address
-        Address of the server, as HOST:PORT.
-    trace_path
-        The player trace, a file that `write_trace` wrote.
-    start_ns
-        Time in ns of CLOCK_MONOTONIC from which the due times of the trace count.
-    out_dir
-        Folder for `ACTIONS` and `STATUS`.
-    logs
-        Folder for command, output and exit code. The code is 0 if there is a record for each line of the trace, 2 if the trace or
-        an option is wrong, and 3 if no player could join.
-    cores
-        Cores that the clients may use. If None, they may use all.
-    timeout_s
-        Time in s after which an action has timed out.
-    max_lag_ms
-        99th percentile of the lag behind their own schedule above which the clients call themselves saturated.
-
-    Returns
-    -------
-    Child
-        The process of the clients.
+    The folder `logs` takes command, output and exit code. The code is 0 if there is a record for each line of the trace, 2 if the
+    trace or an option is wrong, and 3 if no player could join.
     """
     options: dict[str, object] = {
         "address": server_address,
@@ -117,25 +83,11 @@ def start_players(
 
 
 def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
-    """Reads what became of each action of a player trace, from the records that the clients wrote.
+    """Reads what became of each action of a player trace, from the file `ACTIONS` that the clients wrote.
 
-    Parameters
-    ----------
-    raw_path
-        The file `ACTIONS`.
-    expected
-        Number of lines of the trace.
-
-    Returns
-    -------
-    DataFrame
-        The actions table, sorted by due time: player, action, due_ns, issued_ns and completed_ns (null if that did not happen),
-        outcome (completed, timed_out or failed), and detail (a remark in words). Times are ns of CLOCK_MONOTONIC.
-
-    Raises
-    ------
-    TickdiskError
-        If a line is not a record, or if there is not one record for each line of the trace.
+    Returns the actions table, sorted by due time: player, action, due_ns, issued_ns and completed_ns (null if that did not
+    happen), outcome (completed, timed_out or failed), and detail (a remark in words). Times are ns of CLOCK_MONOTONIC. Raises
+    TickdiskError if a line is not a record, or if there are not `expected` records, one for each line of the trace.
     """
     try:
         lines = raw_path.read_text(encoding="utf-8").splitlines()
@@ -178,23 +130,11 @@ def _record(line: str) -> dict[str, Any] | None:
 def read_status(path: Path) -> dict[str, Any]:
     """Reads the status that the clients wrote at their end: counts of actions, and how well they kept to their own schedule.
 
-    Parameters
-    ----------
-    path
-        The file `STATUS`.
-
-    Returns
-    -------
-    dict
-        `actions` has the counts of each kind (offered, completed, timed_out, failed), and `backlog_max` the largest number of
-        actions that were due at the same time. `schedule_lag` has samples, p50_ms, p99_ms and max_ms (null without enough
-        samples), `saturated` the verdict on them, and `lag_seconds` the samples of each second of the trace. There are also
-        `cpu_s`, the counts of `network`, and `completion`, which says in words when each action counts as completed.
-
-    Raises
-    ------
-    TickdiskError
-        If the file is missing, or is not a status of the clients.
+    `actions` has the counts of each kind (offered, completed, timed_out, failed), and `backlog_max` the largest number of actions
+    that were due at the same time. `schedule_lag` has samples, p50_ms, p99_ms and max_ms (null without enough samples),
+    `saturated` the verdict on them, and `lag_seconds` the samples of each second of the trace. There are also `cpu_s`, the counts
+    of `network`, and `completion`, which says in words when each action counts as completed. Raises TickdiskError if the file is
+    missing, or is not a status of the clients.
     """
     status = read_json(path)
     missing = _STATUS_KEYS - set(status) if isinstance(status, dict) else _STATUS_KEYS

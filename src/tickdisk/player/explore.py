@@ -23,14 +23,12 @@ _PHASES = 7 + len(TELEPORTS_PER_S) + len(EDITS_PER_S)
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a trace of `explore` in which players do one kind of thing at one rate, and nothing else."""
+    """A part of a trace of `explore` in which players do one kind of thing at one rate. Times are from the start of the trace."""
 
     name: str
     """Kind of thing: `joins`, `teleports`, `edits`, `leaves` or `quiet`, in which nothing is done."""
     start_s: float
-    """Time from the start of the trace to the beginning of the phase."""
     end_s: float
-    """Time from the start of the trace to the end of the phase."""
     events: int
     """Number of such things in the phase, of all players together. One edit is a place and a dig."""
 
@@ -42,42 +40,20 @@ class Phase:
 
 @dataclass(frozen=True)
 class Exploration:
-    """The trace that `explore` makes, with its phases."""
+    """The trace that `explore` makes: actions of all players, sorted by due time, and phases in the order in which they come."""
 
     events: list[Event]
-    """Actions of all players, sorted by due time."""
     phases: list[Phase]
-    """Phases in the order in which they come."""
 
 
 def explore(places: Sequence[Place], *, seed: int, players: int, seconds: float) -> Exploration:
     """Makes a trace of equally long phases, in each of which players do one kind of thing and otherwise stand still.
 
-    The phases are joins of some players and then of the others, or the other way round; quiet; teleports at three rates and
-    edits (place and dig) at three rates, in an order that is drawn, with quiet between and after them; leaves; quiet. Players
-    take turns. Player N joins at `places[N]`, and every teleport goes to a place of its own, beginning after those. Edits are
-    made where the player is. The first player joins first and leaves at the end, `STAY_S` after the last phase.
-
-    Parameters
-    ----------
-    places
-        Places of the world, each as x, y and z in nodes.
-    seed
-        Seed of the order of phases.
-    players
-        Number of players, at least two.
-    seconds
-        Length of the trace in s, at whose end the first player leaves.
-
-    Returns
-    -------
-    Exploration
-        The actions and the phases.
-
-    Raises
-    ------
-    TickdiskError
-        If there are too few players, places or seconds.
+    The phases are joins of some players and then of the others, or the other way round; quiet; teleports at three rates and edits
+    (place and dig) at three rates, in an order that is drawn, with quiet between and after them; leaves; quiet. Players take
+    turns. Player N joins at `places[N]`, and every teleport goes to a place of its own, beginning after those. Edits are made
+    where the player is. The first player joins first and leaves at `seconds`, which is `STAY_S` after the last phase. Raises
+    TickdiskError if there are too few players, places or seconds.
     """
     phases = _phases(np.random.default_rng(np.random.SeedSequence(seed)), players, seconds)
     needed = players + sum(phase.events for phase in phases if phase.name == TELEPORTS)

@@ -30,33 +30,22 @@ class Event:
     """One action that one player is to take: a line of a player trace. Events are ordered by due time first."""
 
     due_ns: int
-    """Time in ns from the start of the trace at which the action is due."""
+    """Time from the start of the trace."""
     player: str
-    """Name of the player, as from `player_name`."""
+    """Name, as from `player_name`."""
     action: str
     """Kind of action, such as `teleport`. `tickdisk.server.Capability` has all kinds."""
     parameters: tuple[tuple[str, int], ...] = ()
     """Pairs of a name and a whole number, such as the place of a teleport. Empty for an action without parameters."""
 
     def line(self) -> str:
-        """Returns the event as a line of a trace file: a JSON object and a line feed."""
+        """Returns the event as a line of a trace file."""
         value = {"due_ns": self.due_ns, "player": self.player, "action": self.action, "parameters": dict(self.parameters)}
         return json.dumps(value) + "\n"
 
 
 def player_name(number: int) -> str:
-    """Returns the name of a player, from which a server knows the player's place.
-
-    Parameters
-    ----------
-    number
-        Number of the player, from 0.
-
-    Returns
-    -------
-    str
-        The name, such as `p007`.
-    """
+    """Returns the name of a player by its number from 0, such as `p007`. A server knows the player's place from it."""
     return f"p{number:03d}"
 
 
@@ -71,40 +60,12 @@ def roam(
     ping_period_s: float,
     join_period_s: float = 0.25,
 ) -> list[Event]:
-    """Makes a trace in which players join one after another and then roam until they leave.
+    """Makes a trace in which players join one after another and then roam until they all leave at `seconds`.
 
     Each player walks to and fro. It teleports to places that no player has been to, so that their terrain is stored but not
     loaded. There it places a block again and again, and digs it half a second later or before it goes. It also pings. The phases
-    of these periods are drawn for each player. Player N begins at `places[N]`, and teleports use the places after those.
-
-    Parameters
-    ----------
-    places
-        Places of the world, each as x, y and z in nodes.
-    seed
-        Seed of the phases. The same seed gives the same trace.
-    players
-        Number of players.
-    seconds
-        Time from the start of the trace at which all players leave.
-    teleport_period_s
-        Time of each player from one teleport to the next.
-    edit_period_s
-        Time of each player from one place-and-dig to the next.
-    ping_period_s
-        Time of each player from one ping to the next.
-    join_period_s
-        Time from one join to the next.
-
-    Returns
-    -------
-    list of Event
-        The actions, sorted.
-
-    Raises
-    ------
-    TickdiskError
-        If the world has too few places, or if a period is not positive.
+    of these periods, which are those of one player, are drawn from the seed. Player N begins at `places[N]`, and teleports use
+    the places after those. Raises TickdiskError if the world has too few places, or if a period is not positive.
     """
     end_ns = _ns(seconds)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(players)]
@@ -130,32 +91,10 @@ def roam(
 def join_burst(
     places: Sequence[Place], *, players: int, burst_s: float, stay_s: float, leave_period_s: float = 0.1, at_s: float = 0.0
 ) -> list[Event]:
-    """Makes a trace in which players join evenly over a short time, stay, and leave. Nothing in it is random.
+    """Makes a trace in which players join evenly over `burst_s`, stay, and leave. Nothing in it is random.
 
-    Parameters
-    ----------
-    places
-        Places of the world. Player N begins at `places[N]`, whose terrain nothing has loaded before.
-    players
-        Number of players.
-    burst_s
-        Time over which they join.
-    stay_s
-        Time from the end of the burst to the first leave.
-    leave_period_s
-        Time from one leave to the next.
-    at_s
-        Time from the start of the trace to the first join.
-
-    Returns
-    -------
-    list of Event
-        The actions, sorted.
-
-    Raises
-    ------
-    TickdiskError
-        If the world has fewer places than players.
+    Player N begins at `places[N]`, whose terrain nothing has loaded before. The first join is at `at_s`, and the first leave is
+    `stay_s` after the end of the burst. Raises TickdiskError if the world has fewer places than players.
     """
     _require(places, players, f"{players} spawns")
     names = [player_name(number) for number in range(players)]
@@ -165,24 +104,9 @@ def join_burst(
 
 
 def write_trace(path: Path, events: Iterable[Event]) -> int:
-    """Writes the actions of players as a trace file, sorted by due time. The file appears whole or not at all.
+    """Writes the actions of players as a trace file, sorted by due time, and returns their number.
 
-    Parameters
-    ----------
-    path
-        File to write.
-    events
-        The actions of all players.
-
-    Returns
-    -------
-    int
-        Number of actions, which is the number of lines.
-
-    Raises
-    ------
-    TickdiskError
-        If there is no action.
+    The file appears whole or not at all. Raises TickdiskError if there is no action.
     """
     lines = [event.line() for event in sorted(events)]
     if not lines:
@@ -192,23 +116,7 @@ def write_trace(path: Path, events: Iterable[Event]) -> int:
 
 
 def read_trace(path: Path) -> list[Event]:
-    """Reads a trace file that `write_trace` wrote.
-
-    Parameters
-    ----------
-    path
-        File to read.
-
-    Returns
-    -------
-    list of Event
-        The actions, sorted by due time.
-
-    Raises
-    ------
-    TickdiskError
-        If a line is not an action, or comes too early. The message names the file and the line.
-    """
+    """Reads the actions of a trace file. Raises TickdiskError, with file and line, if one is not an action or comes too early."""
     events: list[Event] = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -228,9 +136,7 @@ def read_trace(path: Path) -> list[Event]:
 
 
 def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator[Event]:
-    """Yields place and dig at the place of each stay of a player, which is air in every world. The dig comes before the next
-    stay.
-    """
+    """Yields place and dig where a player stays, which is air in every world. The dig comes before the next stay."""
     ends = [*(stay.due_ns for stay in stays[1:]), end_ns]
     for due in dues:
         stay, stay_end_ns = next((stay, end) for stay, end in zip(stays, ends, strict=True) if due < end)
@@ -239,7 +145,7 @@ def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator
 
 
 def _every(rng: np.random.Generator, period_s: float, start_ns: int, end_ns: int) -> list[int]:
-    """Returns due times one period apart in [start, end). The first has a random phase, and a period must be positive."""
+    """Returns due times one period apart in [start, end), with a random phase. Raises TickdiskError unless it is above 0."""
     if period_s <= 0:
         raise TickdiskError(f"a period of {period_s:g} s is not possible; give a time above zero")
     period_ns = _ns(period_s)

@@ -1,10 +1,9 @@
 """Draws the figures of the studies as Altair charts, which all have the same style.
 
 A drawing function takes a table or another result and returns a chart. Its docstring lists the columns that it needs.
-TickdiskError is raised if a column is missing, or if the table is empty or too long. Some functions take a table of any length
-and draw only a part of its points, which their docstrings say. A chart has a title, and a subtitle that says how to read the
-chart and on how many observations it rests. `to_svg`, `save_svg` and `save_png` turn a chart into an image. `plot.paper` draws
-narrower charts without a title for the paper.
+TickdiskError is raised if a column is missing, or if the table is empty or has more than 5,000 rows. Where a docstring says that
+a table has any length, only a part of its points is drawn. `to_svg`, `save_svg` and `save_png` turn a chart into an image.
+`plot.paper` draws narrower charts without a title for the paper.
 """
 
 from tickdisk.plot import paper

@@ -1,6 +1,4 @@
-"""Figures of the study of storage accesses: what a server reads and writes, at which times, in which sizes, at which offsets,
-and for how many regions.
-"""
+"""Figures of the study of storage accesses: what a server reads and writes, when, in which sizes, and for how many regions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +12,7 @@ from tickdisk.numbers import number, with_interval
 from tickdisk.plot.theme import INK, MOST_ROWS, MUTED, PALETTE, WIDTH, checked, colour, finish, title
 
 DATA = ("terrain", "player", "npc", "other")
-"""Types of the data that a server reads and writes, in the order in which figures show them."""
+"""Types of the data that a server reads and writes, in the order of figures."""
 _OPS = {"read": PALETTE[0], "write": PALETTE[1], "sync": PALETTE[2]}
 _STRETCHES = 400
 _CELLS = (400, 160)
@@ -29,20 +27,8 @@ def _own(name: str, values: Sequence[str] | pd.Series) -> list[str]:
 def cumulative_accesses(table: pd.DataFrame, *, saves_s: Sequence[float], life: str) -> Any:
     """Draws the bytes that a server has read and written so far over time, with one line for each data type.
 
-    Parameters
-    ----------
-    table
-        Columns data (one of `DATA`), op ("read" or "write"), at_s, and bytes (so far), of any length. The last row in each of 400
-        stretches of time is drawn.
-    saves_s
-        Times of the server's saves in s, marked with triangles.
-    life
-        Name of the server life.
-
-    Returns
-    -------
-    chart
-        Bytes read above, and bytes written below.
+    The table has the columns data (one of `DATA`), op ("read" or "write"), at_s, and bytes (so far), and any length. The last row
+    in each of 400 stretches of time is drawn. Triangles mark the saves, and `life` is the name of the server life.
     """
     stretch = np.floor(table["at_s"] / max(float(table["at_s"].max()), 1e-9) * _STRETCHES)
     last = table.groupby(["data", "op", stretch], as_index=False).last()
@@ -66,17 +52,10 @@ def cumulative_accesses(table: pd.DataFrame, *, saves_s: Sequence[float], life: 
 
 
 def access_sizes(table: pd.DataFrame) -> Any:
-    """Draws the share of requests in each class of size, with a bar for each data type.
+    """Draws the share of requests in each class of size, reads on the left and writes on the right, each of which add up to 1.
 
-    Parameters
-    ----------
-    table
-        Columns data (one of `DATA`), op ("read" or "write"), size (one of `accesses.SIZES`), and requests (their number).
-
-    Returns
-    -------
-    chart
-        Reads on the left, and writes on the right. The shares of each add up to one.
+    The table has the columns data (one of `DATA`), op ("read" or "write"), size (one of `accesses.SIZES`), and requests (their
+    number).
     """
     bars = checked(table, ["data", "op", "size", "requests"], "access sizes").astype({"size": str})
     bars["share"] = bars["requests"] / bars.groupby("op")["requests"].transform("sum")
@@ -102,20 +81,10 @@ def access_sizes(table: pd.DataFrame) -> Any:
 
 
 def offset_time(table: pd.DataFrame, *, store: str) -> Any:
-    """Draws the offsets of reads and writes in one file over time.
+    """Draws the offsets of reads and writes in the file `store` over time.
 
-    Parameters
-    ----------
-    table
-        Columns at_s, offset (bytes), and op ("read" or "write"), of any length.
-    store
-        Name of the file.
-
-    Returns
-    -------
-    chart
-        A dot for each cell of a grid in which there is an access. The grid has 400 x 160 cells, or fewer if there would be too
-        many dots.
+    The table has the columns at_s, offset (bytes), and op ("read" or "write"), and any length. There is a dot for each cell of a
+    grid in which there is an access. The grid has 400 x 160 cells, or fewer if there would be too many dots.
     """
     where = np.stack([table["at_s"].to_numpy(dtype="float64"), table["offset"].to_numpy(dtype="float64") / (1 << 20)])
     top = np.maximum(where.max(axis=1, initial=0), 1e-9)[:, None]
@@ -143,19 +112,9 @@ def offset_time(table: pd.DataFrame, *, store: str) -> Any:
 def accesses_over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
     """Draws reads of terrain over the number of regions that players came to, to show whether reads grow with regions.
 
-    A region is the terrain around the place where a player arrives.
-
-    Parameters
-    ----------
-    points
-        Columns kind (of arrival, such as "joins"), life, regions, and reads, with one row for each phase of a life.
-    lines
-        The fitted line of each kind of arrival.
-
-    Returns
-    -------
-    chart
-        A panel for each kind of arrival, with its line, slope and R².
+    A region is the terrain around the place where a player arrives. There is a panel for each kind of arrival, with its fitted
+    line, slope and R². The points have the columns kind (of arrival, such as "joins"), life, regions, and reads, with one row for
+    each phase of a life.
     """
     rows = checked(points, ["kind", "life", "regions", "reads"], "accesses over regions")
     panels = []
@@ -177,19 +136,10 @@ def accesses_over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> An
 
 
 def predicted_observed(windows: pd.DataFrame) -> Any:
-    """Draws the number of storage requests in each window between two saves, as observed, and as a model predicts it.
+    """Draws the number of storage requests in each window between two saves, as observed and as a model predicts it.
 
-    The model computes the requests of a server from the actions of its players.
-
-    Parameters
-    ----------
-    windows
-        Columns life, at_s (time since the first save), observed, and predicted.
-
-    Returns
-    -------
-    chart
-        A panel for each life that the model was not fitted to.
+    The model computes the requests of a server from the actions of its players. There is a panel for each life that the model was
+    not fitted to. The columns are life, at_s (time since the first save), observed, and predicted.
     """
     rows = checked(windows, ["life", "at_s", "observed", "predicted"], "predicted and observed")
     long = rows.melt(["life", "at_s"], ["observed", "predicted"], var_name="what", value_name="requests")

@@ -16,27 +16,8 @@ def checkpoint_cost(
 ) -> Any:
     """Draws a cost of checkpoints, such as the time added to a tick, over a parameter of the workload, such as the update rate.
 
-    Parameters
-    ----------
-    table
-        Columns algorithm, `x` and `y`.
-    x
-        Column of the parameter. The axis is logarithmic for `rate`, and linear otherwise.
-    y
-        Column of the cost, on a logarithmic axis.
-    order
-        Names of the algorithms, in the order of their colours.
-    titles
-        Titles of the two axes.
-    heading
-        Title of the figure.
-    note
-        Subtitle, which says how to read the figure.
-
-    Returns
-    -------
-    chart
-        A line for each algorithm.
+    The table has the columns algorithm, `x` and `y`. The axis of x is logarithmic for `rate`, and linear otherwise. The axis of y
+    is logarithmic. `order` has the algorithms in the order of their colours, and `titles` those of the two axes.
     """
     rows = checked(table, ["algorithm", x, y], f"{y} over {x}")
     scale, ticks = log_scale(rows[y])
@@ -55,23 +36,9 @@ def checkpoint_cost(
 
 
 def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, note: str) -> Any:
-    """Draws the costs of checkpoints for one game, such as the times of a checkpoint and of a recovery.
+    """Draws the costs of checkpoints for one game, with a panel for each cost and a dot for each algorithm on a logarithmic axis.
 
-    Parameters
-    ----------
-    table
-        Columns algorithm, quantity (name of the cost, with its unit), and value.
-    order
-        Names of the algorithms, in the order of their colours.
-    heading
-        Title of the figure.
-    note
-        Subtitle, which says how to read the figure.
-
-    Returns
-    -------
-    chart
-        A panel for each quantity, with a dot for each algorithm on a logarithmic axis.
+    The table has the columns algorithm, quantity (name of the cost, with its unit), and value.
     """
     rows = checked(table, ["algorithm", "quantity", "value"], "the game")
     panels: list[Any] = []
@@ -91,25 +58,10 @@ def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, 
 
 
 def tick_lengths(table: pd.DataFrame, *, limit_ms: float, tick_ms: float, order: Sequence[str], note: str) -> Any:
-    """Draws the length of every tick while checkpoints are written, to show which algorithms make ticks too long.
+    """Draws the length of every tick while checkpoints are written, with a panel for each algorithm in `order`.
 
-    Parameters
-    ----------
-    table
-        Columns algorithm, tick, and length_ms.
-    limit_ms
-        Longest tick that is acceptable, drawn dashed.
-    tick_ms
-        Length of a tick without a checkpoint, at which the bars begin.
-    order
-        Names of the algorithms, in the order of their colours.
-    note
-        Subtitle, which says how to read the figure.
-
-    Returns
-    -------
-    chart
-        A panel for each algorithm, with a bar for each tick.
+    The table has the columns algorithm, tick, and length_ms. `limit_ms` is the longest tick that is acceptable, drawn dashed.
+    Bars begin at `tick_ms`, the length of a tick without a checkpoint.
     """
     rows = checked(table, ["algorithm", "tick", "length_ms"], "tick lengths")
     highest = max(float(rows["length_ms"].max()), limit_ms) * 1.05

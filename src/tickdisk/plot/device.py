@@ -27,18 +27,9 @@ def _state_shape() -> alt.Shape:
 def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
     """Draws realised over nominal latency of devices at queue depth 1, on two logarithmic axes.
 
-    Parameters
-    ----------
-    table
-        Columns device, op, nominal_us (above 0), p50_us, p99_us, p999_us (NaN if not estimable), and floor_limited (whether this
-        machine is too slow for the device).
-    n
-        Words that say on how many requests a point rests.
-
-    Returns
-    -------
-    chart
-        A dot at the median of each device and operation, with marks at its p99 and p99.9.
+    A dot is the median of a device and operation, with marks at its p99 and p99.9. The columns are device, op, nominal_us (above
+    0), p50_us, p99_us, p999_us (NaN if not estimable), and floor_limited (whether this machine is too slow for the device). `n`
+    says in words on how many requests a point rests.
     """
     points = checked(table, ["device", "op", "nominal_us", "p50_us", "p99_us", "p999_us", "floor_limited"], "calibration latency")
     ops = sorted(points["op"].unique())
@@ -91,20 +82,8 @@ def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
 def iops_over_depth(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
     """Draws the requests per second of each device over queue depth, beside those that the model allows.
 
-    Parameters
-    ----------
-    table
-        Columns device, depth, iops, and expected_iops (queue depth / nominal latency, at most what the nominal bandwidth
-        allows).
-    order
-        Names of the devices, in the order of their colours.
-    n
-        Words that say on how many requests a point rests.
-
-    Returns
-    -------
-    chart
-        A solid line of realised and a dashed line of expected requests per second for each device.
+    The columns are device, depth, iops, and expected_iops (queue depth / nominal latency, at most what the nominal bandwidth
+    allows). `n` says in words on how many requests a point rests.
     """
     points = checked(table, ["device", "depth", "iops", "expected_iops"], "IOPS over queue depth")
     y_scale, y_ticks = log_scale(pd.concat([points["iops"], points["expected_iops"]]), pad=1.3)
@@ -136,18 +115,8 @@ def iops_over_depth(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any
 def bandwidth(table: pd.DataFrame, *, n: str) -> Any:
     """Draws the realised bandwidth of devices as a share of the nominal bandwidth.
 
-    Parameters
-    ----------
-    table
-        Columns device, op, nominal_bytes_per_s, realised_bytes_per_s, and floor_limited (whether this machine is too slow for the
-        device).
-    n
-        Words that say on how many requests a point rests.
-
-    Returns
-    -------
-    chart
-        A row for each device, with a bar for each operation.
+    The columns are device, op, nominal_bytes_per_s, realised_bytes_per_s, and floor_limited (whether this machine is too slow for
+    the device). `n` says in words on how many requests a point rests.
     """
     points = checked(table, ["device", "op", "nominal_bytes_per_s", "realised_bytes_per_s", "floor_limited"], "bandwidth")
     points = points.assign(share=points["realised_bytes_per_s"] / points["nominal_bytes_per_s"])

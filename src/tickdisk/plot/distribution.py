@@ -24,27 +24,9 @@ def tails(
 ) -> Any:
     """Draws the distribution of a quantity, such as the tick gap, in each arm, and its tail on two logarithmic axes.
 
-    Parameters
-    ----------
-    parts
-        Values in ms by arm. An arm without a value is not drawn.
-    budget_ms
-        Length of the server's step in ms, drawn dashed.
-    quantity
-        Name of the quantity.
-    heading
-        Title of the figure.
-
-    Returns
-    -------
-    chart
-        The share of values up to x on the left, and the share above x on the right. Both are thinned to 300 points, with both
-        tails kept. The right panel ends before the longest value, whose share above is 0.
-
-    Raises
-    ------
-    TickdiskError
-        If no arm has a value.
+    `parts` has values in ms by arm. An arm without a value is not drawn, and TickdiskError is raised if no arm has one. The share
+    of values up to x is on the left, and the share above x on the right. Both are thinned to 300 points, with both tails kept.
+    The right panel ends before the longest value, whose share above is 0.
     """
     filled = {arm: np.asarray(values, dtype=float) for arm, values in parts.items() if len(values)}
     if not filled:

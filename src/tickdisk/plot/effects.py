@@ -40,29 +40,11 @@ def dose_response(
     level: float,
     heading: str | None = None,
 ) -> Any:
-    """Draws a metric of each epoch over the latency of the device, with the mean of the lives' lines.
+    """Draws a metric of each epoch over the latency of the device, with the mean of the lives' lines if there is a fit.
 
-    Parameters
-    ----------
-    rows
-        Columns latency_ms (above 0) and the metric in ms, one row for each epoch.
-    metric
-        Column of the metric.
-    fit
-        The slope of the metric. If None, no line is drawn.
-    margin
-        Margin of equivalence, drawn in grey around the median at the lowest dose.
-    title
-        Name of the metric.
-    level
-        Confidence of the slope's intervals.
-    heading
-        Title of the figure. If None, the title is made from the metric's name.
-
-    Returns
-    -------
-    chart
-        A dot for each epoch over a logarithmic axis of latency.
+    The rows have the columns latency_ms (above 0) and the metric in ms, one row for each epoch. The margin of equivalence is
+    drawn in grey around the median at the lowest dose. `title` names the metric, and the heading is made from it if None. `level`
+    is the confidence of the slope's intervals.
     """
     points = checked(rows, ["latency_ms", metric], "dose-response").rename(columns={metric: "value"})
     lowest = float(points["latency_ms"].min())
@@ -112,26 +94,10 @@ def dose_response(
 def forest(
     rows: pd.DataFrame, *, margin: float, baseline: str, level: float, heading: str = "Effects against the baseline"
 ) -> Any:
-    """Draws the ratio of each arm to the baseline with its interval, and the verdict in words.
+    """Draws the ratio of each arm to the baseline with its interval, and the verdict in words, in a panel for each metric.
 
-    Parameters
-    ----------
-    rows
-        Columns arm, metric, ratio, low and high (ends of its interval), n, and verdict. A ratio or an interval that is NaN is not
-        drawn, but its verdict is.
-    margin
-        Margin of equivalence, drawn shaded.
-    baseline
-        Name of the baseline.
-    level
-        Confidence of the intervals.
-    heading
-        Title of the figure.
-
-    Returns
-    -------
-    chart
-        A panel for each metric, with a row for each arm on a logarithmic axis.
+    The columns are arm, metric, ratio, low and high (ends of its interval), n, and verdict. A ratio or an interval that is NaN is
+    not drawn, but its verdict is. The margin of equivalence is shaded, and `level` is the confidence of the intervals.
     """
     table = checked(rows, ["arm", "metric", "ratio", "low", "high", "n", "verdict"], "forest")
     arms, metrics = list(dict.fromkeys(table["arm"])), list(dict.fromkeys(table["metric"]))
@@ -215,37 +181,12 @@ def paired_dots(
     what: str = "runs",
     within: str = "block",
 ) -> Any:
-    """Draws a metric of each run by arm, and joins the runs of a block by a line.
+    """Draws a metric of each run by arm, and joins the runs of a block by a line. A stroke marks the geometric mean of an arm.
 
-    Parameters
-    ----------
-    table
-        Columns life (name of the block), arm, and the metric in `unit`, with one row for each run. Rows whose metric is not
-        estimable are left out and counted.
-    metric
-        Column of the metric.
-    title
-        Name of the metric.
-    order
-        Names of the arms, in the order of the axis. If None, the order is that of the rows.
-    heading
-        Title of the figure. If None, the title is made from the metric's name.
-    unit
-        Unit of the metric.
-    what
-        Word for the things that a line joins.
-    within
-        Word for what a line belongs to.
-
-    Returns
-    -------
-    chart
-        A dot for each run, and a stroke at the geometric mean of each arm.
-
-    Raises
-    ------
-    TickdiskError
-        If no run has an estimable, positive value.
+    The columns are life (name of the block), arm, and the metric in `unit`, with one row for each run. Rows whose metric is not
+    estimable are left out and counted. TickdiskError is raised if no run has an estimable, positive value. `title` names the
+    metric, and the heading is made from it if None. `what` is the word for the things that a line joins, and `within` the word
+    for what a line belongs to. Arms are in the given order, or in that of the rows.
     """
     rows = checked(table, ["life", "arm", metric], "paired runs").rename(columns={metric: "value"})
     points = rows.dropna(subset=["value"]).astype({"life": str})

@@ -22,21 +22,9 @@ _SHAPES = {HELD: "circle", BEYOND: "triangle-up", BESIDE: "square"}
 def fidelity(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
     """Draws how much longer the median, p99 and p99.9 of latency are than the model says, over queue depth.
 
-    Parameters
-    ----------
-    table
-        Columns device, depth, quantile (`median`, `p99` or `p99.9`), off_share (realised over the model's, minus one), and state
-        (HELD, BEYOND or BESIDE).
-    order
-        Names of the devices, in the order of their colours.
-    n
-        Words that say on how many requests a point rests.
-
-    Returns
-    -------
-    chart
-        A panel for each quantile that has a point, each with a scale of its own, and a line for each device. Points beyond the
-        panel are drawn at its edge.
+    The columns are device, depth, quantile (`median`, `p99` or `p99.9`), off_share (realised over the model's, minus one), and
+    state (HELD, BEYOND or BESIDE). There is a panel for each quantile that has a point, each with a scale of its own. Points
+    beyond the panel are drawn at its edge. `n` says in words on how many requests a point rests.
     """
     points = checked(table, ["device", "depth", "quantile", "off_share", "state"], "fidelity")
     depths = sorted(points["depth"].unique().tolist())

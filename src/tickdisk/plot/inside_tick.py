@@ -1,6 +1,4 @@
-"""Figures of the inside of a tick: a stretch of time thread by thread, the causes of late time, and the injected stalls that
-blame found.
-"""
+"""Figures of the inside of a tick: its time thread by thread, causes of late time, and the injected stalls that blame found."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +18,6 @@ _STATES = {
     "waiting for a core": PALETTE[5],
     "asleep": "#EDEDED",
 }
-"""Colours of the states that a thread, or the time of a tick, can be in."""
 _CAUSES = {
     "storage": _STATES["storage"],
     "waiting for threads": _STATES["waiting for a thread"],
@@ -29,7 +26,7 @@ _CAUSES = {
     "waiting for a core": _STATES["waiting for a core"],
     "its own pace": _STATES["asleep"],
 }
-"""Colours of the causes of late time. A cause has the colour of the state in which the time was spent."""
+"""Colours of causes. A cause has the colour of the state in which the time was spent."""
 _FILES = ("#117733", "#332288", "#88CCEE", "#882255", "#DDCC77", "#AA4499", "#999999")
 """Colours of files, from Tol's muted palette (2021). They differ from the colours of states."""
 _STALL = "#F0E442"
@@ -48,28 +45,13 @@ def tick_timeline(
 ) -> Any:
     """Draws a stretch of time in four rows: tick gaps split by where the time went, threads, their calls by file, and the disk.
 
-    Parameters
-    ----------
-    tables
-        Tables by name, with times in s: ticks (start_s, end_s, state, low_ms, high_ms), states of threads (row, state, start_s,
-        end_s), calls on files and service by the disk (both row, file, start_s, end_s), and stalls (kind, start_s, end_s), which
-        are shaded. A row of ticks is the part of a bar from low_ms to high_ms that the tick spent in a state. The column row
-        names the line of the figure, such as a thread. The first four have at most 5,000 rows each.
-    span_s
-        Start and end of the stretch in s.
-    saves_s
-        Times of saves in s, marked with triangles.
-    budget_ms
-        Length of the server's step in ms, drawn dashed. If None, there are no ticks, and seconds take their place.
-    heading
-        Title of the figure.
-    notes
-        Lines of the subtitle.
+    The tables are ticks (start_s, end_s, state, low_ms, high_ms), states of threads (row, state, start_s, end_s), calls on files
+    and service by the disk (both row, file, start_s, end_s), and stalls (kind, start_s, end_s), which are shaded. A row of ticks
+    is the part of a bar from low_ms to high_ms that the tick spent in a state. The column row names the line of the figure, such
+    as a thread. The first four have at most 5,000 rows each, and a row of the figure below the first is left out if its table is
+    empty.
 
-    Returns
-    -------
-    chart
-        The rows on one axis of time. A row below the first is left out if its table is empty.
+    The step of `budget_ms` is dashed. If it is None, there are no ticks, and seconds take their place. Triangles mark the saves.
     """
     stalls = tables["stalls"].assign(word=tables["stalls"]["kind"].map(_STALLS))
 
@@ -135,21 +117,9 @@ def tick_timeline(
 def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str]) -> Any:
     """Draws what made ticks late, as shares of the late time, which is the time by which ticks exceed the server's step.
 
-    Parameters
-    ----------
-    rows
-        Columns group (what the time is divided by, such as cause or file), name, share, low and high (ends of its interval), with
-        shares from 0 to 1. The first group is that of the causes.
-    order
-        Names of the causes.
-    notes
-        Lines of the subtitle.
-
-    Returns
-    -------
-    chart
-        A stacked bar of the causes, and below it a panel for each group with its shares and intervals. Groups after the first
-        show their six largest shares.
+    The columns are group (what the time is divided by, such as cause or file), name, share, low and high (ends of its interval),
+    with shares from 0 to 1. The first group is that of the causes, whose names are in `order`. A stacked bar shows them, and
+    below it is a panel for each group. Groups after the first show their six largest shares.
     """
     table = checked(rows, ["group", "name", "share", "low", "high"], "late shares")
     groups = list(dict.fromkeys(table["group"]))
@@ -190,16 +160,8 @@ def late_shares(rows: pd.DataFrame, *, order: Sequence[str], notes: Sequence[str
 def stalls_found(rows: pd.DataFrame) -> Any:
     """Draws every stall that an experiment injected, and whether blame named it as the cause of the slow tick if it should.
 
-    Parameters
-    ----------
-    rows
-        Columns at_s, kind (words for a panel, which end with what blame should do), gap_ms of the slow tick (NA if no tick was
-        slow, which is drawn at 0), and right (whether blame did so).
-
-    Returns
-    -------
-    chart
-        A panel for each kind, with a mark for each stall over time.
+    The columns are at_s, kind (words for a panel, which end with what blame should do), gap_ms of the slow tick (NA if no tick
+    was slow, which is drawn at 0), and right (whether blame did so).
     """
     table = checked(rows, ["at_s", "kind", "gap_ms", "right"], "stalls found")
     table["gap_ms"] = table["gap_ms"].astype("Float64").fillna(0).astype(float)

@@ -18,15 +18,7 @@ _MIB = 1 << 20
 def load_sizes(table: pd.DataFrame) -> Any:
     """Draws the distributions of the sizes of reads and of writes.
 
-    Parameters
-    ----------
-    table
-        Columns op (`read` or `write`), bytes, requests, and share (of the requests of this op up to this size).
-
-    Returns
-    -------
-    chart
-        The share of requests up to x, with a line for each op.
+    The columns are op (`read` or `write`), bytes, requests, and share (of the requests of this op up to this size).
     """
     rows = checked(table, ["op", "bytes", "requests", "share"], "sizes").astype({"op": str})
     rows = rows.assign(bytes=rows["bytes"].clip(lower=1))
@@ -42,21 +34,10 @@ def load_sizes(table: pd.DataFrame) -> Any:
 def load_areas(over_space: pd.DataFrame, concentration: pd.DataFrame, *, places: str, hot_ratio: float) -> Any:
     """Draws how requests are spread over the address space, and how many of them go to the most accessed areas.
 
-    Parameters
-    ----------
-    over_space
-        Columns mib (place in the address space) and requests.
-    concentration
-        Columns areas (share of the touched areas of 1 MiB, the most accessed first) and requests (share of all requests).
-    places
-        Word for what lies in the address space, such as `files`.
-    hot_ratio
-        Requests of an area among the tenth with the most, over those of another area. It may be NaN.
-
-    Returns
-    -------
-    chart
-        The requests over the address space on the left, and the concentration on the right.
+    `over_space` has the columns mib (place in the address space) and requests. `concentration` has areas (share of the touched
+    areas of 1 MiB, the most accessed first) and requests (share of all requests). `places` is a word for what lies in the address
+    space, such as `files`. `hot_ratio` is the number of requests of an area among the tenth with the most, over those of another
+    area. It may be NaN.
     """
     spread = checked(over_space, ["mib", "requests"], "areas")
     gathered = checked(concentration, ["areas", "requests"], "concentration")
@@ -86,21 +67,11 @@ def load_areas(over_space: pd.DataFrame, concentration: pd.DataFrame, *, places:
 
 
 def load_reuse(hits: pd.DataFrame, working_set: pd.DataFrame, *, sample: int) -> Any:
-    """Draws the hits of a cache over its size, and the working set over time.
+    """Draws the hits of a cache over its size, and the working set over time if there are times.
 
-    Parameters
-    ----------
-    hits
-        Columns mib (size of the cache), share (of accesses that hit), low and high (ends of its interval).
-    working_set
-        Columns at_s, mib (different pages in a stretch of time), low and high. It may be empty.
-    sample
-        One of this many pages was looked at.
-
-    Returns
-    -------
-    chart
-        The hits on the left, and the working set on the right if there are times.
+    `hits` has the columns mib (size of the cache), share (of accesses that hit), low and high (ends of its interval).
+    `working_set` has at_s, mib (different pages in a stretch of time), low and high, and may be empty. One of `sample` pages was
+    looked at.
     """
     rows = checked(hits, ["mib", "share", "low", "high"], "hits of a cache")
     scale, ticks = log_scale(rows["mib"], pad=1.0)
@@ -126,17 +97,8 @@ def load_reuse(hits: pd.DataFrame, working_set: pd.DataFrame, *, sample: int) ->
 def load_touched(table: pd.DataFrame, *, places: str) -> Any:
     """Draws how much of each of the most accessed files is touched, or how many bytes where the sizes are not known.
 
-    Parameters
-    ----------
-    table
-        Columns place, touched_bytes, size_bytes and share_touched. The last two may be NaN.
-    places
-        Word for the places, such as `files`.
-
-    Returns
-    -------
-    chart
-        A bar for each file, the most accessed first.
+    The columns are place, touched_bytes, size_bytes and share_touched. The last two may be NaN. `places` is a word for the
+    places, such as `files`.
     """
     rows = checked(table, ["place", "touched_bytes", "size_bytes", "share_touched"], "touched share")
     known = rows["share_touched"].notna().any()
@@ -167,17 +129,8 @@ def _short(names: "pd.Series[str]", length: int = 44) -> "pd.Series[str]":
 def load_treemap(table: pd.DataFrame, *, packing: str) -> Any:
     """Draws all files as tiles, whose area is the size of the file and whose colour is its depth in folders.
 
-    Parameters
-    ----------
-    table
-        Columns file, bytes and depth. Beyond 400 files, the smallest of each depth are drawn as one tile.
-    packing
-        How data are packed into files, in words.
-
-    Returns
-    -------
-    chart
-        The tiles.
+    The columns are file, bytes and depth. Beyond 400 files, the smallest of each depth are drawn as one tile. `packing` says in
+    words how data are packed into files.
     """
     files = table[table["bytes"] > 0].sort_values("bytes", ascending=False)
     large, small = files.iloc[:_MOST_TILES], files.iloc[_MOST_TILES:]

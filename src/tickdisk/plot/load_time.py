@@ -9,7 +9,6 @@ from tickdisk.plot.accesses import DATA
 from tickdisk.plot.theme import PALETTE, WIDTH, checked, colour, finish, log_scale, title
 
 OPS = {"read": PALETTE[0], "write": PALETTE[1]}
-"""Colour of each operation in the figures of loads."""
 _WIDE, _LOW = WIDTH + 120, 140
 
 
@@ -26,19 +25,9 @@ def _time(table: pd.DataFrame, *, label: bool = True) -> alt.X:
 
 
 def load_rates(table: pd.DataFrame, *, n: int) -> Any:
-    """Draws requests and bytes per second over time, with a line for reads and one for writes.
+    """Draws requests per second and megabytes per second over time, with a line for reads and one for writes.
 
-    Parameters
-    ----------
-    table
-        Columns op (`read` or `write`), at_s, iops and mb_per_s.
-    n
-        Number of requests.
-
-    Returns
-    -------
-    chart
-        Requests per second above, and megabytes per second below.
+    The columns are op (`read` or `write`), at_s, iops and mb_per_s. `n` is the number of requests.
     """
     rows = checked(table, ["op", "at_s", "iops", "mb_per_s"], "rates").astype({"op": str})
     panels = []
@@ -53,18 +42,7 @@ def load_rates(table: pd.DataFrame, *, n: int) -> Any:
 
 
 def load_data(table: pd.DataFrame) -> Any:
-    """Draws the bytes per second of each type of data over time, one upon another.
-
-    Parameters
-    ----------
-    table
-        Columns data, at_s and mb_per_s.
-
-    Returns
-    -------
-    chart
-        Bars over time.
-    """
+    """Draws the bytes per second of each type of data over time, one upon another. The columns are data, at_s and mb_per_s."""
     rows = checked(table, ["data", "at_s", "mb_per_s"], "types of data").astype({"data": str})
     names = [name for name in DATA if name in set(rows["data"])]
     step_s = rows["at_s"].drop_duplicates().sort_values().diff().min()
@@ -77,20 +55,10 @@ def load_data(table: pd.DataFrame) -> Any:
 
 
 def load_latencies(table: pd.DataFrame, *, n: int) -> Any:
-    """Draws a heat map of latencies over time.
+    """Draws a heat map of latencies over time, whose colour is the number of requests on a logarithmic scale.
 
-    Parameters
-    ----------
-    table
-        Columns at_s, until_s, ms (upper limit of the class of latencies, of which there are four for each power of 10) and
-        requests.
-    n
-        Number of requests.
-
-    Returns
-    -------
-    chart
-        A cell for each class and stretch that has requests. Its colour is the number of requests on a logarithmic scale.
+    The columns are at_s, until_s, ms (upper limit of the class of latencies, of which there are four for each power of 10) and
+    requests. `n` is the number of all requests.
     """
     rows = checked(table, ["at_s", "until_s", "ms", "requests"], "latencies over time")
     rows = rows.assign(from_ms=rows["ms"] / 10**0.25)
@@ -122,15 +90,7 @@ def load_latencies(table: pd.DataFrame, *, n: int) -> Any:
 def load_queue(table: pd.DataFrame) -> Any:
     """Draws the number of requests in progress over time.
 
-    Parameters
-    ----------
-    table
-        Columns at_s, mean and most (average and largest number in each stretch of time).
-
-    Returns
-    -------
-    chart
-        A line for each of the two.
+    The columns are at_s, mean and most (average and largest number in each stretch of time).
     """
     rows = checked(table, ["at_s", "mean", "most"], "queue")
     long = rows.rename(columns={"most": "at most"}).melt("at_s", ["mean", "at most"], "what", "requests")
@@ -144,15 +104,7 @@ def load_queue(table: pd.DataFrame) -> Any:
 def load_gaps(table: pd.DataFrame) -> Any:
     """Draws the distribution of the times between two requests that follow each other.
 
-    Parameters
-    ----------
-    table
-        Columns ms (upper limit of a class of times), requests, and share (of all times up to this limit).
-
-    Returns
-    -------
-    chart
-        The share of times up to x.
+    The columns are ms (upper limit of a class of times), requests, and share (of all times up to this limit).
     """
     rows = checked(table, ["ms", "requests", "share"], "times between requests")
     scale, ticks = log_scale(rows["ms"], pad=1.0)

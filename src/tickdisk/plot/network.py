@@ -12,19 +12,8 @@ from tickdisk.plot.theme import HEIGHT, WIDTH, checked, colour, finish, log_scal
 def settled_rtt(rows: pd.DataFrame, stacks: Sequence[str], players: int) -> Any:
     """Draws how the standard deviation of the round-trip time settles in a step, from which follows how long a step must last.
 
-    Parameters
-    ----------
-    rows
-        Columns stack, at_s (seconds since the begin of the step) and sd_ms (standard deviation of all pings up to then).
-    stacks
-        Stacks in the order of the legend.
-    players
-        Number of players of the step.
-
-    Returns
-    -------
-    chart
-        A line for each stack.
+    The columns are stack, at_s (seconds since the begin of the step) and sd_ms (standard deviation of all pings up to then).
+    `players` is their number in the step.
     """
     table = checked(rows, ["stack", "at_s", "sd_ms"], "settled RTT").dropna()
     table = table[table["sd_ms"] > 0]

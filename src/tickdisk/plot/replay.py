@@ -19,17 +19,8 @@ _LEAST_US = 1.0
 def lateness_tails(parts: Mapping[str, Mapping[str, NDArray[np.float64]]], *, limit_us: float) -> Any:
     """Draws the share of requests that are later than x, on two logarithmic axes.
 
-    Parameters
-    ----------
-    parts
-        Lateness of requests in us by quantity, such as the lag, and within each quantity by replay.
-    limit_us
-        Lateness in us that is still acceptable, drawn dashed.
-
-    Returns
-    -------
-    chart
-        A panel for each quantity, with a line for each replay.
+    `parts` has the lateness of requests in us by quantity, such as the lag, and within each quantity by replay. A lateness of
+    `limit_us` is still acceptable, and is drawn dashed.
     """
     order = list(dict.fromkeys(name for lines in parts.values() for name in lines))
     highest = max((float(values.max()) for lines in parts.values() for values in lines.values() if values.size), default=1.0)
@@ -64,21 +55,8 @@ def lateness_tails(parts: Mapping[str, Mapping[str, NDArray[np.float64]]], *, li
 def lateness_over_time(table: pd.DataFrame, *, order: Sequence[str], quantity: str, heading: str) -> Any:
     """Draws the longest and the median lateness in each of 150 stretches of time, on a logarithmic axis.
 
-    Parameters
-    ----------
-    table
-        Columns replay, at_s (due time from the start), and us, of any length.
-    order
-        Names of the replays, in the order of their colours.
-    quantity
-        Name of the lateness in the column us, such as the time lost.
-    heading
-        Title of the figure.
-
-    Returns
-    -------
-    chart
-        A line for the longest and dots for the median, with a colour for each replay.
+    The table has the columns replay, at_s (due time from the start), and us, and any length. `quantity` names the lateness in the
+    column us, such as the time lost.
     """
     edges = np.linspace(0, float(table["at_s"].max()) * (1 + 1e-9) or 1.0, _BINS + 1)
     stretch = np.clip(np.digitize(table["at_s"], edges) - 1, 0, _BINS - 1)
@@ -104,17 +82,9 @@ def lateness_over_time(table: pd.DataFrame, *, order: Sequence[str], quantity: s
 def service_times(parts: Mapping[str, Mapping[str, NDArray[np.float64]]], *, order: Sequence[str]) -> Any:
     """Draws the service times of each operation, as captured and as replayed, on a logarithmic axis.
 
-    Parameters
-    ----------
-    parts
-        Service times in us by operation, and within each operation by where the requests were made (captured, or a replay).
-    order
-        Names of where the requests were made, in the order of their colours.
-
-    Returns
-    -------
-    chart
-        A line from p5 to p95 and a dot at the median. A quantile for which a sample is too small is not drawn.
+    `parts` has service times in us by operation, and within each operation by where the requests were made (captured, or a
+    replay), whose names are in `order`. A line goes from p5 to p95, with a dot at the median. A quantile for which a sample is
+    too small is not drawn.
     """
     rows = []
     for op, lines in parts.items():

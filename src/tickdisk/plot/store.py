@@ -17,21 +17,8 @@ _MOST_TICKS = 5
 def modelled_and_measured(table: pd.DataFrame, *, order: Sequence[str], kinds: Sequence[str], note: str) -> Any:
     """Draws the time that each algorithm adds to a tick over the updates per tick, measured and modelled, on logarithmic axes.
 
-    Parameters
-    ----------
-    table
-        Columns algorithm, kind (one of `kinds`), rate (updates of the game's state per tick), and added_ms.
-    order
-        Names of the algorithms, in the order of the panels.
-    kinds
-        Kinds of values. The first is the measured kind and is drawn as points. The others are models and are drawn as lines.
-    note
-        Subtitle, which says how to read the figure.
-
-    Returns
-    -------
-    chart
-        A panel for each algorithm.
+    The columns are algorithm, kind (one of `kinds`), rate (updates of the game's state per tick), and added_ms. The first of
+    `kinds` is the measured kind and is drawn as points. The others are models and are drawn as lines.
     """
     rows = checked(table, ["algorithm", "kind", "rate", "added_ms"], "model and real")
     rows = rows.assign(added_ms=rows["added_ms"].clip(lower=_LEAST_MS))
@@ -69,19 +56,8 @@ def modelled_and_measured(table: pd.DataFrame, *, order: Sequence[str], kinds: S
 def overhead_by_game(table: pd.DataFrame, *, games: Sequence[str], note: str) -> Any:
     """Draws the mean and the longest time that each algorithm adds to a tick of each game, on a logarithmic axis.
 
-    Parameters
-    ----------
-    table
-        Columns game, algorithm, added_ms (mean), longest_ms, and limit_ms (longest acceptable time, drawn dashed).
-    games
-        Names of the games, in the order of the panels.
-    note
-        Subtitle, which says how to read the figure.
-
-    Returns
-    -------
-    chart
-        A panel for each game. The algorithms that add the least come first.
+    The columns are game, algorithm, added_ms (mean), longest_ms, and limit_ms (longest acceptable time, drawn dashed). The
+    algorithms that add the least come first.
     """
     rows = checked(table, ["game", "algorithm", "added_ms", "longest_ms", "limit_ms"], "algorithms and games")
     rows = rows.assign(added_ms=rows["added_ms"].clip(lower=_LEAST_MS), longest_ms=rows["longest_ms"].clip(lower=_LEAST_MS))

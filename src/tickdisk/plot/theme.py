@@ -65,7 +65,7 @@ _CONFIG: dict[str, Any] = {
 
 
 def title(text: str, subtitle: str | Sequence[str]) -> alt.TitleParams:
-    """Returns the title of a chart with its subtitle, which says how to read the figure and on how many observations it rests."""
+    """Returns the title of a chart with its subtitle, which says how to read the figure."""
     return alt.TitleParams(text=text, subtitle=[subtitle] if isinstance(subtitle, str) else list(subtitle))
 
 
@@ -116,9 +116,8 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_scale(values: "pd.Series[float]", *also: float, pad: float = 1.15) -> tuple[alt.Scale, list[float]]:
-    """Returns a logarithmic scale that contains positive values and the numbers in `also`, and its ticks.
-
-    `pad` is the factor by which the scale is longer at each end.
+    """Returns a logarithmic scale, longer by the factor `pad` at each end, of positive values and the numbers `also`, and its
+    ticks.
     """
     low, high = (
         min(float(values.min()), *also, float(values.max())) / pad,
@@ -141,23 +140,12 @@ def size_axis(sizes_bytes: "pd.Series[float]", *, pad: float = 1.15) -> tuple[al
 
 
 def finish(chart: alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart) -> Any:
-    """Returns the chart with the theme in it, so that it looks the same wherever it is drawn."""
+    """Returns the chart with the theme in it."""
     return chart.configure(**_CONFIG)
 
 
 def to_svg(chart: "alt.TopLevelMixin") -> str:
-    """Renders a chart as SVG. The same chart gives the same bytes.
-
-    Parameters
-    ----------
-    chart
-        The chart.
-
-    Returns
-    -------
-    str
-        The text of the SVG file.
-    """
+    """Renders a chart as the text of an SVG file. The same chart gives the same bytes."""
     svg = str(vl_convert.vegalite_to_svg(chart.to_dict(format="vega-lite")))
     # The renderer numbers clip paths on from one chart to the next, so they are numbered again here.
     numbers = {name: f"clip{index}" for index, name in enumerate(dict.fromkeys(re.findall(r'id="(clip\d+)"', svg)))}
@@ -165,29 +153,11 @@ def to_svg(chart: "alt.TopLevelMixin") -> str:
 
 
 def save_svg(chart: "alt.TopLevelMixin", path: Path | str) -> None:
-    """Writes a chart as an SVG file.
-
-    Parameters
-    ----------
-    chart
-        The chart.
-    path
-        The file, which appears only when it is whole.
-    """
+    """Writes a chart as an SVG file, which appears only when it is whole."""
     write_text(Path(path), to_svg(chart))
 
 
 def save_png(chart: "alt.TopLevelMixin", path: Path | str, scale: float = 2.0) -> None:
-    """Writes a chart as a PNG file.
-
-    Parameters
-    ----------
-    chart
-        The chart.
-    path
-        The file, which appears only when it is whole.
-    scale
-        Number of pixels for each pixel of the chart.
-    """
+    """Writes a chart as a PNG file, which appears only when it is whole, with `scale` pixels for each pixel of the chart."""
     with whole(Path(path)) as partial:
         partial.write_bytes(vl_convert.vegalite_to_png(chart.to_dict(format="vega-lite"), scale=scale))

@@ -30,24 +30,10 @@ def switchback_timeline(
 ) -> Any:
     """Draws one server life over time: the device's latency above, and tick gaps below on a logarithmic axis.
 
-    Parameters
-    ----------
-    epochs
-        Columns arm, latency_ms, start_ns, steady_ns (time from which the epoch is analysed), and end_ns, one row for each epoch.
-    gaps
-        Columns start_ns and gap_ms, of any length. The longest gap in each of 1500 stretches is drawn. Gaps in the part of an
-        epoch that is cut are pale.
-    budget_ms
-        Length of the server's step in ms, drawn dashed.
-    order
-        Names of the arms, in the order of their colours. If None, the order is that of their latencies.
-    saves_ns
-        Times at which the server saved, in ns, marked with triangles.
-
-    Returns
-    -------
-    chart
-        Two panels on one axis of time.
+    `epochs` has the columns arm, latency_ms, start_ns, steady_ns (time from which the epoch is analysed), and end_ns, one row for
+    each epoch. `gaps` has start_ns and gap_ms, and any length. The longest gap in each of 1500 stretches is drawn. Gaps in the
+    part of an epoch that is cut are pale. The arms are coloured in the given order, or in that of their latencies. Triangles mark
+    the saves.
     """
     steps = checked(epochs, ["arm", "latency_ms", "start_ns", "steady_ns", "end_ns"], "timeline").sort_values("start_ns")
     arms = list(order) if order is not None else list(steps.sort_values("latency_ms", kind="stable")["arm"].unique())

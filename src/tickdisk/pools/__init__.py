@@ -1,10 +1,9 @@
 """Runs captured requests on storage pools that do not exist, after the Shape simulator (Li, Wang and Wu).
 
 `workload_of` filters the requests to block devices in a trace, puts before each read the writes that create its pages, and finds
-which request each request has waited for (`Workload`). `load_pools` reads descriptions of pools: stripes, copies and RAID over
-devices of `tickdisk.device`, with devices for metadata and a tier of fast devices before the others (`Pool`). `simulate` issues
-each request when the one that it depends on is done, and returns an `Outcome` with a `PoolRun` for each pool: times, kinds of
-writes, and what every device served. `density` divides latencies as the publication does.
+which request each request has waited for. `load_pools` reads descriptions of pools: stripes, copies and RAID over devices of
+`tickdisk.device`. `simulate` issues each request when the one that it depends on is done, and `density` divides latencies as the
+publication does.
 """
 
 from tickdisk.pools.layout import Group, Pool, Tier, load_pools

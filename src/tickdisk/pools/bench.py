@@ -38,10 +38,7 @@ _LAYOUTS = {
 
 
 def main() -> int:
-    """Measures how fast pools of each layout serve requests, and prints a table with a row for each.
-
-    It returns the exit code, which is 1 if a pool of one device is slower than `_WANTED_SHARE` demands, and 0 otherwise.
-    """
+    """Prints how fast pools of each layout serve requests. Returns 1 if a pool of one device is too slow, and 0 otherwise."""
     workload = _workload()
     arrivals = np.arange(_REQUESTS) * 10_000
     columns = (arrivals, np.ones(_REQUESTS, dtype=int), workload.requests["page"].to_numpy() << 12, np.full(_REQUESTS, 4096))

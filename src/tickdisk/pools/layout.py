@@ -24,13 +24,11 @@ class Group(_Strict):
     device: str
     """Name of the device, a key of data/devices.yaml."""
     devices: Annotated[int, Field(ge=1, le=1000)]
-    """Number of devices."""
     copies: Annotated[int, Field(ge=0, le=8)] = 0
     """Number of devices that keep the same chunk. 1 is a stripe without redundancy. 0 if there are parities."""
     parities: Annotated[int, Field(ge=0, le=2)] = 0
     """Number of parities of a row of chunks: 1 is RAID 5, and 2 is RAID 6. 0 if there are copies."""
     chunk_kib: Annotated[int, Field(ge=4, le=1 << 20)] = 64
-    """Size of a chunk in KiB."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -43,25 +41,7 @@ class Group(_Strict):
         return self
 
     def parameters(self, devices: Mapping[str, DeviceModel], seed: int) -> dict[str, Any]:
-        """Returns the group in the form in which the native code takes it.
-
-        Parameters
-        ----------
-        devices
-            Device models by name.
-        seed
-            Seed of what the devices draw.
-
-        Returns
-        -------
-        dict
-            The values, by the names of the fields of the struct `GroupSpec` in Rust.
-
-        Raises
-        ------
-        TickdiskError
-            If there is no such device.
-        """
+        """Returns the values of `GroupSpec` in Rust, with a seed for the devices. Raises TickdiskError for an unknown device."""
         if self.device not in devices:
             raise TickdiskError(f"there is no device {self.device}; take one of {', '.join(devices)}")
         model = devices[self.device]
@@ -90,17 +70,12 @@ class Pool(_Strict):
     """A storage pool."""
 
     name: str
-    """Name of the pool."""
     description: str
-    """Description for people."""
     source: str
-    """Publication or other source of the description."""
     data: Group
-    """Devices of the data."""
     metadata: Group | Literal["tier"] | None = None
     """Devices of the store of metadata, which appends a page for every new segment. `tier` stands for the devices of the tier."""
     tier: Tier | None = None
-    """Devices that hold segments before they go to the data devices."""
 
     @model_validator(mode="after")
     def _has_tier(self) -> Self:
@@ -109,25 +84,7 @@ class Pool(_Strict):
         return self
 
     def parameters(self, devices: Mapping[str, DeviceModel], seed: int) -> dict[str, Any]:
-        """Returns the pool in the form in which the native code takes it.
-
-        Parameters
-        ----------
-        devices
-            Device models by name.
-        seed
-            Seed of what the devices draw.
-
-        Returns
-        -------
-        dict
-            The values, by the names of the fields of the struct `PoolSpec` in Rust.
-
-        Raises
-        ------
-        TickdiskError
-            If a device is not known.
-        """
+        """Returns the values of `PoolSpec` in Rust, with a seed for the devices. Raises TickdiskError for an unknown device."""
         own = self.metadata if isinstance(self.metadata, Group) else None
         return {
             "data": self.data.parameters(devices, seed),
@@ -139,22 +96,9 @@ class Pool(_Strict):
 
 
 def load_pools(path: Path) -> dict[str, Pool]:
-    """Reads all pools from a YAML file, such as data/pools.yaml.
+    """Reads all pools from a YAML file, such as data/pools.yaml, and returns them by name.
 
-    Parameters
-    ----------
-    path
-        File with the name of each pool and, below it, its keys.
-
-    Returns
-    -------
-    dict[str, Pool]
-        The pools by name.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read or a description is wrong. The message names the file, the pool and the key.
+    Raises TickdiskError if the file cannot be read or a description is wrong. The message names the file, the pool and the key.
     """
     described = read_yaml(path, "give the file that describes the pools")
     if not isinstance(described, dict) or not described:

@@ -38,16 +38,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class PoolRun:
-    """The run of one workload on one pool."""
+    """The run of one workload on one pool. Arrays have the shape (n,), with a time for each request."""
 
     workload: Workload
-    """The workload."""
     ready_ns: NDArray[np.int64]
-    """Time of each request from which only the queue kept it waiting, shape (n,)."""
+    """Time from which only the queue kept the request waiting."""
     started_ns: NDArray[np.int64]
-    """Time at which the pool began to serve each request."""
+    """Time at which the pool began to serve the request."""
     done_ns: NDArray[np.int64]
-    """Time at which each request was done."""
     reads: int
     """Parts of reads. A request has a part in each segment that it touches."""
     prewrites: int
@@ -92,7 +90,6 @@ class Outcome:
     """The runs of all pools of a simulation."""
 
     runs: Sequence[PoolRun]
-    """One run per pool."""
 
     @property
     def elapsed_s(self) -> float:
@@ -120,29 +117,11 @@ def simulate(
     """Runs workloads on equal pools in simulated time.
 
     A request is issued when the one that it depends on is done, and when the queue has room. A pool has its own devices, so that
-    pools do not disturb each other.
+    pools do not disturb each other. Pool k runs workload k, and begins again with the first when there are more pools than
+    workloads. Without settings, there is one pool with a queue of 32 requests.
 
-    Parameters
-    ----------
-    workloads
-        Workloads. Pool k runs workload k, and begins again with the first when there are more pools than workloads.
-    pool
-        Description of each pool.
-    devices
-        Device models by name.
-    settings
-        Settings of the run. If None, one pool with a queue of 32 requests.
-
-    Returns
-    -------
-    Outcome
-        A run for each pool.
-
-    Raises
-    ------
-    TickdiskError
-        If there are fewer pools than workloads, a device is not known, or the trace of a workload has no latencies and the run is
-        not at its times.
+    Raises TickdiskError if there are fewer pools than workloads, a device is not known, or the trace of a workload has no
+    latencies and the run is not at its times.
     """
     settings = settings or Settings()
     if settings.pools < len(workloads):
@@ -182,17 +161,7 @@ def _run(workload: Workload, pool: Mapping[str, Any], settings: Settings) -> Poo
 def density(latency_ns: NDArray[np.int64], groups: int = 10) -> pd.DataFrame:
     """Divides latencies, from the smallest to the largest, into groups of equal number (Shape, latency density).
 
-    Parameters
-    ----------
-    latency_ns
-        Latencies in ns, shape (n,).
-    groups
-        Number of groups. With fewer latencies, each is a group.
-
-    Returns
-    -------
-    DataFrame
-        One row per group: requests, and least_us and most_us of the group.
+    Returns one row per group: requests, and least_us and most_us of the group. With fewer latencies than groups, each is a group.
     """
     parts = np.array_split(np.sort(latency_ns), min(groups, len(latency_ns)))
     rows = [{"requests": len(part), "least_us": part[0] / 1e3, "most_us": part[-1] / 1e3} for part in parts]

@@ -24,7 +24,6 @@ class Workload:
     """Requests to volumes in whole pages, which pools can run."""
 
     name: str
-    """Name for people."""
     requests: pd.DataFrame
     """One row per request in the order of their begins: begin_ns and end_ns in the capture, is_write, page (in the space of all
     volumes), pages, and is_inserted (whether the capture does not have it). All are int64."""
@@ -65,31 +64,13 @@ def workload_of(
 ) -> Workload:
     """Makes a workload from the requests to block devices in a trace (Shape, Pregen and dependency analysis).
 
-    Parameters
-    ----------
-    requests
-        Requests table of the layer `block`, as `formats.read` returns it.
-    name
-        Name for people.
-    disk
-        Name of the volume whose requests count. If None, those of all volumes do.
-    most_sectors
-        Number of sectors of 512 bytes of a volume (MAXDISK). Requests that begin beyond it do not count.
-    most_bytes
-        Largest size of a request in bytes (MAXBYTE).
-    is_filtered_as_printed
-        Whether sizes are filtered by the rule that the publication prints, which rejects every request of 4096 bytes or more. The
-        rule that it means rejects sizes that are no multiple of 4096.
+    `requests` is a requests table of the layer `block`, as `formats.read` returns it. Only requests to the volume `disk` count,
+    or those to all volumes if it is None. They begin below `most_sectors` sectors of 512 bytes (MAXDISK), have at most
+    `most_bytes` bytes (MAXBYTE), and have a size that is a multiple of 4096. With `is_filtered_as_printed`, sizes are filtered by
+    the rule that the publication prints instead, which rejects every request of 4096 bytes or more.
 
-    Returns
-    -------
-    Workload
-        The workload. If the trace has no latencies, its requests depend on nothing.
-
-    Raises
-    ------
-    TickdiskError
-        If the requests are system calls, or none of them counts.
+    If the trace has no latencies, a request depends on nothing but the writes that were put before it. Raises TickdiskError if
+    the requests are system calls, or none of them counts.
     """
     if set(requests["level"]) - {"block"}:
         raise TickdiskError(f"{name} has system calls, and pools need requests to a block device; capture them with biosnoop")

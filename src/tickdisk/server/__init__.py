@@ -1,8 +1,8 @@
 """Game servers. Each is checked, given a world, started on it, recorded tick by tick, and stopped.
 
-`SERVERS` has the servers by name. A `Server` says how it ticks and saves, what players can do on it, and which data a file
-holds. `make_world` generates a world once, with places for players. `start` returns a `RunningServer` when the server accepts
-players. A probe inside the server records every tick as a numbered span, and `read_ticks` reads the record.
+`SERVERS` has the servers by name. `Server.make_world` generates a world once, with places for players, and `Server.start` returns
+a `RunningServer` when the server accepts players. A probe inside the server records every tick as a numbered span, and
+`read_ticks` reads the record.
 """
 
 from tickdisk.server.contract import Capability, DataType, Needs, Program, RunningServer, Saving, Server, Ticking

@@ -33,10 +33,7 @@ class BuiltServer(Server):
         return built(self, found[1] if found else "of an unknown version")
 
     def identity(self) -> str:
-        """Returns title and version of the server, by which results are named.
-
-        A checksum of the program is not needed, because results are also named by digests of its sources and of its compilers.
-        """
+        """Returns title and version. Results are also named by digests of sources and compilers, so no checksum is needed."""
         return f"{self.title} {self.check().version}"
 
     def errors(self, log: Path) -> list[str]:

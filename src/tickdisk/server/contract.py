@@ -20,7 +20,7 @@ Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping
 
 @dataclass(frozen=True)
 class Ticking:
-    """A description of how a kind of server ticks, which the run and the analysis use."""
+    """The way in which a kind of server ticks."""
 
     budget_ns: int
     """Time from the start of one tick to the start of the next, if both are on time."""
@@ -36,14 +36,14 @@ class Ticking:
 
 @dataclass(frozen=True)
 class Saving:
-    """A description of when a kind of server writes its world to disk."""
+    """The times at which a kind of server writes its world to disk, and the reason for them."""
 
     policy: Literal["none", "periodic", "on event"]
     """The occasion of a save: there is none, a period has passed, or something has happened."""
     decided_by: Literal["the server", "Tickdisk"]
     """Whether the server saves by itself in this way, or the program of the project asks it to save."""
     period_s: float
-    """Time in s from one periodic save to the next, unless an experiment chooses another."""
+    """Time from one periodic save to the next, unless an experiment chooses another."""
     note: str
     """A description of the saves and of their times, in words for `tickdisk server list`."""
 
@@ -53,11 +53,9 @@ class Program:
     """The program of a kind of server, as `Server.check` finds it on this machine."""
 
     binary: str
-    """Path of the program."""
     version: str
-    """Version of the server, such as `5.6.1`."""
     sha256: str
-    """SHA-256 of the program, in hexadecimal digits. For a program of several files it is that of all of them."""
+    """SHA-256 in hexadecimal digits. For a program of several files it is that of all of them."""
 
 
 @dataclass(frozen=True)
@@ -82,29 +80,27 @@ class Launch:
     """A command that starts a server or generates a world, with its environment."""
 
     command: Sequence[str | Path]
-    """Program and arguments."""
     environment: Mapping[str, str]
-    """All environment variables of the command. It inherits no others."""
+    """All environment variables of the command, which inherits no others."""
 
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A game server that has been started and accepts players, as `Server.start` returns it."""
+    """A game server that has been started and accepts players."""
 
     child: Child
-    """The process of the server."""
     tick_log: Path
-    """File that the tick probe writes. `read_ticks` reads it."""
+    """File of the tick probe, which `read_ticks` reads."""
     server_log: Path
-    """File to which the server itself writes its log."""
+    """File of the server's own log."""
     facts: Mapping[str, Any]
-    """Program, version, SHA-256, settings, port, and `ready_s`, the time in s to readiness. The manifest takes them over."""
+    """Program, version, SHA-256, settings, port, and `ready_s`, the time to readiness, for the manifest."""
     errors: Callable[[Path], list[str]]
-    """Returns the errors in a server log, in order, as `Server.errors` does."""
+    """Returns the errors in a server log, as `Server.errors` does."""
 
     @property
     def pid(self) -> int:
-        """Process id of the server. Captures follow it, and the processor time of the server is read from it."""
+        """Process id of the server."""
         return self.child.pid
 
     def alive(self) -> bool:
@@ -116,13 +112,10 @@ class RunningServer:
         return last_words(self.child, self.server_log)
 
     def stop(self, timeout_s: float) -> list[str]:
-        """Ends the server with SIGTERM, and waits at most `timeout_s` seconds while it saves its world. After that it is killed.
+        """Ends the server with SIGTERM, and kills it if it has not saved its world and ended after `timeout_s` seconds.
 
-        Returns
-        -------
-        list[str]
-            The problems in words. They are the errors in the server's log, and an end that was not in order: before the signal,
-            with an exit code other than 0, or too late. Empty if there was none.
+        Returns the problems in words: the errors in the server's log, and an end before the signal, with an exit code other than
+        0, or too late. The list is empty if there was none.
         """
         ended_before = not self.alive()
         self.child.send(signal.SIGTERM)
@@ -137,26 +130,21 @@ class RunningServer:
 class Server(ABC):
     """A kind of game server, such as Luanti, which can be given a world and started on it.
 
-    A subclass describes the server in its attributes, and its methods say how it is started. The base class has everything that
-    is the same for all servers. `SERVERS` has one object of each subclass.
+    A subclass describes the server in its attributes, and its methods say how it is started. `SERVERS` has one object of each.
     """
 
     name: ClassVar[str]
     """Name in the configuration and in commands, and of the folders `src/tickdisk/server/NAME` and `src/servers/NAME`."""
     title: ClassVar[str]
-    """Name of the server in the paper and in messages."""
+    """Name in the paper and in messages."""
     needs: ClassVar[Needs]
-    """Programs and files that a machine must have to run the server."""
     programs: ClassVar[tuple[str, ...]]
     """Folders in `src` of the programs that the set-up builds for the server and its clients."""
     ticking: ClassVar[Ticking]
-    """Description of the ticks of the server."""
     saving: ClassVar[Saving]
-    """Description of the times at which the server saves its world."""
     capabilities: ClassVar[frozenset[Capability]]
-    """Kinds of action that players can do on the server."""
     clients: ClassVar[str]
-    """Name of the driver of the clients, which speaks the protocol of the server, such as `bedrock`."""
+    """Name of the driver of the clients, such as `bedrock`."""
     readers: ClassVar[str | None]
     """Beginning of the names of the threads that read the world for players. None if the thread that ticks reads it."""
     radius: ClassVar[int]
@@ -168,24 +156,15 @@ class Server(ABC):
 
     @abstractmethod
     def check(self) -> Program:
-        """Returns the server's program, which is installed on this machine or was built by the set-up.
-
-        Raises TickdiskError, which says what to install or to build, if there is none.
-        """
+        """Returns the server's program. Raises TickdiskError, which says what to install or to build, if there is none."""
 
     @abstractmethod
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of this server's world holds, from the path of the file alone.
-
-        Results are split by this kind. A file that the server does not know is `other`.
-        """
+        """Returns what kind of data a file of this server's world holds, from its path alone. An unknown file is `other`."""
 
     @abstractmethod
     def errors(self, log: Path) -> list[str]:
-        """Returns the errors in the server's log, in order, each as one line. Harmless ones are left out.
-
-        Raises TickdiskError if there is no log.
-        """
+        """Returns errors in the log, each as one line, without harmless ones. Raises TickdiskError if the log is missing."""
 
     @abstractmethod
     def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
@@ -195,14 +174,11 @@ class Server(ABC):
     def _launch(
         self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
     ) -> Launch:
-        """Writes what the server needs into `folder`, and returns the command that starts it on `world`.
-
-        The probe writes `ticks.csv` and the server `server.log` in `folder`.
-        """
+        """Writes what the server needs into `folder`, where `ticks.csv` and `server.log` will be, and returns the command."""
 
     @abstractmethod
     def _settings(self, save_period_s: float) -> dict[str, str]:
-        """Returns the settings that the project chooses for every life, as the manifest keeps them."""
+        """Returns the settings that the project chooses for every life."""
 
     @abstractmethod
     def _listens(self, child: Child, log: Path) -> bool:
@@ -213,19 +189,16 @@ class Server(ABC):
         """Asks the server on 127.0.0.1:`port` for an answer, as a client does, and returns whether one came."""
 
     def identity(self) -> str:
-        """Returns title, version and SHA-256 of the installed program as one text.
-
-        It is among the digests that name results, so that results of another program are not used.
-        """
+        """Returns title, version and SHA-256 of the program, by which results of different programs are told apart."""
         program = self.check()
         return f"{self.title} {program.version} {program.sha256}"
 
     def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float = 900) -> dict[str, Any]:
-        """Generates a world for this server in the folder `world`, and returns the content of its `world.json`.
+        """Generates a world in the folder `world`, which appears whole or not at all, and returns the content of its
+        `world.json`.
 
-        The content includes `places`, where players can stand. The folder appears whole or not at all, and logs go to `logs`. A
-        world of the same spec that is there already is kept. Raises TickdiskError if another world is there, or if none was
-        generated within `timeout_s` seconds.
+        The content includes `places`, where players can stand. A world of the same spec that is there already is kept. Raises
+        TickdiskError if another world is there, or if none was generated within `timeout_s` seconds.
         """
         if (world / WORLD_FILE).exists():
             there: dict[str, Any] = read_json(world / WORLD_FILE)
@@ -270,10 +243,9 @@ class Server(ABC):
         """Starts the server on `world`, which `make_world` made, and returns when it answers on 127.0.0.1:`port`.
 
         Player N, such as `p007`, enters the world at its place N. `folder` lies in memory and takes the record of the probe and
-        the server's log, and `logs` takes command and exit code. The server may use `cores`, or all if that is None.
-        `save_period_s` is the time between periodic saves, and None stands for the usual time in `saving`. `settings` of the
-        server come after those that the project chooses, and take precedence over them. Raises TickdiskError if the port is
-        taken, if there is no world or one of another server, or if the server does not start.
+        the server's log, and `logs` takes command and exit code. None means all cores, and the usual `save_period_s` in `saving`.
+        `settings` take precedence over those that the project chooses. Raises TickdiskError if the port is taken, if there is no
+        world or one of another server, or if the server does not start.
         """
         program = self.check()
         if not (world / WORLD_FILE).exists():

@@ -13,7 +13,7 @@ _REPOSITORY = Path(__file__).parents[3]
 
 
 def sha256_of(files: Sequence[Path]) -> str:
-    """Returns the SHA-256 of the contents of all files together, one after another, in hexadecimal digits."""
+    """Returns the SHA-256 of the contents of all files, one after another, in hexadecimal digits."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())
@@ -26,11 +26,7 @@ def environment() -> dict[str, str]:
 
 
 def built(server: Server, version: str) -> Program:
-    """Returns the program that the set-up built for a server, with the given `version`.
-
-    The program is looked for in the folder `build` of the current folder, and then of the checkout. Raises TickdiskError if it is
-    in neither.
-    """
+    """Returns the program of a server in the folder `build`, here or in the checkout. Raises TickdiskError if it is missing."""
     name = str(server.needs.built)
     found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _BUILD / name).is_file()), None)
     if found is None:

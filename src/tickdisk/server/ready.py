@@ -10,10 +10,7 @@ from tickdisk.process import Child
 
 
 def last_words(child: Child, log: Path, lines: int = 6) -> str:
-    """Returns the last lines of a server's log file `log`, or of its output if it has no log yet, as one line for a message.
-
-    At most `lines` lines are taken. The text is empty if there are none.
-    """
+    """Returns the last lines of the file `log`, or of the output if there is no log yet, as one line, which may be empty."""
     text = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:] if log.exists() else []
     return " | ".join(line.strip() for line in (text or child.tail(lines).splitlines()) if line.strip())
 
@@ -49,10 +46,9 @@ def require_free(port: int) -> None:
 def wait_until_ready(
     child: Child, log: Path, *, title: str, limit_s: float, listens: Callable[[], bool], answers: Callable[[], bool]
 ) -> None:
-    """Waits until a server that was just started accepts players: until it says that it listens, and answers a request.
+    """Waits until a server that was just started says that it listens (`listens`), and answers a request (`answers`).
 
-    `listens` and `answers` ask for this again and again. `title` names the server in messages. Raises TickdiskError, with the
-    last words of the server, if it ends or is not ready after `limit_s` seconds.
+    Raises TickdiskError, with the last words of the server, if it ends or is not ready after `limit_s` seconds.
     """
     deadline = time.monotonic() + limit_s
     while not listens():

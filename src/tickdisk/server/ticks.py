@@ -61,24 +61,9 @@ class Ticks:
 def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
     """Reads the file in which the tick probe recorded a server life, and converts all times to CLOCK_MONOTONIC.
 
-    Parameters
-    ----------
-    path
-        The file that the probe wrote.
-    to_monotonic
-        Function that converts an array of times in ns of a clock, which is named as in `tickdisk.clock`, to CLOCK_MONOTONIC.
-    budget_ns
-        Time from the start of one tick to the start of the next, if both are on time.
-
-    Returns
-    -------
-    Ticks
-        The ticks and everything else in the record.
-
-    Raises
-    ------
-    TickdiskError
-        If the file is not a probe's, or holds no tick.
+    `to_monotonic` converts an array of times in ns of a clock, which is named as in `tickdisk.clock`. `budget_ns` is the time
+    from the start of one tick to the start of the next, if both are on time. Raises TickdiskError if the file is not a probe's,
+    or holds no tick.
     """
     record = _parse(path)
     rows = record.lines["t"]
@@ -145,17 +130,9 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
 
 
 def first_thread(path: Path) -> int | None:
-    """Finds the thread in which a server ticks, from the first tick in the record of its probe, which may still be written.
+    """Returns the kernel's identity of the thread of the first tick in a probe's record, which may still be written.
 
-    Parameters
-    ----------
-    path
-        The file that the probe writes.
-
-    Returns
-    -------
-    int or None
-        Identity of the thread in the kernel. None if there is no tick yet, or if the probe does not know threads.
+    It is None if there is no tick yet, or if the probe does not know threads.
     """
     try:
         record = _parse(path)

@@ -28,10 +28,7 @@ class WorldSpec:
 
     @property
     def edge_chunks(self) -> int:
-        """Edge of the generated square, counted in chunks of 5 by 5 blocks. Each chunk has one place for a player, in its middle.
-
-        Raises TickdiskError if the edge is less than one chunk.
-        """
+        """Edge in chunks of 5 by 5 blocks, each with a place in its middle for a player. Raises TickdiskError below 1."""
         edge = self.edge_blocks // _CHUNK_BLOCKS
         if edge < 1:
             raise TickdiskError(
@@ -41,10 +38,7 @@ class WorldSpec:
 
 
 def shuffled(places: list[list[int]], seed: int) -> list[list[int]]:
-    """Returns the places of a world in a random order that depends on `seed` alone.
-
-    Traces use places one after another, and these are then rarely neighbours.
-    """
+    """Returns the places of a world in a random order that depends on `seed` alone, so that traces rarely use neighbours."""
     order = np.random.default_rng(np.random.SeedSequence([seed, 0x706C61636573])).permutation(len(places))
     return [places[index] for index in order]
 
@@ -53,9 +47,8 @@ def shuffled(places: list[list[int]], seed: int) -> list[list[int]]:
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Yields a temporary folder beside `folder`, in which the block writes, so that `folder` appears whole or not at all.
 
-    At the end of the block it is renamed to `folder`, and after an exception it is removed. An empty `folder` is replaced,
-    because Snakemake makes it beforehand. Temporary folders of processes that died are removed. Raises TickdiskError if the disk
-    is full or `folder` holds something.
+    An empty `folder` is replaced, because Snakemake makes it beforehand. Temporary folders of processes that died are removed.
+    Raises TickdiskError if the disk is full or `folder` holds something.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     for left in folder.parent.glob(f".{folder.name}.*.partial"):

@@ -1,8 +1,7 @@
 """Figures of the paper, each drawn for its place.
 
 A figure is as wide as a column or as the page, is legible at 100 %, and has no title, because the paper has a caption. The
-functions take prepared tables, whose columns their docstrings list, and return Altair charts in the paper's theme. A length of 1
-pixel in a chart is 1 point in the paper.
+functions take prepared tables, whose columns their docstrings list, and return Altair charts in the paper's theme.
 """
 
 from tickdisk.plot.paper.accesses import accesses

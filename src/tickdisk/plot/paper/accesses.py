@@ -20,24 +20,10 @@ def accesses(
 ) -> Any:
     """Draws a server's bytes over time, its reads of terrain over regions, and predicted over observed requests of each life.
 
-    Parameters
-    ----------
-    cumulative
-        Columns op ("read" or "write"), at_s, and bytes (so far) of one life. The last row in each of 300 stretches of time is
-        drawn.
-    saves_s
-        Times of that life's saves in s, marked with triangles.
-    regions
-        Columns kind ("joins" or "teleports"), regions (number that players came to), and reads, one row for each phase of a life.
-    lines
-        Columns kind, regions, and reads, with two points of the line of each kind.
-    predicted
-        Columns life, observed, and predicted (requests per minute), one row for each life.
-
-    Returns
-    -------
-    chart
-        Three panels side by side, at the width of the page.
+    `cumulative` has the columns op ("read" or "write"), at_s, and bytes (so far) of one life, of which the last row in each of
+    300 stretches of time is drawn, with triangles at its saves. `regions` has kind ("joins" or "teleports"), regions (number that
+    players came to), and reads, one row for each phase of a life. `lines` has kind, regions, and reads, with two points of the
+    line of each kind. `predicted` has life, observed, and predicted (requests per minute), one row for each life.
     """
     width = (PAGE - _AXES * 3 - _SPACING * 2) / 3
     drawn = [_over_time(cumulative, saves_s), _over_regions(regions, lines), _predicted(predicted)]

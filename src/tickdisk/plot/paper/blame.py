@@ -16,16 +16,8 @@ _LEAST = 0.005
 def shares(rows: pd.DataFrame) -> Any:
     """Draws shares of the late time, which is the time by which ticks exceed the server's step, with their intervals.
 
-    Parameters
-    ----------
-    rows
-        Columns group (what the time is divided by, such as cause), name, share, low and high (ends of its interval), with shares
-        from 0 to 1. The six largest shares above half a percent of each group are drawn.
-
-    Returns
-    -------
-    chart
-        A panel for each group, with the largest share first.
+    The columns are group (what the time is divided by, such as cause), name, share, low and high (ends of its interval), with
+    shares from 0 to 1. The six largest shares above half a percent of each group are drawn.
     """
     table = checked(rows, ["group", "name", "share", "low", "high"], "late shares")
     groups = list(dict.fromkeys(table["group"]))

@@ -29,19 +29,9 @@ class Metric:
 
 
 def doses(metrics: Sequence[Metric], *, margin: float) -> Any:
-    """Draws metrics over the dose, at the width of the page.
+    """Draws a panel for each metric over the dose, at the width of the page, with the mean of the lives' lines and its band.
 
-    Parameters
-    ----------
-    metrics
-        The metrics.
-    margin
-        Margin of equivalence, drawn in grey around the median at the lowest dose.
-
-    Returns
-    -------
-    chart
-        A panel for each metric, with a dot for each epoch, and the mean of the lives' lines with its band.
+    The margin of equivalence is drawn in grey around the median at the lowest dose.
     """
     width = (PAGE - _AXES * len(metrics) - _SPACING * (len(metrics) - 1)) / len(metrics)
     return finish(alt.hconcat(*[_panel(metric, margin, width) for metric in metrics], spacing=_SPACING))

@@ -18,23 +18,10 @@ _WIDEST = 30.0
 
 
 def effects(rows: pd.DataFrame, *, order: Sequence[str], words: Mapping[str, str], margin: float) -> Any:
-    """Draws the ratio of each arm to the baseline with its interval, at the width of the page.
+    """Draws the ratio of each arm to the baseline with its interval, coloured by verdict, at the width of the page.
 
-    Parameters
-    ----------
-    rows
-        Columns arm, metric, ratio, low and high (ends of its interval), and verdict.
-    order
-        Names of the arms, in the order of the axis.
-    words
-        Label of each arm.
-    margin
-        Margin of equivalence, drawn shaded.
-
-    Returns
-    -------
-    chart
-        Panels for the metrics side by side, with a row for each arm, coloured by verdict.
+    The columns are arm, metric, ratio, low and high (ends of its interval), and verdict. `words` has the label of each arm. The
+    margin of equivalence is shaded.
     """
     table = checked(rows, ["arm", "metric", "ratio", "low", "high", "verdict"], "effects")
     table["arm"] = table["arm"].map(words)

@@ -16,20 +16,8 @@ _LEAST = 0.05
 def fidelity(table: pd.DataFrame, *, order: Sequence[str], titles: Mapping[str, str]) -> Any:
     """Draws how much longer quantiles of the realised latency are than the device's model says, over queue depth.
 
-    Parameters
-    ----------
-    table
-        Columns device, depth, quantile, and off_share (realised over the model's, minus one), only of points that are held to
-        the model.
-    order
-        Names of the devices, in the order of their colours.
-    titles
-        Title of the panel for each quantile.
-
-    Returns
-    -------
-    chart
-        A panel for each quantile that has a point, with a line for each device. Points beyond the panel are drawn at its edge.
+    The columns are device, depth, quantile, and off_share (realised over the model's, minus one), only of points that are held to
+    the model. There is a panel for each quantile in `titles` that has a point. Points beyond the panel are drawn at its edge.
     """
     points = checked(table, ["device", "depth", "quantile", "off_share"], "fidelity")
     told = [quantile for quantile in titles if (points["quantile"] == quantile).any()]

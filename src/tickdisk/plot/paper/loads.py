@@ -18,16 +18,8 @@ _STEPS = 60
 def loads(parts: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]]) -> Any:
     """Draws the sizes of reads and writes of each load, and the bytes per second below, at the width of the page.
 
-    Parameters
-    ----------
-    parts
-        Two tables for each load, by its name: sizes (op, bytes, and share of the requests of this op up to this size), and rates
-        (op, at_s and mb_per_s). Rates are drawn as means of 60 stretches of time.
-
-    Returns
-    -------
-    chart
-        Two panels for each load, one upon the other.
+    `parts` has two tables for each load: sizes (op, bytes, and share of the requests of this op up to this size), and rates (op,
+    at_s and mb_per_s). Rates are drawn as means of 60 stretches of time.
     """
     sizes = pd.concat([checked(table, ["op", "bytes", "share"], "sizes") for table, _ in parts.values()])
     scale, axis = size_axis(sizes["bytes"], pad=1.1)

@@ -18,19 +18,8 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond")
 def network(rows: pd.DataFrame, stacks: Sequence[str], thresholds_ms: Sequence[float]) -> Any:
     """Draws what each stack costs over the number of players, at the width of the page.
 
-    Parameters
-    ----------
-    rows
-        Columns panel (one of `PANELS`), stack, players, value, low and high (ends of its interval, which may be NaN).
-    stacks
-        Stacks in the order of the legend, at most four.
-    thresholds_ms
-        Round-trip times that players notice, drawn as dashed lines in the first panel.
-
-    Returns
-    -------
-    chart
-        Four panels side by side, with a line for each stack.
+    The columns are panel (one of `PANELS`), stack (at most four), players, value, low and high (ends of its interval, which may
+    be NaN). `thresholds_ms` are the round-trip times that players notice, drawn as dashed lines in the first panel.
     """
     table = checked(rows, ["panel", "stack", "players", "value", "low", "high"], "network").dropna(subset=["value"])
     width = PAGE / len(PANELS) - _SPACING - _LABELS

@@ -17,15 +17,12 @@ _SMALL, _USUAL = 7.5, 8.0
 
 
 def panel_title(text: str, *, frame: Literal["bounds", "group"] = "bounds") -> alt.TitleParams:
-    """Returns the heading of one panel. It stands above the axis labels, or above the plot itself if `frame` is "group"."""
+    """Returns the heading of one panel, above the axis labels, or above the plot itself if `frame` is "group"."""
     return alt.TitleParams(text[:1].upper() + text[1:], fontSize=_USUAL, fontWeight=600, anchor="start", offset=3, frame=frame)
 
 
 def finish(chart: Any, *, legend_columns: int = 4) -> Any:
-    """Returns the chart with the paper's theme in it: its font, sizes of text, lines and legend.
-
-    A small `legend_columns` keeps the legend within the width of the figure.
-    """
+    """Returns the chart with the paper's theme in it. A small `legend_columns` keeps the legend within the figure."""
     text = {"labelFontSize": _SMALL, "titleFontSize": _USUAL, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
     return chart.configure(
         font=_FONT,

@@ -19,19 +19,10 @@ def _colour() -> alt.Color:
 
 
 def pools(curve: pd.DataFrame, bars: pd.DataFrame) -> Any:
-    """Draws the throughput of captured workloads on simulated pools, at the width of a column.
+    """Draws the throughput of captured workloads on simulated pools, over the queue depth and by pool, at the width of a column.
 
-    Parameters
-    ----------
-    curve
-        Columns workload (`p1` or `p2`), depth (queue depth), mb_per_s, low and high (ends of its interval, which may be NaN).
-    bars
-        Columns pool, workload, mb_per_s, low and high.
-
-    Returns
-    -------
-    chart
-        Throughput over the queue depth on the left, and by pool on the right.
+    `curve` has the columns workload (`p1` or `p2`), depth (queue depth), mb_per_s, low and high (ends of its interval, which may
+    be NaN). `bars` has pool, workload, mb_per_s, low and high.
     """
     lines = checked(curve, ["workload", "depth", "mb_per_s", "low", "high"], "pools over depth")
     lines = lines.assign(phase=lines["workload"].map(_WORDS))

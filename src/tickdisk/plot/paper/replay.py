@@ -20,15 +20,7 @@ _LEAST_US = 1.0
 def lateness(parts: Mapping[str, NDArray[np.float64]]) -> Any:
     """Draws the share of requests that were issued later than x, on two logarithmic axes.
 
-    Parameters
-    ----------
-    parts
-        Time of issue less the due time of each request in us, by replayer.
-
-    Returns
-    -------
-    chart
-        A line for each replayer. Values below 1 us are drawn at 1 us.
+    `parts` has the time of issue less the due time of each request in us, by replayer. Values below 1 us are drawn at 1 us.
     """
     frames = []
     for name, values in parts.items():

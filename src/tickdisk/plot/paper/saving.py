@@ -18,19 +18,7 @@ _LEAST_MS = 1e-3
 def costs(table: pd.DataFrame, *, quantities: Mapping[str, str], order: Sequence[str]) -> Any:
     """Draws costs of algorithms over the update rate, on logarithmic axes, at the width of the page.
 
-    Parameters
-    ----------
-    table
-        Columns algorithm, rate, and a column for each of `quantities`.
-    quantities
-        Title of the panel for each column.
-    order
-        Names of the algorithms, in the order of their colours.
-
-    Returns
-    -------
-    chart
-        A panel for each quantity, with a line for each algorithm.
+    The table has the columns algorithm, rate, and those in `quantities`, which gives the title of the panel for each.
     """
     rows = checked(table, ["algorithm", "rate", *quantities], "costs")
     width = (PAGE - _AXES * len(quantities) - _SPACING * (len(quantities) - 1)) / len(quantities)
@@ -53,17 +41,8 @@ def costs(table: pd.DataFrame, *, quantities: Mapping[str, str], order: Sequence
 def methods(table: pd.DataFrame, *, limit_ms: float) -> Any:
     """Draws the mean and the longest time that each method of saving a game adds to a tick, at the width of a column.
 
-    Parameters
-    ----------
-    table
-        Columns algorithm, added_ms (mean), and longest_ms.
-    limit_ms
-        Longest acceptable time in ms, drawn dashed.
-
-    Returns
-    -------
-    chart
-        A row for each method, with a dot at the mean and a mark at the longest time. Methods that add the least come first.
+    The columns are algorithm, added_ms (mean), and longest_ms. `limit_ms` is the longest acceptable time, drawn dashed. Methods
+    that add the least come first.
     """
     rows = checked(table, ["algorithm", "added_ms", "longest_ms"], "methods").sort_values("added_ms")
     rows = rows.assign(**{name: rows[name].clip(lower=_LEAST_MS) for name in ("added_ms", "longest_ms")})

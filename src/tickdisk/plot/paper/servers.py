@@ -18,19 +18,10 @@ _APART = 1.06
 
 
 def server_effects(rows: pd.DataFrame, *, margin: float) -> Any:
-    """Draws the ratio of each metric to the baseline over the latency, at the width of the page.
+    """Draws the ratio of each metric to the baseline over the latency, with a panel for each server, at the width of the page.
 
-    Parameters
-    ----------
-    rows
-        Columns server, metric (at most four), latency_ms, ratio, low and high (ends of its interval). NaN is not drawn.
-    margin
-        Margin of equivalence, drawn shaded.
-
-    Returns
-    -------
-    chart
-        Panels for the servers side by side, with a line for each metric.
+    The columns are server, metric (at most four), latency_ms, ratio, low and high (ends of its interval). NaN is not drawn. The
+    margin of equivalence is shaded.
     """
     table = checked(rows, ["server", "metric", "latency_ms", "ratio", "low", "high"], "effects of servers").dropna(
         subset=["ratio"]

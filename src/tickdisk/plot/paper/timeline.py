@@ -17,22 +17,9 @@ _AXES = 40
 def timeline(epochs: pd.DataFrame, gaps: pd.DataFrame, *, budget_ms: float, words: Mapping[str, str]) -> Any:
     """Draws one server life of the switchback over time, with the device's latency above and tick gaps below.
 
-    Parameters
-    ----------
-    epochs
-        Columns arm, latency_ms, start_ns, steady_ns (time from which the epoch is analysed), and end_ns, one row for each epoch.
-    gaps
-        Columns start_ns and gap_ms, of any length. The longest gap in each of 1,200 stretches of time is drawn, so that no stall
-        is lost.
-    budget_ms
-        Length of the server's step in ms, drawn dashed.
-    words
-        Label above the epoch of each arm.
-
-    Returns
-    -------
-    chart
-        Two panels on one axis of time, at the width of the page.
+    `epochs` has the columns arm, latency_ms, start_ns, steady_ns (time from which the epoch is analysed), and end_ns, one row for
+    each epoch. `gaps` has start_ns and gap_ms, and any length. The longest gap in each of 1,200 stretches of time is drawn, so
+    that no stall is lost. `words` has the label above the epoch of each arm.
     """
     steps = checked(epochs, ["arm", "latency_ms", "start_ns", "steady_ns", "end_ns"], "timeline").sort_values("start_ns")
     zero = int(steps["start_ns"].min())

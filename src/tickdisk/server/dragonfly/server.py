@@ -39,10 +39,7 @@ class Dragonfly(BuiltServer):
     error = " level=ERROR "
 
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of a Dragonfly world holds, from the path of the file.
-
-        Dragonfly keeps entities (NPCs) in the same database as the chunks, so `npc` never comes.
-        """
+        """Returns what kind of data a file of a world holds. Entities (NPCs) are kept with chunks, so `npc` never comes."""
         folders = Path(path).parts[:-1]
         if "map" in folders and (folders[-1] == "db" or Path(path).name.startswith(("level.dat", "levelname.txt"))):
             return "terrain"

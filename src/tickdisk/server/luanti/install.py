@@ -14,7 +14,7 @@ _FOLDERS = ("/usr/games", "/usr/local/games", "/usr/local/bin")
 
 
 def installed() -> dict[str, str]:
-    """Returns `binary` (path), `version` and `sha256` of the Luanti server that is installed on this machine.
+    """Returns `binary` (path), `version` and `sha256` of the installed Luanti server.
 
     Raises TickdiskError, which says what to install, if the server or its game minetest_game is missing.
     """

@@ -16,7 +16,7 @@ HARMLESS = {
 
 
 def check_log(path: Path) -> list[str]:
-    """Returns the errors in the log that a Luanti server wrote to `path`, in order, without those in `HARMLESS`.
+    """Returns the errors in the log of a Luanti server, in order, without those in `HARMLESS`.
 
     An error that goes on over several lines is joined to one. Raises TickdiskError if there is no log, because a server that
     wrote none did not run.

@@ -62,14 +62,11 @@ class Luanti(Server):
     sources = Path("src/servers/luanti")
 
     def check(self) -> Program:
-        """Returns the Luanti server that is installed. Raises TickdiskError, which says what to install, if there is none."""
+        """Returns the installed Luanti server. Raises TickdiskError, which says what to install, if there is none."""
         return Program(**installed())
 
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of a Luanti world holds, from the name of the file.
-
-        Luanti keeps objects (NPCs) inside the map blocks. The path does not tell `npc` from terrain, so `npc` never comes.
-        """
+        """Returns what kind of data a file of a world holds. Objects (NPCs) are kept in map blocks, so `npc` never comes."""
         name = Path(path).name
         if name.startswith("map.sqlite"):
             return "terrain"
@@ -78,7 +75,7 @@ class Luanti(Server):
         return "other"
 
     def errors(self, log: Path) -> list[str]:
-        """Returns the errors in the server's log, in order, without harmless ones. Raises TickdiskError if there is no log."""
+        """Returns the errors in the server's log, without harmless ones. Raises TickdiskError if there is no log."""
         return check_log(log)
 
     def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:

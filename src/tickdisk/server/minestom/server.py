@@ -42,20 +42,14 @@ class Minestom(BuiltServer):
     error = "] ERROR "
 
     def check(self) -> Program:
-        """Returns the program that the set-up built, with one checksum of the program and of all its Java files.
-
-        Raises TickdiskError if it was not built.
-        """
+        """Returns the program that was built, with one checksum of it and all its Java files, or raises TickdiskError."""
         program = super().check()
         folder = Path(program.binary).parent / self.name
         files = [path for kind in ("classes", "lib") for path in sorted((folder / kind).rglob("*")) if path.is_file()]
         return dataclasses.replace(program, sha256=sha256_of([Path(program.binary), *files]))
 
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of a Minestom world holds, from the path of the file.
-
-        The world has no NPCs, so `npc` never comes.
-        """
+        """Returns what kind of data a file of a Minestom world holds. The world has no NPCs, so `npc` never comes."""
         folders = Path(path).parts[:-1]
         if folders[-2:] == ("map", "region"):
             return "terrain"
