@@ -22,15 +22,10 @@ _ATTEMPTS = 9
 
 
 def sample() -> dict[str, int]:
-    """Reads the kernel's three clocks at nearly the same time, so that their differences at that time are known.
+    """Reads the kernel's three clocks at nearly the same time. All values are in ns.
 
-    CLOCK_MONOTONIC is read before and after the two others. The narrowest bracket of several attempts is kept, its middle is the
+    CLOCK_MONOTONIC is read before and after the two others. The narrowest bracket of several attempts is kept. Its middle is the
     time of the sample, and half of its width is the uncertainty.
-
-    Returns
-    -------
-    dict
-        `monotonic_ns`, `monotonic_raw_ns`, `realtime_ns` and `uncertainty_ns`, all in ns.
     """
     best: dict[str, int] | None = None
     for _ in range(_ATTEMPTS):
@@ -51,14 +46,9 @@ def sample() -> dict[str, int]:
 
 
 class Sampler:
-    """A context manager that samples the clocks when it is entered, when it is left, and periodically in between.
+    """A context manager that samples the clocks when it is entered, when it is left, and every `period_s` seconds in between.
 
-    `table` returns the samples. From them, `to_monotonic` converts the times of programs that ran within the block.
-
-    Parameters
-    ----------
-    period_s
-        Time between two samples in s.
+    From the samples of `table`, `to_monotonic` converts the times of programs that ran within the block.
     """
 
     def __init__(self, period_s: float = 10.0) -> None:
@@ -78,10 +68,7 @@ class Sampler:
         self._samples.append(sample())
 
     def table(self) -> pd.DataFrame:
-        """Returns the samples so far, in the form in which `to_monotonic` takes them.
-
-        Each row is a sample, and the columns are those of `sample`: monotonic_ns, monotonic_raw_ns, realtime_ns, uncertainty_ns.
-        """
+        """Returns the samples so far. A row is a sample, and the columns are the keys of `sample`."""
         return pd.DataFrame(self._samples)
 
     def _watch(self) -> None:
@@ -90,29 +77,11 @@ class Sampler:
 
 
 def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -> Nanoseconds:
-    """Converts times of a clock to times of CLOCK_MONOTONIC, so that records of different programs can be compared.
+    """Converts times of a clock in ns, shape (n,), to times of CLOCK_MONOTONIC, so that records of programs can be compared.
 
-    The offset between the two clocks is interpolated linearly between the samples. Before the first sample and after the last,
-    the offset of the nearest sample holds.
-
-    Parameters
-    ----------
-    times_ns
-        Times of the clock in ns, shape (n,).
-    clock
-        Name of the clock that the times were read from. Times of `monotonic` are returned unchanged.
-    samples
-        Samples of the clocks, as `Sampler.table` returns them.
-
-    Returns
-    -------
-    Nanoseconds
-        Times of CLOCK_MONOTONIC in ns, shape (n,).
-
-    Raises
-    ------
-    TickdiskError
-        If a conversion is needed and there is no sample.
+    The offset between the two clocks is interpolated linearly between `samples` (as `Sampler.table` returns them). Before the
+    first sample and after the last, the offset of the nearest sample holds. Times of `monotonic` are returned unchanged. Raises
+    TickdiskError if a conversion is needed and there is no sample.
     """
     times = np.asarray(times_ns, dtype=np.int64)
     if clock == "monotonic":

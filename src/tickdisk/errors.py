@@ -1,8 +1,4 @@
-"""`TickdiskError`, the exception for failures that a user can repair, and `exit_with_message`, which the Snakefile uses.
-
-The message of the exception says what is wrong, where, and what to do. In a block of `exit_with_message` this exception ends the
-process and prints only its message, without a traceback.
-"""
+"""`TickdiskError`, the exception for failures that a user can repair, and `exit_with_message`, which the Snakefile uses."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,16 +16,6 @@ def exit_with_message() -> Iterator[None]:
     """Ends the process if a `TickdiskError` is raised in the block, and prints only the message of the error.
 
     The Snakefile uses this function, because snakemake prints a traceback with every exception.
-
-    Yields
-    ------
-    None
-        The block has no value.
-
-    Raises
-    ------
-    SystemExit
-        If the block raises a `TickdiskError`.
     """
     try:
         yield

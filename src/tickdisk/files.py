@@ -1,8 +1,4 @@
-"""Writes files that are never seen half-written, and reads and writes JSON.
-
-`whole` gives a temporary path to write to, and renames the file to its final name when it is complete and flushed to storage. If
-the process is killed before, the final name still has the old file or none. `write_text` and `write_json` use it.
-"""
+"""Writes files that are never seen half-written, and reads and writes JSON."""
 
 import json
 import os
@@ -18,25 +14,9 @@ from tickdisk.errors import TickdiskError
 def whole(path: Path) -> Iterator[Path]:
     """Yields a temporary path to write a file to, which becomes the file at `path` if the block succeeds.
 
-    If the block raises an exception, the temporary file is removed. The file is flushed to storage before it is renamed, so that
-    a crash leaves the old file or the new one.
-
-    Parameters
-    ----------
-    path
-        Final name of the file. Missing folders are made.
-
-    Yields
-    ------
-    Path
-        A temporary path in the folder of `path`. The block has to write the file there.
-
-    Raises
-    ------
-    TickdiskError
-        If the operating system refuses to write, for example because storage is full.
-    OSError
-        If the block cannot use another file, which the error names.
+    Missing folders are made. The file is flushed to storage before it is renamed, so that a crash leaves the old file or the new
+    one. If the block raises an exception, the temporary file is removed. Raises TickdiskError if the operating system refuses to
+    write. An OSError that names another file passes unchanged.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -54,59 +34,18 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file, whole or not at all.
-
-    If the process dies before the end, the path still has its old file, or none.
-
-    Parameters
-    ----------
-    path
-        File to write.
-    text
-        Content of the file, which is encoded in UTF-8.
-    """
+    """Writes a text file in UTF-8, whole or not at all."""
     with whole(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes a value to a file as indented JSON with sorted keys, whole or not at all.
-
-    If the process dies before the end, the path still has its old file, or none.
-
-    Parameters
-    ----------
-    path
-        File to write.
-    value
-        Any value that JSON can hold.
-
-    Raises
-    ------
-    ValueError
-        If the value contains NaN or an infinite number.
-    """
+    """Writes a value as indented JSON with sorted keys, whole or not at all. Raises ValueError for NaN and infinite numbers."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:
-    """Reads the value in a JSON file, such as one that `write_json` wrote.
-
-    Parameters
-    ----------
-    path
-        File to read, in UTF-8.
-
-    Returns
-    -------
-    Any
-        The value in the file.
-
-    Raises
-    ------
-    TickdiskError
-        If there is no such file, or if it is not JSON. The message then names the line or the byte.
-    """
+    """Returns the value in a JSON file. Raises TickdiskError if there is no such file, or if it is not JSON in UTF-8."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

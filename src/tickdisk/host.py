@@ -1,10 +1,6 @@
 """Describes this machine, measures its load, and divides its cores between the game server and all other programs.
 
-`facts` returns processor, cores, memory and versions. A `LoadMeter` measures from its creation to `read` and returns a `Load`:
-the shares of time that the cores were busy or were taken by the hypervisor (steal), that some task had to wait for a core,
-storage or memory (pressure), and, if asked for, that programs outside of Tickdisk used. Results are stored with their load, so
-that a busy machine shows. `cpu_ns` reads the processor time of one process. `split_cores` gives the server the first half of the
-cores.
+Results are stored with their `Load`, so that a busy machine shows.
 """
 
 import os
@@ -22,13 +18,7 @@ _KTHREADD = 2
 
 
 def facts() -> dict[str, object]:
-    """Describes this machine, so that the record of a result says where it was measured.
-
-    Returns
-    -------
-    dict
-        `processor` (model), `cores` (number that this process may use), `memory_bytes`, `kernel` and `python` (versions).
-    """
+    """Describes this machine for the record of a result. `cores` are those that this process may use."""
     model = next(
         (
             line.split(":", 1)[1].strip()
@@ -49,10 +39,7 @@ def facts() -> dict[str, object]:
 def machine() -> dict[str, str | int]:
     """Describes this machine by the properties in which machines must agree if their results are to be used together.
 
-    Returns
-    -------
-    dict
-        `processor` (model), `cores` (number that this process may use), `memory_gib` (rounded) and `kernel` (version).
+    They are the processor's model, the cores that this process may use, the memory in whole GiB, and the kernel's version.
     """
     found = facts()
     memory_gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30))
@@ -162,14 +149,9 @@ def _programs() -> _Programs:
 
 
 def shows_kernel_threads() -> bool:
-    """Tells whether this process can see the kernel's threads, which a pid namespace hides.
+    """Returns whether this process can see the kernel's threads, which a pid namespace hides.
 
     Without them, the CPU time of other programs (`Load.other_programs_share`) cannot be told.
-
-    Returns
-    -------
-    bool
-        Whether process 2 is kthreadd, the parent of the kernel's threads.
     """
     try:
         return Path(f"/proc/{_KTHREADD}/comm").read_text().strip() == "kthreadd"
@@ -178,15 +160,7 @@ def shows_kernel_threads() -> bool:
 
 
 def keeps_pressure() -> bool:
-    """Tells whether the kernel keeps pressure accounts: the times in which tasks waited for a core, storage or memory.
-
-    If it does not, the pressures of a `Load` are recorded as 0.
-
-    Returns
-    -------
-    bool
-        Whether there is /proc/pressure/cpu.
-    """
+    """Returns whether the kernel keeps pressure accounts. If it does not, the pressures of a `Load` are recorded as 0."""
     return Path("/proc/pressure/cpu").exists()
 
 
@@ -202,12 +176,9 @@ def _pressure(kind: str) -> int:
 class LoadMeter:
     """A meter of the machine's load. It measures from its own creation to each call of `read`.
 
-    Parameters
-    ----------
-    programs
-        Whether to measure also the CPU time of programs outside the testbed. /proc/PID/stat of all processes is then read at the
-        beginning and at the end. A process of the testbed whose parent ends meanwhile becomes a child of init, and its time is
-        then counted as that of another program.
+    With `programs`, it measures also the CPU time of programs outside the testbed, for which it reads /proc/PID/stat of all
+    processes. A process of the testbed whose parent ends meanwhile becomes a child of init, and its time is then counted as that
+    of another program.
     """
 
     def __init__(self, *, programs: bool = False) -> None:
@@ -228,17 +199,9 @@ class LoadMeter:
 
 
 def cpu_ns(pid: int) -> int | None:
-    """Reads the user and system CPU time that a process with all its threads has used so far.
+    """Returns the user and system CPU time of a process with all its threads since its start, in whole clock ticks.
 
-    Parameters
-    ----------
-    pid
-        Process to read.
-
-    Returns
-    -------
-    int or None
-        CPU time in ns since the start of the process, in whole clock ticks. None if the process is gone.
+    Returns None if the process is gone.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -248,20 +211,7 @@ def cpu_ns(pid: int) -> int | None:
 
 
 def thread_cpu_ns(pid: int, thread: int) -> int | None:
-    """Reads the CPU time that one thread has used so far, from its file schedstat in /proc.
-
-    Parameters
-    ----------
-    pid
-        Process of the thread.
-    thread
-        Identity of the thread in the kernel, as `thread_named` returns it.
-
-    Returns
-    -------
-    int or None
-        CPU time in ns since the start of the thread. None if the thread is gone.
-    """
+    """Returns the CPU time of a thread since its start, or None if it is gone. `thread` is its identity in the kernel."""
     try:
         return int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
     except (FileNotFoundError, ProcessLookupError):
@@ -269,20 +219,7 @@ def thread_cpu_ns(pid: int, thread: int) -> int | None:
 
 
 def thread_named(pid: int, name: str) -> int | None:
-    """Finds the first thread of a process that has a given name.
-
-    Parameters
-    ----------
-    pid
-        Process to look at.
-    name
-        Name of the thread.
-
-    Returns
-    -------
-    int or None
-        Identity of the thread. None if the process is gone or has no thread of this name.
-    """
+    """Returns the identity in the kernel of the first thread of this name. None if the process or such a thread is not there."""
     for task in sorted(Path(f"/proc/{pid}/task").glob("*"), key=lambda task: int(task.name)):
         try:
             if (task / "comm").read_text().strip() == name:
@@ -294,21 +231,16 @@ def thread_named(pid: int, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class Cores:
-    """The division of the cores while a game server is measured, as `split_cores` makes it."""
+    """The division of the cores while a game server is measured. `others` are for the clients, the emulator and the captures."""
 
     server: tuple[int, ...]
-    """Numbers of the cores of the game server."""
     others: tuple[int, ...]
-    """Numbers of the cores of all other programs, such as the clients, the emulator and the captures."""
 
 
 def split_cores() -> Cores:
-    """Divides the cores that this process may use between the server and all other programs, so that neither starves the other.
+    """Returns the first half of the cores that this process may use for the server, and the rest for all other programs.
 
-    Returns
-    -------
-    Cores
-        The first half of the cores for the server and the rest for the others. A single core is given to both.
+    A single core is given to both.
     """
     cores = sorted(os.sched_getaffinity(0))
     half = max(1, len(cores) // 2)

@@ -37,17 +37,13 @@ def _user() -> int:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine that is asked for what it has, such as files, tools and kernel modules.
-
-    By default, it is the machine on which the process runs. A test can have another folder as its root.
-    """
+    """A machine that is asked for what it has, such as files, tools and kernel modules. By default, it is this one."""
 
     root: Path = Path("/")
     """Folder that contains /dev, /proc, /sys and /usr of the machine."""
     project: Path = Path()
-    """Folder of the project, in which its own programs are looked for."""
     user: int = field(default_factory=_user)
-    """User id that decides what the process may do, as geteuid(2) returns it."""
+    """User id that decides what the process may do."""
     folders: tuple[Path, ...] = field(default_factory=_tool_folders)
     """Folders that are searched for tools, in this order."""
 
@@ -67,35 +63,11 @@ class Machine:
             return []
 
     def tool(self, *names: str) -> Path | None:
-        """Finds the executable of a tool in `folders`.
-
-        Parameters
-        ----------
-        *names
-            Names under which the tool may be installed, the preferred name first.
-
-        Returns
-        -------
-        Path or None
-            The executable with the first of the names that any of the folders has. None if there is none.
-        """
+        """Returns the executable with the first of the `names` that any of the `folders` has, or None if there is none."""
         return next((folder / name for name in names for folder in self.folders if os.access(folder / name, os.X_OK)), None)
 
     def version(self, tool: Path, argument: str = "--version") -> str:
-        """Asks a tool for its version.
-
-        Parameters
-        ----------
-        tool
-            Path of the executable.
-        argument
-            Argument with which the tool prints its version.
-
-        Returns
-        -------
-        str
-            The first number with dots that the tool prints, or `?` if it prints none within 10 s or cannot be run.
-        """
+        """Returns the first number with dots that a tool prints, or `?` if it prints none within 10 s or cannot be run."""
         try:
             said = subprocess.run(  # noqa: S603 - the tool was found by us, the argument is a constant
                 [tool, argument], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_S, check=False
@@ -106,18 +78,7 @@ class Machine:
         return found.group() if found else "?"
 
     def kernel_has(self, module: str) -> bool:
-        """Tells whether the running kernel has a module, such as one for a file system or for a kind of device.
-
-        Parameters
-        ----------
-        module
-            Name of the module.
-
-        Returns
-        -------
-        bool
-            Whether the module is built in, is loaded or can be loaded.
-        """
+        """Returns whether a module is built into the running kernel, is loaded or can be loaded."""
         loaded = any(line.split()[-1:] == [module] for line in self.lines("proc/filesystems")) or self.has(f"sys/module/{module}")
         folder = f"lib/modules/{os.uname().release}"
         return loaded or any(

@@ -11,15 +11,9 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - tmpfs is the point
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Makes a folder in memory (tmpfs) for the time of a `with` block, and removes it with its files at the end.
+    """Yields a new folder in memory (tmpfs), which is removed with its files at the end of the block.
 
-    It is for logs and other files whose writing must not load a disk while something is measured. `temporary.folder` describes
-    what becomes of the folders of killed processes.
-
-    Yields
-    ------
-    Path
-        The new folder.
+    It is for logs and other files whose writing must not load a disk while something is measured.
     """
     with temporary.folder(MEMORY) as made:
         yield made

@@ -1,7 +1,4 @@
-"""Turns numbers into text for people: values, intervals, values with their interval, shares and p values.
-
-Facts, claims, and the tables of studies use these functions, so that they write the same number in the same way.
-"""
+"""Turns numbers into text for people, so that facts, claims and tables write the same number in the same way."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import isfinite
@@ -18,20 +15,9 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def number(value: float | None, *, trailing_zeros: bool = False) -> str:
     """Writes a value with three significant digits, or with all digits before the point, and with commas between thousands.
 
-    Parameters
-    ----------
-    value
-        The value. None and NaN are written as "not estimable", and an infinite value as ∞.
-    trailing_zeros
-        Whether 2.5 is written 2.50, as it is beside the ends of its interval.
+    None and NaN are written as "not estimable", and an infinite value as ∞. With `trailing_zeros`, 2.5 is written 2.50, as it is
+    beside the ends of its interval.
 
-    Returns
-    -------
-    str
-        The value as text.
-
-    Examples
-    --------
     >>> number(999.6), number(2.5), number(2.5, trailing_zeros=True), number(0.000012345), number(12345678)
     ('1,000', '2.5', '2.50', '0.0000123', '12,345,678')
     """
@@ -39,25 +25,11 @@ def number(value: float | None, *, trailing_zeros: bool = False) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Writes an interval in brackets.
+    """Writes an interval in brackets. Its ends are rounded outwards, so that it never looks narrower than it is.
 
-    The ends are rounded outwards, so that the interval never looks narrower than it is. An interval that lies within another
-    interval still lies within it when both are written.
+    If one end is None, NaN or infinite, it lies beyond all values that were tried. If both ends are None or NaN, the text is
+    "not estimable".
 
-    Parameters
-    ----------
-    low
-        Lower end. None, NaN and infinity mean that the end lies beyond all values that were tried.
-    high
-        Upper end, in the same way.
-
-    Returns
-    -------
-    str
-        The interval as text, or "not estimable" if both ends are None or NaN.
-
-    Examples
-    --------
     >>> interval(0.91549, 1.09151), interval(2, None)
     ('[0.915, 1.10]', '[2, ∞]')
     """
@@ -69,24 +41,8 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """Writes a value and its interval.
+    """Writes a value and its interval, or "not estimable" for a value of None or NaN. Without both ends, the value stands alone.
 
-    Parameters
-    ----------
-    value
-        The value. If it is None or NaN, only "not estimable" is written.
-    low
-        Lower end of the interval, as in `interval`.
-    high
-        Upper end of the interval, as in `interval`.
-
-    Returns
-    -------
-    str
-        The value and its interval as text. If both ends are None or NaN, nothing is known of them and the value stands alone.
-
-    Examples
-    --------
     >>> with_interval(1.0, 0.9154, 1.0916), with_interval(7.25, None, None)
     ('1.00 [0.915, 1.10]', '7.25')
     """
@@ -96,20 +52,8 @@ def with_interval(value: float | None, low: float | None, high: float | None) ->
 
 
 def percent(share: float | None) -> str:
-    """Writes a share as a percentage.
+    """Writes a share, of which 1 is the whole, as a percentage, or "not estimable" if it is None, NaN or infinite.
 
-    Parameters
-    ----------
-    share
-        The share, of which 1 is the whole.
-
-    Returns
-    -------
-    str
-        The percentage as text, or "not estimable" if the share is None, NaN or infinite.
-
-    Examples
-    --------
     >>> percent(0.2), percent(0.12345)
     ('20 %', '12.3 %')
     """
@@ -117,22 +61,8 @@ def percent(share: float | None) -> str:
 
 
 def p_value(p: float) -> str:
-    """Writes a p value with an equals sign, or as `p < 0.001` if it is smaller than that.
+    """Writes a p value. A few server lives cannot distinguish p values below 0.001, so no smaller value is written.
 
-    A few server lives cannot distinguish p values below 0.001, so no smaller value is written.
-
-    Parameters
-    ----------
-    p
-        The p value, between 0 and 1.
-
-    Returns
-    -------
-    str
-        The p value as text.
-
-    Examples
-    --------
     >>> p_value(0.0312), p_value(8e-9)
     ('p = 0.031', 'p < 0.001')
     """

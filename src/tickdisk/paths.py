@@ -14,18 +14,6 @@ _DECODED = {stored: decoded for decoded, stored in _STORED.items()}
 def stored(name: bytes) -> str:
     r"""Returns a file's name as tables store it.
 
-    Parameters
-    ----------
-    name
-        Bytes of the name.
-
-    Returns
-    -------
-    str
-        A text that UTF-8 can hold.
-
-    Examples
-    --------
     >>> stored(b"na\xefve") == "na\uefefve"
     True
     """
@@ -33,42 +21,10 @@ def stored(name: bytes) -> str:
 
 
 def encoded(text: str) -> bytes:
-    r"""Returns the bytes of a file's name that `stored` has made.
-
-    Parameters
-    ----------
-    text
-        Name as tables store it.
-
-    Returns
-    -------
-    bytes
-        The name.
-
-    Examples
-    --------
-    >>> encoded(stored(b"na\xefve"))
-    b'na\xefve'
-    """
+    """Returns the bytes of a file's name that `stored` has made."""
     return os.fsencode(on_disk(text))
 
 
 def on_disk(text: str) -> str:
-    r"""Returns a file's name that `stored` has made in the form in which Python gives it to the operating system.
-
-    Parameters
-    ----------
-    text
-        Name as tables store it.
-
-    Returns
-    -------
-    str
-        The name, in which bytes that are not UTF-8 are as `os.fsdecode` makes them.
-
-    Examples
-    --------
-    >>> on_disk(stored(b"na\xefve")) == "na\udcefve"
-    True
-    """
+    """Returns a file's name that `stored` has made as Python gives it to the operating system (see `os.fsdecode`)."""
     return text if text.isascii() else text.translate(_DECODED)

@@ -1,9 +1,4 @@
-"""Starts other programs, and makes sure that none of them outlives the work that it was started for.
-
-A `Child` runs beside this process. It is killed when the thread that started it ends. Its command, times and exit code are in the
-file NAME.json, and its output is in NAME.log. `run` runs a short command, waits for its end and returns its output.
-`follow_owner` ends this process itself when the workflow (snakemake) that started it has died.
-"""
+"""Starts other programs, and makes sure that none of them outlives the work that it was started for."""
 
 import ctypes
 import os
@@ -51,29 +46,10 @@ class Child:
         policy: int = os.SCHED_OTHER,
         cwd: Path | None = None,
     ) -> None:
-        """Starts the child.
+        """Starts the child. Raises TickdiskError if the program is not installed.
 
-        Parameters
-        ----------
-        name
-            Name of the child, which its files in `logs` have.
-        command
-            Program and arguments. No shell interprets them.
-        logs
-            Folder of the child's files. It is made if it is missing.
-        environment
-            Environment variables of the child. If None, the child inherits those of this process.
-        cores
-            Cores that the child may run on. If None, it may run on all cores of this process.
-        policy
-            Scheduling policy, with its lowest priority. It is left as it is if the user may not change it.
-        cwd
-            Folder in which the child runs. If None, it is the folder of this process.
-
-        Raises
-        ------
-        TickdiskError
-            If the program is not installed.
+        No shell interprets `command`. With `environment`, `cores` or `cwd` None, the child has those of this process. The
+        scheduling `policy` comes with its lowest priority, and is left as it is if the user may not change it.
         """
         self.name, self.command, self._logs = name, [str(word) for word in command], logs
         logs.mkdir(parents=True, exist_ok=True)
@@ -109,7 +85,6 @@ class Child:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the child if it still runs."""
         if self.poll() is None:
             self.stop(_EXIT_S)
 
@@ -130,19 +105,9 @@ class Child:
             return None
 
     def stop(self, timeout_s: float, number: signal.Signals = signal.SIGTERM) -> int | None:
-        """Ends the child by a signal, and kills it if it does not end in time.
+        """Ends the child by a signal, and kills it if it has not ended after `timeout_s`.
 
-        Parameters
-        ----------
-        timeout_s
-            Time in s that the child has to end after the signal. After that it is killed.
-        number
-            Signal that asks the child to end.
-
-        Returns
-        -------
-        int or None
-            The exit code, or None if the child is still running 10 s after SIGKILL.
+        Returns its exit code, or None if it is still running 10 s after SIGKILL.
         """
         self.send(number)
         code = self.wait(timeout_s)
@@ -152,7 +117,7 @@ class Child:
         return code
 
     def tail(self, lines: int = 8) -> str:
-        """Returns the last lines, at most `lines`, of what the child has written to its output so far. Messages quote them."""
+        """Returns the last lines, at most `lines`, of the child's output so far."""
         return "\n".join(self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
     def _noted(self, code: int | None) -> int | None:
@@ -177,27 +142,10 @@ class Child:
 
 
 def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | None = None) -> str:
-    """Runs a short command, waits for its end, and returns its output.
+    """Runs a short command without a shell, waits for its end, and returns its standard output.
 
-    Parameters
-    ----------
-    command
-        Program and arguments. No shell interprets them.
-    timeout_s
-        Time in s after which the command is killed.
-    what
-        Description of the command, with which messages of a failure or a time-out begin. If None, they begin with the command.
-
-    Returns
-    -------
-    str
-        The standard output of the command.
-
-    Raises
-    ------
-    TickdiskError
-        If the program is not installed, does not end in time, or fails. The message of a failure has
-        the last line of its standard error, or of its standard output if there was no error text.
+    Raises TickdiskError if the program is not installed, does not end within `timeout_s`, or fails. Messages name the command by
+    `what`, or by its words if `what` is None, and quote the last line of its standard error or else of its output.
     """
     words = [str(word) for word in command]
     try:

@@ -21,10 +21,7 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
 
 
 class _Output:
-    """An output stream that outlives its reader.
-
-    Text that is written after the reader has closed its end is dropped, and the command still does its work to the end.
-    """
+    """An output stream that outlives its reader. Text that is written after the reader has gone is dropped."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -53,10 +50,7 @@ class _Output:
 
 
 def main() -> None:
-    """Runs the command `tickdisk` with the arguments that its user gave. The installed program calls this function.
-
-    During the command, SIGINT, SIGTERM and SIGHUP end the process by an exception, so that every `with` block cleans up.
-    """
+    """Runs the command `tickdisk` with the arguments that its user gave. The installed program calls this function."""
     for number in _ENDING:
         signal.signal(number, _end)
     sys.stdout = _Output(sys.stdout)

@@ -1,8 +1,7 @@
-"""Writes and reads the Parquet tables of server lives and traces, such as ticks, actions, epochs, requests and waits.
+"""Writes and reads the Parquet tables of server lives and traces, such as ticks, actions, requests and waits.
 
-`SCHEMAS` has the columns and types of each table by its name. `write` takes a name and rows, and refuses rows that do not fit the
-schema. `read` returns a DataFrame. It refuses a file that has another table or another version of the schemas. A trace of another
-tool leaves many values of the requests table out, which are then null, and `need` refuses requests that lack what a task needs.
+`SCHEMAS` has the columns and types of each table. A trace of another tool leaves many values of the requests table null, and
+`need` refuses requests that lack what a task needs.
 """
 
 from collections.abc import Iterable
@@ -83,23 +82,11 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 
 def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
-    """Writes one of the tables of `SCHEMAS`, such as the ticks of a server life, as a Parquet file, whole or not at all.
+    """Writes rows of the table `name` in `SCHEMAS` as a Parquet file, whole or not at all.
 
-    The file is compressed with zstd. Its metadata have the name of the table and the version of the schemas, which `read` checks.
-
-    Parameters
-    ----------
-    name
-        Name of the table, a key of `SCHEMAS`.
-    path
-        File to write.
-    table
-        The rows. Columns that the schema does not have are left out, and a nullable column that is not there is null.
-
-    Raises
-    ------
-    TickdiskError
-        If a column is missing or has a type that does not fit the schema.
+    Columns that the schema does not have are left out, and a nullable column that is not there is null. The metadata of the file
+    have the name of the table and the version of the schemas. Raises TickdiskError if a column is missing or has a type that does
+    not fit.
     """
     schema = SCHEMAS[name]
     try:
@@ -117,40 +104,14 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
 
 
 def stored_schema(name: str) -> pa.Schema:
-    """Returns the schema of a table as it is in a file, with the name of the table and the version of the schemas as metadata.
-
-    Parameters
-    ----------
-    name
-        Name of the table, a key of `SCHEMAS`.
-
-    Returns
-    -------
-    pyarrow.Schema
-        The schema. A file that is written with it can be read by `read`.
-    """
+    """Returns the schema of a table as it is in a file, with the name of the table and the version of the schemas as metadata."""
     return SCHEMAS[name].with_metadata({b"schema_version": str(SCHEMA_VERSION).encode(), b"table": name.encode()})
 
 
 def read(name: str, path: Path) -> pd.DataFrame:
-    """Reads one of the tables of `SCHEMAS` from a Parquet file that `write` wrote.
+    """Reads the table `name` in `SCHEMAS` from a Parquet file. Integer columns are int64, or Int64 if they are nullable.
 
-    Parameters
-    ----------
-    name
-        Name of the table, a key of `SCHEMAS`.
-    path
-        File to read.
-
-    Returns
-    -------
-    pd.DataFrame
-        The rows. Integer columns have the type int64, or Int64 if they are nullable.
-
-    Raises
-    ------
-    TickdiskError
-        If there is no such file, or if it is no Parquet file or holds another table or version.
+    Raises TickdiskError if there is no such file, or if it is no Parquet file or has another table or version.
     """
     try:
         arrow = pq.read_table(path)
@@ -170,18 +131,7 @@ def read(name: str, path: Path) -> pd.DataFrame:
 def frame(name: str, arrow: pa.Table) -> pd.DataFrame:
     """Turns an Arrow table with one of the `SCHEMAS` into the form in which `read` returns it.
 
-    Parameters
-    ----------
-    name
-        Name of the table, a key of `SCHEMAS`.
-    arrow
-        The rows.
-
-    Returns
-    -------
-    pd.DataFrame
-        The rows. Integer columns have the type int64, or Int64 if they are nullable. Names of files are as `tickdisk.paths`
-        stores them.
+    Integer columns are int64, or Int64 if they are nullable. Names of files are as `tickdisk.paths` stores them.
     """
     rows: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     for field in SCHEMAS[name]:
@@ -191,28 +141,10 @@ def frame(name: str, arrow: pa.Table) -> pd.DataFrame:
 
 
 def need(requests: pd.DataFrame, columns: Iterable[str], *, task: str, level: str | None = None) -> pd.DataFrame:
-    """Checks that a table of requests has what a task needs, because a trace can leave out much of what the table has room for.
+    """Returns a table of requests in which all `columns` have values. The integer columns among them have the type int64.
 
-    Parameters
-    ----------
-    requests
-        Requests table, as `read` returns it.
-    columns
-        Columns that must have a value in every row.
-    task
-        Description of the task for the message, such as `a replay`.
-    level
-        Layer that the requests must have: `syscall` or `block`. If None, both will do.
-
-    Returns
-    -------
-    pd.DataFrame
-        The requests. The integer columns among `columns` have the type int64.
-
-    Raises
-    ------
-    TickdiskError
-        If the requests are of the other layer, or a value is missing.
+    A trace can leave out much of what the table has room for. Raises TickdiskError if a value is missing, or if requests are not
+    of `level` (`syscall` or `block`, or None for both). Its message begins with the `task`, such as `a replay`.
     """
     if level is not None and (other := set(requests["level"]) - {level}):
         have = {"syscall": "system calls", "block": "requests to a block device"}

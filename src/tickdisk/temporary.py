@@ -14,26 +14,11 @@ _LOCK = ".lock"
 
 @contextmanager
 def folder(parent: Path | None = None) -> Iterator[Path]:
-    """Makes a folder for the time of a `with` block, and removes it with its files at the end.
+    """Yields a new folder in `parent`, or in the system's folder for temporary files, and removes it at the end of the block.
 
     The process that owns the folder holds a lock on the file `.lock` in it. The kernel releases the lock when the process dies,
     whichever pid namespace it is in. Folders of the same user with a free lock were therefore left by dead processes, and they
     are removed first.
-
-    Parameters
-    ----------
-    parent
-        Folder in which the new one is made. By default, it is the system's folder for temporary files.
-
-    Yields
-    ------
-    Path
-        The new folder.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be made.
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     for left in parent.glob(f"{_PREFIX}*/{_LOCK}"):

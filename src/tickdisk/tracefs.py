@@ -1,8 +1,4 @@
-"""Reads how the kernel describes a tracepoint, which is a named place in the kernel that can report events. It needs root.
-
-`tracepoint` takes a name and returns the number and the fields of the tracepoint. `with_tracefs` makes a command that runs a
-shell script while the file system tracefs is mounted. If tracefs was not mounted before, only this command sees the mount.
-"""
+"""Reads how the kernel describes a tracepoint, which is a named place in the kernel that can report events. It needs root."""
 
 import re
 from dataclasses import dataclass
@@ -22,58 +18,28 @@ _FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d*\])?;\s*offset:(\d+);\s*size:(\d+
 
 @dataclass(frozen=True)
 class Tracepoint:
-    """The kernel's description of a tracepoint, which is a named place in the kernel that can report events.
-
-    By the number, a program asks for the events. Each event is a record, in which `fields` says where each value lies.
-    """
+    """The kernel's description of a tracepoint."""
 
     number: int
     """Number by which perf_event_open(2) knows the tracepoint."""
     fields: dict[str, tuple[int, int]]
-    """Offset and size in bytes of each field of the tracepoint's record, by the name of the field."""
+    """Offset and size in bytes of each field of an event's record, by the name of the field."""
 
 
 def with_tracefs(script: str, *arguments: str | Path) -> list[str | Path]:
-    """Makes a command that runs a shell script while tracefs is mounted at `/sys/kernel/tracing`. The command needs root.
+    """Returns a command that runs a shell script while tracefs is mounted at `/sys/kernel/tracing`. It needs root.
 
-    tracefs is the file system in which the kernel describes its tracepoints. If it was not mounted before, only this command
-    sees the mount. Nothing runs before the caller runs the command.
-
-    Parameters
-    ----------
-    script
-        Shell script.
-    *arguments
-        Arguments of the script, which are `$1`, `$2` and so on in it.
-
-    Returns
-    -------
-    list of str or Path
-        The program and its arguments.
+    If tracefs was not mounted before, only this command sees the mount. The `arguments` are `$1`, `$2` and so on in the script.
     """
     return [*_PRIVATE, f"{_MOUNT}{script}", "sh", *arguments]
 
 
 @cache
 def tracepoint(name: str) -> Tracepoint:
-    """Reads the kernel's description of a tracepoint, by which a program can ask for its events and read their records.
+    """Returns the number and the fields of a tracepoint, such as `block/block_rq_issue`. It needs root.
 
-    It needs root. Each tracepoint is read once in a process, and is kept for later calls.
-
-    Parameters
-    ----------
-    name
-        Name of the tracepoint with its group, such as `block/block_rq_issue`.
-
-    Returns
-    -------
-    Tracepoint
-        The number and the fields of the tracepoint.
-
-    Raises
-    ------
-    TickdiskError
-        If the kernel has no such tracepoint, or if this user may not read its description.
+    Each tracepoint is read once in a process. Raises TickdiskError if there is no such tracepoint, or if this user may not read
+    it.
     """
     script = 'cd "/sys/kernel/tracing/events/$1"; cat id format'
     text = run(with_tracefs(script, name), timeout_s=_LIMIT_S, what=f"reading tracepoint {name}")

@@ -1,8 +1,7 @@
 """Reads YAML files and makes YAML text, as YAML 1.2 defines it.
 
-`read_yaml` takes a path and advice for the case that the file does not exist. `yaml_text` returns text and writes no file. In
-YAML 1.2, unlike in YAML 1.1, `0100000` is a hundred thousand, and `1:30` and `no` are words. A key that occurs twice in a mapping
-is an error.
+In YAML 1.2, unlike in YAML 1.1, `0100000` is a hundred thousand, and `1:30` and `no` are words. A key that occurs twice in a
+mapping is an error.
 """
 
 from io import StringIO
@@ -29,24 +28,10 @@ _Representer.add_representer(str, _Representer.represent_str)
 
 
 def read_yaml(path: Path, missing: str) -> Any:
-    """Reads the value in a YAML 1.2 file, such as a configuration or the descriptions of devices.
+    """Returns the value in a YAML 1.2 file in UTF-8.
 
-    Parameters
-    ----------
-    path
-        File to read, in UTF-8.
-    missing
-        Advice for the user if there is no such file. The message of the error ends with it.
-
-    Returns
-    -------
-    Any
-        The value in the file, which is a dict if the file has keys.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read or is not YAML. The message names the line of a mistake.
+    Raises TickdiskError if the file cannot be read or is not YAML. If there is no such file, the message ends with the advice
+    `missing`.
     """
     try:
         return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
@@ -63,18 +48,7 @@ def read_yaml(path: Path, missing: str) -> Any:
 
 
 def yaml_text(value: Any) -> str:
-    """Writes a value as YAML text that `read_yaml` can read.
-
-    Parameters
-    ----------
-    value
-        Any value that YAML can hold.
-
-    Returns
-    -------
-    str
-        The text. Keys keep their order, and each of the innermost lists and mappings is on one line.
-    """
+    """Returns a value as YAML text. Keys keep their order, and each of the innermost lists and mappings is on one line."""
     writer = YAML(typ="safe", pure=True)
     writer.Representer = _Representer
     writer.default_flow_style, writer.width = None, _WIDTH

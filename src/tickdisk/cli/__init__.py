@@ -1,8 +1,6 @@
 """The program `tickdisk`. People type some of its commands, and the rules of the Snakefile call the others.
 
-`app` lists the commands, and each other module has the commands of one subject. A command checks its arguments and calls the room
-that does the work. It prints the result, or writes it to the files that its options name. `main` turns a TickdiskError, a full
-disk or a missing permission into one line on standard error and exit code 2.
+A command checks its arguments, calls the room that does the work, and prints the result or writes it to files.
 """
 
 import errno

@@ -101,9 +101,8 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
     """Waits until the captured program ends, or SIGINT arrives and the process is one that ran already.
 
     After SIGINT a command has `_END_LIMIT_S` to end by itself, and is then asked to end by SIGTERM. It has all the time that it
-    needs, for example to save a world. A second SIGINT ends it within some seconds.
-
-    Returns the exit code of a command, and None for a process that ran already.
+    needs, for example to save a world. A second SIGINT ends it. Returns the exit code of a command, or None for a process that
+    ran already.
     """
     interrupted: list[float] = []
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
@@ -134,7 +133,6 @@ def _runs(pid: int) -> bool:
 
 
 def _screen(captured: "trace.Capture") -> list[str]:
-    """Returns a summary of the capture as lines that fit on one screen."""
     summary, requests = captured.summary, captured.requests
     seconds = (summary["ended_ns"] - summary["started_ns"]) / 1e9
     lost = f"{summary['lost_events']} events lost, {summary['rejected']} lines not understood"

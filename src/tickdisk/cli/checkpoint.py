@@ -1,7 +1,6 @@
 """The commands `tickdisk checkpoint ...`, which save a game's state under several algorithms, simulated and for real.
 
-A life is one process that plays the ticks of a game with random updates of its state, and saves the state under one algorithm
-into a folder, its store. No game server runs in it.
+A life is one process that plays the ticks of a game and saves its state into a folder. No game server runs in it.
 """
 
 import math

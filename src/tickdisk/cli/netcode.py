@@ -98,7 +98,6 @@ def _worlds(is_equal: bool, is_lost: bool) -> str:
 
 
 def _screen(steps: "pd.DataFrame") -> list[str]:
-    """Returns the table of the steps as lines."""
     head = (
         "players",
         "RTT ms",

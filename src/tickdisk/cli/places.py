@@ -11,20 +11,12 @@ DEVICES = Path("data/devices.yaml")
 
 
 def in_project(path: Path) -> Path:
-    """Finds a file of the project from any folder, for commands that are given a path such as data/devices.yaml.
-
-    Returns `path` itself if it exists or is absolute, and otherwise the same path below the project's folder.
-
-    Examples
-    --------
-    >>> in_project(DEVICES).name
-    'devices.yaml'
-    """
+    """Returns `path` itself if it exists or is absolute, and otherwise the same path below the project's folder."""
     return path if path.is_absolute() or path.exists() else PROJECT / path
 
 
 def check_new_folder(folder: Path) -> None:
-    """Raises TickdiskError if a new folder would not be made on the disk that the user means. Commands check their outputs so.
+    """Raises TickdiskError if a new folder would not be made on the disk that the user means.
 
     The folder's parent must exist. If /etc/fstab lists a mount point at or above the folder, it must be mounted, because
     otherwise the folder would be made on another disk.

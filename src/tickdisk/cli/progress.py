@@ -20,7 +20,7 @@ class ReadingProgress:
         self._began_s = self._shown_s = 0.0
 
     def __call__(self, trace: "Trace") -> None:
-        """Shows how far the reading of a trace has come. It is called again and again."""
+        """Shows how far the reading of a trace has come."""
         now_s = time.monotonic()
         if trace.path != self._trace:
             self._trace, self._began_s = trace.path, now_s

@@ -114,7 +114,6 @@ def replay(
 
 
 def _check_output(output: Path, *, force: bool) -> None:
-    """Checks before the replay that its times can be written at its end."""
     check_new_folder(output)
     if output.suffix != ".parquet":
         raise TickdiskError(f"{output} does not end in .parquet; the times of the requests are written as such a table")
@@ -142,7 +141,6 @@ def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None
 
 
 def _say_unknown(planned: Any, schedule: Any) -> None:
-    """Says how many requests have no latency, if the schedule needs it."""
     unknown = int(planned.requests["captured_ns"].isna().sum())
     if unknown and (schedule.order != "thread" or schedule.pace == "closed"):
         print(

@@ -1,8 +1,7 @@
 """Reads the configuration and the table of arms, and plans the cells of a run.
 
-`load_config` and `parse_config` return the typed `Config`, in which an unknown key is an error. `load_arms` reads the arms of the
-experiments, and `check_arms` checks that each experiment has its controls. `plan` returns the `Cell`s of the chosen scale in the
-order in which they run. A cell is one block of an experiment on a server, and its hash names its folder in the results.
+An unknown key of the configuration is an error. A cell is one block of an experiment on a server, and its hash names its folder
+in the results.
 """
 
 from tickdisk.config.load import (

@@ -1,4 +1,4 @@
-"""Reading the configuration: messages name the file, the line where there is one, and the key."""
+"""Reads the configuration. Messages name the file, the line where there is one, and the key."""
 
 import csv
 import json
@@ -34,24 +34,9 @@ def _sentence(error: ValidationError, where: str) -> TickdiskError:
 
 
 def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Config:
-    """Checks the values of a configuration and makes the typed `Config` of them.
+    """Returns the typed `Config` of the values of a configuration.
 
-    Parameters
-    ----------
-    values
-        The values, as in the file `workflow/config/config.yaml`, perhaps with changes from the command line.
-    where
-        Name of their source, for messages.
-
-    Returns
-    -------
-    Config
-        The configuration.
-
-    Raises
-    ------
-    TickdiskError
-        If a value is wrong or a key is unknown. The message names the source and the key.
+    Raises TickdiskError if a value is wrong or a key is unknown. The message names their source (`where`) and the key.
     """
     try:
         return Config.model_validate(dict(values))
@@ -60,23 +45,7 @@ def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Co
 
 
 def load_config(path: Path = CONFIG_PATH) -> Config:
-    """Reads a configuration file, without changes from the command line.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    Config
-        The configuration.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read, or a value in it is wrong.
-    """
+    """Reads a configuration file. Raises TickdiskError if it cannot be read, or if a value in it is wrong."""
     values = read_yaml(path, "run from the project's folder")
     if not isinstance(values, dict):
         raise TickdiskError(f"{path}: expected keys and values; {SCHEMA_PATH} describes them")
@@ -84,22 +53,9 @@ def load_config(path: Path = CONFIG_PATH) -> Config:
 
 
 def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
-    """Reads the table of experiments, each row of which is an arm: one condition of an experiment.
+    """Reads the arms of all experiments from a table with tabs between its columns. Each row is an arm.
 
-    Parameters
-    ----------
-    path
-        The file, with tabs between its columns.
-
-    Returns
-    -------
-    list of Arm
-        The arms of all experiments.
-
-    Raises
-    ------
-    TickdiskError
-        If a row is wrong, or if an experiment has two arms of the same name. The message names the file and the line.
+    Raises TickdiskError with file and line if a row is wrong, or if an experiment has two arms of the same name.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # a spreadsheet puts a mark before the first column
@@ -123,22 +79,10 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
 
 
 def check_arms(config: Config, arms: Sequence[Arm]) -> None:
-    """Checks that each experiment of the table has the arms that its analysis needs, such as a baseline. Returns nothing if so.
+    """Raises TickdiskError if an experiment of the table lacks an arm that its analysis needs, or has two for one role.
 
     An experiment needs its controls on every server. Only the server of the studies needs the sham, which shows the effect of the
     emulator's processor time. The arm of the confirmatory claims has to be there, unless its experiment has no arms.
-
-    Parameters
-    ----------
-    config
-        The configuration.
-    arms
-        The arms of all experiments.
-
-    Raises
-    ------
-    TickdiskError
-        If an arm is missing, or if there are two for one role.
     """
     for name, entry in EXPERIMENTS.items():
         for server in dict.fromkeys(server for arm in arms if arm.experiment == name for server in arm.servers):
@@ -163,12 +107,7 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
 def schema() -> str:
     """Returns the JSON schema of the configuration and of a row of the table of experiments, which is kept at `SCHEMA_PATH`.
 
-    The schema is generated from the types and their docstrings, and describes every key.
-
-    Returns
-    -------
-    str
-        The schema as JSON text.
+    It is generated from the types and their docstrings.
     """
     arm = Arm.model_json_schema()
     arm["properties"]["experiment"]["enum"] = list(EXPERIMENTS)

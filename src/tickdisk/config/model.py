@@ -72,37 +72,13 @@ class Scale(_Strict):
     """The sizes of single servers, instead of the scale's. Keys are names of servers."""
 
     def design(self, study: Study[DesignType], server: str | None = None) -> DesignType:
-        """Returns the design of a study at this scale, which has all its sizes, such as the number of server lives.
-
-        Parameters
-        ----------
-        study
-            Entry of the study in the registry.
-        server
-            Server on which an experiment runs, which may have sizes of its own. If None, or without those, the scale's are taken.
-
-        Returns
-        -------
-        Design
-            An instance of `study.design`.
-        """
+        """Returns the sizes of a study at this scale: those of the `server`, if it has its own, or else the scale's."""
         own: DesignType | None = getattr(self.servers[server], study.name) if server in self.servers else None
         found: DesignType = getattr(self, study.name)
         return found if own is None else own
 
     def world_of(self, server: str) -> World:
-        """Returns the settings of the world that is generated for a server at this scale.
-
-        Parameters
-        ----------
-        server
-            Name of the server.
-
-        Returns
-        -------
-        World
-            The server's own world, or else that of the scale.
-        """
+        """Returns the settings of the world of a server: its own, or else those of the scale."""
         own = self.servers[server].world if server in self.servers else None
         return self.world if own is None else own
 

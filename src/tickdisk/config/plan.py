@@ -1,7 +1,4 @@
-"""The plan, which says which cells there are, what each consists of, and in which order they run.
-
-It is a pure function of the configuration, the arms, the device models and the digests of all programs.
-"""
+"""The plan, which says which cells there are, what each consists of, and in which order they run."""
 
 import hashlib
 import json
@@ -25,13 +22,11 @@ it.
 class Cell:
     """The smallest part of a run that is computed by itself: one block of an experiment on one server.
 
-    Its server lives run one after another and share a run folder, `results/runs/HASH`. `plan` makes the cells.
+    Its server lives run one after another and share a run folder, `results/runs/HASH`.
     """
 
     experiment: str
-    """Name of the experiment."""
     server: str
-    """Name of the server on which the experiment runs."""
     block: int
     """Number of the block, from 0."""
     lives: tuple[Life, ...]
@@ -44,8 +39,7 @@ class Cell:
     def hash(self) -> str:
         """Name of the cell's run folder: sixteen hexadecimal digits, a digest of all that decides the cell's outcome.
 
-        The digest covers `resolved`, the experiment, the number of the block and the planned lives. If any of it changes, the
-        cell has another folder and runs anew. The total number of blocks is not part of it.
+        If any of it changes, the cell has another folder and runs anew. The total number of blocks is not part of it.
         """
         return digest(
             {**self.resolved, "experiment": self.experiment, "block": self.block, "lives": [asdict(life) for life in self.lives]}
@@ -53,7 +47,7 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """Rough time in s that the cell takes to run, if no life is replaced. The shown time left depends on it."""
+        """Rough time that the cell takes to run, if no life is replaced. Only the shown time left depends on it."""
         return sum(life.seconds + _SERVER_START_S for life in self.lives)
 
     @property
@@ -63,34 +57,12 @@ class Cell:
 
 
 def digest(value: Any) -> str:
-    """Returns a short digest by which cells, plans and code are named. The order of keys in a value does not matter.
-
-    Parameters
-    ----------
-    value
-        Any value that JSON can hold.
-
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits of the SHA-256 of the value's canonical JSON.
-    """
+    """Returns sixteen hexadecimal digits of the SHA-256 of a value as JSON. The order of keys does not matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=False).encode()).hexdigest()[:16]
 
 
 def file_digest(path: Path) -> str:
-    """Returns the SHA-256 checksum of the content of a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    str
-        The checksum in 64 hexadecimal digits.
-    """
+    """Returns the SHA-256 checksum of a file in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -98,17 +70,7 @@ def file_digest(path: Path) -> str:
 def world_hash(world: World, code: Mapping[str, str]) -> str:
     """Returns the name of the folder in `results/worlds` that a generated world has.
 
-    Parameters
-    ----------
-    world
-        The settings of the world.
-    code
-        Digests of the programs that generate it, by part, from `Identity.world`.
-
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits. They change with the settings and the programs, so that an outdated world is not used.
+    It changes with the settings and with `code`, the digests of the programs that generate the world (`Identity.world`).
     """
     return digest({"world": world.model_dump(), "code": dict(code)})
 
@@ -119,24 +81,12 @@ def plan(
     models: Mapping[tuple[str, str], Mapping[str, Any]],
     code: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> list[Cell]:
-    """Plans the cells that the configuration asks for: one for each block of each experiment on each server.
+    """Plans the cells that the configuration asks for: one for each block of each experiment on each server, in running order.
 
-    Parameters
-    ----------
-    config
-        The configuration.
-    arms
-        The arms of all experiments.
-    models
-        The device model of each arm as a dictionary, by the names of experiment and arm.
-    code
-        Digests of all programs that make the cells of an experiment on a server, by experiment and server and then by part. An
-        experiment runs on the servers for which it has an entry here, in the order of the entries.
-
-    Returns
-    -------
-    list of Cell
-        The cells, in the order in which they run. An experiment without arms on a server has no cells there.
+    It is a pure function of its arguments. `models` has the device model of each arm as a dictionary, by the names of experiment
+    and arm. `code` has the digests of all programs that make the cells of an experiment on a server, by experiment and server and
+    then by part. An experiment runs on the servers for which `code` has an entry, in the order of the entries, and has no cells
+    where it has no arms.
     """
     scale = config.chosen
     cells = []
@@ -166,22 +116,7 @@ def plan(
 
 
 def arms_of(arms: Sequence[Arm], experiment: str, server: str) -> list[Arm]:
-    """Returns the arms of an experiment that run on a server.
-
-    Parameters
-    ----------
-    arms
-        The arms of all experiments.
-    experiment
-        Name of the experiment.
-    server
-        Name of the server.
-
-    Returns
-    -------
-    list[Arm]
-        The arms, in the order of the table. Empty if the experiment does not run on the server.
-    """
+    """Returns the arms of an experiment that run on a server, in the order of the table. Empty if it does not run there."""
     return [arm for arm in arms if arm.experiment == experiment and server in arm.servers]
 
 

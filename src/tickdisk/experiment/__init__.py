@@ -1,11 +1,8 @@
 """The registry of experiments and of other studies, in which each has one entry.
 
-An `Experiment` has the sizes of its design, a function that plans the server lives of a block, the behaviour of its players, and
-the controls that its arms must have. A `Study` is a part of the results that one notebook analyses, and an experiment is a study
-with server lives. An entry also names the files that its notebook reads, and has the card that introduces it on the page. The
+A `Study` is a part of the results that one notebook analyses, and an `Experiment` is a study with server lives. The
 configuration, the plan, the rules of the workflow, the page and the facts of the set-up go through the entries in the order of
-`EXPERIMENTS` and `STUDIES`, so none of these lists the experiments itself. `Arm` is a row of the table of arms, and `Life`,
-`Epoch` and `Injection` are a planned server life with its parts.
+`EXPERIMENTS` and `STUDIES`, so none of these lists the experiments itself.
 """
 
 from collections.abc import Mapping

@@ -6,12 +6,11 @@ import numpy as np
 
 
 def williams_square(arms: int) -> list[list[int]]:
-    """Returns a Williams square, from whose rows `balanced_order` takes the orders of arms.
+    """Returns a Williams square, whose rows have the numbers 0 to arms - 1, from which `balanced_order` takes its orders.
 
-    A row has the numbers 0 to arms - 1. There are `arms` rows for an even number of arms, and twice as many for an odd number.
-
-    Over all rows every number stands in every place equally often, and every number directly follows every other equally often
-    (Williams 1949, "Experimental designs balanced for the estimation of residual effects of treatments").
+    There are `arms` rows for an even number of arms, and twice as many for an odd number. Over all rows every number stands in
+    every place equally often, and every number directly follows every other equally often (Williams 1949, "Experimental designs
+    balanced for the estimation of residual effects of treatments").
     """
     first = [(step + 1) // 2 if step % 2 else -(step // 2) for step in range(arms)]
     rows = [[(number + shift) % arms for number in first] for shift in range(arms)]
@@ -21,10 +20,9 @@ def williams_square(arms: int) -> list[list[int]]:
 def balanced_order(arms: Sequence[str], block: int, rng_of: Callable[[int], np.random.Generator]) -> list[str]:
     """Returns the names of the arms in the order in which they run in block number `block`, counted from 0.
 
-    The order is balanced, so that no arm is always early or always after the same other. Blocks take the rows of one Williams
-    square after another. Which arm a number stands for and in which order the rows come is drawn for each square by
-    `rng_of(square)`, so that the order of a block does not depend on how many blocks there are. A number of blocks that does not
-    fill a square is balanced as far as its rows are.
+    No arm is always early or always after the same other. Blocks take the rows of one Williams square after another. For each
+    square, `rng_of(square)` draws which arm a number stands for and in which order the rows come, so that the order of a block
+    does not depend on how many blocks there are. Blocks that do not fill a square are balanced as far as its rows are.
     """
     rows = williams_square(len(arms))
     square, row = divmod(block, len(rows))

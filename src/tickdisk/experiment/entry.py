@@ -54,7 +54,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Block(Generic[DesignType]):
-    """The inputs from which the server lives of one block are planned. `Experiment.lives` takes it."""
+    """The inputs from which the server lives of one block are planned."""
 
     design: DesignType
     """Sizes of the experiment at the chosen scale."""

@@ -69,7 +69,7 @@ def epochs_of(order: Sequence[str], start_s: float, *, length_s: float, cut_s: f
 def delays_of(arms: Sequence[Arm], epochs: Sequence[Epoch]) -> tuple[Injection, ...]:
     """Returns the planned delays of the tick thread, which are stalls of the processor, in the epochs of arms that ask for them.
 
-    An arm asks for them by `tick_delay_ms`. They come every 1.6 s in the analysed part of its epochs. Empty if no arm does.
+    An arm asks for them by `tick_delay_ms`. They come every 1.6 s in the analysed part of its epochs.
     """
     lengths_ms = {arm.arm: arm.tick_delay_ms for arm in arms}
     found = []

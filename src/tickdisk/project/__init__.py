@@ -1,11 +1,8 @@
 """Says what the workflow has to compute, from the configuration, the arms, the device models and the code of this checkout.
 
-An arm is one condition of an experiment, such as a latency of the disk. A cell is one block of an experiment: the server lives
-that run one after another and share a result folder. A `Project` lists the cells, and knows the folder of the game world that
-every life begins with. It also has a digest of everything that a result is made from. The workflow computes a result again if,
-and only if, this digest has changed. `Project.save` writes the plan to `results/plan.json`. `kept` counts cells in the results
-that other code or other settings made. They stay there and are not used. `claim` locks a results folder, so that no second
-workflow works in it at the same time.
+A `Project` lists the cells of the plan, and has a digest of everything that a result is made from. The workflow computes a result
+again if, and only if, this digest has changed. `kept` counts cells in the results that other code or other settings made. `claim`
+locks a results folder, so that no second workflow works in it at the same time.
 """
 
 from tickdisk.project.claim import claim

@@ -1,7 +1,4 @@
-"""A lock on a results folder, so that one workflow at a time works there.
-
-The kernel releases the lock when its holder dies, however it dies.
-"""
+"""A lock on a results folder, which the kernel releases when its holder dies, however it dies."""
 
 import fcntl
 import os
@@ -14,17 +11,9 @@ _held: list[int] = []
 
 
 def claim(results: Path) -> None:
-    """Locks a results folder for this process until the process ends, so that no other workflow works in it.
+    """Locks a results folder until this process ends, so that no other workflow works in it. The folder is made if needed.
 
-    Parameters
-    ----------
-    results
-        The folder, which is made if it does not exist.
-
-    Raises
-    ------
-    TickdiskError
-        If another process holds the folder. The error names the process.
+    Raises TickdiskError if another process holds it.
     """
     results.mkdir(parents=True, exist_ok=True)
     path = results / ".claim"

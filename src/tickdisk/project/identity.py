@@ -1,7 +1,6 @@
 """The identity of every result: digests of the code that the result is computed with.
 
-If that code changes, the result is out of date. If other code changes, the result is not. The table `PRODUCTS` says with which
-modules each result is computed.
+If that code changes, the result is out of date. If other code changes, the result is not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,10 +80,9 @@ needs, the room's `__init__` is a stop.
 
 
 def cell_product(server: str, *, captured: bool) -> Product:
-    """Returns the `Product` of the cells on one server, which says with which code they are computed.
+    """Returns the code that the cells on one server are computed with. If `captured`, the code of captures counts, too.
 
-    If `captured`, the code of captures counts, too. A cell only looks up the results of the calibration. The micro-workload is in
-    the room of captures, but no cell runs it.
+    A cell only looks up the results of the calibration. The micro-workload is in the room of captures, but no cell runs it.
     """
     starts = ("tickdisk.run.cell", "tickdisk.calibrate.record", "tickdisk.server.ticks", f"tickdisk.server.{server}")
     captures = ("tickdisk.trace.micro",) if captured else _rooms("trace")
@@ -92,7 +90,7 @@ def cell_product(server: str, *, captured: bool) -> Product:
 
 
 def world_product(server: str) -> Product:
-    """Returns the `Product` of the generated world of a server, which says with which code the world is made."""
+    """Returns the code that the world of a server is generated with."""
     return Product((f"tickdisk.server.{server}",), (*_PLANNED, *_ALL_SERVERS))
 
 
@@ -100,38 +98,22 @@ def world_product(server: str) -> Product:
 class Identity:
     """The code of a checkout on a machine, as digests of its parts, from which results get their names.
 
-    Each method returns the digests that count for one kind of result. If one of them differs, the result is out of date.
+    Each method returns the digests by part that count for one kind of result. If one of them differs, the result is out of date.
     """
 
     checkout: sources.Checkout
-    """The source files of the project."""
     toolchains: sources.Toolchains
-    """Versions of the compilers, and digests of the sources that the programs were built from."""
     servers: Mapping[str, str]
     """`Server.identity` of each game server that can run on this machine, by the server's name."""
     notebooks: Path = NOTEBOOKS
-    """Folder of the notebooks."""
     _cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
     """Digests that were computed before. A process names all its results after the sources that it saw first."""
 
     @classmethod
     def of(cls, servers: Sequence[str]) -> "Identity":
-        """Returns the identity of the checkout that this process runs from.
+        """Returns the identity of the checkout that this process runs from, with the servers that can run on this machine.
 
-        Parameters
-        ----------
-        servers
-            Names of the servers that can run on this machine.
-
-        Returns
-        -------
-        Identity
-            The identity.
-
-        Raises
-        ------
-        TickdiskError
-            If a program has not been built, or has changed since it was built.
+        Raises TickdiskError if a program has not been built, or has changed since it was built.
         """
         checkout = sources.Checkout.own()
         toolchains = sources.load_toolchains(checkout.root)
@@ -142,66 +124,22 @@ class Identity:
     def cell(self, name: str, *, captured: bool) -> dict[str, str]:
         """Returns digests of all programs that the cells on a server are computed with, which the hash of a cell covers.
 
-        Parameters
-        ----------
-        name
-            Name of the server.
-        captured
-            Whether the cells are captured, so that the code of captures counts, too.
-
-        Returns
-        -------
-        dict[str, str]
-            Digests by part, such as `python`, `players` and `server`.
+        If `captured`, the code of captures counts, too.
         """
         built = server.named(name).programs
         players = {"players": digest([self._cached((self.checkout.built, program)) for program in built])}
         return {**self._of(cell_product(name, captured=captured)), **self._server(name), **players, "go": self.toolchains.go}
 
     def world(self, name: str) -> dict[str, str]:
-        """Returns digests of the code that generates the world of a server. The same code counts for its cells.
-
-        Parameters
-        ----------
-        name
-            Name of the server.
-
-        Returns
-        -------
-        dict[str, str]
-            Digests by part.
-        """
+        """Returns digests of the code that generates the world of a server. The same code counts for its cells."""
         return {**self._of(world_product(name)), **self._server(name)}
 
     def product(self, name: str) -> dict[str, str]:
-        """Returns digests of the code that a kind of result is computed with.
-
-        Parameters
-        ----------
-        name
-            Name of the kind of result in `PRODUCTS`, such as `calibration`.
-
-        Returns
-        -------
-        dict[str, str]
-            Digests by part.
-        """
+        """Returns digests of the code that a kind of result in `PRODUCTS` is computed with."""
         return self._of(PRODUCTS[name])
 
     def notebook(self, name: str) -> dict[str, str]:
-        """Returns digests of what a notebook is rendered from: its cells, its study in `tickdisk.report`, the data files that
-        both name, and the locked packages.
-
-        Parameters
-        ----------
-        name
-            Name of the notebook and of its study.
-
-        Returns
-        -------
-        dict[str, str]
-            Digests by part.
-        """
+        """Returns digests of a notebook's cells, its study, the data files that both name, and the locked packages."""
         study = Product((f"tickdisk.report.{name}", "tickdisk.project.kept"), ("tickdisk.report", "tickdisk.project"))
         cells = sources.notebook_cells(self.notebooks / f"{name}.ipynb")
         code = self._cached((self.checkout.python, study.starts, study.stops)).code
@@ -209,9 +147,7 @@ class Identity:
         return {**self._of(study), "notebook": digest(cells), "data": digest(data), "packages": digest(self.checkout.locked())}
 
     def _of(self, product: Product) -> dict[str, str]:
-        """Returns the digests of the Python code of a product, of the parts of the native module that the code uses, and of the
-        programs that it starts.
-        """
+        """Returns the digests of the Python code, the parts of the native module and the programs of a product."""
         found = self._cached((self.checkout.python, product.starts, product.stops))
         native = {f"native {part}": self._cached((self.checkout.part, part)) for part in sources.parts_of(found.native)}
         built = {"crates": self._cached((self.checkout.crates,)), "rustc": self.toolchains.rustc} if native else {}

@@ -1,6 +1,6 @@
 """Cells in the results that belong to another plan, because they were made by other code or with other settings.
 
-They are kept, counted and named to the user. They are neither run again nor used together with the cells of the plan.
+They are kept and counted. They are neither run again nor used together with the cells of the plan.
 """
 
 from collections import Counter
@@ -19,49 +19,24 @@ class Kept:
     """The number of cells of one experiment that have a run folder but are not in the plan, for one reason."""
 
     experiment: str
-    """Name of the experiment."""
     reason: str
     """`OTHER_CODE` if only the programs differ from the plan. `OTHER_SETTINGS` if scale, seed, design or device differ, or if the
     plan has fewer blocks.
     """
     cells: int
-    """Number of such cells."""
 
     def sentence(self, runs: Path) -> str:
-        """Returns a sentence that tells the user how many cells there are, why, and where.
-
-        Parameters
-        ----------
-        runs
-            Folder of the run folders.
-
-        Returns
-        -------
-        str
-            The sentence.
-        """
+        """Returns a sentence that tells the user how many cells there are, why, and where."""
         one = self.cells == 1
         made = f"{self.cells} cell{'' if one else 's'} of {self.experiment} {'was' if one else 'were'} made {self.reason}"
         return f"{made}; {'it is' if one else 'they are'} kept in {runs} and not used"
 
 
 def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
-    """Counts the cells that have a run folder but are not in the plan, by experiment and reason, so that the user can be told.
+    """Counts the cells that have a run folder in `runs` but are not in the plan, by experiment and reason.
 
-    A cell was made by other code if its manifest differs from the plan only under `code`. A manifest without the key `code`
-    or `server` is older than the key, and such a cell counts as made by other code, too.
-
-    Parameters
-    ----------
-    plan
-        Content of the plan file, as from `Project.as_plan`.
-    runs
-        Folder of the run folders, such as `results/runs`.
-
-    Returns
-    -------
-    list[Kept]
-        One entry for each experiment and reason that occurs. Empty if all cells are in the plan.
+    `plan` is the content of the plan file. A cell was made by other code if its manifest differs from the plan only under `code`.
+    A manifest without the key `code` or `server` is older than the key, and such a cell counts as made by other code, too.
     """
     planned = {cell["hash"] for cell in plan["cells"]}
     counts: Counter[tuple[str, str]] = Counter()

@@ -39,32 +39,18 @@ class Project:
     config: Config
     """The configuration, with changes from the command line."""
     arms: tuple[Arm, ...]
-    """Arms of all experiments, which are the rows of the table of experiments."""
     devices: Mapping[str, device.DeviceModel]
     """Device models by the name that arms use."""
     identity: Identity
-    """Digests of the code of this checkout and of the game servers on this machine."""
     missing_servers: Mapping[str, str] = field(default_factory=dict)
     """Servers of the table of experiments that cannot run on this machine, each with the reason."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Project":
-        """Makes the project for a configuration, with the arms, devices, code and servers of the current folder.
+        """Makes the project for the values of a configuration, with the arms, devices, code and servers of the current folder.
 
-        Parameters
-        ----------
-        values
-            Content of the configuration file.
-
-        Returns
-        -------
-        Project
-            The project.
-
-        Raises
-        ------
-        TickdiskError
-            If a value is wrong, if the server of the studies cannot run on this machine, or if a program has not been built.
+        Raises TickdiskError if a value is wrong, if the server of the studies cannot run on this machine, or if a program has not
+        been built.
         """
         config = parse_config(values)
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
@@ -84,18 +70,7 @@ class Project:
 
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
-        """Makes the project for the configuration in a plan file. Arms, devices and code are those of the checkout as it is now.
-
-        Parameters
-        ----------
-        path
-            The plan file.
-
-        Returns
-        -------
-        Project
-            The project.
-        """
+        """Makes the project for the configuration in a plan file. Arms, devices and code are those of the checkout now."""
         return cls.of(read_json(path)["config"])
 
     @cached_property
@@ -115,10 +90,7 @@ class Project:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """The studies that do not run, by name, each with the reason in words.
-
-        The configuration may leave a study out, the table of experiments may lack arms for it, or servers may be missing.
-        """
+        """The studies that do not run, by name, each with the reason in words."""
         main = self.config.server
         have = {arm.experiment for arm in self.arms if main in arm.servers}
         without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
@@ -135,41 +107,20 @@ class Project:
         return dict.fromkeys(self.config.leave_out, "the configuration leaves it out") | without | lacking | alone
 
     def world(self, server: str) -> Path:
-        """Returns the folder in `results/worlds` of the world that is generated for a server, whether or not it is there yet.
-
-        Parameters
-        ----------
-        server
-            Name of the server.
-
-        Returns
-        -------
-        Path
-            The folder.
-        """
+        """Returns the folder in `results/worlds` of the world of a server, whether or not it is there yet."""
         return RESULTS / "worlds" / world_hash(self.config.chosen.world_of(server), self.identity.world(server))
 
     @property
     def plan_digest(self) -> str:
-        """Digest of the content of the plan file (`as_plan`). If it changes, the plan file must be written again."""
+        """Digest of the content of the plan file. If it changes, the plan file must be written again."""
         return digest(self.as_plan())
 
     def asked_digest(self, experiment: str) -> str:
         """Returns a digest of all in the plan that one study depends on, so that its notebook is rendered again if it changes.
 
         The configuration, all arms, and the cells of the experiment on the server of the studies count. For a study that compares
-        servers, the cells of the compared experiments on all servers count. If the plan has no cell for the name, only
-        configuration and arms count.
-
-        Parameters
-        ----------
-        experiment
-            Name of the experiment or study, or another name, such as `paper`.
-
-        Returns
-        -------
-        str
-            The digest, sixteen hexadecimal digits.
+        servers, the cells of the compared experiments on all servers count. For another name, such as `paper`, only configuration
+        and arms count.
         """
         whole = self.as_plan()
         name = self.config.server
@@ -182,74 +133,24 @@ class Project:
         return digest([whole["config"], whole["arms"], own, whole["resolved"][name].get(experiment)])
 
     def computing(self, product: str) -> str:
-        """Returns a digest of the code that a kind of result is computed with. If it changes, the result is out of date.
-
-        Parameters
-        ----------
-        product
-            Name of the kind of result in `PRODUCTS`, such as `calibration`.
-
-        Returns
-        -------
-        str
-            The digest.
-        """
+        """Returns a digest of the code behind a kind of result in `PRODUCTS`. If it changes, the result is out of date."""
         return digest(self.identity.product(product))
 
     def rendering(self, notebook: str) -> str:
-        """Returns a digest of what a notebook is rendered from, except for results: its code, text, data files and packages.
-
-        Parameters
-        ----------
-        notebook
-            Name of the notebook.
-
-        Returns
-        -------
-        str
-            The digest.
-        """
+        """Returns a digest of what a notebook is rendered from, except for results: its code, text, data files and packages."""
         return digest(self.identity.notebook(notebook))
 
     def cell(self, name: str) -> Cell:
-        """Returns the cell of the plan that has a given hash.
-
-        Parameters
-        ----------
-        name
-            Hash of the cell, which is the name of its run folder.
-
-        Returns
-        -------
-        Cell
-            The cell.
-
-        Raises
-        ------
-        TickdiskError
-            If the plan has no such cell.
-        """
+        """Returns the cell of the plan with a given hash. Raises TickdiskError if the plan has no such cell."""
         for cell in self.cells:
             if cell.hash == name:
                 return cell
         raise TickdiskError(f"no cell {name} in the plan; `tickdisk plan` lists the cells")
 
     def model(self, experiment: str, arm: str) -> device.DeviceModel:
-        """Returns the model of the emulated device that an arm uses.
+        """Returns the model of the device that an arm uses, with the arm's latency if it has one.
 
         A sham's model lacks the processor time that it burns, which is known only after calibration.
-
-        Parameters
-        ----------
-        experiment
-            Name of the experiment.
-        arm
-            Name of the arm.
-
-        Returns
-        -------
-        device.DeviceModel
-            The model, with the arm's latency if the arm has one.
         """
         row = next(row for row in self.arms if row.experiment == experiment and row.arm == arm)
         model = self.devices[row.device]
@@ -293,13 +194,7 @@ class Project:
         }
 
     def save(self, path: Path = PLAN_PATH) -> None:
-        """Writes the plan (`as_plan`) as a JSON file, which later commands, notebooks and the analysis read.
-
-        Parameters
-        ----------
-        path
-            The file to write. A file that is there is replaced.
-        """
+        """Writes the plan as a JSON file, which later commands, notebooks and the analysis read."""
         write_json(path, self.as_plan())
 
 
@@ -315,9 +210,9 @@ def _lacking(name: str) -> str | None:
 
 
 def add_file(arm: Arm, devices: dict[str, device.DeviceModel]) -> None:
-    """Adds the device of an arm to `devices`, if the arm names a file instead of one of the known devices. The path is its key.
+    """Adds the device of an arm to `devices` by its path, if the arm names a file instead of one of the known devices.
 
-    Calibration uses the model's own name, so no other device may have that name. Otherwise a TickdiskError is raised.
+    Calibration uses the model's own name, so no other device may have it. Otherwise a TickdiskError is raised.
     """
     if device.is_file(arm.device) and arm.device not in devices:
         model = device.load_device(Path(arm.device))

@@ -1,10 +1,8 @@
 """Runs one live cell, with a real server on an emulated device under real clients, and records it in a run folder.
 
-`run_cell` plays the server lives of a cell. In a life, the device switches from arm to arm (`play`), the server is captured if
-the arm asks for it (`captures`), and everything that was recorded is written as tables (`life`). A life that was disturbed from
-outside is replaced (`judge`). The run folder appears when the cell is whole. `check_server` rehearses with a server and real
-players, and checks each clause of the contract that every server keeps. `measure_traffic` counts the bytes and datagrams that a
-server exchanges with its players.
+In a server life, the device switches from arm to arm, the server is captured if the arm asks for it, and everything that was
+recorded is written as tables. A life that was disturbed from outside is replaced. The run folder appears when the cell is whole.
+`check_server` rehearses the contract that every server keeps, and `measure_traffic` counts what it sends.
 """
 
 from tickdisk.run.cell import MANIFEST, run_cell

@@ -26,21 +26,18 @@ class ServerEndedError(TickdiskError):
 class Actors:
     """The three parts that have to stay alive while a server life is played: the device, the game server and the clients.
 
-    `play` waits through the methods of this class, so that the end of one of the parts is seen within 0.1 s.
+    Its methods wait in steps of 0.1 s, so that the end of one of the parts is seen soon.
     """
 
     disk: device.MountedDevice
-    """The device, which needs the process of its emulator."""
     running: server.RunningServer
-    """The game server, which runs on the device."""
     players: process.Child
     """The process of the clients, in which all players run."""
 
     def check(self, *, may_have_ended: bool = True) -> None:
-        """Checks that the emulator, the server and the clients are alive.
+        """Raises ServerEndedError if the server has ended, and InstrumentError if the emulator or the clients have.
 
-        Clients that have come to the end of their trace exit with code 0. `may_have_ended` says whether that is in order now.
-        Raises ServerEndedError if the server has ended, and InstrumentError if the emulator or the clients have ended otherwise.
+        Clients that have come to the end of their trace exit with code 0, which is in order if they `may_have_ended`.
         """
         check_device(self.disk)
         if not self.running.alive():
@@ -58,8 +55,7 @@ class Actors:
     def finish(self, until_ns: int) -> None:
         """Waits for the clients to come to the end of their trace, at most until `until_ns` (CLOCK_MONOTONIC).
 
-        Clients that are still busy then get SIGTERM. They write the record of every action before they end. Raises an error of
-        `check` if the server or the emulator ends meanwhile, or if the clients end in disorder.
+        Clients that are still busy then get SIGTERM, on which they write the record of every action. Raises an error of `check`.
         """
         while self.players.wait(_CHECK_PERIOD_S) is None and time.monotonic_ns() < until_ns:
             self.check()
@@ -68,10 +64,7 @@ class Actors:
         self.check()
 
     def end_players(self) -> None:
-        """Ends the clients, after the server has ended by itself.
-
-        They write the record of every action before they end. Raises InstrumentError if they end in disorder.
-        """
+        """Ends the clients, after the server has ended by itself. Raises InstrumentError if they end in disorder."""
         self.players.stop(_STOP_S)
         self._check_players()
 

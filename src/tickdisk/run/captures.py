@@ -15,8 +15,6 @@ from tickdisk.run.record import CpuRecorder, compress
 
 @dataclass(frozen=True)
 class _Part:
-    """A capture that is finished, and the arm that was in force when it began."""
-
     arm: str
     raw: trace.RawCapture
 
@@ -24,9 +22,8 @@ class _Part:
 class LifeCaptures:
     """Starts and stops the captures of the server in one server life, as the arms in force ask for it.
 
-    `tools` has the tool of each arm, or `none`. `fast` is a folder in memory, into which captures are written, and `logs` takes
-    the logs of the tools. The tools run on `cores`, and `cpu` samples their processor time. `classify` returns the kind of data
-    in a file of the server.
+    `tools` has the tool of each arm. Captures are written into `fast`, a folder in memory. `classify` returns the kind of data in
+    a file of the server.
     """
 
     def __init__(
@@ -62,7 +59,7 @@ class LifeCaptures:
     def around_start(self, arm: str) -> Iterator[None]:
         """Captures the server, which the block starts, from its first system call, with the tool of `arm`.
 
-        `arm` is the arm in which the life begins. If no arm of the life has a tool, nothing is done.
+        If no arm of the life has a tool, nothing is done.
         """
         if self._cgroup is None:
             yield
@@ -78,8 +75,7 @@ class LifeCaptures:
     def begin(self, arm: str) -> None:
         """Captures with the tool of `arm` from now on, because this arm comes into force.
 
-        A capture of the arm before is ended first, unless both arms have the same tool: the capture then goes on, and counts for
-        the arm in which it began.
+        If the arm before has the same tool, its capture goes on, and counts for the arm in which it began.
         """
         tool = self._tools[arm]
         if self._cgroup is None or (self._arm is not None and tool == self._tools[self._arm]):
@@ -105,8 +101,7 @@ class LifeCaptures:
         """Parses all captures of the life, and returns the arm and the summary of each, for the manifest.
 
         If all arms have the same tool, the tables of requests and of waits and the compressed raw capture are also written into
-        `folder`. `samples` are the clock samples of the life. Only files below `root` count, the folder of the world on the
-        device.
+        `folder`. Only files below `root` count, the folder of the world on the device.
         """
         found = []
         for part in self._parts:

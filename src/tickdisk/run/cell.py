@@ -24,33 +24,11 @@ Say = Callable[[str], None]
 
 
 def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, runs: Path, say: Say) -> Path:
-    """Runs the server lives of a cell, and makes the cell's run folder with their tables and the manifest.
+    """Runs the server lives of a cell, and returns its folder in `runs`, with their tables and the manifest.
 
     A life is replaced if something outside the system under test disturbed it, but not for anything that a slow disk may cause.
-    The scale says how often a life may be replaced. If the last attempt was disturbed, too, it is kept and marked.
-
-    Parameters
-    ----------
-    project
-        The project, whose plan has the cell.
-    cell
-        The cell to run.
-    calibration
-        The calibration of the devices on this machine.
-    runs
-        Folder of the run folders, such as `results/runs`.
-    say
-        Function that is called with each line of text for the user.
-
-    Returns
-    -------
-    Path
-        The run folder of the cell. If it is there already with a manifest, nothing is run.
-
-    Raises
-    ------
-    TickdiskError
-        If a life cannot be run.
+    The scale says how often a life may be replaced. If the last attempt was disturbed, too, it is kept and marked. If the folder
+    has a manifest already, nothing is run. Raises TickdiskError if a life cannot be run.
     """
     for line in device.recover():
         say(f"left by an earlier run, removed: {line}")
@@ -94,8 +72,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
 def server_facts(name: str) -> dict[str, Any]:
     """Returns the part of a cell's manifest that says how a server ticks and reads its world, for the analysis.
 
-    `name` is the server's name in `SERVERS`. The result has the server's name and title, its tick budget in ns, the names of its
-    threads, and whether idle threads wait in a futex.
+    `parks` says whether idle threads wait in a futex.
     """
     kind = server.named(name)
     return {
@@ -125,8 +102,8 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
 def undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
     """Runs a server life again and again, until nothing outside disturbs it or it may not be replaced once more.
 
-    Returns the life's part of the manifest. It lists all attempts with their load, and under `marked` the reasons why the attempt
-    that is kept counts as disturbed. Raises InstrumentError if an instrument fails in the last permitted attempt.
+    Returns the life's part of the manifest, with all attempts, and under `marked` the reasons why the kept attempt counts as
+    disturbed. Raises InstrumentError if an instrument fails in the last permitted attempt.
     """
     config, what = stage.project.config, f"{stage.cell.title}, {stage.life.name}"
     most = config.chosen.replacements

@@ -8,10 +8,10 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Agreement:
-    """The result of `clock_agreement`: how well the clocks of players, probe and device agree in one server life."""
+    """How well the clocks of players, probe and device agree in one server life."""
 
     disagreement_ns: int | None
-    """Longest time in ns by which they contradict the order of events at a marker. None if no marker was seen by all three."""
+    """Longest time by which they contradict the order of events at a marker. None if no marker was seen by all three."""
     unseen: int
     """Number of markers that the server answered but that the probe or the device did not see."""
 

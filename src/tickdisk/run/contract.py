@@ -32,37 +32,16 @@ class Clause:
     name: str
     """The requirement in a few words, such as `ticks keep their budget`."""
     kept: bool
-    """Whether the server met the requirement."""
     detail: str
     """The evidence in words."""
 
 
 def check_server(kind: server.Server, folder: Path, *, port: int, players: int = 10) -> Iterator[Clause]:
-    """Starts a server with real players, and checks every clause of the contract that all kinds of server have to keep.
+    """Starts a server with real players, and yields each clause of the contract of all servers as soon as it is checked.
 
-    The contract says how a server makes a world, ticks, records, lets players act, saves and ends. The check runs on the folder
-    as it is, without an emulated device.
-
-    Parameters
-    ----------
-    kind
-        The kind of server, one of `SERVERS`.
-    folder
-        An empty folder for the world and for what the programs write.
-    port
-        Port on 127.0.0.1.
-    players
-        Number of players. Each joins, walks, teleports, places, digs and leaves.
-
-    Yields
-    ------
-    Clause
-        Each clause, as soon as it is checked. A clause that is not kept does not end the check.
-
-    Raises
-    ------
-    TickdiskError
-        If the server is not installed, or if it does not start at all.
+    The contract says how a server makes a world, ticks, records, lets players act, saves and ends. `folder` is an empty folder
+    for the world and the files of all programs, without an emulated device. A clause that is not kept does not end the check.
+    Raises TickdiskError if the server is not installed, or if it does not start at all.
     """
     program = kind.check()
     yield Clause("program", True, f"{program.version}, {program.binary}")

@@ -12,8 +12,8 @@ def injections_table(
 ) -> pd.DataFrame:
     """Returns a row for each stall that was made on purpose and took place in a server life, in order of due time.
 
-    The columns are kind, due_ns, start_ns and end_ns, with times of CLOCK_MONOTONIC. `started_ns` is the start of the player
-    trace, from which the `planned` due times count. `stalls` are begin and end of each stall as the device recorded them, and
+    The columns are kind, due_ns, start_ns and end_ns, with times of CLOCK_MONOTONIC. The `planned` due times count from
+    `started_ns`, the start of the player trace. `stalls` are begin and end of each stall as the device recorded them, and
     `markers` is `Ticks.markers` of the probe. A stall belongs to the last planned one of its kind that was due before it began. A
     stall of the device does not take place if no request arrives before the next one is due.
     """

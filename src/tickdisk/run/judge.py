@@ -14,18 +14,14 @@ LATE_SWITCH_NS = 200_000_000
 
 
 class InstrumentError(TickdiskError):
-    """An instrument failed in the middle of a server life, so nothing of the life can be kept.
+    """An instrument (emulator, clients, probe, captures, logs) failed in the middle of a server life.
 
-    Instruments are the emulator, the clients, the probe, the captures and the logs that they write. The life is run again as
-    often as the scale permits.
+    Nothing of the life can be kept. It is run again as often as the scale permits.
     """
 
 
 def not_judged() -> list[str]:
-    """Returns a sentence for each limit of `Limits` that cannot be judged on this machine, for the manifest.
-
-    The kernel or a pid namespace may hide the needed counts. The list is empty if all limits can be judged.
-    """
+    """Returns a sentence for each limit of `Limits` that cannot be judged here, because the needed counts are hidden."""
     lacks = {
         "memory pressure is not judged: the kernel keeps no pressure accounts": host.keeps_pressure(),
         "other programs are not judged: the threads of the kernel cannot be seen from here": host.shows_kernel_threads(),
@@ -37,18 +33,17 @@ def reasons_to_replace(limits: Limits, life: Mapping[str, Any], controls: Collec
     """Returns in words how a server life was disturbed from outside the system under test, or an empty list if it was not.
 
     `life` is the life's part of the manifest. Nothing that a slow disk may cause is a reason. `controls` are the arms with the
-    device of the baseline: if the clients were short of processor time there (saturated), that is a reason.
+    device of the baseline: clients that were short of processor time there (saturated) are a reason.
     """
     saturated = [f"{reason} (at {arm})" for arm, reason in life["saturated"].items() if arm in controls]
     return [*_of_load(limits, life["load"]), *saturated, *_of_probe(life), *_of_clocks(life), *_of_device(life)]
 
 
 def arms_not_valid(life: Mapping[str, Any], controls: Collection[str]) -> dict[str, str]:
-    """Returns the arms for which a server life has no valid result, each with the reason in words.
+    """Returns the arms for which a server life has no valid result because the clients were saturated, each with the reason.
 
-    In such an arm, the clients were saturated: they were late behind their own schedule. `life` is the life's part of the
-    manifest. If the clients were saturated in one of `controls`, too, the result is empty, because the whole life is then
-    replaced or marked.
+    If the clients were saturated in one of `controls`, too, the result is empty, because the whole life is then replaced or
+    marked.
     """
     saturated: Mapping[str, str] = life["saturated"]
     return {} if set(saturated) & set(controls) else dict(saturated)
@@ -57,8 +52,7 @@ def arms_not_valid(life: Mapping[str, Any], controls: Collection[str]) -> dict[s
 def noted(life: Mapping[str, Any]) -> list[str]:
     """Returns sentences about events in a server life that a slow disk may have caused, such as failed actions.
 
-    `life` is the life's part of the manifest. These events do not replace the life: they stay in the results and are told beside
-    them.
+    They do not replace the life: they stay in the results and are told beside them.
     """
     return [*_of_ending(life), *_of_actions(life), *_of_ticks(life)]
 

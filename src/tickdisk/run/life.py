@@ -30,9 +30,9 @@ _COUNTS = ("ticks", "missing", "duplicated", "late", "backwards", "rejected", "m
 def run_life(stage: Stage) -> dict[str, Any]:
     """Plays one server life on its emulated device, writes its tables into `stage.folder`, and returns its part of the manifest.
 
-    A slow disk may let the server end in the middle of the life, so that is a result: `ended` says when it did, and the tables
-    have everything until then. InstrumentError is raised if an instrument fails in the middle, and TickdiskError if the server
-    does not start.
+    A slow disk may let the server end in the middle of the life. This is a result: `ended` says when, and the tables have
+    everything until then. Raises InstrumentError if an instrument fails in the middle, and TickdiskError if the server does not
+    start.
     """
     stage.folder.mkdir(parents=True)
     logs, raw = stage.folder / "logs", stage.folder / "raw"
@@ -124,10 +124,10 @@ def run_life(stage: Stage) -> dict[str, Any]:
 
 
 def ticks_of(path: Path, samples: pd.DataFrame, budget_ns: int, *, in_order: bool) -> server.Ticks:
-    """Reads the record that the tick probe of a server life wrote to `path`. Times become CLOCK_MONOTONIC by the clock `samples`.
+    """Reads the record of a tick probe, whose times become CLOCK_MONOTONIC by the clock `samples`.
 
-    `budget_ns` is the planned time of a tick. A server that did not end `in_order` may not have got as far as writing a tick. The
-    result then has empty tables and counts of 0, where otherwise a TickdiskError is raised.
+    A server that did not end `in_order` may not have got as far as writing a tick. The result then has empty tables and counts of
+    0, where otherwise a TickdiskError is raised.
     """
     try:
         return server.read_ticks(path, lambda ns, name: clock.to_monotonic(ns, name, samples), budget_ns)

@@ -17,7 +17,7 @@ _DRAIN_S = 30.0
 
 @dataclass(frozen=True)
 class Played:
-    """The result of `play`: the epochs of a server life that began, and the end of a server that ended too early."""
+    """The epochs of a server life that began, and the end of a server that ended too early."""
 
     epochs: list[dict[str, Any]]
     """Rows of the table of epochs, with the times at which they really began."""
@@ -25,9 +25,9 @@ class Played:
     """Epoch, arm and time at which the server ended by itself, and its last words. None if it did not."""
 
     def latest_switch_ns(self, stage: Stage, started_ns: int) -> int:
-        """Returns the longest time in ns from the planned start of an epoch to the time at which its device was in force.
+        """Returns the longest time from the planned start of an epoch to the time at which its device was in force.
 
-        A life with too long a time is replaced. `started_ns` is the start of the player trace. Returns 0 if no epoch began.
+        `started_ns` is the start of the player trace. Returns 0 if no epoch began.
         """
         planned = (started_ns + round(epoch.start_s * 1e9) for epoch in stage.life.epochs)
         return max((row["start_ns"] - due_ns for row, due_ns in zip(self.epochs, planned, strict=False)), default=0)
@@ -36,8 +36,8 @@ class Played:
 def play(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int) -> Played:
     """Plays the epochs of a server life: switches device and capture at their times, and waits for the players to finish.
 
-    `started_ns` is the start of the player trace on CLOCK_MONOTONIC. If the server ends by itself before that, the players are
-    ended, too, and the result says so. Raises InstrumentError if an instrument fails.
+    `started_ns` is the start of the player trace on CLOCK_MONOTONIC. If the server ends by itself, the players are ended, too.
+    Raises InstrumentError if an instrument fails.
     """
     epochs: list[dict[str, Any]] = []
     try:

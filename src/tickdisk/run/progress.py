@@ -8,19 +8,13 @@ from tickdisk.config import Cell
 
 
 class Progress:
-    """Tells how far a run of the plan has come. `cells` are all cells of the plan, and `runs` is the folder of the run folders.
-
-    A cell whose run folder has a manifest is done. The time left is the rough time of all other cells.
-    """
+    """Tells how far a run of the plan has come. A cell whose run folder in `runs` has a manifest is done."""
 
     def __init__(self, cells: Sequence[Cell], runs: Path) -> None:
         self._cells, self._runs = cells, runs
 
     def line(self, cell: Cell) -> str:
-        """Returns a line for the user about a cell of the plan that is about to run.
-
-        An example is `cell 3 of 17, switchback on luanti, block 3, about 12 min left (until 14:05)`.
-        """
+        """Returns a line such as `cell 3 of 17, switchback on luanti, block 3, about 12 min left (until 14:05)`."""
         left_s = sum(other.seconds for other in self._cells if not (self._runs / other.hash / "manifest.json").exists())
         position = [other.hash for other in self._cells].index(cell.hash) + 1
         until = time.strftime("%H:%M", time.localtime(time.time() + left_s))

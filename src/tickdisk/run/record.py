@@ -39,10 +39,7 @@ class CpuRecorder:
         self._thread.join()
 
     def follow(self, process: str, pid: int, *, thread: int | None = None) -> None:
-        """Starts to sample the process `pid`, or one thread of it if its identity `thread` is given.
-
-        `process` is the name in the table, such as `server`. Another process of the same name takes the place of the first.
-        """
+        """Samples a process, or one `thread` of it, from now on. Another one of the same name in the table takes its place."""
         self._used[process] = partial(host.cpu_ns, pid) if thread is None else partial(host.thread_cpu_ns, pid, thread)
         self._sample()
 

@@ -24,27 +24,20 @@ _FIRST_TICK_S = 2.0
 
 @dataclass(frozen=True)
 class Stage:
-    """All that one attempt at a planned server life is played with, and the methods that set the device and the server up.
-
-    `run_life` plays it. The life and its cell are of the plan.
-    """
+    """All that one attempt at a planned server life is played with, and the methods that set the device and the server up."""
 
     project: Project
-    """The project, whose plan has the cell."""
     cell: Cell
-    """The cell that the life belongs to."""
     life: Life
-    """The planned server life."""
     models: Mapping[str, device.DeviceModel]
     """Device models by the name of the arm."""
     calibration: calibrate.Calibration
-    """The calibration of this machine, which has the floors."""
     folder: Path
     """Folder for the tables and logs of the life."""
 
     @property
     def server(self) -> Server:
-        """The kind of server that the cell runs on, an object of `SERVERS`."""
+        """The kind of server that the cell runs on."""
         return named(self.cell.server)
 
     @property
@@ -54,7 +47,7 @@ class Stage:
 
     @property
     def tools(self) -> dict[str, Tool]:
-        """The tool that captures in each arm of the life, by the name of the arm. It is `none` in an arm without a capture."""
+        """The tool that captures in each arm of the life, by the name of the arm."""
         arms = {epoch.arm for epoch in self.life.epochs} | {self.life.first_arm}
         return {arm["arm"]: arm["capture"] for arm in self.cell.resolved["arms"] if arm["arm"] in arms}
 
@@ -69,14 +62,13 @@ class Stage:
         return f"127.0.0.1:{self.project.config.port}"
 
     def floor_ns(self, arm: str) -> int:
-        """Returns the floor of the arm's device in ns, which is the time that this machine adds and the emulator subtracts."""
+        """Returns the floor of the arm's device: the time that this machine adds and the emulator subtracts."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
     def device_up(self, log: Path, logs: Path, cores: Sequence[int]) -> AbstractContextManager[device.MountedDevice]:
         """Returns a context manager that mounts the device of the life's first arm when it is entered, and removes it at the end.
 
-        The device writes its log of requests to the file `log`, and its emulator, which may use `cores`, has its output in
-        `logs`.
+        The device writes its log of requests to the file `log`, and its emulator has its output in the folder `logs`.
         """
         return device.up(
             self.models[self.life.first_arm],
@@ -138,8 +130,7 @@ class Stage:
 def tick_thread(kind: Server, running: RunningServer) -> int | None:
     """Returns the identity of the thread in which a running server ticks, so that its processor time can be sampled.
 
-    The thread is found by its name if the kind of server has one. Otherwise the record of the probe tells it. Returns None if
-    there is no such thread, or if the probe does not tell it within 2 s.
+    Returns None if there is no such thread, or if the probe does not tell it within 2 s.
     """
     if kind.ticking.thread is not None:
         return host.thread_named(running.pid, kind.ticking.thread)

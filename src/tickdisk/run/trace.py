@@ -17,10 +17,10 @@ TAIL_S = 1.0
 
 @dataclass(frozen=True)
 class LifeTrace:
-    """The result of `write_life_trace`, for the manifest."""
+    """The counts of a player trace that `write_life_trace` wrote, for the manifest."""
 
     events: int
-    """Number of actions that were written, which is the number of records that the clients owe."""
+    """Number of actions, which is the number of records that the clients owe."""
     phases: list[dict[str, Any]]
     """Name, begin, end and number of events of each phase, as in `player.Phase`. Empty if the behaviour has no phases."""
 
@@ -28,9 +28,8 @@ class LifeTrace:
 def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any]) -> LifeTrace:
     """Writes the player trace of a server life to `path`. The same cell, life and world give the same bytes.
 
-    `world` is the content of the world's file `world.json`, whose places the players use. A player asks for a marker before the
-    first epoch and after the last one, so that the run can check that all instruments share one clock. A life that begins with
-    its first epoch has only the second marker.
+    `world` is the content of `world.json`. A player asks for a marker before the first epoch and after the last one, so that the
+    run can check that all instruments share one clock. A life that begins with its first epoch has only the second marker.
     """
     design, places, seconds = cell.resolved["design"], world["places"], life.seconds + TAIL_S
     burns = _burns(life, design, seconds)

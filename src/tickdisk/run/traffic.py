@@ -36,9 +36,7 @@ class Traffic:
     """The traffic of one server with some players, or without any."""
 
     players: int
-    """Number of players."""
     seconds: float
-    """Length of the time in s."""
     bytes_per_s: float
     """Bytes of both directions together, with all headers."""
     datagrams_per_s: float
@@ -46,7 +44,7 @@ class Traffic:
     server_share: float
     """Processor time of the server, as a share of one core."""
     rtt_ms: tuple[float, ...] = ()
-    """Round-trip time in ms of each ping that was answered."""
+    """Round-trip time of each ping that was answered."""
     unanswered: int = 0
     """Number of pings without an answer."""
 
@@ -56,32 +54,11 @@ def measure_traffic(
 ) -> list[Traffic]:
     """Starts a game server in a network namespace of its own, and measures its traffic without players and with some.
 
-    The calling process enters a new network namespace, in which only the loopback device is, and stays there. Nothing else can
-    send on this device, so that all packets are the server's or its players'. The players join, stand still, and send a ping
-    every half second at random times.
-
-    Parameters
-    ----------
-    kind
-        The kind of server, one of `SERVERS`.
-    folder
-        An empty folder for the world and for what the programs write.
-    players
-        Number of players.
-    seconds
-        Time in s that is measured with players.
-    say
-        Function that is given a line of progress.
-
-    Returns
-    -------
-    list[Traffic]
-        The traffic without players, and with them.
-
-    Raises
-    ------
-    TickdiskError
-        If the server is not installed or does not start, if the players end early, or if the process may not enter a namespace.
+    The calling process enters a new network namespace, in which only the loopback device is, and stays there. All packets on this
+    device are therefore the server's or its players'. The players join, stand still, and send a ping every half second at random
+    times. `folder` is empty, and takes the world and the files of all programs. `seconds` is the time that is measured with
+    players. Raises TickdiskError if the server is not installed or does not start, if the players end early, or if the process
+    may not enter a namespace.
     """
     kind.check()
     _enter_own_network()

@@ -1,10 +1,8 @@
 """Computes digests of the source code, by which a result shows whether the code that made it has changed since.
 
-A `Checkout` is the project's folder. Its methods return a digest of each part that a result can depend on, in Python, Rust, Go,
-Java and Lua. Comments, docstrings, formatting and unit tests do not count. `Checkout.python` returns a `Closure`: the modules
-with which a computation starts and all modules that they import, directly or through others, except those that the caller leaves
-out. `make setup` records the compilers and the digests of what it built (`Toolchains`). `check_built` raises TickdiskError if the
-sources have changed since then, because the programs would not be the ones that the digests name.
+Comments, docstrings, formatting and unit tests do not count. A `Closure` is the Python code that a computation reaches by
+imports. `make setup` records the compilers and the digests of what it built (`Toolchains`), and `check_built` raises
+TickdiskError if the sources have changed since then, because the programs would not be the ones that the digests name.
 """
 
 from tickdisk.sources.built import TOOLCHAINS, Toolchains, check_built, load_toolchains

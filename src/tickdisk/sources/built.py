@@ -30,22 +30,9 @@ class Toolchains:
 
 
 def load_toolchains(root: Path) -> Toolchains:
-    """Reads the record of what the set-up built, from the current folder or else from `root`.
+    """Reads the record of what the set-up built, from the current folder or else from `root`, the folder of the checkout.
 
-    Parameters
-    ----------
-    root
-        Folder of the checkout.
-
-    Returns
-    -------
-    Toolchains
-        The record.
-
-    Raises
-    ------
-    TickdiskError
-        If there is no record, or if another version of the project wrote it.
+    Raises TickdiskError if there is no record, or if another version of the project wrote it.
     """
     path = next((place for place in (TOOLCHAINS, root / TOOLCHAINS) if place.is_file()), None)
     if path is None:
@@ -57,23 +44,9 @@ def load_toolchains(root: Path) -> Toolchains:
 
 
 def check_built(checkout: Checkout, toolchains: Toolchains, names: Collection[str]) -> None:
-    """Checks that programs were built from the sources of a checkout.
+    """Raises TickdiskError if one of the programs `names` (folders in `src`) was not built, or has changed since it was built.
 
     Otherwise the results would be filed under code that did not make them.
-
-    Parameters
-    ----------
-    checkout
-        The checkout.
-    toolchains
-        The record of what the set-up built.
-    names
-        Folders of the programs in `src`.
-
-    Raises
-    ------
-    TickdiskError
-        If a program was not built, or if its sources have changed since. The error names the folder.
     """
     for name in names:
         if name not in toolchains.built:

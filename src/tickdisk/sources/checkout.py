@@ -31,28 +31,13 @@ JAVA_PROGRAMS = {"servers/minestom": ("java.txt", "minestom.txt")}
 
 @dataclass(frozen=True)
 class Checkout:
-    """A folder with the project's sources. Its methods return digests of their parts, from which results get their names.
-
-    A digest changes if the code changes, but not with comments, docstrings and formatting.
-    """
+    """A folder with the project's sources. Its methods return digests of their parts, from which results get their names."""
 
     root: Path
-    """The folder, which has `src/tickdisk`, `src/native`, `src/players` and `envs`."""
 
     @classmethod
     def own(cls) -> "Checkout":
-        """Returns the checkout in which this package lies.
-
-        Returns
-        -------
-        Checkout
-            The checkout.
-
-        Raises
-        ------
-        TickdiskError
-            If the package does not lie in a checkout.
-        """
+        """Returns the checkout in which this package lies. Raises TickdiskError if it does not lie in one."""
         root = Path(__file__).parents[3]
         for folder in ("src/native", "src/players"):
             if not (root / folder).is_dir():
@@ -60,35 +45,11 @@ class Checkout:
         return cls(root)
 
     def python(self, starts: Sequence[str], stops: Sequence[str] = ()) -> Closure:
-        """Returns the Python code that a computation uses, so that a digest of it shows whether its results are out of date.
-
-        Parameters
-        ----------
-        starts
-            Modules with which the computation starts, or functions of modules as `module:function`.
-        stops
-            Modules that are left out, or `module.*` for all modules below one.
-
-        Returns
-        -------
-        Closure
-            The code. See `tickdisk.sources.closure.closure`.
-        """
+        """Returns the Python code that a computation uses. See `tickdisk.sources.closure.closure`."""
         return closure(starts, self.root / "src/tickdisk", stops)
 
     def part(self, name: str) -> str:
-        """Returns a digest of one part of the native module, which is the compiled Rust code that Python calls.
-
-        Parameters
-        ----------
-        name
-            Name of the part, which is one of `sources.native.PARTS`, such as `device`.
-
-        Returns
-        -------
-        str
-            The digest.
-        """
+        """Returns a digest of a part of the native module, the compiled Rust code (one of `sources.native.PARTS`)."""
         return digest(part_code(name, self.root / "src/native/src"))
 
     def crates(self) -> str:
@@ -96,18 +57,7 @@ class Checkout:
         return digest(crates(self.root / "src/native"))
 
     def go_program(self, name: str) -> str:
-        """Returns a digest of the Go code of a program and of the Go modules that it uses.
-
-        Parameters
-        ----------
-        name
-            Folder of the program in `src`, which is one of `GO_PROGRAMS`.
-
-        Returns
-        -------
-        str
-            The digest.
-        """
+        """Returns a digest of the Go code of one of `GO_PROGRAMS` and of the Go modules that it uses."""
         files = [
             path
             for part in GO_PROGRAMS[name]
@@ -117,18 +67,7 @@ class Checkout:
         return digest({str(path.relative_to(self.root / "src")): code_of(path) for path in files})
 
     def java_program(self, name: str) -> str:
-        """Returns a digest of everything that a program in Java is built from, with its Java runtime and its libraries.
-
-        Parameters
-        ----------
-        name
-            Folder of the program in `src`, which is one of `JAVA_PROGRAMS`.
-
-        Returns
-        -------
-        str
-            The digest.
-        """
+        """Returns a digest of all that one of `JAVA_PROGRAMS` is built from, with its Java runtime and its libraries."""
         files = [path for path in _files(self.root / "src" / name) if path.is_file()]
         locks = [self.root / "envs" / lock for lock in JAVA_PROGRAMS[name]]
         return digest({str(path.relative_to(self.root)): code_of(path) for path in [*files, *locks]})
@@ -143,17 +82,9 @@ class Checkout:
         return digest([code, built])
 
     def built(self, name: str) -> str:
-        """Returns a digest of the sources of a program that the set-up builds.
+        """Returns a digest of the sources of a program that the set-up builds, by its folder in `src`.
 
-        Parameters
-        ----------
-        name
-            Folder of the program in `src`: `native`, `netcode`, or one of `GO_PROGRAMS` or `JAVA_PROGRAMS`.
-
-        Returns
-        -------
-        str
-            The digest.
+        The folder is `native`, `netcode`, or one of `GO_PROGRAMS` or `JAVA_PROGRAMS`.
         """
         if name == "native":
             return digest([self.crates(), all_code(self.root / "src/native/src")])
@@ -171,22 +102,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def server_digests(folder: Path) -> dict[str, str]:
-    """Returns digests of the project's files that a game server runs with: the code of its probe, and its settings.
+    """Returns digests of the files in a server's folder: the programs of its probe (`probe`), and all others (`settings`).
 
-    Parameters
-    ----------
-    folder
-        Folder with the sources of the probe and with the server's settings.
-
-    Returns
-    -------
-    dict[str, str]
-        Digests of the programs (`probe`), and of all other files (`settings`).
-
-    Raises
-    ------
-    TickdiskError
-        If the folder has no file.
+    Raises TickdiskError if the folder has no file.
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("_test.go"))
     if not files:
@@ -197,33 +115,14 @@ def server_digests(folder: Path) -> dict[str, str]:
 
 
 def notebook_cells(path: Path) -> list[tuple[str, str]]:
-    """Returns the cells of a notebook without their outputs and metadata, so that a digest of them changes only with the cells.
-
-    Parameters
-    ----------
-    path
-        The notebook.
-
-    Returns
-    -------
-    list[tuple[str, str]]
-        Kind and text of each cell.
-    """
+    """Returns kind and text of each cell of a notebook, without outputs and metadata."""
     return [(cell["cell_type"], "".join(cell["source"])) for cell in read_json(path)["cells"]]
 
 
 def data_digests(texts: Iterable[str]) -> dict[str, str]:
     """Returns checksums of the YAML files in `data/` that code names, because a result depends on them as well.
 
-    Parameters
-    ----------
-    texts
-        Texts, such as the code of modules and cells.
-
-    Returns
-    -------
-    dict[str, str]
-        Checksums by the name of the file. A file that does not exist has none.
+    A file that does not exist has none.
     """
     names = sorted({name for text in texts for name in _DATA.findall(text)})
     return {name: file_digest(Path(name)) for name in names if Path(name).is_file()}

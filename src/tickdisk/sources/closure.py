@@ -1,7 +1,4 @@
-"""Import closures: the Python code that a computation uses.
-
-A closure begins with some modules. It follows every module that these import, directly or through others.
-"""
+"""Import closures: the modules with which a computation starts, and all modules that they import, directly or through others."""
 
 import ast
 import re
@@ -42,29 +39,14 @@ class _Module:
 def closure(starts: Sequence[str], package: Path, stops: Sequence[str] = ()) -> Closure:
     """Finds the Python code that a computation uses, so that a digest of it shows whether results are out of date.
 
-    An import is followed wherever it stands, also inside a function. A string that is the name of a module or another file
-    beside the importing module is followed too, because it can name a program that is started. A package means its `__init__`
-    and what that imports. A module of a package does not imply the `__init__` of the package.
+    `starts` are modules, or functions as `module:function`, of which only that function counts, with all that it refers to in its
+    module. `stops` are modules that are not followed unless they are a start. With `.*` at its end a stop means all modules below
+    it.
 
-    Parameters
-    ----------
-    starts
-        Modules with which the computation starts. For a start `module:function` only that function counts, with all that it
-        refers to in its module.
-    package
-        Folder of the package `tickdisk`.
-    stops
-        Modules that are not followed unless they are a start. With `.*` at its end a stop means all modules below it.
-
-    Returns
-    -------
-    Closure
-        The code, and the names of the native module that it uses.
-
-    Raises
-    ------
-    TickdiskError
-        If a module or a function does not exist.
+    An import is followed wherever it stands, also inside a function. A string that is the name of a module or another file beside
+    the importing module is followed too, because it can name a program that is started. A package means its `__init__` and what
+    that imports. A module of a package does not imply the `__init__` of the package. Raises TickdiskError if a module or a
+    function does not exist.
     """
     waiting = list(starts)
     code: dict[str, str] = {}
@@ -190,7 +172,6 @@ def _function_with_dependencies(tree: ast.Module, function: str, module: str) ->
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yields the names that a statement binds."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):

@@ -33,32 +33,13 @@ _TESTS = "tests.rs"
 
 
 def parts_of(names: Iterable[str]) -> list[str]:
-    """Returns the parts of the native module that define some names, so that a result depends only on the parts that it uses.
-
-    Parameters
-    ----------
-    names
-        Names of the native module that Python code uses, as in `Closure.native`.
-
-    Returns
-    -------
-    list[str]
-        Names of the parts.
-
-    Examples
-    --------
-    >>> parts_of(["Disk", "preads"])
-    ['device', 'preads']
-    """
+    """Returns the parts of the native module that define some names, so that a result depends only on the parts that it uses."""
     wanted = set(names)
     return [part for part, own in PARTS.items() if wanted & set(own)]
 
 
 def part_files(part: str, folder: Path) -> list[Path]:
-    """Returns the sorted Rust files that a part of the native module consists of: its own, and those of all modules that it uses.
-
-    `part` is one of `PARTS`, and `folder` is `src/native/src`.
-    """
+    """Returns the sorted Rust files of one of the `PARTS` in `folder`: its own, and those of all modules that it uses."""
     waiting = [folder / "python" / f"{part}.rs", *_module(part, folder)]
     found: set[Path] = set()
     while waiting:

@@ -34,8 +34,8 @@ _WORD = re.compile(r"\w")
 def code_of(path: Path) -> str:
     """Returns the text of a source file without the parts that do not change what it does, for a digest.
 
-    Python is treated as by `python_code`. Rust, Go, Java, Lua and bpftrace lose comments, unit tests and white space. A file in
-    another format, such as a server's settings, is returned as it is.
+    Python loses comments and docstrings. Rust, Go, Java, Lua and bpftrace lose comments, unit tests and white space. A file in
+    another format is returned as it is.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
@@ -44,10 +44,7 @@ def code_of(path: Path) -> str:
 
 
 def python_code(tree: ast.Module) -> str:
-    """Returns the code of a Python module in one format, without comments and without docstrings, also those of attributes.
-
-    `tree` is the parsed module, from which the docstrings are removed.
-    """
+    """Returns the code of a Python module in one format, without comments, and without docstrings, which `tree` then lacks."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             node.body = [statement for statement in node.body if not _is_docstring(statement)] or [ast.Pass()]
