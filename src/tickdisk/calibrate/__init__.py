@@ -1,12 +1,10 @@
 """Measures by fio how fast emulated devices really are on this machine, and compares that with what their models say.
 
-A measured figure is called realised, and the same figure of the model nominal. A job is one run of fio with one kind, pattern and
-size of request and one queue depth. On a machine that was too loaded it is repeated twice at most, and then marked. `calibrate`
-takes models and writes calibration.json (`Calibration`). It finds the floor of each model, which is the time that the machine
-adds to each request. The emulator then answers earlier by this time. Only the tiers, which are the devices that stand for a class
-of disks, get all jobs. `acceptance` says for each bound on the results whether it is kept. `measure_fidelity` writes
-fidelity.json (`Fidelity`), which has latencies and bandwidths over queue depths, also of two other ways to make a slow block
-device (nbdkit and null_blk). `Bench` is a mounted device for jobs, and `run_job` runs a job anywhere.
+A measured figure is called realised, and the same figure of the model nominal. `calibrate` writes calibration.json
+(`Calibration`). It has the floor of each model, which is the time that the machine adds to each request, and the results of all
+jobs of fio on the tiers. `acceptance` says for each bound on them whether it is kept. `measure_fidelity` writes fidelity.json
+(`Fidelity`), which has latencies and bandwidths over queue depths, also of nbdkit and null_blk. A job on a machine that was too
+loaded is repeated twice at most, and then marked.
 """
 
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, repeat_while_too_loaded

@@ -1,8 +1,4 @@
-"""A mounted device on which fio runs jobs, one after another.
-
-The load of the machine, and the requests and CPU time that the device counted, are recorded with each job. If the machine was too
-loaded, the job is run again.
-"""
+"""A mounted device on which fio runs jobs, with the load of the machine and the counts of the device during each."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -46,9 +42,12 @@ class Measured:
 
 
 class Bench:
-    """A mounted device on which fio runs jobs to measure it. fio runs on the cores that a game server would have.
+    """A mounted device on which fio runs jobs to measure it, on the cores that a game server would have.
 
-    Raw jobs use a region of the block device that belongs to one file, and `pwrite_fsync` uses another file.
+    Raw jobs use a region of the block device that belongs to one file, and `pwrite_fsync` uses another file. `folder` gets fio's
+    files. A job is repeated at most `repeats` times while the machine's load exceeds `limits`, which are shares of `host.Load`.
+    If `interrupts` is set, fio always runs as a real-time thread. Otherwise, if it has one core of its own, it is a batch thread
+    in jobs whose requests would wait for it (`needs_batch_thread`).
     """
 
     def __init__(
@@ -61,24 +60,7 @@ class Bench:
         *,
         interrupts: bool = False,
     ) -> None:
-        """Writes the two files that the jobs use to the device.
-
-        Parameters
-        ----------
-        disk
-            The mounted device.
-        model
-            Model that is in force on it.
-        folder
-            Folder of fio's files.
-        limits
-            Shares of `host.Load` above which a job is run again.
-        repeats
-            Number of times that a job is repeated at most.
-        interrupts
-            Whether fio always runs as a real-time thread. Otherwise, if it has one core of its own, it is a batch thread in jobs
-            whose requests would wait for it (`needs_batch_thread`).
-        """
+        """Writes the two files that the jobs use to the device `disk`, on which `model` is in force."""
         self.disk, self._model, self._folder, self._limits, self._repeats = disk, model, folder, dict(limits), repeats
         cores = host.split_cores()
         # If fio shares its core with the emulator and is no real-time thread, it waits for the emulator all the time. If fio has
@@ -93,36 +75,12 @@ class Bench:
         self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES) if disk.tells_extents else Target(raw, 0, RAW_BYTES)
 
     def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.Setting:
-        """Lets the mounted device answer as another model says. fio's files go to a folder with the model's name from now on.
-
-        Parameters
-        ----------
-        model
-            The model.
-        floor_ns
-            Time in ns that the machine adds to the model's latency, and that is subtracted from it.
-
-        Returns
-        -------
-        device.Setting
-            The new setting.
-        """
+        """Puts `model` in force, with `floor_ns` subtracted. fio's files go to a folder with its name from now on."""
         self._model, self._model_folder = model, self._folder / model.name
         return self.disk.set(model, floor_ns=floor_ns)
 
     def run(self, job: Job) -> Measured:
-        """Runs a job of fio on the device with the model that is in force, and repeats it while the machine is too loaded.
-
-        Parameters
-        ----------
-        job
-            The job.
-
-        Returns
-        -------
-        Measured
-            The last run, which is marked if the machine was still too loaded.
-        """
+        """Runs a job of fio, again while the machine is too loaded. Returns the last run, which may be marked."""
         target = Target(self._sync_path, 0, SYNC_BYTES) if job.op == "pwrite_fsync" else self._raw
         return run_unloaded(
             job,
@@ -187,19 +145,9 @@ Ran = TypeVar("Ran", bound=_Run)
 
 
 def repeat_while_too_loaded(run: Callable[[], Ran], repeats: int) -> tuple[Ran, int]:
-    """Makes a measurement, and repeats it while the machine is too loaded, so that the result is undisturbed if possible.
+    """Calls `run`, at most `repeats` times more, until the machine was not too loaded in a call.
 
-    Parameters
-    ----------
-    run
-        Function that measures once. Its result says whether the machine was too loaded.
-    repeats
-        Number of times that the measurement is repeated at most.
-
-    Returns
-    -------
-    last, repeated
-        Result of the last measurement, and the number of times that the measurement was repeated.
+    It returns the result of the last call and the number of times that `run` was called again.
     """
     for repeated in range(repeats):
         made = run()
@@ -221,40 +169,13 @@ def bench(
     backend: str | None = None,
     file_system: str = device.DEFAULT_FILE_SYSTEM,
 ) -> Iterator[Bench]:
-    """Brings an emulated device up until the end of the `with` block, with a bench that runs jobs of fio on it.
+    """Brings an emulated device up until the end of the `with` block, and yields a bench that runs jobs of fio on it.
 
-    At first the device has no delay, and `Bench.set` puts a model in force.
+    At first the device has the name of `model` and no delay, and `Bench.set` puts a model in force. `folder` gets fio's files and
+    the device's output. If `log_path` is None, the device keeps no log of requests. If `backend` is None, the first one that
+    works on this machine is taken. The other arguments are those of `Bench`.
 
-    Parameters
-    ----------
-    model
-        Model whose name and description the device has at first.
-    size_bytes
-        Size of the device.
-    folder
-        Folder of fio's files and of the device's logs.
-    limits
-        Shares of `host.Load` above which a job is run again.
-    log_path
-        File for the device's log of requests. If None, there is no log.
-    repeats
-        Number of times that a job is repeated at most.
-    interrupts
-        Whether fio always runs as a real-time thread, as `Bench` explains.
-    backend
-        Name of the backend. If None, the first one that works on this machine is taken.
-    file_system
-        Kind of the file system on the device.
-
-    Yields
-    ------
-    Bench
-        The bench. The device is taken down at the end of the block, whatever happens.
-
-    Raises
-    ------
-    TickdiskError
-        If the backend cannot change the model of a mounted device, or if the device does not come up.
+    If the backend cannot change the model of a mounted device, or the device does not come up, TickdiskError is raised.
     """
     if backend is not None and not device.find_backend(backend).abilities.changes_while_mounted:
         raise TickdiskError(f"backend {backend} cannot change while it is mounted, as a calibration needs; take fuse or tree")

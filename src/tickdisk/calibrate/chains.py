@@ -1,8 +1,4 @@
-"""Other ways to have a slow block device, which are measured for comparison with the emulated device of this project.
-
-Such a way is called a chain, as it is a chain of programs and kernel devices. The chains are nbdkit behind a loop device, and the
-kernel's null_blk.
-"""
+"""Other ways to have a slow block device, called chains, which are measured for comparison: nbdkit and the kernel's null_blk."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -31,8 +27,9 @@ class Chain:
     lacks: Callable[[], str | None]
     """Function that returns what this machine lacks for the chain, or None if the chain works on this machine."""
     up: Callable[[device.DeviceModel, Path, int], AbstractContextManager[Target]]
-    """Function that brings a device up for the time of a block. It takes a model, a new folder for files and a size in bytes, and
-    yields the part of the device that fio may read and write."""
+    """Function that brings a device up for the time of a block, from a model, a new folder for files and a size in bytes. It
+    yields the part of the device that fio may read and write.
+    """
 
 
 def _nbdkit_lacks() -> str | None:

@@ -1,8 +1,7 @@
-"""The measurement of how faithful the emulated device and other chains are to their models, over queue depths.
+"""Measures how close emulated devices and other chains are to their models, over queue depths.
 
-fio measures the realised latency of every request. The nominal latencies come from the device's log of the same requests: the
-completion that the model computed, minus the arrival, before the floor is subtracted. The log also has the times at which the
-device replied, which are not used.
+fio measures the realised latencies. The nominal ones come from the device's log of the same requests. They are the completion
+that the model computed, minus the arrival, before the floor is subtracted.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -47,40 +46,13 @@ def measure_fidelity(
     repeats: int = REPEATS,
     say: Callable[[str], None] = print,
 ) -> Fidelity:
-    """Measures how close the latencies and bandwidths of emulated devices are to those of their models, over queue depths.
+    """Measures how close the latencies and bandwidths of emulated devices are to those of their models, and writes `out_path`.
 
-    Two other ways to have a slow block device, called chains (nbdkit and null_blk), are measured for comparison if this machine
-    has them. Each round runs every point once, with floors that are found anew. A job is run again while the machine is too
-    loaded. The last run is kept, and marked if the machine was still too loaded.
-
-    Parameters
-    ----------
-    models
-        Models of the devices to emulate.
-    seconds
-        Time in s for which a point is measured, in all rounds together. It is up to twice as long where that makes p99 estimable.
-    out_path
-        JSON file to write, such as results/fidelity.json.
-    runs
-        Number of rounds.
-    depths
-        Queue depths.
-    limits
-        Shares of `host.Load` above which a job is run again.
-    repeats
-        Number of times that a job is repeated at most.
-    say
-        Function that prints a line after each device of each round.
-
-    Returns
-    -------
-    Fidelity
-        The content of the file.
-
-    Raises
-    ------
-    TickdiskError
-        If a device or fio fails, or if the device's log loses requests.
+    Each of the `runs` rounds runs every point once, with floors that are found anew. A point is measured for `seconds` in all
+    rounds together, or for up to twice as long where that makes p99 estimable. A job is repeated at most `repeats` times while
+    the machine's load exceeds `limits`, which are shares of `host.Load`. The last run is kept, and marked if the machine was
+    still too loaded. Two other chains (nbdkit and null_blk) are measured for comparison if this machine has them. If a device or
+    fio fails, or if the device's log loses requests, TickdiskError is raised.
     """
     with memory.folder() as fast:
         log, others, crossed, pipes = fast / "device.log", dict[str, str](), list[Point](), list[Pipe]()
@@ -121,10 +93,7 @@ def measure_fidelity(
 
 
 def point_seconds(seconds: float, nominal_ns: int, depth: int) -> float:
-    """Returns the time in s for which a point is measured.
-
-    It is `seconds`, or as long as p99 needs to be estimable if that is more than `seconds` and at most twice as much.
-    """
+    """Returns `seconds`, or the longer time in s that p99 needs to be estimable if that is at most twice as long."""
     told_s = _P99_REQUESTS * nominal_ns / depth / 1e9
     return told_s if seconds < told_s <= 2 * seconds else seconds
 
@@ -152,7 +121,6 @@ class _Run:
         self._made: dict[tuple[str, str, int], list[_PointRun]] = {}
 
     def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
-        """Runs a point once and keeps the run."""
         length = point_seconds(self._seconds, nominal_latency_ns(model, op, _BLOCK), depth) / self._runs + self._ramp_s
         setting = self._bench.set(model, floor_ns=settled.floor_ns).number
         made = _PointRun(model, settled.floor_ns, setting, self._bench.run(Job(op, "random", _BLOCK, depth, length)))

@@ -1,7 +1,4 @@
-"""One job of fio: its description, its run, and the latency of every request from fio's log.
-
-The number of requests in the log is compared with the number that fio reports, so that a lost line is noticed.
-"""
+"""One job of fio: its description, its run, and the latency of every request from fio's log."""
 
 import math
 import os
@@ -46,22 +43,18 @@ _LOG_ENTRIES = 1 << 20
 
 @dataclass(frozen=True)
 class Job:
-    """A job of fio: requests of one kind, pattern and size at one queue depth, for some time or up to some number of requests.
+    """A job of fio: requests of one kind, pattern and size at one queue depth, for either `seconds` or a number of `requests`.
 
-    `pwrite_fsync` and `pwrite_fdatasync` go through the page cache. All other requests bypass it. Exactly one of `seconds` and
-    `requests` is given.
+    `pwrite_fsync` and `pwrite_fdatasync` go through the page cache. All other requests bypass it.
     """
 
     op: Op
-    """Kind of the requests. `pwrite_fsync` is a write and an fsync together, and `pwrite_fdatasync` a write and an fdatasync."""
+    """`pwrite_fsync` is a write and an fsync together, and `pwrite_fdatasync` a write and an fdatasync."""
     pattern: Pattern
     block_bytes: int
-    """Size of each request."""
     queue_depth: int
     seconds: float | None = None
-    """Time after which the job ends."""
     requests: int | None = None
-    """Number of requests after which the job ends."""
     seed: int | None = None
     """Seed of the places of random requests. If None, the places are the same in every job."""
 
@@ -146,20 +139,7 @@ class Requests:
         return len(self.latency_ns)
 
     def after(self, cut_ms: float, cut_requests: int = 0) -> "Requests":
-        """Selects the requests that count, without those of the ramp, which is the beginning of the job.
-
-        Parameters
-        ----------
-        cut_ms
-            Length of the ramp in ms. Requests that completed before its end are left out.
-        cut_requests
-            Number of requests at the beginning that are left out in any case.
-
-        Returns
-        -------
-        Requests
-            The other requests.
-        """
+        """Returns the requests that completed at `cut_ms` (the end of the ramp) or later, without the first `cut_requests`."""
         keep = (self.completed_ms >= cut_ms) & (np.arange(len(self)) >= cut_requests)
         return Requests(self.completed_ms[keep], self.latency_ns[keep], self.is_write[keep], self.length[keep], self.cpu_share)
 
@@ -167,8 +147,8 @@ class Requests:
     def requests_per_s(self) -> float | None:
         """The requests per second from the start of the job to the last completion. None if that time is less than a millisecond.
 
-        The time includes the first latency, so the rate of a short job is a little low. A window within the job would be worse,
-        because it would also count bursts at its edges that belong to requests outside it.
+        The time includes the first latency, so the rate of a short job is a little low. A window within the job would also count
+        bursts at its edges that belong to requests outside it.
         """
         if len(self) == 0 or self.completed_ms[-1] == 0:
             return None
@@ -176,47 +156,19 @@ class Requests:
 
 
 def version() -> str:
-    """Asks fio for its version.
-
-    Returns
-    -------
-    str
-        The version, such as `fio-3.33`.
-
-    Raises
-    ------
-    TickdiskError
-        If fio is not installed.
-    """
+    """Returns the version of fio, such as `fio-3.33`. If fio is not installed, TickdiskError is raised."""
     return run(["fio", "--version"]).strip()
 
 
 def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | None = None, interrupts: bool = True) -> Requests:
-    """Runs a job of fio to its end.
+    """Runs a job of fio to its end on a part of a device or file, and returns all its requests.
 
-    Parameters
-    ----------
-    job
-        The job.
-    target
-        Part of a device or file that the job uses.
-    folder
-        Folder for the job file, fio's JSON output, its log, and the record of the command.
-    cores
-        Cores on which fio runs. If None, it may run on all cores of this process.
-    interrupts
-        Whether fio is a real-time thread, which runs as soon as a request completes, in place of any other thread on its core.
-        Otherwise fio is a batch thread, and notices the completion when the core is free.
+    `folder` gets the job file, fio's JSON output, its log, and the record of the command. If `cores` is None, fio may run on all
+    cores of this process. If `interrupts` is set, fio is a real-time thread, which runs as soon as a request completes, in place
+    of any other thread on its core. Otherwise fio is a batch thread, and notices the completion when the core is free.
 
-    Returns
-    -------
-    Requests
-        All requests of the job.
-
-    Raises
-    ------
-    TickdiskError
-        If fio is not installed, fails or does not end, or if its log and its own count of requests differ. fio is then stopped.
+    If fio is not installed, fails or does not end, or if its log and its own count of requests differ, TickdiskError is raised.
+    fio is then stopped.
     """
     folder.mkdir(parents=True, exist_ok=True)
     job_file, answer, prefix = folder / f"{job.name}.fio", folder / f"{job.name}.answer.json", folder / job.name
@@ -269,20 +221,7 @@ def parse_answer(path: Path) -> Answer:
 def parse_log(path: Path) -> Requests:
     """Reads a latency log of fio that has a line for every request.
 
-    Parameters
-    ----------
-    path
-        The log.
-
-    Returns
-    -------
-    Requests
-        The requests.
-
-    Raises
-    ------
-    TickdiskError
-        If the log is empty, if a line is not a request, or if the times run backwards. The message counts the wrong lines.
+    If the log is empty, a line is not a request, or the times run backwards, TickdiskError counts the wrong lines.
     """
     read = pc.ReadOptions(column_names=list(_COLUMNS))
     convert = pc.ConvertOptions(column_types={name: pa.int64() for name in _COLUMNS}, null_values=[])

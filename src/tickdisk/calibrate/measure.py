@@ -1,7 +1,4 @@
-"""The calibration: device models are measured one after another on one emulated device.
-
-The floor and the emulator's CPU time per request are measured for every model, and every job is run for the tiers.
-"""
+"""The calibration, which measures the floor of every model on one emulated device, and runs every job for the tiers."""
 
 import shutil
 import time
@@ -44,9 +41,7 @@ _REQUESTS = pa.schema(
 
 
 def tier_jobs(seconds: float, model: DeviceModel) -> list[Job]:
-    """Returns the jobs of fio with which a tier is calibrated, each measured for `seconds` after its ramp.
-
-    The ramp is the beginning of a job, which is cut. The jobs at queue depth 1 come first.
+    """Returns the jobs with which a tier is calibrated, each measured for `seconds` after its ramp. Queue depth 1 comes first.
 
     An fsync costs several requests one after another. Its job is longer on a slow device, so that the median can be estimated.
     """
@@ -73,45 +68,16 @@ def calibrate(
     backend: str | None = None,
     file_system: str = DEFAULT_FILE_SYSTEM,
 ) -> Calibration:
-    """Measures with fio how fast emulated devices really are on this machine, and finds the floor of each.
+    """Measures with fio how fast emulated devices really are on this machine, finds the floor of each, and writes `out_path`.
 
-    The emulator uses the floors when it emulates a model, and reports state the realised latencies.
+    Every job is run for the models that `tiers` names, and measured for `seconds_per_job` after its ramp. For the other models
+    only the floor and the CPU time are measured. A folder beside `out_path`, with its name without the suffix, gets the raw
+    latencies (`requests.parquet`) and fio's files (`logs`). `say` prints a line after each model. A job is repeated at most
+    `repeats` times while the machine's load exceeds `limits`, which are shares of `host.Load` (if None, `LIMITS`). If `backend`
+    is None, the first one that works on this machine is taken.
 
-    A folder beside `out_path`, with its name without the suffix, gets the raw latencies (`requests.parquet`) and fio's files
-    (`logs`).
-
-    Parameters
-    ----------
-    models
-        Models to measure.
-    tiers
-        Names of the models for which every job is run. For the others, only the floor and the CPU time are measured.
-    seconds_per_job
-        Time in s for which a job is measured after its ramp.
-    out_path
-        JSON file to write, such as results/calibration.json.
-    say
-        Function that prints a line after each model.
-    size_bytes
-        Size of the device.
-    limits
-        Shares of `host.Load` above which a job is run again. If None, they are `LIMITS`.
-    repeats
-        Number of times that a job is repeated at most.
-    backend
-        Name of the backend. If None, the first one that works on this machine is taken.
-    file_system
-        Kind of the file system on the device.
-
-    Returns
-    -------
-    Calibration
-        The content of the file.
-
-    Raises
-    ------
-    TickdiskError
-        If a tier has no model, or if the device or fio fails. Nothing is then left running or mounted, and no result is written.
+    If a tier has no model, or if the device or fio fails, TickdiskError is raised. Nothing is then left running or mounted, and
+    no result is written.
     """
     if not models or not set(tiers) <= {model.name for model in models}:
         raise TickdiskError(

@@ -1,8 +1,4 @@
-"""The chain of nbdkit, a slow block device that is measured to check the emulated device of this project.
-
-nbdkit serves a disk in memory with its own filters for delay and rate. nbdfuse makes a file of that disk, and a loop device makes
-a block device of the file.
-"""
+"""The chain of nbdkit, a disk in memory with filters for delay and rate, of which nbdfuse makes a file for a loop device."""
 
 import os
 import shutil
@@ -30,12 +26,10 @@ def missing() -> list[str]:
 
 @contextmanager
 def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Sequence[int] | None = None) -> Iterator[Target]:
-    """Yields a block device of nbdkit with the latency and bandwidth of `model`, on which fio can run jobs.
+    """Yields a block device of nbdkit with the latency and bandwidth of `model`, which is removed at the end of the `with` block.
 
-    The device has `size_bytes` and is removed at the end of the `with` block. The programs run on `cores`.
-
-    nbdkit delays a request by a sleep before it. `folder`, which must not exist yet, gets the socket, the mount point and the
-    output of the programs. If a program is not installed or does not start, TickdiskError is raised.
+    nbdkit delays a request by a sleep before it. The programs run on `cores`. `folder`, which must not exist yet, gets the
+    socket, the mount point and their output. If a program is not installed or does not start, TickdiskError is raised.
     """
     if lacks := missing():
         raise TickdiskError(f"{' and '.join(lacks)} must be installed first; install the Debian packages nbdkit and libnbd-bin")

@@ -19,9 +19,7 @@ class Nominal:
     """
 
     p50_ns: int | None
-    """Median latency."""
     iops: float | None
-    """Requests per second."""
     bandwidth_bytes_per_s: float | None
     compared: Literal["p50_ns", "iops", "bandwidth_bytes_per_s"] | None
     """Name of the figure that the realised one is compared with."""
@@ -30,7 +28,7 @@ class Nominal:
 def nominal(model: DeviceModel, job: Job) -> Nominal:
     """Computes the figures that `job` must have on a device that is exactly like `model`.
 
-    The queue of a job is always full, so its rate is limited by Little's law, by the channels and by the bandwidth of the device.
+    The queue is always full, so the rate is limited by Little's law, by the channels and by the bandwidth of the device.
     """
     if job.op in {"pwrite_fsync", "pwrite_fdatasync"}:
         return Nominal(None, None, None, None)
@@ -48,21 +46,9 @@ def nominal(model: DeviceModel, job: Job) -> Nominal:
 
 
 def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
-    """Computes the median latency of one request on an idle device, according to its model.
+    """Returns the median latency in ns of one request on an idle device, which is at least the time of its transfer.
 
-    Parameters
-    ----------
-    model
-        The device.
-    op
-        Kind of the request. For a mix of reads and writes, the mean of their latencies is taken.
-    block_bytes
-        Size of the request.
-
-    Returns
-    -------
-    int
-        Latency in ns, which is at least the time that the transfer takes at the bandwidth of the device.
+    For a mix of reads and writes, the mean of their latencies is taken.
     """
     read_ns, write_ns, *_ = model.latency_ns
     base = {"read": read_ns, "write": write_ns}.get(op, (read_ns + write_ns) // 2)

@@ -1,7 +1,4 @@
-"""The content of `fidelity.json`, which compares realised latencies with those of the models, and the bounds on their distance.
-
-A point is one device, kind of request and queue depth.
-"""
+"""The content of `fidelity.json`, which compares realised latencies with nominal ones, and the bounds on their distance."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -77,7 +74,7 @@ class Point(_Strict):
 
     @property
     def p99_holds(self) -> bool | None:
-        """Whether the realised 99th percentile of latency is within 100 us or 15 % (the larger) of the nominal one.
+        """Whether the realised p99 is within 100 us or 15 % (the larger) of the nominal one.
 
         None if fewer than ten requests lie beyond either of the two percentiles.
         """
@@ -135,18 +132,10 @@ class Fidelity(_Strict):
         return min(point.p50_ns for point in self.points if point.chain == OURS and point.latency_ns == 0)
 
     def counts(self, point: Point) -> bool:
-        """Tells whether a point must keep the bounds on its distance from the model, as this machine is fast enough for it.
+        """Returns whether a point must keep the bounds on its distance from the model, as this machine is fast enough for it.
 
-        Parameters
-        ----------
-        point
-            The point.
-
-        Returns
-        -------
-        bool
-            Whether it is a point of this project's emulator, its nominal rate is below half of the ceiling, and its nominal
-            median is longer than the least latency of this machine.
+        Such a point is one of this project's emulator. Its nominal rate is below half of the ceiling, and its nominal median is
+        longer than the least latency of this machine.
         """
         return (
             point.chain == OURS
@@ -175,23 +164,7 @@ class Fidelity(_Strict):
 
 
 def load_fidelity(path: Path) -> Fidelity:
-    """Reads the file that `measure_fidelity` writes, which says how close emulated devices are to their models.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    Fidelity
-        The content of the file.
-
-    Raises
-    ------
-    TickdiskError
-        If the file is missing or has another form. The message names the key that is wrong.
-    """
+    """Reads `fidelity.json`. If it is missing or has another form, TickdiskError names the key that is wrong."""
     try:
         return Fidelity.model_validate(read_json(path))
     except ValidationError as error:
@@ -201,18 +174,7 @@ def load_fidelity(path: Path) -> Fidelity:
 
 
 def describe(found: Fidelity) -> Iterator[str]:
-    """Writes the content of `fidelity.json` as a table for the terminal.
-
-    Parameters
-    ----------
-    found
-        Content of the file.
-
-    Yields
-    ------
-    str
-        A line. The last two lines summarise all points.
-    """
+    """Yields the lines of a table of `fidelity.json` for the terminal. The last two lines summarise all points."""
     latencies = "".join(f"{f'{name} us':>11}{'off':>9}" for name in ("p50", "p99", "p99.9"))
     yield f"{'chain':9}{'device':22}{'op':6}{'depth':>6}{latencies}{'requests/s':>12}  held to its model"
     for point in found.points:

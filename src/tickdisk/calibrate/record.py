@@ -75,14 +75,12 @@ class DeviceResult(_Strict):
 
     name: str
     model: Mapping[str, Any]
-    """The device model with all its parameters."""
     latency_ns: Count
     """Nominal latency of a 4 KiB read on the idle device."""
     floor_ns: Count
     """Time that the machine adds to the model's latency, the excess of p50 at depth 1. It is subtracted from every deadline."""
     floor_looks: Annotated[int, Field(ge=1)]
-    """Number of measurements of p50 until the floor was settled. The first was without a floor, each later one with a corrected
-    floor."""
+    """Number of measurements of p50 until the floor was settled. The first was without a floor."""
     p50_ns: Annotated[int, Field(gt=0)]
     """Realised median at queue depth 1 with the floor subtracted, the mean of those of reads and writes."""
     cpu_ns_per_request: Annotated[float, Field(ge=0)]
@@ -104,7 +102,6 @@ class Calibration(_Strict):
     schema_version: Literal[3]
     machine: Mapping[str, Any]
     backend: str
-    """Backend of the devices, one of `tickdisk.device.BACKENDS`."""
     file_system: str
     """File system on the devices. Raw jobs go to the block device below it. If the file system does not say where its files lie
     there, raw jobs go to a file past the page cache."""
@@ -129,23 +126,7 @@ class Calibration(_Strict):
         return {device.name: device.floor_ns for device in self.devices}
 
     def device(self, name: str) -> DeviceResult:
-        """Finds the calibration of a device by its name.
-
-        Parameters
-        ----------
-        name
-            Name of the device model.
-
-        Returns
-        -------
-        DeviceResult
-            The result.
-
-        Raises
-        ------
-        TickdiskError
-            If no device of this name was calibrated.
-        """
+        """Returns the calibration of the device model `name`. If it was not calibrated, TickdiskError is raised."""
         for device in self.devices:
             if device.name == name:
                 return device
@@ -155,23 +136,7 @@ class Calibration(_Strict):
 
 
 def load_calibration(path: Path) -> Calibration:
-    """Reads the file that says how fast emulated devices really are on this machine.
-
-    Parameters
-    ----------
-    path
-        File that `calibrate` wrote.
-
-    Returns
-    -------
-    Calibration
-        The content of the file.
-
-    Raises
-    ------
-    TickdiskError
-        If the file is missing or has another form. The message names the key that is wrong.
-    """
+    """Reads `calibration.json`. If it is missing or has another form, TickdiskError names the key that is wrong."""
     try:
         return Calibration.model_validate(read_json(path))
     except ValidationError as error:
@@ -181,46 +146,16 @@ def load_calibration(path: Path) -> Calibration:
 
 
 def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
-    """Looks up the floor of a model on this machine, which the emulator needs to answer in time.
+    """Returns the floor in ns of a model on this machine, which is interpolated if the model was not calibrated.
 
-    If the model was not calibrated, its floor is interpolated.
-
-    Parameters
-    ----------
-    calibration
-        The calibration of this machine.
-    model
-        The model.
-
-    Returns
-    -------
-    int
-        Floor in ns.
-
-    Raises
-    ------
-    TickdiskError
-        If the floor has to be interpolated and the calibration has no device with a latency above its floor.
+    If it has to be interpolated and no calibrated device has a latency above its floor, TickdiskError is raised.
     """
     found = _calibrated(calibration, model)
     return interpolate_floor(calibration, model.latency_ns[0]) if found is None else found.floor_ns
 
 
 def realised_ns(calibration: Calibration, model: DeviceModel) -> int | None:
-    """Looks up the median latency that a model realises on this machine at queue depth 1.
-
-    Parameters
-    ----------
-    calibration
-        The calibration of this machine.
-    model
-        The model.
-
-    Returns
-    -------
-    int or None
-        Latency in ns. None if the model was not calibrated.
-    """
+    """Returns the median latency in ns that a model realises here at queue depth 1. None if it was not calibrated."""
     found = _calibrated(calibration, model)
     return None if found is None else found.p50_ns
 
@@ -231,38 +166,20 @@ def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | 
 
 
 def _parameters_of_floor(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the name of a model and the parameters that its floor depends on.
+    """Returns the name of a model and the parameters that its floor depends on, by which its calibration is found.
 
-    A calibrated device must have the same values if its floor is to be used for a model.
-
-    The CPU time that is burnt after replies is not among them. The seed is not among them either, because it does not change the
-    distribution of the latencies that are drawn.
+    The CPU time that is burnt after replies is not among them, nor is the seed, which does not change the distribution of
+    latencies.
     """
     return {name: value for name, value in values.items() if name not in {"burn_ns", "seed"}}
 
 
 def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:
-    """Estimates the floor of a latency that was not calibrated.
+    """Estimates the floor in ns of a latency that was not calibrated, which is never more than `latency_ns`.
 
     The floor is linear in the logarithm of the latency between calibrated devices, and outside of them it is that of the nearest
-    one. Floors vary slowly with the latency, because a core takes longer to wake up the longer it has been idle.
-
-    Parameters
-    ----------
-    calibration
-        The calibration of this machine.
-    latency_ns
-        Nominal latency in ns.
-
-    Returns
-    -------
-    int
-        Floor in ns, which is never more than `latency_ns`.
-
-    Raises
-    ------
-    TickdiskError
-        If the calibration has no device with a latency above its floor.
+    one. Floors vary slowly with the latency, because a core takes longer to wake up the longer it has been idle. If no device has
+    a latency above its floor, TickdiskError is raised.
     """
     known: dict[int, list[int]] = {}
     for device in calibration.devices:
@@ -276,22 +193,5 @@ def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:
 
 
 def burn_ns(calibration: Calibration, *, own: str, other: str) -> int:
-    """Computes the CPU time that a device has to burn per request to cost the emulator as much as another device does.
-
-    A sham burns this time.
-
-    Parameters
-    ----------
-    calibration
-        The calibration of this machine.
-    own
-        Name of the device that is to burn CPU time.
-    other
-        Name of the device whose cost is to be matched.
-
-    Returns
-    -------
-    int
-        CPU time in ns per request. 0 if the first device costs as much already.
-    """
+    """Returns the CPU time in ns, at least 0, by which a request on the device `other` costs the emulator more than on `own`."""
     return max(0, round(calibration.device(other).cpu_ns_per_request - calibration.device(own).cpu_ns_per_request))

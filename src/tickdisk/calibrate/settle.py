@@ -1,7 +1,4 @@
-"""The search for the floor of a device, which is the time that this machine adds to the model's latency.
-
-fio measures the floor. Then the floor is subtracted from the latencies of the device, measured again, and corrected.
-"""
+"""The search for the floor of a device, which is the time that this machine adds to the model's latency."""
 
 from dataclasses import dataclass
 
@@ -23,23 +20,7 @@ _LOOK_PART = 1 / 8
 
 
 def ramp_s(seconds: float) -> float:
-    """Computes the ramp of a job of fio, which is the time at its start whose requests are not counted.
-
-    Parameters
-    ----------
-    seconds
-        Time in s for which the job is measured after the ramp.
-
-    Returns
-    -------
-    float
-        Length of the ramp in s, a tenth of `seconds` and at least 0.05 s.
-
-    Examples
-    --------
-    >>> ramp_s(2.0), ramp_s(0.1)
-    (0.2, 0.05)
-    """
+    """Returns the time in s at the start of a job whose requests are not counted, a tenth of `seconds` and at least 0.05 s."""
     return max(0.05, 0.1 * seconds)
 
 
@@ -51,7 +32,6 @@ class Settled:
     """
 
     floor_ns: int
-    """The floor, which is subtracted from the latencies of the device."""
     looks: int
     """Number of measurements that were needed."""
     last: Measured
@@ -67,20 +47,8 @@ def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
     constant latency, and this steady model stays in force. The same floor holds for every depth: docs/decisions/ablation.md has
     the effect of floors for each depth.
 
-    Parameters
-    ----------
-    bench
-        Bench on which fio measures.
-    model
-        Model whose floor is found.
-    seconds
-        Time in s for which a job of the calibration is measured. A measurement of the floor lasts an eighth of that, a quarter of
-        a second, or as long as 40 requests take, whichever is the longest.
-
-    Returns
-    -------
-    Settled
-        The floor and its last measurement.
+    A measurement lasts an eighth of `seconds`, the time of a job of the calibration. It lasts at least a quarter of a second, and
+    at least as long as 40 requests take.
     """
     steady = model.steady()
     nominal_ns = nominal_latency_ns(steady, "read_write", _BLOCK)

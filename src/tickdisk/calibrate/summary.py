@@ -24,23 +24,10 @@ depth for the bound on requests per second, and the largest bandwidth that is he
 
 
 def percentile_ns(latency_ns: npt.NDArray[np.int64], share: float) -> int | None:
-    """Computes a percentile of latencies, if enough requests lie beyond it.
+    """Returns the smallest latency in ns that at least `share` of the requests do not exceed.
 
-    Parameters
-    ----------
-    latency_ns
-        Latencies in ns, shape (n,).
-    share
-        Share of the requests, between 0 and 1.
+    It is None if fewer than ten requests lie beyond it.
 
-    Returns
-    -------
-    int or None
-        The smallest latency in ns that at least `share` of the requests do not exceed. None if fewer than ten requests lie beyond
-        it.
-
-    Examples
-    --------
     >>> percentile_ns(np.arange(1, 101), 0.5), percentile_ns(np.arange(1, 101), 0.99)
     (50, None)
     """
@@ -69,8 +56,7 @@ def latency_tolerance_ns(nominal_ns: int) -> int:
 def iops_share(latency_ns: int) -> float:
     """Returns the share of the nominal requests per second, queue depth / latency, that an emulated device must reach.
 
-    `latency_ns` is the nominal latency of a read. The share is larger on a slow device, whose requests are less affected by the
-    cost of the emulation.
+    It is larger on a slow device (`latency_ns` of a read), whose requests are less affected by the cost of the emulation.
     """
     return 0.9 if latency_ns >= SLOW_NS else 0.8
 
@@ -154,16 +140,6 @@ def acceptance(calibration: Calibration) -> list[Line]:
     For devices with a latency of at least 100 us, p50 at queue depth 1 is within max(5 us, 3 %) of the nominal latency. At queue
     depth 32 the requests per second are at least 80 % of depth / latency for devices of at least 1 ms, and 90 % from 6 ms up.
     Bandwidths of up to 1 GB/s are within 3 %, on devices of any latency.
-
-    Parameters
-    ----------
-    calibration
-        The calibration of this machine.
-
-    Returns
-    -------
-    list of Line
-        A line for each bound that applies to a job of the calibration.
     """
     lines = []
     for device in calibration.devices:

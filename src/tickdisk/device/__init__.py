@@ -1,12 +1,10 @@
 """Emulates storage devices whose speed a model gives, so that programs can keep files on a slow disk that does not exist.
 
-A `DeviceModel` has a latency for each operation, a bandwidth, a number of channels, and parts such as a write `Cache`.
-`load_devices` reads models from a YAML file. `up` mounts a device with an empty file system and returns a `MountedDevice`, whose
-model can be changed (`set`), which can be stalled (`stall`) and whose power can be cut (`cut`). There are several techniques,
-called backends. In the usual one, `fuse`, a process called the emulator holds the disk in memory and answers each request when
-the model says. It answers earlier by the floor, which is the time that the machine itself adds (`measure_floor`). `read_log`
-returns a row for each request, with its arrival, the completion that the model computed, and the real reply. `simulate` computes
-completions without a mount. `recover` unmounts and removes the devices of processes that have died.
+A `DeviceModel` says how fast a device is, and `load_devices` reads models from a YAML file. `up` mounts a device with an empty
+file system and returns a `MountedDevice`, whose model can be changed, which can be stalled, and whose power can be cut. There are
+several techniques, called backends. In the usual one, `fuse`, a process called the emulator holds the disk in memory and answers
+each request when the model says, earlier by the floor, which is the time that the machine itself adds (`measure_floor`).
+`simulate` computes completions without a mount. `recover` removes the devices of processes that have died.
 """
 
 from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend

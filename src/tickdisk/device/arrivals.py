@@ -1,7 +1,4 @@
-"""Arrival times of requests at the block device, taken from a tracepoint of the kernel.
-
-Without them a request arrives when the emulator takes it, which is later by the time that the request waited for the emulator.
-"""
+"""Arrival times of requests at the block device, taken from a tracepoint of the kernel."""
 
 import os
 from pathlib import Path
@@ -16,12 +13,11 @@ _BYTES = {"dev": 4, "sector": 8, "nr_sector": 4}
 
 
 def watch(emulator: Path, block_device: Path) -> str:
-    """Lets an emulator take the arrival times of a block device's requests from the kernel, where they are most exact.
+    """Lets the emulator with the control socket `emulator` take the arrival times of a block device's requests from the kernel.
 
-    `emulator` is the path of the emulator's control socket, and `block_device` is the device on which the file system lies.
-
-    Returns an empty text if that works, and otherwise the reason why it does not. Without root, or where the kernel runs no BPF
-    programs, a request arrives when the emulator takes it, which is later by the time that the request waited for the emulator.
+    It returns an empty text if that works, and otherwise the reason why it does not. Without root, or where the kernel runs no
+    BPF programs, a request arrives when the emulator takes it, which is later by the time that the request waited for the
+    emulator.
     """
     if os.geteuid() != 0:
         return "only root may read from the kernel when requests arrive"

@@ -1,8 +1,4 @@
-"""The backends, which are the ways to have an emulated device.
-
-The module says what each backend can do, whether it works on a machine, which device models it can be, and which backend runs if
-none is named.
-"""
+"""The backends, which are the ways to have an emulated device, with their abilities and the choice of the one that runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,11 +20,9 @@ class Abilities:
     """The abilities of a backend. `tickdisk device backends` prints them, and `bring_up` refuses options that need others."""
 
     mounts: bool
-    """Whether the device is mounted, so that files can be written to it."""
     block_device: bool
     """Whether the file system lies on a block device. `extents_of` and fio on the raw device need one."""
     needs_root: bool
-    """Whether the backend works for root only."""
     keeps_log: bool
     """Whether every request is recorded in a log (option `log_path`)."""
     changes_while_mounted: bool
@@ -45,7 +39,6 @@ class Backend:
 
     name: BackendName
     description: str
-    """A few words that say how the backend is built, for people."""
     abilities: Abilities
     lacks: Callable[[Machine], str | None]
     """Function that returns what a machine lacks for the backend, or None if the backend works there."""
@@ -53,18 +46,7 @@ class Backend:
     """Function that returns what the backend cannot do of a model, or None if it honours the whole model."""
 
     def check_model(self, model: DeviceModel) -> None:
-        """Checks that the backend can emulate a device, with all parts of its model.
-
-        Parameters
-        ----------
-        model
-            The model of the device.
-
-        Raises
-        ------
-        TickdiskError
-            If the backend does not honour a part of the model.
-        """
+        """Raises TickdiskError if the backend does not honour a part of the model."""
         if (reason := self.refuses(model)) is not None:
             raise TickdiskError(f"backend {self.name} cannot be device {model.name}: {reason}; take backend fuse")
 
@@ -232,41 +214,15 @@ _BY_PREFERENCE: tuple[BackendName, ...] = ("fuse", "tree", "simulated")
 
 
 def default_backend(machine: Machine | None = None) -> Backend:
-    """Returns the backend that runs if none is named, which is the first of fuse, tree and simulated that works on the machine.
-
-    Parameters
-    ----------
-    machine
-        The machine to examine. If None, this machine.
-
-    Returns
-    -------
-    Backend
-        The backend.
-    """
+    """Returns the first of fuse, tree and simulated that works on a machine, which is this machine if it is None."""
     machine = Machine() if machine is None else machine
     return next(BACKENDS[name] for name in _BY_PREFERENCE if BACKENDS[name].lacks(machine) is None)
 
 
 def find_backend(name: str | None, machine: Machine | None = None) -> Backend:
-    """Returns the backend with a given name, after a check that it works on the machine.
+    """Returns the backend with a given name, or the default backend if it is None.
 
-    Parameters
-    ----------
-    name
-        One of the keys of `BACKENDS`. If None, the default backend is chosen.
-    machine
-        The machine to examine. If None, this machine.
-
-    Returns
-    -------
-    Backend
-        The backend, which works on the machine.
-
-    Raises
-    ------
-    TickdiskError
-        If the name is unknown, or the backend does not work on the machine.
+    If the name is unknown, or the backend does not work on the machine (this machine if None), TickdiskError is raised.
     """
     machine = Machine() if machine is None else machine
     if name is None:

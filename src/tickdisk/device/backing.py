@@ -1,7 +1,4 @@
-"""The backing folder that is made for a tree whose user has given none.
-
-The folder's name contains the name of the device, so that a folder that was made here can be told from one that somebody gave.
-"""
+"""The backing folder that is made for a tree whose user has given none."""
 
 import os
 import tempfile

@@ -1,7 +1,6 @@
 """A benchmark of the device model in simulated time on one core, run by `python -m tickdisk.device.bench`.
 
-It prints the requests that each kind of model completes in a second. All kinds run in turn, several times, and the best time of
-each kind counts. The last column is the ratio to the time of the plain model in the same run.
+All kinds of model run in turn, several times, and the best time of each kind counts.
 """
 
 import sys
@@ -50,10 +49,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 def main() -> int:
-    """Measures how fast each kind of device model computes completions, and prints a table with a row for each kind.
-
-    It returns the exit code, which is 1 if a kind is slower than `_WANTED_PER_S` demands, and 0 otherwise.
-    """
+    """Prints how fast each kind of model is, and returns 1 if one is slower than `_WANTED_PER_S` demands, and 0 otherwise."""
     rng = np.random.default_rng(1)
     requests = (
         np.cumsum(rng.integers(0, 10_000, _REQUESTS)),

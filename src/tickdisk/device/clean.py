@@ -27,15 +27,10 @@ _CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
 def recover() -> list[str]:
-    """Removes every mounted device whose owner has died. Devices whose owner is alive are not touched.
+    """Removes every mounted device whose owner has died, and returns a line for each thing that was removed.
 
     The owner is the process that brought the device up, or the emulator if the device was detached from that process. Devices
-    from before the last start of the machine count as left behind, too.
-
-    Returns
-    -------
-    list of str
-        A line for each thing that was removed, such as a loop device, which begins with the name of its device.
+    from before the last start of the machine count as left behind, too. A line begins with the name of its device.
     """
     return [f"{record.name}: {line}" for record in records() if not _owned(record) for line in clean(record)]
 

@@ -31,10 +31,7 @@ def ask(path: Path, what: str, limit_s: float = _LIMIT_S, **arguments: Any) -> d
 
 
 def answers(path: Path) -> bool:
-    """Returns whether an emulator listens on the control socket at `path`, and is therefore alive.
-
-    This works even for an emulator in another pid namespace, which /proc does not show.
-    """
+    """Returns whether an emulator listens on the control socket at `path`, even if it is in another pid namespace."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(1)

@@ -1,8 +1,4 @@
-"""The result of a power cut, and the end of a file system at a power cut.
-
-A machine that lost its power would have forgotten the data in the page cache. `force_down` therefore ends the file system, so
-that it does not write these data after the cut.
-"""
+"""The result of a power cut, and the end of a file system at it, which writes no data from the page cache afterwards."""
 
 import fcntl
 import os
@@ -39,9 +35,8 @@ class Cut:
 def force_down(mount_point: Path) -> None:
     """Ends the file system at `mount_point` at once, without another write, as a loss of power would.
 
-    Programs that have files open get errors from then on.
-
-    A file system that does not support this order stays, and gets errors from its device instead.
+    Programs that have files open get errors from then on. A file system that does not support this order stays, and gets errors
+    from its device instead.
     """
     with suppress(OSError):
         descriptor = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -20,10 +20,7 @@ _LOOK_S = 1.0
 
 
 def main() -> None:
-    """Runs the emulator, which is the process that serves a device, with the arguments that `start_emulator` gives.
-
-    It mounts the device, answers requests on the control socket, and ends at the order to quit or when the mount is gone.
-    """
+    """Runs the emulator with the arguments that `start_emulator` gives, until the order to quit, or until the mount is gone."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--mount-point", required=True)
     parser.add_argument("--source", required=True)
@@ -70,10 +67,7 @@ def _keep_cores_awake() -> int | None:
 
 
 def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
-    """Answers the next request if one comes within `_LOOK_S`.
-
-    It returns False after the order to quit, which it answers when the log is complete, and True otherwise.
-    """
+    """Answers the next request if one comes within `_LOOK_S`. Returns False after the order to quit, and True otherwise."""
     try:
         connection, _ = listener.accept()
     except TimeoutError:
@@ -130,10 +124,7 @@ def _answer(  # noqa: PLR0911 - one answer a request
 
 
 def _cpu_ns() -> dict[str, int]:
-    """Returns the CPU time in ns of every thread except this one, by the thread's name.
-
-    The time is the first field of schedstat, which is the time that the thread spent on a core.
-    """
+    """Returns the CPU time in ns of every thread except this one, by the thread's name (the first field of schedstat)."""
     used: dict[str, int] = {}
     for task in Path("/proc/self/task").iterdir():
         if int(task.name) != os.getpid():

@@ -24,46 +24,19 @@ Extent = tuple[str, int, int, int]
 def extents_of(path: Path) -> Iterator[Extent]:
     """Yields the extents of a file, which are the runs of its bytes that lie together on the block device.
 
-    Data that are not yet written have no place on the device, and are left out.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Yields
-    ------
-    tuple of (str, int, int, int)
-        The path as given, the offset in the file, the offset on the block device, and the length, the last three in bytes.
-
-    Raises
-    ------
-    OSError
-        If the file is gone, or its file system does not tell extents.
+    An extent is the path as given, the offset in the file, the offset on the block device, and the length, the last three in
+    bytes. Data that are not yet written have no place, and are left out. If the file is gone, or its file system does not tell
+    extents, OSError is raised.
     """
     for offset, physical, length, _ in _extents(path, 0):
         yield str(path), offset, physical, length
 
 
 def written_bytes(path: Path) -> int:
-    """Returns how many bytes of a file have been written, and would therefore be read from its disk if the file were read.
+    """Returns how many bytes of a file have been written, after a sync, and would therefore be read from its disk.
 
-    Holes do not count, and neither does space that is reserved for the file and was never written. The file is synced first.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    int
-        The number of bytes.
-
-    Raises
-    ------
-    OSError
-        If the file is gone, or its file system does not tell extents.
+    Holes do not count, and neither does space that is reserved for the file and was never written. If the file is gone, or its
+    file system does not tell extents, OSError is raised.
     """
     return sum(length for _, _, length, flags in _extents(path, _SYNC) if not flags & _UNWRITTEN)
 
@@ -92,24 +65,13 @@ def _extents(path: Path, how: int) -> Iterator[tuple[int, int, int, int]]:
 
 
 class ExtentRecorder:
-    """A recorder of the extents of all files below a folder, within a `with` block.
-
-    The extents later tell to which file a request in the device's log belongs.
+    """A recorder of the extents of all files below a folder, within a `with` block, to tell later which file a request was for.
 
     A thread looks at the files every `period_s`, because journals come and go, and a last look follows at the end of the block.
     FIEMAP without its sync flag reads what the kernel has in memory, so that a look makes no request to the device.
     """
 
     def __init__(self, folder: Path, period_s: float = 1.0) -> None:
-        """Prepares a recorder, which starts with the `with` block.
-
-        Parameters
-        ----------
-        folder
-            The folder, such as a mount point.
-        period_s
-            Seconds between two looks.
-        """
         self._folder, self._period_s = folder, period_s
         self._seen: dict[Extent, None] = {}
         self._stop = threading.Event()
@@ -129,11 +91,8 @@ class ExtentRecorder:
     def table(self) -> pd.DataFrame:
         """Returns the extents that were seen so far, each once, in the order in which they were first seen.
 
-        Returns
-        -------
-        DataFrame
-            A row for each extent, with the columns `file` (path), `offset` (in the file), `physical` (offset on the block device)
-            and `length`, the last three in bytes.
+        The columns are `file` (path), `offset` (in the file), `physical` (offset on the block device) and `length`, the last
+        three in bytes.
         """
         return pd.DataFrame(list(self._seen), columns=["file", "offset", "physical", "length"])
 

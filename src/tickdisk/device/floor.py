@@ -17,24 +17,12 @@ _ROUNDS, _TOLERANCE_NS = 4, 1_000
 
 
 def measure_floor(device: MountedDevice, model: DeviceModel) -> int:
-    """Measures the floor of a model on a mounted device, so that `MountedDevice.set` can subtract it.
+    """Measures the floor in ns of a model on a mounted device, so that `MountedDevice.set` can subtract it.
 
     The floor is the median time by which 4 KiB O_DIRECT reads, one at a time, exceed the model's latency. It includes the wake-up
     of an idle core, and therefore depends on the latency. The measurement is repeated with the floor found so far subtracted,
-    until the rest is at most 1 us or the floor reaches the model's latency, for at most four rounds. Meanwhile a model whose
-    latency varies is held at its median.
-
-    Parameters
-    ----------
-    device
-        The mounted device. The model held at its median (`DeviceModel.steady`) stays in force on it.
-    model
-        The model whose floor is measured.
-
-    Returns
-    -------
-    int
-        The floor in ns.
+    until the rest is at most 1 us or the floor reaches the model's latency, for at most four rounds. A model whose latency varies
+    is held at its median (`DeviceModel.steady`), and in this form it stays in force on the device.
     """
     model = model.steady()
     floor_ns, nominal_ns = 0, model.service_ns(_BLOCK)

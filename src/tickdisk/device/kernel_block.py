@@ -1,7 +1,4 @@
-"""Block devices that the kernel makes on request (zram and null_blk).
-
-The module makes such a device, recognises it among the devices of others, and removes it.
-"""
+"""Block devices that the kernel makes on request (zram and null_blk)."""
 
 import errno
 import time
@@ -22,11 +19,7 @@ _DEPTH = 1024
 
 
 class Kind(Protocol):
-    """The operations on one kind of the kernel's block devices, zram or null_blk: to make, find, check and remove one.
-
-    With the backends of these names, such a block device is the emulated device itself. Each operation takes its record
-    (`Record`), which names the block device.
-    """
+    """The operations on one kind of the kernel's block devices, zram or null_blk. The record names the block device."""
 
     def make(self, record: Record, model: DeviceModel) -> None:
         """Makes a block device of the record's size that behaves as `model`, and saves its name in the record."""
@@ -112,10 +105,7 @@ KINDS: dict[str, Kind] = {"zram": _Zram(), "null_blk": _NullBlk()}
 
 
 def make(record: Record, model: DeviceModel) -> None:
-    """Makes the zram or null_blk device of a record, which behaves as `model`, and saves its name in the record.
-
-    If the kernel refuses, TickdiskError is raised.
-    """
+    """Makes a record's device and saves its name in the record. If the kernel refuses, TickdiskError is raised."""
     try:
         KINDS[record.backend].make(record, model)
     except OSError as error:
@@ -130,18 +120,12 @@ def is_there(record: Record) -> bool:
 
 
 def is_as(record: Record, model: DeviceModel) -> bool:
-    """Returns whether the zram or null_blk device of a record already behaves as `model`.
-
-    If it does not, it has to be taken down and made again, because it cannot be changed.
-    """
+    """Returns whether a record's device already behaves as `model`. If not, it has to be made again, as it cannot be changed."""
     return KINDS[record.backend].is_as(record, model)
 
 
 def remove(record: Record, limit_s: float) -> bool:
-    """Removes the zram or null_blk device of a record, and returns whether it is gone.
-
-    While it is in use, the removal is tried again for `limit_s` seconds.
-    """
+    """Removes the device of a record, which is tried for `limit_s` seconds while it is in use. Returns whether it is gone."""
     deadline = time.monotonic() + limit_s
     while KINDS[record.backend].is_there(record):
         try:

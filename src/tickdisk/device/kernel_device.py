@@ -45,10 +45,7 @@ class KernelDevice(MountedDevice):
         *,
         detached: bool,  # noqa: ARG002 - no process has to outlive its parent
     ) -> None:
-        """Makes the block device, and makes and mounts the file system on it.
-
-        Only `model` is used. A `log_path` raises TickdiskError, because the kernel writes no log of requests.
-        """
+        """Makes the block device and the file system. A `log_path` raises TickdiskError, because the kernel writes no log."""
         if log_path is not None:
             raise TickdiskError(f"backend {self.backend.name} keeps no log of requests; take backend fuse or tree")
         for folder in (self._record.folder, self._record.mount_point):
@@ -97,10 +94,7 @@ class KernelDevice(MountedDevice):
         return kernel_block.is_there(self._record)
 
     def remount(self) -> None:
-        """Unmounts the file system and mounts it again, so that its page cache is cold and reads go to the device.
-
-        If the file system is in use, TickdiskError is raised.
-        """
+        """Mounts the file system anew, so that its page cache is cold. If it is in use, TickdiskError is raised."""
         if not unmount(self.mount_point, self._unmount_limit_s(), lazily=False):
             raise TickdiskError(f"{self.mount_point} is in use; end the processes that use it before the remount")
         mount(str(self.block_device), self.mount_point, str(self._record.file_system))

@@ -27,18 +27,7 @@ _COLUMNS = ("seq", "op", "offset", "length", "arrival_ns", "inflight", "nominal_
 
 
 def is_log(path: Path) -> bool:
-    """Returns whether a file has the form of a device's log, from its first record.
-
-    Parameters
-    ----------
-    path
-        Any path.
-
-    Returns
-    -------
-    bool
-        False also if there is no such file.
-    """
+    """Returns whether the first record of a file has the form of a device's log. False also if there is no such file."""
     try:
         first = np.fromfile(path, dtype=RECORD, count=1) if path.is_file() else np.zeros(0, RECORD)
     except OSError:
@@ -51,32 +40,19 @@ def is_log(path: Path) -> bool:
 
 
 def read_log(path: Path) -> pa.Table:
-    """Reads the log of a mounted device.
+    """Reads the log of a mounted device, with a row for each request in the order of arrival.
 
-    Parameters
-    ----------
-    path
-        The file that was given as `log_path` when the device was brought up.
+    If the file is missing or is no log, TickdiskError is raised. Times are in ns of CLOCK_MONOTONIC. The columns are:
 
-    Returns
-    -------
-    Table
-        A row for each request in the order of arrival, with these columns. Times are in ns of CLOCK_MONOTONIC.
-
-        - `seq`: number of the request, from 0 on.
-        - `op`: operation, one of `OPS`.
-        - `offset`, `length`: place of the request in bytes, on the disk, or in its file if the device is a tree.
-        - `arrival_ns`: time at which the kernel issued the request, if the kernel tells (`device.arrivals`). Otherwise it is the
-          time at which the emulator took it.
-        - `inflight`: number of requests in the device when this one was taken, including this one.
-        - `nominal_ns`: completion according to the model, without the floor.
-        - `replied_ns`: time at which the kernel had the reply.
-        - `setting`: number of the setting in force. Setting 0 has no delay and belongs to the set-up of the device.
-
-    Raises
-    ------
-    TickdiskError
-        If the file is missing, or is no log.
+    - `seq`: number of the request, from 0 on.
+    - `op`: operation, one of `OPS`.
+    - `offset`, `length`: place of the request in bytes, on the disk, or in its file if the device is a tree.
+    - `arrival_ns`: time at which the kernel issued the request, if the kernel tells (`device.arrivals`). Otherwise it is the
+      time at which the emulator took it.
+    - `inflight`: number of requests in the device when this one was taken, including this one.
+    - `nominal_ns`: completion according to the model, without the floor.
+    - `replied_ns`: time at which the kernel had the reply.
+    - `setting`: number of the setting in force. Setting 0 has no delay and belongs to the set-up of the device.
     """
     try:
         size = path.stat().st_size

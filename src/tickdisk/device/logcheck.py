@@ -1,7 +1,4 @@
-"""A check of a device's log while it is written.
-
-The log goes through a pipe and is not kept, so that it may have any length.
-"""
+"""A check of a device's log while it is written. The log goes through a pipe, so that it may have any length."""
 
 import fcntl
 import os
@@ -47,10 +44,7 @@ class LogCheck:
         os.close(self._reader)
 
     def finish(self) -> list[str]:
-        """Reads the rest of the log after the device has been taken down, and returns the faults of the whole log in words.
-
-        The list is empty if every request has exactly one record and no request was answered too early.
-        """
+        """Reads the rest of the log after the device was taken down, and returns the faults of the whole log in words."""
         os.close(self._writer)
         self._writer = -1
         self._thread.join()

@@ -1,8 +1,4 @@
-"""Loop devices, handled by ioctl(2).
-
-A loop device is attached to a file and bears a mark that tells it from the loop devices of others. The kernel detaches it when
-its last user has closed it.
-"""
+"""Loop devices, handled by ioctl(2), with a mark that tells them from the loop devices of others."""
 
 import errno
 import fcntl
@@ -31,19 +27,9 @@ class Loop:
     """
 
     def __init__(self, file: Path, mark: str) -> None:
-        """Attaches a free loop device to a file.
+        """Attaches a free loop device to `file`. It stores 63 bytes of `mark`.
 
-        Parameters
-        ----------
-        file
-            The file that becomes a block device.
-        mark
-            Text that the loop device stores, of which 63 bytes are kept, and that tells it from the loop devices of others.
-
-        Raises
-        ------
-        TickdiskError
-            If the file cannot be opened, no loop device can be attached, or the kernel refuses direct I/O.
+        If the file cannot be opened, no loop device can be attached, or the kernel refuses direct I/O, TickdiskError is raised.
         """
         try:
             backing = os.open(file, os.O_RDWR | os.O_CLOEXEC)
@@ -77,10 +63,7 @@ def device_path(number: int) -> Path:
 
 
 def is_ours(number: int, mark: str) -> bool:
-    """Returns whether the loop device with this number is attached to a file and bears `mark`, the text that it was made with.
-
-    The answer tells the loop device of an emulated device (`Record.mark`) from those of others.
-    """
+    """Returns whether the loop device with this number is attached to a file and bears `mark`, such as `Record.mark`."""
     try:
         descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

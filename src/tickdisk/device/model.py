@@ -1,7 +1,4 @@
-"""The model of a device, and the YAML files that describe devices.
-
-A model has a latency for each operation, a bandwidth, a number of channels, and optional parts from `tickdisk.device.parts`.
-"""
+"""The model of a device, with optional parts from `tickdisk.device.parts`, and the YAML files that describe devices."""
 
 import re
 from collections.abc import Mapping
@@ -48,7 +45,6 @@ class DeviceModel(Part):
 
     name: str
     description: str = ""
-    """A few words about the device for people."""
     source: str = ""
     """The source of the values."""
     tier: bool = False
@@ -67,11 +63,8 @@ class DeviceModel(Part):
     credits: Annotated[tuple[Bucket, ...], Strict(False)] = ()
     """Token buckets that reads and writes pass, by which a cloud volume limits requests and bytes."""
     seek: Seek | None = None
-    """Movement of a hard disk's arm, which costs time before a request."""
     stalls: Stalls | None = None
-    """Times in which the device starts nothing."""
     cache: Cache | None = None
-    """Volatile write cache, which answers writes before they are on the medium."""
     seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
     """Seed of everything that is drawn. With the same seed, the same arrivals have the same completions."""
     burn_ns: Nanoseconds = 0
@@ -104,46 +97,23 @@ class DeviceModel(Part):
         return read_ns, write_ns, median_ns(self.flush_latency_ns), median_ns(self.discard_latency_ns)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns everything that decides when the device completes requests, as a dict that JSON can hold.
+        """Returns all that decides when the device completes requests, as a dict that JSON can hold. Results keep this form.
 
-        Results keep the device in this form. Two devices with the same values behave alike.
-
-        Returns
-        -------
-        dict
-            The name and every parameter. Description, source, tier and fit are left out, because they decide nothing.
+        Description, source, tier and fit are left out. Two devices with the same values behave alike.
         """
         return self.model_dump(mode="json", exclude=_ABOUT)
 
     def parameters(self) -> dict[str, Any]:
-        """Returns the parameters in the form in which the native code (`tickdisk._native`) takes a device.
-
-        Returns
-        -------
-        dict
-            The parameters, by the names of the fields of the struct `Parameters` in Rust.
-            The latencies are a list in the order of `OPS`.
-        """
+        """Returns the parameters as the Rust struct `Parameters` names them, with latencies in a list in the order of `OPS`."""
         values = self.model_dump(mode="json", exclude=_ABOUT | {"name", "burn_ns"})
         return {"latency_ns": [values.pop(f"{op}_latency_ns") for op in ("read", "write", "flush", "discard")], **values}
 
     def with_latency(self, latency_ns: int) -> Self:
         """Returns this device with a constant latency of reads, writes and flushes, and with the latency in its name.
 
-        An experiment makes such devices to vary only the latency.
-
-        The new device has no load factors and no arm, so that its latency depends neither on requests in flight nor on places.
-        Bandwidth, channels, token buckets, stalls and the size of a cache stay.
-
-        Parameters
-        ----------
-        latency_ns
-            The latency in ns. A write into a cache has this latency, too.
-
-        Returns
-        -------
-        DeviceModel
-            The new device.
+        An experiment makes such devices to vary only the latency. A write into a cache has this latency, too. The new device has
+        no load factors and no arm, so that its latency depends neither on requests in flight nor on places. Bandwidth, channels,
+        token buckets, stalls and the size of a cache stay.
         """
         cache = None if self.cache is None else self.cache.model_copy(update={"latency_ns": latency_ns})
         return self.model_copy(
@@ -159,73 +129,30 @@ class DeviceModel(Part):
         )
 
     def with_burn(self, burn_ns: int) -> Self:
-        """Returns this device, under the same name, with an emulator that costs more CPU time. A sham is made in this way.
-
-        Parameters
-        ----------
-        burn_ns
-            CPU time in ns that the emulator wastes on each request, after its reply.
-
-        Returns
-        -------
-        DeviceModel
-            The new device.
-        """
+        """Returns this device, under the same name, with `burn_ns` of CPU time wasted on each request, as a sham needs."""
         return self.model_copy(update={"burn_ns": burn_ns})
 
     def with_seed(self, seed: int) -> Self:
-        """Returns this device, under the same name, with another seed, so that it draws other latencies and stalls.
-
-        Parameters
-        ----------
-        seed
-            The seed of everything that is drawn, at least 0 and below 2**64.
-
-        Returns
-        -------
-        DeviceModel
-            The new device.
-        """
+        """Returns this device, under the same name, with another seed, which is at least 0 and below 2**64."""
         return self.model_copy(update={"seed": seed})
 
     def steady(self) -> Self:
         """Returns a device whose constant latencies are the medians of this device while it is idle.
 
-        The floor is measured with it, because a latency that varies would hide the time that the machine adds.
-
-        Returns
-        -------
-        DeviceModel
-            The new device, with the bandwidth and channels of this one, and without load factors and optional parts.
+        The floor is measured with it, because a latency that varies would hide the time that the machine adds. Bandwidth and
+        channels stay. Load factors and optional parts do not.
         """
         ops = dict(zip(("read", "write", "flush", "discard"), self.latency_ns, strict=True))
         update: dict[str, Any] = {f"{op}_latency_ns": latency_ns for op, latency_ns in ops.items()}
         return self.model_copy(update=update | {"load": (), "credits": (), "seek": None, "stalls": None, "cache": None})
 
     def unlimited(self) -> Self:
-        """Returns a device without any delay, for the time in which an experiment sets a device up or takes it down.
-
-        Returns
-        -------
-        DeviceModel
-            The new device, with the description and source of this one.
-        """
+        """Returns a device without any delay, for the time in which an experiment sets a device up or takes it down."""
         about = {"name": f"{self.name}_unlimited", "description": self.description, "source": self.source}
         return self.model_validate({**about, "read_latency_ns": 0, "write_latency_ns": 0, "flush_latency_ns": 0})
 
     def service_ns(self, length: int) -> int:
-        """Returns the median time that the idle device takes for a read according to the model, without the floor.
-
-        Parameters
-        ----------
-        length
-            Length of the read in bytes.
-
-        Returns
-        -------
-        int
-            The latency or the time of the transfer, whichever is longer, in ns.
-        """
+        """Returns the median time in ns of a read of `length` bytes on the idle device, without the floor."""
         transfer = 0 if self.bandwidth_bytes_per_s is None else round(length * 1e9 / self.bandwidth_bytes_per_s)
         return max(self.latency_ns[0], transfer)
 
@@ -234,23 +161,7 @@ NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, f
 
 
 def load_devices(path: Path) -> dict[str, DeviceModel]:
-    """Reads all device models from a YAML file, such as data/devices.yaml.
-
-    Parameters
-    ----------
-    path
-        File with the name of each device and, below it, its keys.
-
-    Returns
-    -------
-    dict
-        The devices by name.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read or a description is wrong. The message names the file, the device and the key.
-    """
+    """Reads device models, by name, from a YAML file. If it is wrong, TickdiskError names the file, device and key."""
     described = read_yaml(path, "give the file that describes the devices")
     if not isinstance(described, dict) or not described:
         raise TickdiskError(f"{path} describes no devices; write `name:` and the keys of the device below it")
@@ -291,92 +202,27 @@ def _problem(error: ValidationError) -> str:
 
 
 def find_device(devices: Mapping[str, DeviceModel], name: str) -> DeviceModel:
-    """Returns the device model with a given name, as a user writes it.
-
-    Parameters
-    ----------
-    devices
-        The known devices by name.
-    name
-        Name of the device.
-
-    Returns
-    -------
-    DeviceModel
-        The device.
-
-    Raises
-    ------
-    TickdiskError
-        If the name is unknown. The message lists the known ones.
-    """
+    """Returns the device model with a given name. If the name is unknown, TickdiskError lists the known ones."""
     if name not in devices:
         raise TickdiskError(f"unknown device {name}; known are {', '.join(devices)}, and files with one device, NAME{FILE}")
     return devices[name]
 
 
 def is_file(name: str) -> bool:
-    """Returns whether the name of a device model is the path of a YAML file with one device, and not a name in a list of devices.
-
-    Parameters
-    ----------
-    name
-        Name of the device.
-
-    Returns
-    -------
-    bool
-        Whether the name ends as that of a YAML file.
-
-    Examples
-    --------
-    >>> is_file("profiles/mydisk.yaml"), is_file("hdd")
-    (True, False)
-    """
+    """Returns whether the name of a device is the path of a YAML file with one device, and not a name in a list of devices."""
     return name.endswith(FILE)
 
 
 def named(name: str, devices: Path) -> DeviceModel:
-    """Returns the device model that a user named, by a name in a list of devices or by the path of a file with one device.
+    """Returns the device model that a user named, by a name in the file `devices` or by the path of a file with one device.
 
-    Parameters
-    ----------
-    name
-        Name of a device in the file `devices`, or path of a YAML file with one device.
-    devices
-        File that describes the known devices. It is not read if `name` is a path.
-
-    Returns
-    -------
-    DeviceModel
-        The device.
-
-    Raises
-    ------
-    TickdiskError
-        If the name is unknown, or a file cannot be read or is wrong.
+    If the name is unknown, or a file cannot be read or is wrong, TickdiskError is raised.
     """
     return load_device(Path(name)) if is_file(name) else find_device(load_devices(devices), name)
 
 
 def load_device(path: Path) -> DeviceModel:
-    """Reads the device model from a YAML file that has only one, such as a file that `tickdisk device profile` wrote.
-
-    Parameters
-    ----------
-    path
-        File with the name of the device and, below it, its keys.
-
-    Returns
-    -------
-    DeviceModel
-        The device.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read, is wrong, or has more than one device.
-    """
+    """Reads the device model from a YAML file. If the file does not have exactly one, TickdiskError is raised."""
     devices = load_devices(path)
     if len(devices) != 1:
         raise TickdiskError(f"{path} has {len(devices)} devices, {', '.join(devices)}; name a file that has only one")

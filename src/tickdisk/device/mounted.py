@@ -1,7 +1,4 @@
-"""A mounted device of the backend fuse, and the operations on it.
-
-The classes of the other backends, in `tree` and `kernel_device`, change what is different there.
-"""
+"""A mounted device of the backend fuse, and the operations on it. Its subclasses in `tree` and `kernel_device` vary them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -41,7 +38,6 @@ class Setting:
     effective_ns: int
     """Time from which arriving requests are under this setting, in ns of CLOCK_MONOTONIC. It is 0 for zram and null_blk."""
     model: str
-    """Name of the model."""
     floor_ns: int
     """Time by which replies are sent earlier than the model says, because the machine itself adds it (the floor)."""
 
@@ -50,8 +46,7 @@ class MountedDevice:
     """A device that is up, usually with a file system on it.
 
     This class is for the backend fuse, in which a file system lies on a loop device on an emulated disk. Its subclasses are for
-    the other backends. `up`, `bring_up` and `attach` return devices. `backend` says what a device can do, `name` is the name of
-    the device, and `size_bytes` its size. `down` removes it, and the `with` block of `up` calls that at its end.
+    the other backends. `up`, `bring_up` and `attach` return devices, and `down` removes them.
     """
 
     def __init__(self, record: Record) -> None:
@@ -101,18 +96,12 @@ class MountedDevice:
 
     @property
     def arrivals_lack(self) -> str:
-        """The reason why the kernel does not say when requests arrive, or an empty text if it does.
-
-        If the kernel does not say so, a request arrives when the emulator takes it.
-        """
+        """The reason why the kernel does not say when requests arrive, or an empty text if it does."""
         return self._record.arrivals_lack
 
     @contextmanager
     def probe(self) -> Iterator[tuple[Path, int]]:
-        """Yields the path of a block device or file that can be read past the page cache, and its size in bytes.
-
-        `measure_floor` reads it to find the latency of the device itself, without a file system.
-        """
+        """Yields the path of a block device or file that can be read past the page cache, and its size in bytes."""
         yield self.block_device, self.size_bytes
 
     def start(
@@ -159,22 +148,8 @@ class MountedDevice:
     def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
         """Puts a model in force for requests that arrive from now on, while the device stays mounted with its files.
 
-        Parameters
-        ----------
-        model
-            The model, which begins as an idle device.
-        floor_ns
-            Time in ns that the machine adds to the model's latency. Replies are sent earlier by it, and with 0 none is early.
-
-        Returns
-        -------
-        Setting
-            The new setting, with the time at which it came into force.
-
-        Raises
-        ------
-        TickdiskError
-            If the backend cannot be that device, or the emulator does not answer.
+        The model begins as an idle device. Replies are sent earlier by `floor_ns`, which the machine adds to the model's latency.
+        If the backend cannot be that device, or the emulator does not answer, TickdiskError is raised.
         """
         self.backend.check_model(model)
         reply = ask(self._record.socket, "set", parameters=model.parameters(), floor_ns=floor_ns, burn_ns=model.burn_ns)
@@ -191,42 +166,28 @@ class MountedDevice:
         """Makes the device stall: its next request begins a time in which neither that request nor a later one starts.
 
         Requests that the device took before the stall go on, even if they are still queued. A `set` during the stall ends it.
-        Afterwards `status()["stalls"]` has the begin and the end of the stall.
-
-        Parameters
-        ----------
-        duration_ns
-            Length of the stall in ns.
-
-        Returns
-        -------
-        int
-            The time from which the next request begins the stall, in ns of CLOCK_MONOTONIC.
+        Afterwards `status()["stalls"]` has its begin and end. The time from which the next request begins the stall is returned,
+        in ns of CLOCK_MONOTONIC.
         """
         return int(ask(self._record.socket, "stall", duration_ns=duration_ns)["armed_ns"])
 
     def status(self) -> dict[str, Any]:
         """Returns the state of the device and the counts of everything that it has done since it came up.
 
-        Returns
-        -------
-        dict
-            Values of the following names.
-
-            - `device`, `description`: name and description of the model in force.
-            - `setting`, `floor_ns`: number and floor of the setting in force.
-            - `requests`, `bytes`: counts by operation.
-            - `inflight`, `max_inflight`: requests in flight now, and at most so far.
-            - `stamped`: requests for which the kernel said when they reached the block device.
-            - `arrivals_lack`: the reason why the kernel does not say this, or an empty text if it does.
-            - `log_written`, `log_overflow`: requests with a record in the log, and answered requests without one.
-            - `burn_owed_ns`: CPU time that the emulator still has to waste for the sham.
-            - `stalls`: begin and end in ns of each stall that was ordered.
-            - `requests_failed`: requests that power cuts failed. They have no record.
-            - `unflushed_pages`: versions of 4 KiB pages that a power cut could take, or None if the device is not volatile.
-            - `cpu_ns`, `cpu_ns_by_thread`: CPU time of the emulator's threads, in total and by thread.
-            - `cores_awake`: whether the emulator keeps idle cores from sleeping.
-            - `real_time`: whether its threads run before ordinary ones.
+        - `device`, `description`: name and description of the model in force.
+        - `setting`, `floor_ns`: number and floor of the setting in force.
+        - `requests`, `bytes`: counts by operation.
+        - `inflight`, `max_inflight`: requests in flight now, and at most so far.
+        - `stamped`: requests for which the kernel said when they reached the block device.
+        - `arrivals_lack`: the reason why the kernel does not say this, or an empty text if it does.
+        - `log_written`, `log_overflow`: requests with a record in the log, and answered requests without one.
+        - `burn_owed_ns`: CPU time that the emulator still has to waste for the sham.
+        - `stalls`: begin and end in ns of each stall that was ordered.
+        - `requests_failed`: requests that power cuts failed. They have no record.
+        - `unflushed_pages`: versions of 4 KiB pages that a power cut could take, or None if the device is not volatile.
+        - `cpu_ns`, `cpu_ns_by_thread`: CPU time of the emulator's threads, in total and by thread.
+        - `cores_awake`: whether the emulator keeps idle cores from sleeping.
+        - `real_time`: whether its threads run before ordinary ones.
         """
         return {**self._in_force(), **ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
 
@@ -236,28 +197,12 @@ class MountedDevice:
     def cut(self, keep_share: float = 0.0, seed: int = 0) -> Cut:
         """Cuts the power of a volatile device, switches it on again, and mounts the file system at the same place.
 
-        It serves to test what a program loses.
+        An unflushed version of a 4 KiB page survives with the probability `keep_share`, from 0 to 1, drawn with `seed`. The cache
+        of the model plays no part. All data that were not flushed can be lost, which is the worst that a device may do.
+        Afterwards `block_device` is another one. The old block device and all files that were open give only errors.
 
-        Afterwards `block_device` is another one. The old block device and all files that were open give only errors. The cache
-        of the model plays no part in a power cut. All data that were not flushed can be lost, which is the worst that a device
-        may do.
-
-        Parameters
-        ----------
-        keep_share
-            Probability, from 0 to 1, with which an unflushed version of a 4 KiB page survives.
-        seed
-            Seed of the draws that decide which versions survive.
-
-        Returns
-        -------
-        Cut
-            The losses, the time of the cut, and the new setting.
-
-        Raises
-        ------
-        TickdiskError
-            If the device is not volatile, `keep_share` is not from 0 to 1, or the file system does not recover.
+        If the device is not volatile, `keep_share` is not from 0 to 1, or the file system does not recover, TickdiskError is
+        raised.
         """
         record = self._record
         if not record.volatile:
@@ -294,26 +239,14 @@ class MountedDevice:
         self._attach()
 
     def add_user(self, pid: int) -> None:
-        """Records a process that uses the device, so that it is killed before the device is removed.
-
-        Parameters
-        ----------
-        pid
-            Pid of the process. If there is no such process, nothing is recorded.
-        """
+        """Records a process that uses the device, if it exists, so that it is killed before the device is removed."""
         user = Identity.of(pid)
         if user is not None:
             self._record.users.append(user)
             self._record.save()
 
     def remount(self) -> None:
-        """Unmounts the file system and mounts it again, so that its page cache is cold and reads go to the device.
-
-        Raises
-        ------
-        TickdiskError
-            If a process uses the file system.
-        """
+        """Mounts the file system anew, so that its page cache is cold. If a process uses it, TickdiskError is raised."""
         if not unmount(self.mount_point, self._unmount_limit_s(), lazily=False):
             users = ", ".join(str(pid) for pid in users_of(self._record)) or "unknown"
             raise TickdiskError(f"{self.mount_point} is in use by process {users}; end it before the remount")
@@ -322,15 +255,11 @@ class MountedDevice:
         mount(str(self.block_device), self.mount_point, str(self._record.file_system))
 
     def down(self) -> bool:
-        """Removes the device, whatever its state is. Afterwards its log is complete, unless the emulator was killed.
+        """Removes the device, whatever its state is, and returns whether all of it is gone.
 
-        If a process still uses the device, it gets only errors from now on. A line on standard error then names the process and
-        the parts of the device that stay until the process has closed them.
-
-        Returns
-        -------
-        bool
-            Whether the whole device is gone.
+        Afterwards its log is complete, unless the emulator was killed. If a process still uses the device, it gets only errors
+        from now on. A line on standard error then names the process and the parts of the device that stay until the process has
+        closed them.
         """
         if not self._record.path.exists():
             return True
@@ -377,10 +306,7 @@ class MountedDevice:
             end(self._record.daemon)
 
     def _unmount_limit_s(self) -> float:
-        """Returns for how long an unmount is worth waiting for.
-
-        If no process uses the device, only data that are still to be written keep it busy, and the time is longer.
-        """
+        """Returns for how long to wait for an unmount, which is longer if only data that are still to be written keep it busy."""
         return _STEP_S if users_of(self._record) else _WRITE_BACK_S
 
     def alive(self) -> bool:

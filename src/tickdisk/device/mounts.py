@@ -1,7 +1,6 @@
 """Functions that mount, unmount and list file systems by system call.
 
-For root no other program has to be installed. For other users only `fusermount3` can unmount. No path of a mount whose server is
-dead is looked up, because that could hang.
+No path of a mount whose server is dead is looked up, because that could hang.
 """
 
 import ctypes
@@ -37,7 +36,6 @@ class Mount:
     """Minor number of the mount's device. For FUSE it is the number of the connection."""
     mount_point: Path
     file_system: str
-    """Kind of the file system, such as `ext4` or `tmpfs`."""
     source: str
     """The mounted block device, or, for other file systems, the name that was given at the mount."""
 
@@ -58,20 +56,7 @@ def _plain(word: str) -> str:
 
 
 def memory_file_system(path: Path) -> str | None:
-    """Returns the kind of the file system on which a path is, if that file system keeps its files in memory only.
-
-    A measurement of a real disk uses it to refuse a path that is on no disk.
-
-    Parameters
-    ----------
-    path
-        A file or folder that exists.
-
-    Returns
-    -------
-    str or None
-        "tmpfs" or "ramfs", or None for any other file system.
-    """
+    """Returns "tmpfs" or "ramfs" if an existing path is on a file system that is in memory only, and None otherwise."""
     there = path.stat().st_dev
     kinds = (each.file_system for each in mounts() if (0, each.minor) == (os.major(there), os.minor(there)))
     return next((kind for kind in kinds if kind in _IN_MEMORY), None)
@@ -91,7 +76,7 @@ def mount(source: str, mount_point: Path, file_system: str, options: str = "") -
 
 
 def sync(path: Path) -> None:
-    """Writes back all data of the file system at `path` that are not yet written. If that fails, TickdiskError is raised."""
+    """Writes back all data of the file system at `path`. If that fails, TickdiskError is raised."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if _libc.syncfs(descriptor) != 0:
@@ -137,10 +122,7 @@ def unmount(mount_point: Path, limit_s: float, *, lazily: bool) -> bool:
 
 
 def _unmount_by_helper(mount_point: Path, *, lazily: bool) -> int:
-    """Unmounts by the set-user-id program fusermount3, and returns 0 or an error number.
-
-    Only this program can unmount for a user who is not root.
-    """
+    """Unmounts by fusermount3, the only program that can do so without root, and returns 0 or an error number."""
     program = shutil.which("fusermount3")
     if program is None:
         return errno.EPERM

@@ -67,11 +67,10 @@ class Quantiles(Part):
 class QuantilesByInflight(Part):
     """A latency that is drawn from a distribution which depends on the number of requests in flight.
 
-    The distributions are given by their quantiles for several numbers, as a profile has measured them.
-
-    The number in flight includes the request itself and those that arrived before it and are not completed. The latency is linear
-    between the numbers. Below the first number it is as at the first, and beyond the last it keeps the last slope if that rises.
-    The time that a request waits for a channel is added.
+    The distributions are given by their quantiles for several numbers, as a profile has measured them. The number in flight
+    includes the request itself and those that arrived before it and are not completed. The latency is linear between the numbers.
+    Below the first number it is as at the first, and beyond the last it keeps the last slope if that rises. The time that a
+    request waits for a channel is added.
     """
 
     inflight: Annotated[tuple[Annotated[int, Field(ge=1, le=1 << 20)], ...], Strict(False)]
@@ -90,18 +89,7 @@ class QuantilesByInflight(Part):
         return self
 
     def table(self, column: int) -> Quantiles:
-        """Returns the distribution of the latency at one of the numbers of requests in flight.
-
-        Parameters
-        ----------
-        column
-            Place of that number in `inflight`, from 0 on.
-
-        Returns
-        -------
-        Quantiles
-            The quantiles of the latency in ns at that number.
-        """
+        """Returns the distribution of the latency in ns at the number of requests in flight `inflight[column]`."""
         return Quantiles(quantiles=tuple((row[0], row[column + 1]) for row in self.quantiles))
 
 
@@ -177,7 +165,6 @@ class Seek(Part):
     """
 
     least_ns: Nanoseconds
-    """Time of the shortest seek."""
     most_ns: Nanoseconds
     """Time of a seek over `span_bytes` or more."""
     span_bytes: Count
@@ -219,7 +206,6 @@ class Cache(Part):
     """
 
     bytes: Count
-    """Size of the cache."""
     latency_ns: Latency
     """Latency of a write into the cache, instead of the device's `write_latency_ns`."""
     destage_bytes_per_s: Count
@@ -229,7 +215,8 @@ class Cache(Part):
 class FitLine(Part):
     """Closeness of the model of a profiled disk to the measurement of one kind of 4 KiB requests at one queue depth.
 
-    The simulated latencies are those that the model gives at that depth. Errors are relative, so 0.1 is 10 % too much.
+    The simulated latencies are those that the model gives at that depth. Errors are relative, so 0.1 is 10 % too much. Loads are
+    as in `host.Load`, each the largest of any round that was kept.
     """
 
     op: Literal["read", "write", "write_flush"]
@@ -238,7 +225,6 @@ class FitLine(Part):
     used: Literal["fit", "held_out"]
     """Whether the model was fitted to this measurement, or only compared with it."""
     requests: Annotated[int, Field(ge=1)]
-    """Number of requests that were measured."""
     p50_ns: Nanoseconds
     """Measured median latency, which is the median over the rounds. `p99_ns` is made in the same way."""
     p99_ns: Nanoseconds | None
@@ -254,13 +240,9 @@ class FitLine(Part):
     p99_repeat: Annotated[float, Field(ge=0)] | None
     """Error of the round whose 99th percentile is farthest from `p99_ns`. It is None if `p99_ns` is."""
     steal_share: float
-    """Largest share of the cores' time that the hypervisor took for other guests (steal) in any round that was kept."""
     pressure_cpu_share: float
-    """Largest share of the time in which some task waited for a core (pressure), in any round that was kept."""
     pressure_io_share: float
-    """Largest share of the time in which some task waited for storage, in any round that was kept."""
     pressure_memory_share: float
-    """Largest share of the time in which some task waited for memory, in any round that was kept."""
     client_cpu_share: float = 0.0
     """Largest share of a round in which fio was on its core. Near 1 the latencies are as much fio's as the disk's."""
     repeats: Annotated[int, Field(ge=0)]

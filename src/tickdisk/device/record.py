@@ -1,7 +1,4 @@
-"""The record of a mounted device, which is a file that names everything that the device holds.
-
-It is written at each step of bringing a device up. If the process dies, the next start can therefore remove what it left behind.
-"""
+"""The record of a mounted device, a file that names everything that the device holds, so that it can always be removed."""
 
 import os
 import re
@@ -65,18 +62,12 @@ class Identity(BaseModel):
 
 
 def boot_id() -> str:
-    """Returns the kernel's identity of this boot, which is another text after each start of the machine.
-
-    A record with another identity is of a device that the end of that boot has removed.
-    """
+    """Returns the kernel's identity of this boot. A record with another one is of a device that is gone since that boot ended."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def pid_namespace() -> int:
-    """Returns the inode of this process's pid namespace, which identifies the namespace.
-
-    Pids in a record have a meaning only in the namespace in which the record was written.
-    """
+    """Returns the inode of this process's pid namespace. A pid in a record has a meaning only in the record's namespace."""
     return Path("/proc/self/ns/pid").stat().st_ino
 
 
@@ -117,17 +108,12 @@ class Record(BaseModel):
     owner: Identity
     """The process whose end also ends the device. It is the emulator itself if the device is detached."""
     boot_id: str
-    """Identity of the boot in which the device was made."""
     pid_namespace: int
-    """Inode of the pid namespace in which the pids of this record are valid."""
     backend: str = "fuse"
-    """Name of the backend, one of `BACKENDS`."""
     size_bytes: int = 0
     """Size of the block device. It has no meaning for a tree."""
     model: str = ""
-    """The name of the model in force."""
     description: str = ""
-    """The description of that model."""
     file_system: str | None = "ext4"
     """Kind of the file system. It is "tree" for a tree, and None for a bare block device."""
     volatile: bool = False

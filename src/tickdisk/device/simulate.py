@@ -22,37 +22,13 @@ def simulate(
     *,
     stalls: Sequence[tuple[int, int]] = (),
 ) -> npt.NDArray[np.int64]:
-    """Computes when a device completes requests whose arrivals are known.
+    """Returns when a device completes requests whose arrivals are known, in ns on the clock of the arrivals.
 
-    Columns are broadcast against each other, so that a single number holds for all requests.
+    `arrivals_ns` must not be negative or fall. `ops` are indices into `OPS`, and `offsets` and `lengths` are in bytes. These
+    columns have a number for each request and are broadcast against each other, so that a single number holds for all requests.
+    `stalls` has begin and end in ns of the stalls that were ordered, in order of time, as the status of a mounted device has
+    them. If a request is wrong, TickdiskError names it.
 
-    Parameters
-    ----------
-    model
-        The device.
-    arrivals_ns
-        Arrival of each request in ns on any clock. Arrivals must not be negative or fall.
-    ops
-        Operation of each request, as an index into `OPS`.
-    offsets
-        Place of each request on the device in bytes.
-    lengths
-        Length of each request in bytes.
-    stalls
-        Begin and end in ns of the stalls that were ordered, in order of time, as the status of a mounted device has them.
-
-    Returns
-    -------
-    ndarray of int64
-        Completion of each request in ns, on the clock of the arrivals.
-
-    Raises
-    ------
-    TickdiskError
-        If a request is wrong. The message names it.
-
-    Examples
-    --------
     >>> slow = DeviceModel(name="slow", read_latency_ns=1000, write_latency_ns=1000, flush_latency_ns=1000, channels=1)
     >>> simulate(slow, [0, 100, 5000], 0, 0, 4096).tolist()
     [1000, 2000, 6000]
@@ -72,33 +48,9 @@ def simulate_closed(
     """Computes arrivals and completions of requests in a closed loop, in which `depth` requests are always in flight.
 
     The first `depth` requests arrive at time 0. Each later one arrives when the earliest of those in flight completes, as with
-    the queue depth of fio. Columns are broadcast against each other, so that a single number holds for all requests.
+    the queue depth of fio. `ops`, `offsets` and `lengths` are as in `simulate`. Two arrays in ns are returned, in the order of
+    arrival. If the depth is below 1 or a request is wrong, TickdiskError is raised.
 
-    Parameters
-    ----------
-    model
-        The device.
-    depth
-        The queue depth, at least 1.
-    ops
-        Operation of each request, as an index into `OPS`.
-    offsets
-        Place of each request on the device in bytes.
-    lengths
-        Length of each request in bytes.
-
-    Returns
-    -------
-    arrivals_ns, completions_ns
-        Arrival and completion of each request in ns, in the order of arrival.
-
-    Raises
-    ------
-    TickdiskError
-        If the depth or a request is wrong.
-
-    Examples
-    --------
     >>> slow = DeviceModel(name="slow", read_latency_ns=1000, write_latency_ns=1000, flush_latency_ns=1000, channels=1)
     >>> [times_ns.tolist() for times_ns in simulate_closed(slow, 2, [0, 0, 0], 0, 4096)]
     [[0, 0, 1000], [1000, 2000, 3000]]
@@ -140,37 +92,13 @@ def simulate_streams(
     *,
     is_closed: bool = False,
 ) -> tuple[Integers, Integers]:
-    """Computes when streams of requests issue and complete their steps.
+    """Computes the times in ns at which streams of requests issue and complete each of their steps.
 
     A step is issued when it is due, the previous step of its stream is completed, and the steps that it needs are completed.
+    If `is_closed`, its due time counts from the moment at which it has nothing more to wait for, and not from the start. `ops`,
+    `offsets` and `lengths` have a number for each request, as in `simulate`, in the order of the steps. If a number is negative
+    or unknown, the numbers of requests do not agree, or a step needs one that is not before it, TickdiskError is raised.
 
-    Parameters
-    ----------
-    model
-        The device.
-    steps
-        The steps, each with the number of its requests.
-    ops
-        Operation of each request, as an index into `OPS`. The requests are in the order of the steps.
-    offsets
-        Place of each request on the device in bytes.
-    lengths
-        Length of each request in bytes.
-    is_closed
-        Whether the due time of a step counts from the moment at which it has nothing more to wait for, instead of from the start.
-
-    Returns
-    -------
-    issued_ns, completed_ns
-        Times in ns at which each step is issued and completed.
-
-    Raises
-    ------
-    TickdiskError
-        If a number is negative or unknown, the numbers of requests do not agree, or a step needs one that is not before it.
-
-    Examples
-    --------
     >>> slow = DeviceModel(name="slow", read_latency_ns=1000, write_latency_ns=1000, flush_latency_ns=1000)
     >>> steps = Steps(stream=[0, 0], due_ns=[0, 10], requests=[1, 1])
     >>> [times_ns.tolist() for times_ns in simulate_streams(slow, steps, [0, 0], [0, 0], [4096, 4096])]

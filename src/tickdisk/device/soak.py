@@ -1,8 +1,7 @@
 """A long test of the emulator under random load, such as an hour of `python -m tickdisk.device.soak --minutes=60`.
 
 fio reads and writes at random on a volatile device with 128 requests in flight, verifies the data that it reads back (crc32c),
-and flushes now and then. Meanwhile the test watches the emulator's resident memory, its counters, and its log, which is read as
-it is written. The last line of the output is the verdict. The exit code is 0 if it says `passed`.
+and flushes now and then. Meanwhile the test watches the emulator's resident memory, its counters, and its log.
 """
 
 import argparse
@@ -55,10 +54,7 @@ class Watch:
     """Longest time so far from a look that found new requests to the next such look, or to the last look."""
 
     def look(self, disk: MountedDevice) -> None:
-        """Makes one observation of a device, of its counters and its emulator's memory.
-
-        If there was no new request for `SILENCE_S`, the device hangs and TickdiskError is raised.
-        """
+        """Makes one observation of a device. If there was no new request for `SILENCE_S`, TickdiskError is raised."""
         status, now_s = disk.status(), time.monotonic()
         before = self.status.get("requests")
         self.status = status
@@ -166,9 +162,8 @@ def _watch(disk: MountedDevice, load: Child, watch: Watch, deadline_s: float) ->
 
 
 def wrong(watch: Watch) -> list[str]:
-    """Returns the faults that the observations of the emulator show, in words. The list is empty if there are none.
-
-    Faults are memory that grew, requests without an answer, failed requests, and requests without a record in the log.
+    """Returns the faults that the observations show, in words: grown memory, and requests that failed or lack an answer or a
+    record.
     """
     if not watch.status:
         return ["the emulator was never seen at work"]
@@ -184,10 +179,7 @@ def wrong(watch: Watch) -> list[str]:
 
 
 def main() -> int:
-    """Runs the soak test with the options of the command line and prints whether the emulator passed.
-
-    It returns the exit code, which is 0 if the emulator passed, and 1 otherwise.
-    """
+    """Runs the soak test with the options of the command line, and returns the exit code, which is 0 if the emulator passed."""
     parser = argparse.ArgumentParser(
         prog="python -m tickdisk.device.soak", description=__doc__.splitlines()[0] if __doc__ else ""
     )

@@ -33,10 +33,7 @@ class TreeDevice(MountedDevice):
 
     @contextmanager
     def probe(self) -> Iterator[tuple[Path, int]]:
-        """Yields the path of a file of zeroes and its size in bytes, at whose reads the device's latency is measured.
-
-        The file has no name in the tree, so that the kernel removes it when this process ends, whatever happens.
-        """
+        """Yields the path of a file of zeroes and its size in bytes. The file has no name in the tree, so it never stays."""
         name = self.mount_point / f".probe-{os.getpid()}"
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
         try:
@@ -56,10 +53,7 @@ class TreeDevice(MountedDevice):
         *,
         detached: bool,
     ) -> None:
-        """Makes a backing folder if none was given, and starts the emulator, which mounts the tree.
-
-        The arguments are those of `MountedDevice.start`.
-        """
+        """Makes a backing folder if none was given, and starts the emulator, which mounts the tree."""
         record = self._record
         if record.backing is None:
             record.backing, record.made_backing = make_backing(record), True

@@ -67,24 +67,8 @@ def up(model: DeviceModel, **options: Unpack[Options]) -> Iterator[MountedDevice
     """Brings a device up for the length of a `with` block, and removes it afterwards, whatever happens in the block.
 
     Devices of dead processes are removed first. The new device has an empty file system, or the files of the backing folder that
-    was given for a tree. The model is in force on it.
-
-    Parameters
-    ----------
-    model
-        The device that is emulated.
-    **options
-        The fields of `Options`, such as backend, size and file system.
-
-    Yields
-    ------
-    MountedDevice
-        The device.
-
-    Raises
-    ------
-    TickdiskError
-        If this machine lacks something, the backend cannot be that device, or an option is wrong.
+    was given for a tree. The model is in force on it. If this machine lacks something, the backend cannot be that device, or an
+    option is wrong, TickdiskError is raised.
     """
     device = bring_up(model, **options)
     try:
@@ -96,26 +80,9 @@ def up(model: DeviceModel, **options: Unpack[Options]) -> Iterator[MountedDevice
 def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Options]) -> MountedDevice:
     """Brings a device up without a `with` block. The caller has to take it down with `MountedDevice.down`.
 
-    Devices of dead processes are removed first, as by `up`. If a step fails, all that was made is removed again.
-
-    Parameters
-    ----------
-    model
-        The device that is emulated.
-    detached
-        Whether the device stays when this process ends, as after `tickdisk device up`. Otherwise its emulator ends with it.
-    **options
-        The fields of `Options`, such as backend, size and file system.
-
-    Returns
-    -------
-    MountedDevice
-        The device, on which the model is in force.
-
-    Raises
-    ------
-    TickdiskError
-        If this machine lacks something, the backend cannot be that device, or an option is wrong.
+    A `detached` device stays when this process ends, as after `tickdisk device up`. Otherwise its emulator ends with this
+    process. Devices of dead processes are removed first, as by `up`, which raises the same errors. If a step fails, all that was
+    made is removed again.
     """
     backend = find_backend(options.get("backend"))
     size_bytes = options.get("size_bytes", DEFAULT_SIZE_BYTES)
@@ -144,22 +111,8 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
 
 
 def name_of(model: DeviceModel) -> str:
-    """Returns a name for a mounted device that was given none: the model's name in characters that a name may have.
+    """Returns the model's name in at most 32 characters that the name of a mounted device may have.
 
-    `bring_up` adds the pid and a counter to it. A device that is brought up by hand has it as it is.
-
-    Parameters
-    ----------
-    model
-        The model of the device.
-
-    Returns
-    -------
-    str
-        The name, of at most 32 characters.
-
-    Examples
-    --------
     >>> name_of(DeviceModel(name="my disk/1", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0))
     'my_disk_1'
     """
@@ -169,20 +122,7 @@ def name_of(model: DeviceModel) -> str:
 def attach(name: str | None) -> MountedDevice:
     """Returns a mounted device that another process has brought up, so that this process can use, change or remove it.
 
-    Parameters
-    ----------
-    name
-        Name with which the device was brought up. If None, it is the only device that is mounted.
-
-    Returns
-    -------
-    MountedDevice
-        The device.
-
-    Raises
-    ------
-    TickdiskError
-        If no device has that name, or if `name` is None and not exactly one device is mounted.
+    If no device has that name, or if `name` is None and not exactly one device is mounted, TickdiskError is raised.
     """
     record = find_record(name)
     return next(kind for backend, kind in _DEVICES.items() if backend == record.backend)(record)
@@ -220,20 +160,7 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
 
 
 def check_memory(size_bytes: int, *, volatile: bool = False) -> None:
-    """Checks that the contents of an emulated device fit into the memory that is free now.
-
-    Parameters
-    ----------
-    size_bytes
-        Size of the device in bytes.
-    volatile
-        Whether the device is volatile, and may need twice its size to keep what a power cut brings back.
-
-    Raises
-    ------
-    TickdiskError
-        If the device does not fit.
-    """
+    """Raises TickdiskError if a device does not fit into free memory, with twice its size if it is volatile."""
     available = next(
         int(line.split()[1]) << 10
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
