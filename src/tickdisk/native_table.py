@@ -14,21 +14,9 @@ Column = tuple[str, bytes | None, bytes, Sequence[bytes] | None]
 
 
 def requests_of(reader: TraceReader, level: str, first: int) -> pa.Table:
-    """Takes the requests that a reader has read, as a table with the schema of `requests`.
+    """Takes the requests that a reader has read, as a table with the schema of `requests`, numbered from `first`.
 
-    Parameters
-    ----------
-    reader
-        A native reader.
-    level
-        Layer of the requests: `syscall` or `block`.
-    first
-        Number of the first request.
-
-    Returns
-    -------
-    pyarrow.Table
-        One row per request. Columns that the trace does not have are null.
+    `level` is their layer, `syscall` or `block`. Columns that the trace does not have are null.
     """
     rows, columns = reader.take()
     found = {name: _array(rows, known, values, texts) for name, known, values, texts in columns}

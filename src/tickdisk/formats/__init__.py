@@ -1,10 +1,9 @@
 """Reads trace files that other tools wrote, and converts them.
 
-A trace has either the system calls of programs or the requests to a block device. `Trace` reads one trace, plain or compressed,
-from a file or from standard input, in one of the `FORMATS`. It recognises the format from the content. It gives the requests in
-parts, so that a trace may be larger than the memory, and counts everything else: lines that cannot be read, things that are no
-requests, and contradictions. `read` gives all requests of a trace as one table, and `convert` writes them as a table, as a trace
-of fio, or as a list of values. The readers themselves are native (`src/native/src/formats`), with one file for each format.
+A trace has either the system calls of programs or the requests to a block device. `Trace` reads one trace in one of the
+`FORMATS`. It gives the requests in parts, so that a trace may be larger than the memory, and counts everything else: lines that
+cannot be read, things that are no requests, and contradictions. `read` gives all requests as one table, and `convert` writes them
+in another format. The readers themselves are native (`src/native/src/formats`), with one file for each format.
 """
 
 from tickdisk.formats.convert import convert

@@ -1,8 +1,7 @@
 """Replaces the names of files, volumes and hosts in requests, so that a trace can be given to others.
 
-The same name is replaced by the same word everywhere in a conversion. Usual endings of names stay, and so do names that every
-server has, such as `map.sqlite` or `region`, because the kind of data that a file holds is told by them. Names of players are
-names of files, and are replaced with them.
+The same name is replaced by the same word everywhere in a conversion. Usual endings stay, and so do names that every server has,
+such as `map.sqlite`, because they tell the kind of data that a file holds. Names of players are names of files, and do not stay.
 """
 
 import re
@@ -90,18 +89,7 @@ class Anonymous:
         self._paths: dict[str, str] = {}
 
     def replace(self, requests: pa.Table) -> pa.Table:
-        """Returns requests with other names of files and volumes.
-
-        Parameters
-        ----------
-        requests
-            Some requests of a trace, with the schema of `requests`.
-
-        Returns
-        -------
-        pyarrow.Table
-            The same requests. Only file, renamed and volume are changed.
-        """
+        """Returns the same requests with other names in the columns file, renamed and volume."""
         for column, replaced in (("file", self.path), ("renamed", self.path), ("volume", self._volume)):
             encoded = pc.dictionary_encode(requests[column]).combine_chunks()
             words = pa.array([replaced(name) for name in encoded.dictionary.to_pylist()], pa.string())

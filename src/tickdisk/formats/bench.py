@@ -35,20 +35,7 @@ _THREADS, _FILES, _BROKEN = 8, 8, 1 / 9
 
 
 def strace_lines(lines: int, seed: int) -> Iterator[str]:
-    """Yields lines as strace writes them of a server with eight threads, of which a fifth are halves of calls.
-
-    Parameters
-    ----------
-    lines
-        Number of lines.
-    seed
-        Seed of the random numbers.
-
-    Yields
-    ------
-    str
-        A line, with its line feed.
-    """
+    """Yields lines as strace writes them of a server with eight threads. A fifth of them are halves of calls."""
     rng = random.Random(seed)  # noqa: S311 - no secret
     weights = [weight for weight, *_ in _CALLS]
     yield '100 1700000000.000000 execve("/srv/server", ["server"], 0x7ffe /* 20 vars */) = 0 <0.000500>\n'

@@ -43,39 +43,15 @@ def convert(
     most_rejected: float = MOST_REJECTED,
     progress: Callable[[Trace], None] = lambda _: None,
 ) -> tuple[list[Counts], dict[str, int]]:
-    """Writes the requests of traces to a file in another format.
+    """Writes the requests of traces, which follow each other, to a file in the format that its ending names.
 
-    The requests of several traces follow each other. Lines that cannot be read are kept in a file beside the output, whose name
-    ends with `.rejects`. The output appears only when it is whole.
+    `.parquet` is the requests table that `docs/data.md` describes, `.iolog` a trace file of fio's version 3, beside which a job
+    file with the ending `.fio` is written, and `.csv` a list of values like the traces of MSR Cambridge. The output appears only
+    when it is whole. Lines that cannot be read, at most the share `most_rejected` of a trace, are kept in a file beside it, whose
+    name ends with `.rejects`. `progress` is called again and again while a trace is read.
 
-    Parameters
-    ----------
-    traces
-        Files to read, or folders of them, as `traces_of` says. `-` is the standard input.
-    output
-        File to write. Its ending names the format: `.parquet` is the requests table that `docs/data.md` describes, `.iolog` a
-        trace file of fio's version 3, beside which a job file with the ending `.fio` is written, and `.csv` a list of values
-        like the traces of MSR Cambridge.
-    format_name
-        Name of the format of the traces. If None, it is recognised from the content of each.
-    anonymise
-        Whether names of files, volumes and hosts are replaced. The same name is replaced by the same word.
-    most_rejected
-        Largest share of the lines of a trace that may be rejected.
-    progress
-        Function that is called again and again while a trace is read.
-
-    Returns
-    -------
-    list[Counts]
-        The counts of each trace.
-    dict[str, int]
-        Number of requests that the output's format cannot hold, by reason.
-
-    Raises
-    ------
-    TickdiskError
-        If the ending has another format, a trace cannot be read, or the output needs what the traces do not have.
+    Returns the counts of each trace, and the number of requests that the output's format cannot hold, by reason. Raises
+    TickdiskError if the ending has another format, a trace cannot be read, or the output needs what the traces do not have.
     """
     writer = _WRITERS.get(output.suffix)
     if writer is None:

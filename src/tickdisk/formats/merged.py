@@ -27,14 +27,8 @@ def files_in(folder: Path) -> list[Path]:
 
 
 class MergedSource:
-    """The files of a folder that strace has written with -ff, merged by the times at the beginning of their lines.
-
-    Each line gets the number of its thread, so that the lines are those of a trace with -f.
-
-    Parameters
-    ----------
-    folder
-        Folder with the files.
+    """The files of a folder that strace has written with -ff, merged by the times at the beginning of their lines. Each line gets
+    the number of its thread, so that the lines are those of a trace with -f.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -48,18 +42,7 @@ class MergedSource:
         return sum(source.read_bytes for source in self._sources.values())
 
     def parts(self) -> Generator[bytes]:
-        """Yields the content in parts of many lines.
-
-        Yields
-        ------
-        bytes
-            The next lines.
-
-        Raises
-        ------
-        TickdiskError
-            If a file is empty or damaged, or a line has no time since 1970 or since midnight.
-        """
+        """Yields many lines at once, or raises TickdiskError if a file is empty or damaged, or a line has no time."""
         lines = heapq.merge(*(_stamped(path, source) for path, source in self._sources.items()), key=lambda line: line[0])
         while part := b"".join(line for _, line in islice(lines, _LINES)):
             yield part

@@ -44,14 +44,9 @@ FORMATS = {name: Format(name, about, level) for name, about, level in trace_form
 class Trace:
     """One trace that is read from its beginning to its end.
 
-    Parameters
-    ----------
-    path
-        File to read, plain or compressed with gzip, zstd or xz. `-` is the standard input, and a folder has the files that strace
-        wrote with -ff. A file that ends in `.parquet` is a table of requests or of a device. The log of a device and a raw
-        capture of bpftrace are recognised.
-    format_name
-        Name of the format. If None, it is recognised from the content.
+    `path` is a file, plain or compressed with gzip, zstd or xz, `-` for the standard input, or a folder of files that strace
+    wrote with -ff. A file that ends in `.parquet` is a table of requests or of a device. The log of a device and a raw capture of
+    bpftrace are recognised. If `format_name` is None, the format is recognised from the content.
     """
 
     def __init__(self, path: Path, format_name: str | None = None) -> None:
@@ -61,26 +56,11 @@ class Trace:
         """Counts of what has been read so far, which are complete at the end."""
 
     def batches(self, rejects: Rejects, most_rejected: float = MOST_REJECTED, advice: str = _ADVICE) -> Iterator[pa.Table]:
-        """Yields the requests of the trace in parts, in the order of its lines.
+        """Yields the requests of the trace in parts, in the order of its lines, with the schema of `requests`.
 
-        Parameters
-        ----------
-        rejects
-            Takes the lines that cannot be read.
-        most_rejected
-            Largest share of the lines that may be rejected. If it is not 0, up to three lines may be in any case.
-        advice
-            What to do if too many lines are rejected, for the message.
-
-        Yields
-        ------
-        pyarrow.Table
-            Some of the requests, with the schema of `requests`. Values that the trace does not have are null.
-
-        Raises
-        ------
-        TickdiskError
-            If the trace is empty, no format fits, or too many lines cannot be read.
+        Values that the trace does not have are null. `rejects` takes the lines that cannot be read. `most_rejected` is the
+        largest share of them. If it is not 0, up to three lines may be rejected in any case. The message of the error ends with
+        `advice`. Raises TickdiskError if the trace is empty, no format fits, or too many lines cannot be read.
         """
         if self._format is None and is_stored(self.path):
             rows, self.counts = read_stored(self.path, rejects)
@@ -154,23 +134,11 @@ class Trace:
 
 
 def traces_of(paths: Iterable[Path]) -> list[Path]:
-    """Returns the traces that paths name.
+    """Returns the traces that files and folders name, in order.
 
-    Parameters
-    ----------
-    paths
-        Files and folders. A folder in which every name ends with a number, as strace writes with -ff, is one trace, and so is the
-        folder of a capture, which has a file `requests.parquet`. The files of another folder are a trace each.
-
-    Returns
-    -------
-    list[Path]
-        The traces, in order.
-
-    Raises
-    ------
-    TickdiskError
-        If a folder has no files, or the standard input is named twice.
+    A folder in which every name ends with a number, as strace writes with -ff, is one trace, and so is the folder of a capture,
+    which has a file `requests.parquet`. The files of another folder are a trace each. Raises TickdiskError if a folder has no
+    files, or the standard input is named twice.
     """
     found = list[Path]()
     for path in paths:
@@ -197,34 +165,11 @@ def read(
     advice: str = _ADVICE,
     progress: Callable[[Trace], None] = lambda _: None,
 ) -> tuple[pd.DataFrame, list[Counts]]:
-    """Reads all requests of traces into one table.
+    """Reads all requests of traces (see `traces_of`) into one requests table, and counts everything in each trace.
 
-    Parameters
-    ----------
-    paths
-        Traces to read, whose requests follow each other. `traces_of` says which traces a folder has.
-    format_name
-        Name of the format. If None, it is recognised from the content of each file.
-    rejects
-        File for the lines that cannot be read. If None, they are only counted.
-    most_rejected
-        Largest share of the lines of a trace that may be rejected. If it is 0, none may be.
-    advice
-        What to do if too many lines are rejected, for the message.
-    progress
-        Function that is called again and again while a trace is read.
-
-    Returns
-    -------
-    DataFrame
-        One row per request, as the requests table has them.
-    list[Counts]
-        The counts of each trace.
-
-    Raises
-    ------
-    TickdiskError
-        If a trace cannot be read.
+    If `format_name` is None, the format of each file is recognised from its content. `rejects` is a file for the lines that
+    cannot be read, which are only counted if it is None. `most_rejected` and `advice` are as in `Trace.batches`. Raises
+    TickdiskError if a trace cannot be read.
     """
     parts, counts = list[pa.Table](), list[Counts]()
     with Rejects(rejects) as kept:
@@ -239,10 +184,6 @@ def read(
 
 
 def _moved_bytes(requests: pa.Table) -> pa.Array:
-    """Returns the number of bytes that each request moved, or null where the trace does not tell it.
-
-    For a read or write that is a system call this is its result, for a request to a block device its length, and for a request of
-    another kind 0.
-    """
+    """Returns the bytes that each read, write or discard moved: its result, or else its length, or null. Others moved 0."""
     moves = pc.is_in(requests["op"], value_set=pa.array(["read", "write", "discard"]))
     return pc.if_else(moves, pc.coalesce(requests["result"], requests["length"]), 0)

@@ -10,15 +10,10 @@ HEAD = b"# trace\tline\treason\ttext\n"
 
 
 class Rejects:
-    """A file with the lines of traces that cannot be read.
+    """A file with the lines of traces that cannot be read. If its path is None, no lines are kept.
 
     It is made when the first such line is kept, and appears under its final name when the context ends. If the context ends with
     an exception that is not a TickdiskError, such as Ctrl-C, no file is left.
-
-    Parameters
-    ----------
-    path
-        File to write, or None to keep no lines.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -43,19 +38,7 @@ class Rejects:
         return self._file is not None
 
     def keep(self, trace: str, line: int, reason: str, text: bytes) -> None:
-        """Keeps one line.
-
-        Parameters
-        ----------
-        trace
-            Name of the trace.
-        line
-            Number of the line, from 1.
-        reason
-            Reason why it cannot be read.
-        text
-            The line itself.
-        """
+        """Keeps one line, with its number, which counts from 1, and the reason why it cannot be read."""
         if self._partial is None:
             return
         if self._file is None:

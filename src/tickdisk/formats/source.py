@@ -20,13 +20,7 @@ _GZIP, _ZSTD, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"
 
 
 class Source:
-    """The bytes of one trace, which are decompressed if they are compressed with gzip, zstd or xz.
-
-    Parameters
-    ----------
-    path
-        File to read. `-` is the standard input.
-    """
+    """The bytes of a trace file, decompressed if they are compressed with gzip, zstd or xz. `-` is the standard input."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,17 +30,9 @@ class Source:
         """Number of bytes of the file that have been read."""
 
     def parts(self) -> Generator[bytes]:
-        """Yields the content in parts of a few megabytes.
+        """Yields the content in parts of a few megabytes, which may begin and end within a line.
 
-        Yields
-        ------
-        bytes
-            The next part. It may begin and end within a line.
-
-        Raises
-        ------
-        TickdiskError
-            If there is no such file, it is empty, or its compression is damaged or cut off.
+        Raises TickdiskError if there is no such file, it is empty, or its compression is damaged or cut off.
         """
         with self._opened() as file:
             counted = _Counted(file, self)

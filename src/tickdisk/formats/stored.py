@@ -14,7 +14,6 @@ from tickdisk.formats.rejects import Rejects
 from tickdisk.paths import stored
 
 SUFFIX = ".parquet"
-"""Suffix of a table."""
 _TABLE_OF_DEVICE = "device"
 _BEFORE = "requests of the device's set-up"
 _UNREAD = "is none that the program of a capture prints"
@@ -29,27 +28,8 @@ def read_stored(path: Path, rejects: Rejects) -> tuple[pa.Table, Counts]:
     """Reads a table of requests, the table of a device in a server life, the log of a device, or a raw capture of bpftrace.
 
     In the log of a device, a request begins when the kernel issues it, and ends when the kernel has the reply. Requests of the
-    set-up, before the device had a delay, are left out if there are others. A raw capture is read as `tickdisk capture` reads
-    it, except that its files have no type of data.
-
-    Parameters
-    ----------
-    path
-        File to read.
-    rejects
-        Takes the lines that cannot be read.
-
-    Returns
-    -------
-    Table
-        The requests, with the schema of `requests`.
-    Counts
-        The counts of what is in the file.
-
-    Raises
-    ------
-    TickdiskError
-        If the file cannot be read, or has no request.
+    set-up, before the device had a delay, are left out if there are others. A raw capture is read as `tickdisk capture` reads it,
+    except that its files have no type of data. Raises TickdiskError if the file cannot be read, or has no request.
     """
     if trace.is_raw_capture(path):
         counts, rows = _of_capture(path, rejects)

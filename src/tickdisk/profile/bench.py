@@ -1,10 +1,9 @@
 """A test of whether an emulated profile behaves as its disk does: `python -m tickdisk.profile.bench [PATH ...]`.
 
-The program profiles the disk at each PATH, emulates the profile with the floor that a calibration finds for it, and measures the
-emulated device at the depths that were held out. The result is compared with the measurement of the disk at these depths in the
-rounds of the profile itself, because a disk that drifts would differ from itself a minute later. An interval over the rounds says
-how well they determine the difference. Without a PATH, the program makes two disks: an emulated network volume with known
-latencies, slow enough for this machine, and a loop device on a file of this machine's own disk.
+The program profiles the disk at each PATH, emulates the profile, and measures the emulated device at the depths that were held
+out. The disk is taken from the rounds of the profile itself, because a disk that drifts would differ from itself a minute later.
+Without a PATH, the program makes two disks: an emulated network volume with known latencies, and a loop device on a file of this
+machine's own disk.
 """
 
 import argparse
@@ -44,10 +43,7 @@ _KNOWN, _DEVICES = "network_volume", Path("data/devices.yaml")
 
 
 def main() -> int:
-    """Profiles disks, emulates the profiles, and prints for each disk how far the emulated device is from it.
-
-    Returns 1 if a percentile is further off than a profile promises, and 0 otherwise.
-    """
+    """Prints how far emulated profiles are from their disks, and returns 1 if a percentile is further off than is promised."""
     parser = argparse.ArgumentParser()
     parser.add_argument("paths", type=Path, nargs="*", help="Disks to profile. Without any, two disks are made.")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="Folder of the profiles.")
@@ -66,11 +62,7 @@ def main() -> int:
 
 @contextmanager
 def _known_disk() -> Iterator[tuple[Path, str]]:
-    """Yields an emulated network volume and its description.
-
-    It is made so slow that it serves at most half of the requests per second that this machine can serve. Above that, requests
-    would wait for the machine, and the latencies would not be known.
-    """
+    """Yields an emulated network volume, made so slow that its requests do not wait for this machine, and its description."""
     model = device.named(_KNOWN, _DEVICES)
     with (
         memory.folder() as folder,
@@ -94,10 +86,7 @@ def stretched(model: device.DeviceModel, times: float) -> device.DeviceModel:
 
 @contextmanager
 def _own_disk() -> Iterator[tuple[Path, str]]:
-    """Yields a loop device on a file of random bytes and its description.
-
-    The file has no name, so it is gone when this process ends. The loop device is gone when no process has it open.
-    """
+    """Yields a loop device on a file of random bytes, which are both gone when this process ends, and its description."""
     with tempfile.TemporaryFile(dir=".") as file:
         for _ in range(_TEST_FILE_BYTES >> 20):
             file.write(os.urandom(1 << 20))
@@ -142,7 +131,7 @@ def _decides(interval: tuple[float, float] | None, limit: float) -> bool:
 def _interval(disk: Sample, other: Sample, share: float) -> tuple[float, float] | None:
     """Returns a 95 % confidence interval of the relative difference between two samples in the quantile `share`.
 
-    The interval comes from a bootstrap over rounds. It is None if a round has too few requests for the quantile.
+    It comes from a bootstrap over rounds, and is None if a round has too few requests for the quantile.
     """
     if min(len(latency_ns) for latency_ns in (*disk.rounds, *other.rounds)) * (1 - share) < BEYOND:
         return None

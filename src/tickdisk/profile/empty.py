@@ -13,8 +13,7 @@ from tickdisk.process import run
 def claimed(path: Path, *, write: bool) -> Iterator[None]:
     """Claims a block device until the end of the `with` block, so that nobody else can mount it or use it exclusively.
 
-    If the device may not be written to, TickdiskError says why. If `write` is False, nothing is checked or claimed, because
-    reading changes nothing for anybody.
+    Raises TickdiskError if the device may not be written to. If `write` is False, nothing is checked or claimed.
     """
     if not write:
         yield

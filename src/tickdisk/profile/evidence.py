@@ -1,7 +1,4 @@
-"""The evidence of how well a model fits the measurements of a disk, for each kind of request and queue depth.
-
-It consists of the errors of percentiles and the distance between the distributions of latencies.
-"""
+"""The evidence of how well a model fits the measurements of a disk: errors of percentiles, and distances of distributions."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -21,23 +18,9 @@ _BUSY = 0.8
 
 
 def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[int]) -> tuple[FitLine, ...]:
-    """States how far the simulated latencies of a fitted model are from each measured sample of the disk.
+    """Returns a line for each sample, which states how far the simulated latencies of a fitted model are from those of the disk.
 
-    The lines go into the file of the profile, so that its user can judge the model.
-
-    Parameters
-    ----------
-    model
-        Fitted model.
-    measured
-        Measurements of the disk.
-    fit_depths
-        Queue depths that were used for the fit. Lines of other depths are marked as held out.
-
-    Returns
-    -------
-    tuple of FitLine
-        A line for each sample, in the order of the samples.
+    Lines of queue depths that are not in `fit_depths` are marked as held out.
     """
     return tuple(_line(model, sample, "fit" if sample.queue_depth in fit_depths else "held_out") for sample in measured.samples)
 
@@ -87,36 +70,14 @@ def _repeat(rounds: Sequence[Latencies], share: float, all_ns: float) -> float:
 
 
 def again(measured: Measurements) -> str:
-    """States how often each place on the disk was asked for, because a cache may have known places that were asked for before.
-
-    Parameters
-    ----------
-    measured
-        Measurements of the disk.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """States how often each place on the disk was asked for, because a cache may have known places that were asked for before."""
     times = measured.asked_bytes / measured.size_bytes
     said = f"each place of the {measured.size_bytes >> 20:,} MiB was asked for {times:.2g} times on average"
     return f"{said}, so a cache of that size may have answered some of the requests" if times > 1 else said
 
 
 def screen(model: DeviceModel) -> str:
-    """Writes how well the model of a profiled device fits its disk, as a table for the terminal.
-
-    Parameters
-    ----------
-    model
-        Profiled device, with its fit.
-
-    Returns
-    -------
-    str
-        The table, with sentences on the load of the machine, on fio, and on the depths that were held out.
-    """
+    """Returns a table for the terminal of how well a profiled device fits its disk, with sentences on load, fio and `verdict`."""
     figures = "".join(f"{f'{name} us':>10}{'off':>8}{'repeats':>9}" for name in ("p50", "p99"))
     head = f"{'requests':12}{'depth':>6}{'':>10}{figures}{'KS':>7}"
     rows = [
@@ -137,18 +98,7 @@ def _client(fit: Sequence[FitLine]) -> str:
 
 
 def verdict(model: DeviceModel) -> str:
-    """States how close a profiled device is to the disk at the queue depths that were held out, which were not used for the fit.
-
-    Parameters
-    ----------
-    model
-        Profiled device, with its fit.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """States in one sentence how close a profiled device is to the disk at the queue depths that were held out."""
     held_out = [line for line in model.fit if line.used == "held_out"]
     if not held_out:
         return "no queue depth was held out"

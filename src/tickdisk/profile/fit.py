@@ -40,23 +40,10 @@ ones do not show the limit of the bandwidth."""
 
 
 def simulated_ns(model: DeviceModel, op: str, depth: int, requests: int = _REQUESTS) -> Latencies:
-    """Simulates latencies of 4 KiB requests on a device, in a closed loop, in which a request begins whenever one is completed.
+    """Simulates latencies in ns of 4 KiB requests in a closed loop, in which a request begins whenever one is completed.
 
-    Parameters
-    ----------
-    model
-        The device.
-    op
-        `read`, `write`, or `write_flush`, which is a write and then a flush, one pair at a time.
-    depth
-        Number of requests that are always in flight.
-    requests
-        Number of latencies to return, after a warm-up.
-
-    Returns
-    -------
-    Latencies
-        Latencies in ns, shape (requests,).
+    `op` is `read`, `write`, or `write_flush`, which is a write and then a flush, one pair at a time. `depth` requests are always
+    in flight. The result has the shape (requests,) and begins after a warm-up.
     """
     warm_up = _WARM_UP * depth
     if op == "write_flush":
@@ -69,28 +56,10 @@ def simulated_ns(model: DeviceModel, op: str, depth: int, requests: int = _REQUE
 
 
 def fit(measured: Measurements, name: str, *, fit_depths: Sequence[int] = FIT_DEPTHS) -> DeviceModel:
-    """Fits a device model to measurements of a disk.
+    """Fits a device model, without description, source and fit, to the samples of a disk at the queue depths `fit_depths`.
 
-    Without samples of writes, a write is taken to be like a read, and a flush to be like a read of the idle device.
-
-    Parameters
-    ----------
-    measured
-        Measurements of the disk.
-    name
-        Name of the model.
-    fit_depths
-        Queue depths of the samples that are used. The other samples are ignored.
-
-    Returns
-    -------
-    DeviceModel
-        The model, without description, source and fit.
-
-    Raises
-    ------
-    TickdiskError
-        If there are no reads at these depths.
+    Without samples of writes, a write is taken to be like a read, and a flush to be like a read of the idle device. Raises
+    TickdiskError if there are no reads at these depths.
     """
     used = {key: sample for key, sample in ((_key(sample), sample) for sample in measured.samples) if key[1] in fit_depths}
     reads, writes = ({depth: sample for (op, depth), sample in used.items() if op == wanted} for wanted in ("read", "write"))
@@ -128,9 +97,9 @@ def _flush(flushed: Sample, written: Sample) -> Quantiles:
 
 
 def _shares(samples: Sequence[Sample]) -> Floats:
-    """Returns the shares of `SHARES` that the samples determine, which means that ten requests lie beyond.
+    """Returns the shares of `SHARES` beyond which the samples have ten requests.
 
-    Up to the 99th percentile it is enough if all rounds together determine a share. Above, each round must.
+    Up to the 99th percentile, all rounds together must have them. Above, each round must.
     """
     least = min(len(latency_ns) for sample in samples for latency_ns in sample.rounds)
     told = least * (1 - SHARES) >= BEYOND
@@ -140,10 +109,8 @@ def _shares(samples: Sequence[Sample]) -> Floats:
 
 
 def _column(sample: Sample, shares: Floats) -> Floats:
-    """Returns the quantiles at `shares`.
-
-    The value at 1 is not the maximum, so that one outlier does not decide it. It is chosen so that the mean of the latencies
-    beyond the last but one share is kept.
+    """Returns the quantiles at `shares`. The one at 1 is not the maximum, so that one outlier does not decide it. It is chosen so
+    that the mean of the latencies beyond the last but one share is kept.
     """
     column = sample.quantiles(shares)
     last = column[-2]

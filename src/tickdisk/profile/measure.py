@@ -1,7 +1,4 @@
-"""The measurement of a disk by fio, which gives the latency of every request.
-
-All jobs are run in several rounds, so that it can be seen if the disk drifts.
-"""
+"""The measurement of a disk by fio, which gives the latency of every request, in several rounds that show if the disk drifts."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,19 +61,10 @@ class Sample:
         return np.concatenate(self.rounds)
 
     def quantiles(self, shares: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Computes quantiles as the median of the rounds, so that a disturbance in a minority of the rounds changes nothing.
+        """Returns the latencies in ns that these ascending `shares` of the requests do not exceed, never descending, shape (n,).
 
-        If a round has fewer than ten requests beyond a share, on either side, the quantile of all rounds together is taken.
-
-        Parameters
-        ----------
-        shares
-            Shares of the requests between 0 and 1, ascending, shape (n,).
-
-        Returns
-        -------
-        array
-            Latencies in ns that these shares of the requests do not exceed, shape (n,), never descending.
+        They are medians of the rounds, so that a disturbance in a minority of the rounds changes nothing. If a round has fewer
+        than ten requests beyond a share, on either side, the quantile of all rounds together is taken.
         """
         wanted = np.atleast_1d(np.asarray(shares, dtype=float))
         found = np.quantile(self.latency_ns, wanted)
@@ -97,7 +85,6 @@ class Measurements:
     """The measurements of a disk by fio, to which `fit` fits a model. `measure` returns it."""
 
     samples: tuple[Sample, ...]
-    """A sample for each kind of request and queue depth."""
     bandwidth_bytes_per_s: float
     """Bandwidth of sequential reads."""
     size_bytes: int
@@ -123,36 +110,12 @@ def measure(
     """Measures with fio how long requests take on a disk at several queue depths, so that a model can be fitted to it.
 
     The jobs are random reads of 4 KiB at each queue depth, and sequential reads of 1 MiB, whose median over the rounds is the
-    bandwidth. With `write`, there are also random writes of 4 KiB at each depth, and writes with fdatasync. A cache remembers
-    what it was asked for, so each run has other random places, and sequential reads go on where the last ones ended. A job in
-    which each place in the queue was taken only a few times is measured for longer. If the machine was too loaded in a round of a
-    job of random requests, the round of this job is repeated at most twice. The last run is kept, and marked if the machine was
-    still too loaded.
-
-    Parameters
-    ----------
-    target
-        Part of the disk that is measured.
-    write
-        Whether to measure writes. They overwrite `target`.
-    seconds
-        Time in s for each job in all rounds together.
-    folder
-        Folder of fio's files.
-    depths
-        Queue depths.
-    say
-        Function that prints a line before each round.
-
-    Returns
-    -------
-    Measurements
-        The measurements.
-
-    Raises
-    ------
-    TickdiskError
-        If fio fails, or if there are fewer than 100 requests in a sample.
+    bandwidth. With `write`, there are also random writes of 4 KiB at each depth, and writes with fdatasync, which overwrite
+    `target`. `seconds` is the time of each job in all rounds together. A cache remembers what it was asked for, so each run has
+    other random places, and sequential reads go on where the last ones ended. A job in which each place in the queue was taken
+    only a few times is measured for longer. If the machine was too loaded in a round of a job of random requests, the round of
+    this job is repeated at most twice. The last run is kept, and marked if the machine was still too loaded. Raises TickdiskError
+    if fio fails, or if there are fewer than 100 requests in a sample.
     """
     count = rounds(seconds)
     length = seconds / count + ramp_s(seconds / count)

@@ -11,18 +11,14 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class NearestDevice:
-    """The medians of a measured disk with one request at a time, for a read and for a write with its flush, and the known device
-    that comes nearest to both.
-    """
+    """The medians of a measured disk with one request at a time, and the known device that comes nearest to both."""
 
     read_ms: float
     """Median of a read of 4 KiB."""
     flushed_write_ms: float | None
     """Median of a write of 4 KiB together with its flush. None if no write was measured."""
     nearest: str
-    """Name of the nearest device."""
     description: str
-    """Description of the nearest device."""
 
     @property
     def slowest_ms(self) -> float:
@@ -31,21 +27,9 @@ class NearestDevice:
 
 
 def nearest_device(model: DeviceModel, catalogue: Mapping[str, DeviceModel]) -> NearestDevice:
-    """Finds the known device that is nearest to a profiled one.
+    """Finds the known device that is nearest to a profiled one at the least queue depth.
 
     The distance of two latencies is the difference of their logarithms, so 1 ms and 2 ms are as far apart as 10 ms and 20 ms.
-
-    Parameters
-    ----------
-    model
-        Profiled device.
-    catalogue
-        Known devices, by name.
-
-    Returns
-    -------
-    NearestDevice
-        The medians of the profiled device at the least queue depth, and the nearest known device.
     """
     read_ns = min((line for line in model.fit if line.op == "read"), key=lambda line: line.queue_depth).p50_ns
     flushed_ns = next((line.p50_ns for line in model.fit if line.op == "write_flush"), None)

@@ -34,39 +34,12 @@ class Profile:
 
 
 def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes: int, say: Say = print) -> Profile:
-    """Measures a disk, fits a device model to the measurements, and writes the device to a file.
+    """Measures a disk, fits a device model to the measurements, and writes the device to the YAML file `output`.
 
-    The file says what was measured, when, and with which kernel and which fio. It says nothing else of the machine.
-
-    Parameters
-    ----------
-    path
-        A folder, a file or a block device. `source` says what is refused.
-    output
-        YAML file to write, which `device.load_device` reads.
-    write
-        Whether to measure writes and flushes.
-    seconds
-        Time in s for each job in all rounds together.
-    size_bytes
-        Size of the test file that is made in a folder.
-    say
-        Function that prints a line before each round.
-
-    Returns
-    -------
-    Profile
-        The device model and the measurements.
-
-    Raises
-    ------
-    TickdiskError
-        If the path is refused, the file cannot be written, or fio fails.
-
-    See Also
-    --------
-    measure : The jobs of the measurement.
-    fit : The model.
+    `path` is a folder, a file or a block device (`source` says what is refused), and `size_bytes` the size of the test file that
+    is made in a folder. `seconds` is the time of each job in all rounds together. The file says what was measured, when, and with
+    which kernel and which fio. It says nothing else of the machine. Raises TickdiskError if the path is refused, the file cannot
+    be written, or fio fails.
     """
     if output.suffix != FILE:
         raise TickdiskError(f"{output}: the name of a device's file ends with {FILE}; give such a name")
@@ -98,18 +71,7 @@ def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes
 
 
 def text(model: DeviceModel) -> str:
-    """Writes a device model as the text of a file with one device.
-
-    Parameters
-    ----------
-    model
-        The device.
-
-    Returns
-    -------
-    str
-        YAML text that `device.load_device` reads. Parameters with their default value are left out.
-    """
+    """Returns the text of a YAML file with one device, which `device.load_device` reads. Default values are left out."""
     values = model.model_dump(mode="json", exclude={"name"}, exclude_defaults=True)
     # In the YAML, each row of a table and each line of the fit is on a line of its own.
     return _HEAD + yaml_text({model.name: _whole(values)})

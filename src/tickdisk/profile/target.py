@@ -1,7 +1,4 @@
-"""The choice of the part of a disk that is measured: a new test file in a folder, an existing file, or a block device.
-
-Each is refused if the measurement would destroy data or would not reach the disk.
-"""
+"""The choice of the part of a disk that is measured: a new test file in a folder, an existing file, or a block device."""
 
 import os
 import stat
@@ -29,7 +26,6 @@ class Source:
     """The part of a disk that is measured, which `source` prepared."""
 
     kind: Literal["folder", "file", "block device"]
-    """Kind of the path that was given."""
     target: Target
     """Part that fio may use, in a test file, the file or the block device."""
 
@@ -39,26 +35,8 @@ def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
     """Prepares the part of a disk that is to be measured, until the end of the `with` block.
 
     The contents of a file are never overwritten. A block device is overwritten only if nothing is recognised on it and nobody
-    uses it. A folder gets a test file, which is gone afterwards in any case.
-
-    Parameters
-    ----------
-    path
-        A folder, a file or a block device.
-    write
-        Whether the measurement will write to it.
-    size_bytes
-        Size of the test file that is made in a folder.
-
-    Yields
-    ------
-    Source
-        The part of the disk.
-
-    Raises
-    ------
-    TickdiskError
-        If the path cannot be measured. The message says why.
+    uses it. A folder gets a test file of `size_bytes`, which is gone afterwards in any case. Raises TickdiskError if the path
+    cannot be measured. The message says why.
     """
     try:
         mode = path.stat().st_mode
@@ -108,10 +86,7 @@ def _test_file(folder: Path, size_bytes: int) -> Iterator[Path]:
 
 
 def _fill(descriptor: int, size_bytes: int, folder: Path) -> None:
-    """Fills the test file with random bytes and flushes them to the disk.
-
-    The bytes are random so that no layer compresses or deduplicates them. They are flushed so that later reads go to the disk.
-    """
+    """Fills the test file with random bytes, which nothing compresses or deduplicates, and flushes them to the disk."""
     try:
         with open(descriptor, "wb", closefd=False) as file:
             file.writelines(os.urandom(_PIECE) for _ in range(size_bytes // _PIECE))

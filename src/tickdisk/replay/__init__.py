@@ -1,14 +1,11 @@
 """Makes the file requests of a capture again on another device, and tells how long they take there.
 
-`load_capture` reads the requests, `plan` chooses those that can be made again, and `prepare` makes the files that must exist.
-`issue` then makes them. Each captured thread becomes a stream with a thread of its own. By default, a request waits until its
-captured time has come and the request before it in its stream is completed, whichever is later. A `Schedule` can demand that a
-request also waits for those of other streams that it needs, and can leave the captured times. `issue_simulated` computes the
-times with a device model instead, and `replay_by_fio` lets fio make the requests. All return a `ReplayResult` with a row for each
-request. If a request is issued after its captured time, the part of the delay that earlier requests caused is its time lost, and
-the rest, which the tool or the machine caused, is its lag (`lateness`). `costs` compares times of calls with the capture's, and
-`verify` the files with those that the captured calls would have left. `experiment` replays one capture on several emulated
-devices. `write_iolog` writes fio's format.
+`load_capture` reads the requests, `plan` chooses those that can be made again, `prepare` makes the files that must exist, and
+`issue` makes the requests. Each captured thread becomes a stream with a thread of its own. By default, a request waits until its
+captured time has come and the request before it in its stream is completed. A `Schedule` can change this. `issue_simulated`
+computes the times with a device model instead, and `replay_by_fio` lets fio make the requests. If a request is issued after its
+captured time, the part of the delay that earlier requests caused is its time lost, and the rest, which the tool or the machine
+caused, is its lag (`lateness`).
 """
 
 from tickdisk.replay.beginning import InitialFiles

@@ -9,10 +9,7 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class InitialFiles:
-    """The files that a replay must find when it begins, as far as the captured requests show them.
-
-    Paths are relative to the root of the plan, which is the captured folder that is replayed. `prepare` makes the files.
-    """
+    """The files that a replay must find when it begins, as far as requests show them, by paths relative to the plan's root."""
 
     sizes: Mapping[str, int]
     """Files that exist, with the size in bytes that the reads of the trace need."""
@@ -81,10 +78,7 @@ class _Walk:
         self.is_open[path] += 1
 
     def use(self, path: str) -> _Content:
-        """Notes a request through a handle, and returns the content.
-
-        If the trace has never opened the file, the handle was open before the capture. Otherwise it is a copy of a handle (dup).
-        """
+        """Returns the content behind a handle. The handle was open before the capture if the trace never opened the file."""
         content = self.content(path, is_certain=True)
         if self.is_open[path] == 0:
             self.is_open[path] = 1
@@ -94,10 +88,7 @@ class _Walk:
 
 
 def beginning(requests: pd.DataFrame, folders: frozenset[str]) -> InitialFiles:
-    """Infers from the requests of a plan (`Plan.requests`) which files must exist before the first of them, and how large.
-
-    `folders` has the paths that are folders, which are left out.
-    """
+    """Infers which files must exist before the first request of a plan, and how large. Paths that are `folders` are left out."""
     walk = _Walk()
     columns = (requests[name] for name in ("op", "file", "other", "offset", "length", "cuts", "expected"))
     for op, path, other, offset, length, cuts, expected in zip(*columns, strict=True):

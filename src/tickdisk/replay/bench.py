@@ -21,10 +21,7 @@ _ROOT, _FILE_BYTES, _BLOCK = "/bench", 16 << 20, 4096
 
 
 def random_reads(streams: int, seconds: float, requests_per_s: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Makes a requests table of random 4 KiB reads of one file, which stands for a capture in this benchmark.
-
-    Each stream is a thread that reads for `seconds`. The times of its reads are a Poisson process with `requests_per_s`.
-    """
+    """Returns a requests table of random 4 KiB reads of one file. The times of each stream, a thread, are a Poisson process."""
     count = max(1, round(seconds * requests_per_s))
     parts = [
         pd.DataFrame(

@@ -15,18 +15,10 @@ _COLUMNS = ("total", "p50", "p99", "longest")
 def costs(timings: pd.DataFrame) -> pd.DataFrame:
     """Compares how long the requests took in a replay ("here") and in the capture, for each operation such as read.
 
-    Parameters
-    ----------
-    timings
-        Table of a replay, as in `ReplayResult.timings`.
-
-    Returns
-    -------
-    DataFrame
-        One row per operation, with the largest total here first, and at last a row `all`. The columns are requests (number),
-        captured_ and here_ with total_ms, p50_ms, p99_ms and longest_ms (times of the calls), and times (total here over the
-        captured total, NaN if that is 0). The quantiles are those of the sample, however small it is. If the trace lacks the
-        latency of a request, the captured times are NaN.
+    The table has one row per operation, with the largest total here first, and at last a row `all`. The columns are requests
+    (number), captured_ and here_ with total_ms, p50_ms, p99_ms and longest_ms (times of the calls), and times (total here over
+    the captured total, NaN if that is 0). The quantiles are those of the sample, however small it is. If the trace lacks the
+    latency of a request, the captured times are NaN.
     """
     here = (timings["completed_ns"] - timings["issued_ns"]).to_numpy(float)
     captured = timings["captured_ns"].to_numpy(float, na_value=np.nan)
@@ -50,18 +42,7 @@ def _spent(where: str, ns: NDArray[np.float64]) -> dict[str, float]:
 
 
 def screen(table: pd.DataFrame) -> Iterator[str]:
-    """Yields the table of `costs` for the screen, line by line, and two sentences that interpret it if there are requests.
-
-    Parameters
-    ----------
-    table
-        Table that `costs` returned.
-
-    Yields
-    ------
-    str
-        One line.
-    """
+    """Yields the table of `costs` for the screen, line by line, and two sentences that interpret it if there are requests."""
     words = " ".join(f"{name:>9}" for name in _COLUMNS)
     yield f"{'':10} {'':>9}   {'as captured (ms)':^39}   {'here (ms)':^39}   {'total here'}"
     yield f"{'operation':10} {'requests':>9}   {words}   {words}   {'/ captured':>10}"

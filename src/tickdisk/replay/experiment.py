@@ -40,37 +40,12 @@ class Bench:
 def experiment(
     capture: Path, world: Path | None, benches: list[Bench], *, seconds: float, size_bytes: int, output: Path, say: Say = print
 ) -> dict[str, Any]:
-    """Replays the beginning of a capture on each device with each tool, and writes the results.
+    """Replays the beginning of a capture on each device with each tool, writes the results, and returns those in `replay.json`.
 
-    Each replay has a new file system with the files of `world`, and cold caches.
-
-    Parameters
-    ----------
-    capture
-        Capture, as `load_capture` takes it.
-    world
-        Folder with the files as they were when the capture began. If None, files with made-up content are used.
-    benches
-        Devices to replay on.
-    seconds
-        Length of the part to replay, from the first request on.
-    size_bytes
-        Size of each device.
-    output
-        Folder for a table of each replay (`TOOL_DEVICE.parquet`) and, at last, `replay.json`.
-    say
-        Function that is given a line before and after each replay.
-
-    Returns
-    -------
-    dict
-        The content of `replay.json`: the numbers of captured, replayed and refused requests, the streams, the machine, and for
-        each replay its tool, device, floor, load of the machine and summary of times.
-
-    Raises
-    ------
-    TickdiskError
-        If the capture has nothing to replay, a device cannot be emulated, or fio fails.
+    Each replay has cold caches, and a new file system with the files that were in the folder `world` when the capture began, or
+    with made-up content if `world` is None. It has the requests of the first `seconds`. The folder `output` gets a table of each
+    replay (`TOOL_DEVICE.parquet`) and, at last, `replay.json`. Raises TickdiskError if the capture has nothing to replay, a
+    device cannot be emulated, or fio fails.
     """
     planned = plan(load_capture(capture), files=world, seconds=seconds)
     runs: list[dict[str, Any]] = []
@@ -137,11 +112,10 @@ def _replay(
 def _mounted(
     planned: Plan, world: Path | None, bench: Bench, sizes: Mapping[str, int] | None, size_bytes: int, logs: Path
 ) -> Iterator[device.MountedDevice]:
-    """Mounts the device of `bench` and yields it with the files that the replay begins with.
+    """Mounts the device of `bench` and yields it with cold caches and the files that the replay begins with.
 
-    Files are copied from the folder `world` and filled up with random bytes to their sizes. Without `world`, all bytes are
-    random. The sizes are those of the plan unless `sizes` is given. All of this happens without the device's delays. Then the
-    file system is mounted again, so that caches are cold, and the device model comes into force.
+    The files are made without the device's delays. Their sizes are those of the plan unless `sizes` is given. Then the file
+    system is mounted again, and the device model comes into force.
     """
     with device.up(
         bench.model.unlimited(),

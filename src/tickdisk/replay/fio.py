@@ -34,20 +34,7 @@ _GLOBAL = (
 
 
 def files_for_fio(plan: Plan) -> dict[str, int]:
-    """Returns the size that each file must have before a replay by fio, which is as long as the reads of the plan need.
-
-    fio ends a job that reads beyond the end of a file.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-
-    Returns
-    -------
-    dict
-        Size in bytes by path below the root of the plan, for `prepare`.
-    """
+    """Returns the bytes that each file, by path, must have, because fio ends a job that reads beyond the end of a file."""
     reads = plan.requests[(plan.requests["op"] == "read") & (plan.requests["expected"] > 0)]
     needed = (reads["offset"] + reads["expected"]).groupby(reads["file"]).max()
     return {
@@ -59,33 +46,13 @@ def files_for_fio(plan: Plan) -> dict[str, int]:
 def replay_by_fio(
     plan: Plan, target: Path, folder: Path, *, cores: Sequence[int] | None = None, is_real_time: bool = False
 ) -> ReplayResult:
-    """Lets fio replay a plan, with one job per stream and the engine psync. A stream has the requests of one captured thread.
+    """Lets fio replay a plan in the folder `target`, with one job per stream and the engine psync.
 
-    Times count from the start of each job. fio cuts completion times to whole milliseconds, so they are up to 1 ms too early. fio
-    does not log syncs. They have no row, and the lag and the time lost (see `lateness`) of the request after a sync are null.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-    target
-        Folder with the files, which `prepare` has made with the sizes of `files_for_fio`.
-    folder
-        Folder that keeps the trace files, the job file, the logs and fio's answer.
-    cores
-        Processor cores that fio runs on. If None, it may use all.
-    is_real_time
-        Whether fio gets real-time priority, as the streams of `issue` have where the system allows it.
-
-    Returns
-    -------
-    ReplayResult
-        The times of reads and writes, and the number of requests that were left out, by reason.
-
-    Raises
-    ------
-    TickdiskError
-        If fio is missing, fails or does not end, if it can replay too few of the requests, or if its log does not match them.
+    `prepare` must have made the files with the sizes of `files_for_fio`. `folder` keeps the trace files, the job file, the logs
+    and fio's answer. Times count from the start of each job. fio cuts completion times to whole milliseconds, so they are up to 1
+    ms too early. fio does not log syncs. They have no row, and the lag and the time lost (see `lateness`) of the request after a
+    sync are null. Raises TickdiskError if fio is missing, fails or does not end, if it can replay too few of the requests, or if
+    its log does not match them.
     """
     streams, left_out = write_for_fio(plan, target, folder)
     given = pd.concat(streams.values())
@@ -99,26 +66,8 @@ def replay_by_fio(
 def write_for_fio(plan: Plan, target: Path, folder: Path) -> tuple[dict[int, pd.DataFrame], Counter[str]]:
     """Writes a plan in fio's formats: a trace file of version 3 for each stream, and the job file `replay.fio`.
 
-    The job file replays the trace files and logs latencies.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-    target
-        Folder with the files that fio will use.
-    folder
-        Folder for the trace files and the job file. It is created if it does not exist.
-
-    Returns
-    -------
-    tuple of dict and Counter
-        The requests of each stream, by thread, and the number of requests that were left out, by reason.
-
-    Raises
-    ------
-    TickdiskError
-        If fio could replay no read and no write, or less than half of the reads, writes and syncs.
+    Returns the requests of each stream, by thread, and the number of requests that were left out, by reason. Raises TickdiskError
+    if fio could replay no read and no write, or less than half of the reads, writes and syncs.
     """
     given, left_out = _given(plan, target)
     _check_share(plan, given, left_out)
@@ -133,9 +82,8 @@ def write_for_fio(plan: Plan, target: Path, folder: Path) -> tuple[dict[int, pd.
 
 
 def _given(plan: Plan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:
-    """Returns the requests that fio can replay, and the number of the others by reason.
-
-    The length of a request is the number of bytes that it moved, because a read beyond the end of a file would end fio's job.
+    """Returns the requests that fio can replay, whose length is the bytes that they moved, and the number of the others by
+    reason.
     """
     requests = plan.requests
     is_sync = (requests["op"] == "sync") & requests["call"].isin(["fsync", "fdatasync"])

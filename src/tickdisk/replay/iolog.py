@@ -1,9 +1,8 @@
 """Writes the trace file format of fio, version 3 (fio 3.31 and later), with one stream per file.
 
-A line is `timestamp filename action` or `timestamp filename action offset length`, with timestamps in microseconds. The format is
-described under "Trace file format v3" in fio's HOWTO, and fio's `iolog.c` shows the unit and other things that the HOWTO leaves
-out. fio waits between the timestamps of two lines, but not after a timestamp of 0. It takes neither blanks nor more than 256
-bytes in a file name, and a file must be open when it is used.
+The format is described under "Trace file format v3" in fio's HOWTO, and fio's `iolog.c` shows what the HOWTO leaves out.
+Timestamps are in microseconds. fio waits between the timestamps of two lines, but not after a timestamp of 0. It takes neither
+blanks nor more than 256 bytes in a file name, and a file must be open when it is used.
 """
 
 import re
@@ -26,22 +25,11 @@ _ACTIONS = {"fsync": "sync", "fdatasync": "datasync", "trim": "trim"}
 
 
 def write_iolog(path: Path, stream: pd.DataFrame) -> Counter[str]:
-    """Writes one stream, the requests of one captured thread, as a trace file that fio can replay.
+    """Writes one stream as a trace file that fio can replay, and returns the number of requests that were left out, by reason.
 
-    The first lines, at 1 us, add all files and open those that the stream uses before it opens them itself. A due time of 0
-    becomes 2 us. Times are cut to whole microseconds.
-
-    Parameters
-    ----------
-    path
-        File to write.
-    stream
-        Requests with the columns op, call, file, offset, length, due_ns and expected, in the order of due times.
-
-    Returns
-    -------
-    Counter
-        Number of requests that were left out, by reason.
+    `stream` has the columns op, call, file, offset, length, due_ns and expected, in the order of due times. The first lines, at 1
+    us, add all files and open those that the stream uses before it opens them itself. A due time of 0 becomes 2 us. Times are cut
+    to whole microseconds.
     """
     reasons = unfit(stream)
     left_out, fit = Counter(reasons[reasons != ""].tolist()), stream[reasons == ""]

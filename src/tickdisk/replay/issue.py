@@ -32,58 +32,29 @@ _OPS = (
 
 
 def payload(index: int, length: int) -> bytes:
-    """Returns the data that a write of a plan writes in the replay, because a capture does not hold the written data.
+    """Returns what the write at position `index` of a plan writes in the replay, because a capture does not hold the written
+    data.
 
-    Parameters
-    ----------
-    index
-        Position of the request in the plan.
-    length
-        Length of the write in bytes.
-
-    Returns
-    -------
-    bytes
-        Random bytes, which depend only on `length` and on `index` modulo 4096.
+    It is `length` random bytes, which depend only on `length` and on `index` modulo 4096.
     """
     return noise(length)[index % SHIFTS : index % SHIFTS + length]
 
 
 def noise(longest: int) -> bytes:
-    """Returns random bytes in which each write of at most `longest` bytes finds its data. `payload` says at which place.
-
-    They are the same bytes in every call.
+    """Returns random bytes, the same in every call, in which each write of at most `longest` bytes finds its data (see
+    `payload`).
     """
     return np.random.default_rng(_SEED).bytes(longest + SHIFTS)
 
 
 def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None, schedule: Schedule | None = None) -> ReplayResult:
-    """Makes the requests of a plan again on real files, and returns when the last is completed.
+    """Makes the requests of a plan again on the files in `target`, and returns when the last is completed.
 
-    A stream has the requests of one captured thread. Each stream has a thread of its own. By default, a request is due as long
-    after the start as it was captured after the first request. It is issued when it is due, or when the request before it in its
-    stream is completed, whichever is later.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-    target
-        Folder with the files, as `prepare` has made them.
-    cores
-        Processor cores that the streams run on. If None, they may use the same as the calling process.
-    schedule
-        Order and pace of the requests.
-
-    Returns
-    -------
-    ReplayResult
-        The times of all requests, in CLOCK_MONOTONIC.
-
-    Raises
-    ------
-    TickdiskError
-        If a file that was open before the capture is missing in `target`, or the schedule needs what the trace does not have.
+    `prepare` must have made the files. Each stream has a thread of its own, on `cores` or, if that is None, on those of this
+    process. By default, a request is due as long after the start as it was captured after the first request. It is issued when it
+    is due, or when the request before it in its stream is completed, whichever is later. Times are in CLOCK_MONOTONIC. Raises
+    TickdiskError if a file that was open before the capture is missing in `target`, or the schedule needs what the trace does not
+    have.
     """
     turns = turns_of(plan, schedule or Schedule())
     packed, files = _packed(plan, target, turns)

@@ -46,15 +46,7 @@ class ReplayResult:
 
 
 def write_timings(path: Path, timings: pd.DataFrame) -> None:
-    """Writes the table of a replay as a Parquet file, which appears only when it is whole.
-
-    Parameters
-    ----------
-    path
-        File to write.
-    timings
-        Table of a replay, as in `ReplayResult.timings`.
-    """
+    """Writes the table of a replay as a Parquet file, which appears only when it is whole."""
     with whole(path) as partial:
         pq.write_table(
             pa.Table.from_pandas(timings[list(COLUMNS)], schema=_SCHEMA, preserve_index=False), partial, compression="zstd"
@@ -62,23 +54,7 @@ def write_timings(path: Path, timings: pd.DataFrame) -> None:
 
 
 def read_timings(path: Path) -> pd.DataFrame:
-    """Reads the table of a replay that `write_timings` wrote.
-
-    Parameters
-    ----------
-    path
-        File to read.
-
-    Returns
-    -------
-    DataFrame
-        One row per request, with the columns of `ReplayResult.timings`.
-
-    Raises
-    ------
-    TickdiskError
-        If the file is missing, is not Parquet, or holds another table.
-    """
+    """Reads the table that `write_timings` wrote, or raises TickdiskError if the file is missing or holds something else."""
     try:
         arrow = pq.read_table(path)
     except (FileNotFoundError, pa.ArrowInvalid) as error:

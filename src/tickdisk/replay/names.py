@@ -8,20 +8,10 @@ from tickdisk.replay.plan import Plan
 
 
 def rename_blanks(plan: Plan) -> tuple[Plan, Mapping[str, str]]:
-    """Returns a plan whose file names have no blanks, because fio's trace files cannot hold such names.
+    """Returns a plan whose file names have no blanks, which fio's trace files cannot hold, and the new names by the old ones.
 
     A blank is a space or any other white space. Each blank becomes an underscore. If another file has the new name already, a
     number is appended.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-
-    Returns
-    -------
-    tuple of Plan and Mapping
-        The plan with the new names, and the new name of each file and folder that was renamed, by its old name.
     """
     names = {
         *plan.requests["file"],

@@ -29,10 +29,7 @@ _LEAVE_OUT = "correct these lines, or leave them out with `tickdisk convert` and
 
 @dataclass(frozen=True)
 class Plan:
-    """The requests of a capture that a replay makes again, and the files that it needs. `plan` makes it.
-
-    The captured requests are the replayed ones and the refused ones together.
-    """
+    """The requests of a capture that a replay makes again, and the files that it needs. `plan` makes it."""
 
     requests: pd.DataFrame
     """Requests that are made again, in the order of due times.
@@ -54,10 +51,7 @@ class Plan:
 
     @property
     def streams(self) -> pd.DataFrame:
-        """Table of the streams, with the columns thread, thread_name, requests (their number).
-
-        A stream has the requests of one captured thread, which a replay makes one after another.
-        """
+        """Table of the streams, one for each captured thread, with the columns thread, thread_name, requests (their number)."""
         found = self.requests.groupby("thread", sort=False)["thread_name"].agg(["last", "size"]).reset_index()
         return found.set_axis(["thread", "thread_name", "requests"], axis=1)
 
@@ -65,24 +59,10 @@ class Plan:
 def load_capture(path: Path, format_name: str | None = None) -> pd.DataFrame:
     """Reads the requests of a capture, of which `plan` makes the plan of a replay.
 
-    Parameters
-    ----------
-    path
-        A file `requests.parquet` or another that `tickdisk convert` wrote, the folder of a capture, of a server life or of a cell
-        (its first life is taken), a trace of system calls in one of the formats of `tickdisk.formats`, or a folder of trace
-        files of fio that end in `.iolog`, each of which is a stream.
-    format_name
-        Name of the format of a trace. If None, it is recognised from the content.
-
-    Returns
-    -------
-    DataFrame
-        The requests table.
-
-    Raises
-    ------
-    TickdiskError
-        If there is no requests table, a trace cannot be read wholly, or it lacks what a replay needs.
+    `path` is a file `requests.parquet` or another that `tickdisk convert` wrote, the folder of a capture, of a server life or of
+    a cell (its first life is taken), a trace of system calls in one of the formats of `tickdisk.formats`, or a folder of trace
+    files of fio that end in `.iolog`, each of which is a stream. If `format_name` is None, the format is recognised from the
+    content. Raises TickdiskError if there is no requests table, a trace cannot be read wholly, or it lacks what a replay needs.
     """
     if path.is_dir() and (iologs := sorted(path.glob(f"*{SUFFIX}"))):
         requests = _streams(iologs, format_name)
@@ -95,9 +75,7 @@ def load_capture(path: Path, format_name: str | None = None) -> pd.DataFrame:
 
 
 def _streams(traces: Sequence[Path], format_name: str | None) -> pd.DataFrame:
-    """Reads traces. If a trace does not tell the threads of its requests, all its requests are one stream with the trace's
-    name.
-    """
+    """Reads traces. If a trace does not tell the threads of its requests, they are one stream with the trace's name."""
     parts = []
     for number, trace in enumerate(traces, start=1):
         requests, _ = formats.read([trace], format_name, most_rejected=0, advice=_LEAVE_OUT)
@@ -116,27 +94,10 @@ def _streams(traces: Sequence[Path], format_name: str | None) -> pd.DataFrame:
 def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None = None, seconds: float | None = None) -> Plan:
     """Plans the replay of a capture: chooses the requests that can be made again, and gives each a due time.
 
-    Parameters
-    ----------
-    requests
-        Requests table, as `load_capture` returns it.
-    root
-        Folder of the captured program whose files are replayed. If None, it is the captured folder below which most captured
-        paths are found in `files`, or, without `files`, the deepest folder that has all captured files.
-    files
-        Folder with the files as they were when the capture began. It is used only to find the root.
-    seconds
-        Length of the part to replay, from the first request that can be made again. If None, the whole capture is replayed.
-
-    Returns
-    -------
-    Plan
-        The requests to make, the number of others by reason, and the files that must exist before.
-
-    Raises
-    ------
-    TickdiskError
-        If no request can be made again, or no root is found.
+    Files below `root`, a folder of the captured program, are replayed. If it is None, it is the captured folder below which most
+    captured paths are found in `files`, a folder with the files as they were when the capture began. Without `files`, it is the
+    deepest folder that has all captured files. If `seconds` is given, the plan has only the requests of this time from the first
+    one that can be made again. Raises TickdiskError if no request can be made again, or no root is found.
     """
     ordered = requests.sort_values(["start_ns", "seq"], kind="stable", ignore_index=True)
     root = _root(ordered["file"].dropna(), files) if root is None else root.rstrip("/") or "/"

@@ -15,31 +15,12 @@ _PIECE = 1 << 20
 
 
 def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
-    """Makes the files that must exist before the first request of a plan.
+    """Makes the files that must exist before the first request of a plan, and returns the size in bytes of each, by path.
 
-    A file is copied from `files` if it exists there, and is extended with random bytes to its size. At the end the files are
-    flushed and out of the page cache. The metadata of the file system stays in memory until the file system is mounted again.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-    target
-        New or empty folder on the device under test.
-    files
-        Folder with the files as they were when the capture began. If None, the content is random.
-    sizes
-        Size in bytes by path, instead of the sizes in the plan.
-
-    Returns
-    -------
-    dict
-        Size in bytes of each file that was made, by path.
-
-    Raises
-    ------
-    TickdiskError
-        If `target` is not empty, or its device has not as much space as the files need.
+    A file is copied from the folder `files` if it exists there, and is extended with random bytes to its size in `sizes` or, if
+    that is None, in the plan. At the end the files are flushed and out of the page cache. The metadata of the file system stays
+    in memory until the file system is mounted again. Raises TickdiskError if `target` is not empty, or its device has not as much
+    space as the files need.
     """
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
@@ -67,20 +48,7 @@ def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mappi
 
 
 def space_needed(plan: Plan, sizes: Mapping[str, int]) -> int:
-    """Returns how many bytes the files of a replay need at most, with those that its writes add.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-    sizes
-        Size in bytes by path of the files that exist at the beginning.
-
-    Returns
-    -------
-    int
-        Number of bytes. A file that is removed again counts, too.
-    """
+    """Returns the bytes that files of these `sizes` and a plan's writes need at most. Files that are removed count, too."""
     writes = plan.requests[(plan.requests["op"] == "write") & (plan.requests["expected"] > 0)]
     ends = (
         writes.assign(end=writes["offset"] + writes["expected"])

@@ -26,10 +26,7 @@ _NO_LATENCY = device.DeviceModel(name="none", read_latency_ns=0, write_latency_n
 
 @dataclass(frozen=True)
 class Schedule:
-    """The order and the pace of a replay.
-
-    A thread makes one call at a time, so that each request waits at least for the one before it in its thread.
-    """
+    """The order and the pace of a replay. Each request waits at least for the one before it in its thread."""
 
     order: str = "thread"
     """The rule that says what else a request waits for, one of ORDERS.
@@ -81,10 +78,7 @@ class Turns:
     """Whether the times are those of a closed loop."""
 
     def ready_ns(self, completed_ns: npt.ArrayLike) -> Integers:
-        """Returns for each request the time at which the last of those that it waits for was completed.
-
-        It is the smallest integer for a request that waits for nothing. `completed_ns` has the completion of each request.
-        """
+        """Returns when the last request that each one waits for was completed, or the smallest integer if there is none."""
         return ready_ns(self.streams, completed_ns, self.needs)
 
     def least_s(self) -> float:
@@ -97,23 +91,8 @@ class Turns:
 def turns_of(plan: Plan, schedule: Schedule) -> Turns:
     """Computes when the turn of each request of a plan comes.
 
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-    schedule
-        Order and pace.
-
-    Returns
-    -------
-    Turns
-        For each request its time, and the requests that it waits for. A request whose captured latency is not known is waited for
-        only by its own stream, and its latency counts as 0.
-
-    Raises
-    ------
-    TickdiskError
-        If the schedule needs latencies, and the trace has none.
+    A request whose captured latency is not known is waited for only by its own stream, and its latency counts as 0. Raises
+    TickdiskError if the schedule needs latencies, and the trace has none.
     """
     requests = plan.requests
     streams = pd.factorize(requests["thread"])[0].astype(np.int64)

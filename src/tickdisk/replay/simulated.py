@@ -1,7 +1,4 @@
-"""The simulation of a replay: a page cache and a device model compute the times of the requests, without a device.
-
-Within each stream, a request waits for the completion of the request before it.
-"""
+"""The simulation of a replay: a page cache and a device model compute the times of the requests, without a device."""
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -55,26 +52,15 @@ class PageCache:
     """
 
     def __init__(self, reach: dict[str, int], sizes: Mapping[str, int], folders: Container[str] = ()) -> None:
-        """Begins with a cold cache.
-
-        Parameters
-        ----------
-        reach
-            Largest offset up to which each file is read or written, in bytes, by path.
-        sizes
-            Size of each file at the beginning, in bytes, by path.
-        folders
-            Paths that are folders.
-        """
+        """Begins cold. `reach` has the largest offset at which a file is used, and `sizes` its first size, by path."""
         self._reach, self._sizes, self._folders, self._files, self._end = reach, sizes, folders, dict[str, _File](), 0
         self._journal = sum(reach.values()) // 2 // PAGE * PAGE
         self._names_changed = False
 
     def requests(self, op: str, call: str, file: str, other: str, offset: int, length: int) -> list[list[Request]]:
-        """Takes a call into the cache, and returns the requests that it makes to the device, in steps.
+        """Returns the requests to the device that a call makes, in steps that begin when the step before is completed.
 
-        Each step begins when the step before it is completed. A step without requests takes no time. `op` is the kind of the
-        call, `call` its name and `other` the new name of a rename. `offset` and `length` are in bytes.
+        A step without requests takes no time. `other` is the new name of a rename, and `offset` and `length` are in bytes.
         """
         match op:
             case "read":
@@ -149,27 +135,9 @@ def _runs(pages: set[int]) -> Iterator[tuple[int, int]]:
 def issue_simulated(plan: Plan, model: device.DeviceModel, *, schedule: Schedule | None = None) -> ReplayResult:
     """Computes the times of a plan's requests on a device model, as `issue` would measure them without a lag of its own.
 
-    Calls that the page cache answers take no time. The content of the page cache follows the captured order of the requests.
-    Results are as captured.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-    model
-        Device model.
-    schedule
-        Order and pace of the requests, as for `issue`.
-
-    Returns
-    -------
-    ReplayResult
-        The times of all requests, from 0 on.
-
-    Raises
-    ------
-    TickdiskError
-        If the device model cannot be simulated with these requests, or the schedule needs what the trace does not have.
+    Times count from 0. Calls that the page cache answers take no time. The content of the page cache follows the captured order
+    of the requests. Results are as captured. Raises TickdiskError if the device model cannot be simulated with these requests, or
+    the schedule needs what the trace does not have.
     """
     requests = plan.requests
     moved = requests["expected"].where(requests["op"].isin(["read", "write"]), requests["length"])

@@ -13,24 +13,12 @@ QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
 def ready_ns(stream: npt.ArrayLike, completed_ns: npt.ArrayLike, needs: npt.NDArray[np.void] | None = None) -> Integers:
-    """Returns for each request the completion time of the last of those that it waits for.
+    """Returns for each request the time in ns at which the last of those that it waits for was completed, shape (n,).
 
-    These are the request before it in its stream, and those in `needs`.
-
-    Parameters
-    ----------
-    stream
-        Stream of each request, shape (n,). Within a stream, the requests are in the order in which they were issued.
-    completed_ns
-        Times of completion, shape (n,), in ns.
-    needs
-        Requests of other streams that must be completed before a request, with the fields request (a place in the arrays), stream
-        (its number from 0 on) and count (number of requests of that stream). With needs, streams must have such numbers.
-
-    Returns
-    -------
-    array
-        The times in ns, shape (n,). For a request that waits for nothing, it is the smallest integer.
+    These are the request before it in its stream, and those in `needs`. A request that waits for nothing has the smallest
+    integer. The requests of a stream are in the order in which they were issued. `needs` has the fields request (a place in the
+    arrays), stream (its number from 0 on, so that streams must have such numbers) and count (number of requests of that stream
+    that must be completed).
 
     Examples
     --------
@@ -49,24 +37,10 @@ def ready_ns(stream: npt.ArrayLike, completed_ns: npt.ArrayLike, needs: npt.NDAr
 
 
 def lateness(ready: npt.ArrayLike, due_ns: npt.ArrayLike, issued_ns: npt.ArrayLike) -> tuple[Integers, Integers]:
-    """Divides the lateness of each request into lag and time lost. Their sum is issued - due.
+    """Divides the lateness of each request, which is issued - due, into lag and time lost, each of shape (n,) and in ns.
 
     The lag is issued - max(due, ready). It is the delay that the tool and other programs of the machine caused. The time lost is
-    max(0, ready - due). It is the delay that the device and earlier requests caused.
-
-    Parameters
-    ----------
-    ready
-        Time at which each request had nothing more to wait for, as `ready_ns` returns it, shape (n,), in ns.
-    due_ns
-        Due times, shape (n,), in ns.
-    issued_ns
-        Times of issue, shape (n,), in ns.
-
-    Returns
-    -------
-    tuple of two arrays
-        Lag and time lost of each request, each of shape (n,), in ns.
+    max(0, ready - due). It is the delay that the device and earlier requests caused. `ready` is what `ready_ns` returns.
 
     Examples
     --------
@@ -81,23 +55,10 @@ def lateness(ready: npt.ArrayLike, due_ns: npt.ArrayLike, issued_ns: npt.ArrayLi
 
 
 def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, lost_ns: npt.ArrayLike) -> int:
-    """Returns the time in which a stream had a request that was due and could not be issued yet, summed over streams.
+    """Returns the time in ns in which a stream had a request that was due and could not be issued yet, summed over streams.
 
-    If several requests of a stream wait at the same time, the time counts once.
-
-    Parameters
-    ----------
-    stream
-        Stream of each request, shape (n,). Within a stream, the requests are in the order in which they were issued.
-    due_ns
-        Due times, shape (n,), in ns, ascending within each stream.
-    lost_ns
-        Time lost of each request, shape (n,), in ns, as `lateness` returns it.
-
-    Returns
-    -------
-    int
-        The time in ns.
+    If several requests of a stream wait at the same time, the time counts once. The arrays have the shape (n,), with ascending
+    due times within each stream, and `lost_ns` as `lateness` returns it.
 
     Examples
     --------
@@ -110,25 +71,12 @@ def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, lost_ns: npt.ArrayLi
 
 
 def summarise(timings: pd.DataFrame) -> dict[str, Any]:
-    """Sums up a replay: its requests and their lag and time lost (see `lateness`), service time and differing results.
+    """Sums up the table of a replay (`ReplayResult.timings`).
 
-    The service time of a request lasts from its issue to its completion.
-
-    Requests whose lag is not known, as those after a sync in a replay by fio, are left out of lag and time lost, and are counted
-    in `lag_unknown`.
-
-    Parameters
-    ----------
-    timings
-        Table of a replay, as in `ReplayResult.timings`.
-
-    Returns
-    -------
-    dict
-        The numbers of streams, requests, lag_unknown and delayed (requests with time lost), seconds, behind_ns (see
-        `behind_ns`), differing (numbers of results that were not as captured, by kind), and a dict of p50, p99 and max in ns for
-        each of lag_ns, lag_first_tenth_ns, lag_last_tenth_ns, lost_ns and service_ns. A quantile that the sample does not reach
-        is None.
+    The keys are streams, requests, lag_unknown (requests that are left out of lag and time lost, as those after a sync in a
+    replay by fio), delayed (requests with time lost), seconds, behind_ns (see `behind_ns`), differing (see `differing`), and a
+    dict of p50, p99 and max in ns for each of lag_ns, lag_first_tenth_ns, lag_last_tenth_ns, lost_ns and service_ns (from issue
+    to completion). A quantile that the sample does not reach is None.
     """
     lag, lost = (timings[name].dropna().to_numpy(float) for name in ("lag_ns", "lost_ns"))
     tenth = len(lag) // 10

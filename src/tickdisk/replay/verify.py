@@ -16,9 +16,7 @@ class Verified:
     files: int
     """Number of files that there should be."""
     missing: tuple[str, ...]
-    """Paths of files that are not there."""
     unexpected: tuple[str, ...]
-    """Paths of files that are there and should not be."""
     sizes: Mapping[str, tuple[int, int]]
     """Size in bytes that is right and size that was found, by path, where they differ."""
 
@@ -45,23 +43,9 @@ class Verified:
 
 
 def verify(plan: Plan, target: Path, made: Mapping[str, int]) -> Verified:
-    """Compares the files after a replay with those that its requests leave in their captured order.
+    """Compares the files in `target` after a replay with those that its requests leave in their captured order.
 
-    Requests of the capture that the plan refused do not count.
-
-    Parameters
-    ----------
-    plan
-        Plan of the replay.
-    target
-        Folder in which the replay was made.
-    made
-        Size in bytes of each file before the replay, by path, as `prepare` returned it.
-
-    Returns
-    -------
-    Verified
-        The names and sizes that differ.
+    `made` has the bytes of each file before the replay, by path. Requests of the capture that the plan refused do not count.
     """
     right = left_by(plan, made)
     found = {stored(os.fsencode(path.relative_to(target))): path.stat().st_size for path in target.rglob("*") if path.is_file()}
@@ -79,10 +63,7 @@ class _Content:
 
 
 class _Files:
-    """The names and sizes of files, and the contents for which handles on each path are open.
-
-    As in the replay itself, a request uses the handle that was opened last under its path, or opens one.
-    """
+    """The files by name, and the open handles by path. A request uses the handle that was opened last, or opens one."""
 
     def __init__(self, made: Mapping[str, int], handles: Mapping[str, int]) -> None:
         self.names = {path: _Content(size) for path, size in made.items()}

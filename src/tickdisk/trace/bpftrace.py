@@ -1,7 +1,7 @@
-"""Runs bpftrace on the members of a cgroup: starts it, waits until its probes are attached, and ends it without losing events.
+"""Runs bpftrace on the members of a cgroup, and ends it without losing events.
 
-The program that bpftrace runs in the kernel comes from `tickdisk.trace.program`. Each core prints a line (a beat) ten times a
-second. A beat shows that the probes are attached, and that everything which this core printed before is in the file.
+Each core prints a line (a beat) ten times a second. A beat shows that the probes are attached, and that everything which this
+core printed before is in the file.
 """
 
 import os
@@ -31,13 +31,7 @@ _LOST = re.compile(r"Lost (\d+) events")
 
 
 def unavailable() -> str | None:
-    """Returns the reason why bpftrace cannot capture on this machine.
-
-    Returns
-    -------
-    str or None
-        The reason as a clause without a full stop, or None if bpftrace can capture.
-    """
+    """Returns the reason why bpftrace cannot capture on this machine, as a clause without a full stop, or None if it can."""
     if os.uname().machine != "x86_64":
         return "Tickdisk knows the numbers of system calls for x86_64 only"
     if os.geteuid() != 0:
@@ -60,17 +54,12 @@ def version() -> str:
 
 
 class Bpftrace:
-    """A running bpftrace that captures calls on files, page faults and waits of all processes in one cgroup.
-
-    bpftrace runs under setsid, so that Ctrl-C at a terminal reaches only this process, which then ends bpftrace by `stop` without
-    losing events.
+    """A running bpftrace, which captures all processes in one cgroup. It runs under setsid, so that Ctrl-C at a terminal reaches
+    only this process, which then ends bpftrace by `stop` without losing events.
     """
 
     def __init__(self, cgroup: int, raw: Path, logs: Path, cores: Sequence[int] | None) -> None:
-        """Starts bpftrace on the cgroup with this inode number, and returns when its probes are attached.
-
-        bpftrace writes its output to `raw` and its messages to `logs`, and runs on `cores` only.
-        """
+        """Starts bpftrace on the cgroup with this inode number, and returns when its probes are attached."""
         if reason := unavailable():
             raise TickdiskError(f"bpftrace cannot capture: {reason}; capture with strace")
         present = _present()
@@ -120,17 +109,11 @@ class Bpftrace:
 
     @property
     def pid(self) -> int:
-        """The number of bpftrace's process, whose processor time is part of the cost of capturing.
-
-        The programs before bpftrace in the command replace each other in this process.
-        """
+        """The number of bpftrace's process, whose processor time is part of the cost of capturing."""
         return self._child.pid
 
     def kill(self) -> None:
-        """Kills bpftrace and waits for its end, for clean-up. Nothing happens if it has ended already.
-
-        Events that bpftrace has not written yet are lost. `stop` ends it without losing events.
-        """
+        """Kills bpftrace, if it has not ended already. Events that it has not written yet are lost."""
         self._child.stop(5, signal.SIGKILL)
 
     def _until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:

@@ -1,8 +1,4 @@
-"""The system calls of x86_64: those that are captured, with the positions of their arguments, and those in which threads wait.
-
-`CALLS` has the captured calls. The other tables sort the calls by what a thread waits for in them: a lock, the address space, a
-file, or something else.
-"""
+"""The system calls of x86_64: those that are captured, with the positions of their arguments, and those in which threads wait."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,11 +8,7 @@ Op = Literal["read", "write", "sync", "truncate", "open", "close", "rename", "un
 
 @dataclass(frozen=True)
 class Call:
-    """A system call that is captured: its number, the kind of request that it makes, and the positions of its arguments.
-
-    The program in the kernel and the reader of strace's output take the arguments from these positions, which count from 0. A
-    position is None if the call has no such argument, or if the argument is not needed.
-    """
+    """A system call that is captured. Positions of its arguments count from 0, or are None if there is none or no need of it."""
 
     number: int
     """Number on x86_64."""
@@ -29,7 +21,6 @@ class Call:
     offset: int | None = None
     """Position of the offset, or of another number that is needed to follow descriptors, or of an address (msync)."""
     path: int | None = None
-    """Position of the path."""
     to: int | None = None
     """Position of the second path of a rename."""
     vector: int | None = None

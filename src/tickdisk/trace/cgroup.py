@@ -38,16 +38,10 @@ def cgroup_of(pid: int) -> Path:
 class Cgroup:
     """A new cgroup v2 for processes that are to be captured. It exists while it is used as a context manager.
 
-    bpftrace sees the processes of the whole machine, and captures those in the cgroup.
-
-    It lies below another process's cgroup, so that the limits of that cgroup still hold. This process holds a lock on the
-    cgroup's folder. The kernel releases the lock when this process dies, whatever its process namespace. Entering removes the
-    cgroups of dead owners first (`remove_abandoned`). Leaving moves the remaining members to the parent cgroup.
-
-    Parameters
-    ----------
-    below
-        Number of the process below whose cgroup the new cgroup lies. If None, it is this process.
+    It lies below the cgroup of the process with the number `below`, or of this process if that is None, so that the limits of
+    that cgroup still hold. This process holds a lock on the cgroup's folder, which the kernel releases when this process dies,
+    whatever its process namespace. Entering removes the cgroups of dead owners first (`remove_abandoned`). Leaving moves the
+    remaining members to the parent cgroup.
     """
 
     def __init__(self, below: int | None = None) -> None:
@@ -74,42 +68,19 @@ class Cgroup:
         return self.path.stat().st_ino
 
     def add(self, pid: int) -> None:
-        """Moves a process, with all its threads, into the cgroup. Children that the process starts later are also in it.
-
-        Parameters
-        ----------
-        pid
-            Number of the process.
-
-        Raises
-        ------
-        TickdiskError
-            If the kernel refuses, for example because the process has ended.
-        """
+        """Moves a process, with threads and later children, into the cgroup, or raises TickdiskError if the kernel refuses."""
         try:
             (self.path / "cgroup.procs").write_text(str(pid))
         except OSError as error:
             raise TickdiskError(f"cannot move process {pid} into {self.path}: {error.strerror}; does it still run?") from error
 
     def members(self) -> list[int]:
-        """Lists the processes in the cgroup.
-
-        Returns
-        -------
-        list of int
-            The numbers of the processes that are visible in this process's namespace.
-        """
+        """Returns the numbers of the processes in the cgroup that are visible in this process's namespace."""
         return _members(self.path)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Puts this process into the cgroup for a time, so that children are members from their first instruction.
-
-        Yields
-        ------
-        None
-            Children that are started before the context ends are members of the cgroup.
-        """
+        """Puts this process into the cgroup for a time, so that children are members from their first instruction."""
         self.add(os.getpid())
         try:
             yield
@@ -133,15 +104,7 @@ class Cgroup:
 
 
 def remove_abandoned() -> list[Path]:
-    """Removes the cgroups that captures left behind when they were killed, and moves their members to the cgroup above.
-
-    A cgroup is left behind if the process that made it as a `Cgroup` has died. Cgroups of processes that run stay.
-
-    Returns
-    -------
-    list of Path
-        The folders of the removed cgroups.
-    """
+    """Removes the cgroups whose owner has died, moves their members to the cgroup above, and returns their folders."""
     removed = []
     for folder, names, _ in os.walk(hierarchy()):
         for path in (Path(folder) / name for name in names if name.startswith(_PREFIX)):

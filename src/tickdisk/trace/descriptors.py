@@ -1,7 +1,5 @@
-"""Finds the file that each descriptor stands for at each time.
-
-It starts from the descriptors that were open when the capture began (`tickdisk.trace.snapshot`), and follows open, dup, close,
-fork and exec from there.
+"""Finds the file that each descriptor stands for at each time, from the descriptors at the beginning of the capture
+(`tickdisk.trace.snapshot`) and the calls of open, dup, close, fork and exec from there on.
 """
 
 import posixpath
@@ -69,10 +67,7 @@ class _Change(NamedTuple):
 
 @dataclass
 class FileHistory:
-    """The files that the captured processes had open, and the file that each captured call used.
-
-    `follow` makes it. A call names its file by a descriptor, but the requests table names it by its path.
-    """
+    """The files that the captured processes had open, and the file that each captured call used."""
 
     opened: list[Opened]
     """Every open file of the capture. The other fields name an open file by its index in this list."""
@@ -94,10 +89,9 @@ class FileHistory:
     """The snapshots, by the number that the tool gives to their process."""
 
     def at(self, frame: pd.DataFrame, fd: str, ns: str) -> "pd.Series[int]":
-        """Returns the open file that each row's descriptor stood for just before the row's time.
+        """Returns the open file of each row's descriptor just before the row's time, as an index in `opened` or CLOSED.
 
-        The file is an index in `opened`, or CLOSED if the descriptor was not a file's. `fd` and `ns` name the columns of `frame`
-        for descriptor and time, beside its column process. The rows have to be sorted by time.
+        `fd` and `ns` name the columns of `frame` for descriptor and time, beside its column process. Rows are sorted by time.
         """
         keys = frame[["process", fd, ns]].rename(columns={fd: "fd", ns: "at"})
         found = pd.merge_asof(keys, self.changes, left_on="at", right_on="ns", by=["process", "fd"], allow_exact_matches=False)
@@ -107,9 +101,8 @@ class FileHistory:
 def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory:
     """Finds for every captured call the open file that its descriptor stood for.
 
-    `reading` has the calls, and `snapshots` has a snapshot (`snapshot.snapshot`) of each process that ran when the capture began.
-    The snapshots number their processes as this process sees them. bpftrace, which may run in another process namespace, uses
-    other numbers. Processes are therefore matched with snapshots by the time of their start.
+    `snapshots` has a snapshot (`snapshot.snapshot`) of each process that ran when the capture began. bpftrace may number
+    processes in another process namespace, so they are matched with snapshots by the time of their start.
     """
     follower = _Follower()
     numbers = _match_snapshots(reading, list(snapshots))
@@ -169,10 +162,7 @@ class _Follower:
         self._processes: dict[int, _Process] = {}
 
     def begin(self, process: int, snapshot: dict[str, Any], rare: pd.DataFrame) -> None:
-        """Takes in a process that ran when the capture began.
-
-        A descriptor that a captured call opened or closed before the snapshot is left out, since the calls themselves tell it.
-        """
+        """Takes in a process of a snapshot, without the descriptors that captured calls opened or closed before it."""
         self.since[process] = 0
         state = self._processes[process] = _Process(snapshot["root"], snapshot["cwd"])
         before = rare[(rare["process"] == process) & (rare["end_ns"] < snapshot["at_ns"])]

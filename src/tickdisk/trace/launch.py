@@ -33,10 +33,7 @@ class Command:
 
 
 class Launched:
-    """A started command, which stays stopped until `proceed`, so that a capture tool can be attached to it first.
-
-    Leaving it as a context manager kills it.
-    """
+    """A started command that stays stopped until `proceed`, so that a tool can be attached. Leaving the context kills it."""
 
     def __init__(self, command: Command, tracer: Sequence[str | Path]) -> None:
         """Starts the command as the last arguments of the command line `tracer`, or by itself if `tracer` is empty."""
@@ -73,10 +70,7 @@ class Launched:
         os.kill(self.pid, signal.SIGCONT)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Returns the exit code, or None if the command still runs after `timeout_s`.
-
-        A command that a signal ended has the exit code 128 plus the number of the signal.
-        """
+        """Returns the exit code, which is 128 plus the number of a signal that ended the command, or None after `timeout_s`."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:

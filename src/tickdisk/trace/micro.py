@@ -25,32 +25,10 @@ TOOLS: tuple[Tool | None, ...] = (None, "bpftrace", "strace", "strace_positioned
 def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[Tool | None, ...] = TOOLS) -> pd.DataFrame:
     """Measures how much each capture tool slows down a program that only reads, by the time of one pread under the tool.
 
-    The workload is a program that reads blocks of 4 KiB from a cached file. Every round runs the workload once under each tool,
-    in random order. Each run is a process of its own on the cores that a server would have. The tool runs on the other cores.
-
-    Parameters
-    ----------
-    rounds
-        Number of rounds.
-    preads
-        Number of preads of a run without a tool or under bpftrace. Runs under strace make an eighth of them.
-    seed
-        Seed of the order of the runs.
-    logs
-        Folder for the messages of the tools.
-    tools
-        The tools to compare. None stands for a run without a tool.
-
-    Returns
-    -------
-    DataFrame
-        One row per round and tool: round, tool (`none` without a tool), preads, ns_per_pread, events (captured preads),
-        lost_events.
-
-    Raises
-    ------
-    TickdiskError
-        If the workload or a tool fails.
+    Every round runs a program that reads blocks of 4 KiB from a cached file once under each tool (None is no tool), in random
+    order. Each run is a process of its own on the cores that a server would have. The tool runs on the other cores. Runs under
+    strace make an eighth of the `preads`. The table has one row per round and tool: round, tool (`none` without a tool), preads,
+    ns_per_pread, events (captured preads), lost_events. Raises TickdiskError if the program or a tool fails.
     """
     rng = np.random.default_rng(seed)
     cores = host.split_cores()

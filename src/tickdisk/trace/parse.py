@@ -22,10 +22,7 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class Capture:
-    """The tables of a capture, with times in nanoseconds of CLOCK_MONOTONIC, and a summary of it.
-
-    The tables have the columns of `requests` and `waits` in `table.SCHEMAS`.
-    """
+    """The tables of a capture, with times in ns of CLOCK_MONOTONIC and the columns in `table.SCHEMAS`, and a summary of it."""
 
     requests: pd.DataFrame
     """One row per system call on a file, or page fault in a mapped file, in the order of start times."""
@@ -40,28 +37,16 @@ def parse(
 ) -> Capture:
     """Turns the output of a capture tool into a table of the requests that began during the capture, and one of the waits in it.
 
-    A request is a system call on a file, or a page fault in a mapped file. A wait is a time in which a thread did not run.
+    `clocks` has samples of the kernel's clocks, which convert strace's times from CLOCK_REALTIME. `classify` takes a file's path
+    and returns its type of data, such as terrain. The type is `other` without it, and for files outside the folder `root` if that
+    is given.
 
-    Parameters
-    ----------
-    raw
-        The raw capture.
-    clocks
-        Samples of the kernel's clocks (the table `clocks`), which convert strace's times from CLOCK_REALTIME.
-    classify
-        Function from a file's path to its type of data, such as terrain. If None, the type of all files is `other`.
-    root
-        Folder. Files outside it have the type `other`. If None, all files are classified.
-
-    Returns
-    -------
-    Capture
-        The tables and a summary with these keys: tool, version, started_ns, ended_ns, lines (of the raw text), requests (rows),
-        events (calls and waits that arrived), lost_events (events that did not arrive), rejected (number of lines that do not
-        parse), rejects (these lines), unfinished (requests that had not ended), cut_paths (paths that were too long), not_files
-        (calls on sockets, pipes and the like), other_processes (requests of processes that only started the captured ones),
-        offsets_unknown and files_unknown (requests), not_followed (number by name of calls that may read or write a file without
-        a row), missing (tracepoints that this kernel lacks) and faults (the tracepoint of page faults).
+    The summary has these keys: tool, version, started_ns, ended_ns, lines (of the raw text), requests (rows), events (calls and
+    waits that arrived), lost_events (events that did not arrive), rejected (number of lines that do not parse), rejects (these
+    lines), unfinished (requests that had not ended), cut_paths (paths that were too long), not_files (calls on sockets, pipes and
+    the like), other_processes (requests of processes that only started the captured ones), offsets_unknown and files_unknown
+    (requests), not_followed (number by name of calls that may read or write a file without a row), missing (tracepoints that this
+    kernel lacks) and faults (the tracepoint of page faults).
     """
     facts = raw.facts
     made = _of_bpftrace(raw) if facts["tool"] == "bpftrace" else _of_strace(raw, clocks)
@@ -94,9 +79,7 @@ def parse(
 
 @dataclass(frozen=True)
 class _Made:
-    """The requests and waits of a tool's output, in the clock of this process, with what could not be read and counts of the
-    rest.
-    """
+    """The requests and waits of a tool's output, in the clock of this process, with counts of the rest."""
 
     requests: pd.DataFrame
     waits: pd.DataFrame | None
@@ -157,10 +140,7 @@ def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Made:
 
 
 def _named(rows: pd.DataFrame, names: pd.DataFrame) -> "pd.Series[str]":
-    """Returns the name of each row's thread when the row began.
-
-    A row before the thread's first captured name gets that name. It gets an empty text if no name was captured.
-    """
+    """Returns the name of each row's thread when the row began, or else its first captured name, or an empty text."""
     found = pd.merge_asof(
         rows[["thread", "start_ns"]].assign(row=rows.index).sort_values("start_ns"),
         names,

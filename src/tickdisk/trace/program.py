@@ -1,8 +1,4 @@
-"""Writes the program that bpftrace runs in the kernel.
-
-The template `capture.bt` gets the number of the cgroup and the code for the system calls of `tickdisk.trace.calls`. Tracepoints
-that this kernel lacks are left out.
-"""
+"""Writes the program that bpftrace runs in the kernel, from the template `capture.bt` and the calls of `tickdisk.trace.calls`."""
 
 import re
 from collections.abc import Iterable
@@ -52,29 +48,20 @@ def points() -> list[str]:
 
 
 def fault_point(present: Iterable[str]) -> str | None:
-    """Returns the tracepoint that captures page faults on files, or None if the kernel has none of `FAULT_POINTS`.
-
-    `present` has the tracepoints that the kernel has.
-    """
+    """Returns the tracepoint that captures page faults on files, or None if the kernel has none of `FAULT_POINTS`."""
     there = set(present)
     return next((point for point in FAULT_POINTS if point in there), None)
 
 
 def missing(present: Iterable[str]) -> list[str]:
-    """Returns the tracepoints of the program that the kernel lacks, so that the capture lacks their events.
-
-    `present` has the tracepoints that the kernel has. One of the tracepoints for page faults is enough.
-    """
+    """Returns the tracepoints of the program that are not `present` in the kernel. One of those for page faults is enough."""
     there = set(present)
     either = set(FAULT_POINTS) if there & set(FAULT_POINTS) else set(FAULT_POINTS[1:])
     return [point for point in dict.fromkeys(points()) if point not in there | either]
 
 
 def program(cgroup: int, present: Iterable[str]) -> str:
-    """Returns the text of the program with which bpftrace captures the processes of a cgroup.
-
-    `cgroup` is the inode number of the cgroup. `present` has the tracepoints that the kernel has, and the others are left out.
-    """
+    """Returns the program for the cgroup with this inode number. Tracepoints that are not `present` are left out."""
     there = set(present) - (set(FAULT_POINTS) - {fault_point(present)})
     blocks = []
     for block in _filled(cgroup).split("\n\n"):

@@ -21,10 +21,7 @@ _FREQUENT = (b"@r0[", b"@r1[", b"@w0[", b"@w1[")
 
 
 def read_bpftrace(raw: bytes) -> Reading:
-    """Reads bpftrace's output, as in `RawCapture.text`, into calls, waits and events.
-
-    Lines that the program cannot have printed are in `rejects`.
-    """
+    """Reads bpftrace's output, as in `RawCapture.text`. Lines that the program cannot have printed are in `rejects`."""
     found_requests, found_waits = _REQUEST.findall(raw), _WAIT.findall(raw)
     # The key has thread and start. The value has number, process, end, result, x, y and z.
     requests = _rows([key + b"," + value for key, value in found_requests], 9)
@@ -74,10 +71,7 @@ def _waits(found: list[tuple[bytes, bytes, bytes]], off: list[tuple[bytes, bytes
 
 
 def _texts(calls: pd.DataFrame, lines: pd.DataFrame) -> "pd.Series[str]":
-    """Returns the text that was printed at the end of each call, or None if there was none.
-
-    A text belongs to the last call of its thread that began before the text was printed.
-    """
+    """Returns the text printed at the end of each call, or None. A text belongs to its thread's last call before it."""
     begun = calls[["thread", "start_ns"]].assign(row=calls.index)
     of = pd.merge_asof(
         lines[["thread", "ns", "text"]], begun, left_on="ns", right_on="start_ns", by="thread", allow_exact_matches=False
@@ -91,11 +85,7 @@ def _texts(calls: pd.DataFrame, lines: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _rejects(raw: bytes, read: int) -> list[str]:
-    """Returns the lines that match no pattern.
-
-    `read` is the number of lines of the maps of calls and waits that were read. These many lines are searched only if some of
-    them were not read.
-    """
+    """Returns the lines that match no pattern. Lines of calls and waits are searched only if not all of them were `read`."""
     lines = raw.split(b"\n")
     frequent = [line for line in lines if line.startswith(_FREQUENT)]
     doubtful = [line for line in lines if not line.startswith(_FREQUENT)] + (frequent if len(frequent) != read else [])

@@ -28,7 +28,6 @@ class StraceReading:
     rejects: list[str]
     """Lines that strace cannot have written."""
     calls: int
-    """Number of calls that were read."""
     unfinished: int
     """Number of requests that had not ended."""
     left_out: dict[str, Any]
@@ -38,10 +37,8 @@ class StraceReading:
 
 
 def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> StraceReading:
-    """Reads strace's output, as in `RawCapture.text`.
-
-    `snapshots` are those of the processes that ran when the capture began. `sizes` has the sizes of files at its end, by path,
-    from which the places of appends follow.
+    """Reads strace's output, as in `RawCapture.text`, with `snapshots` of the processes that ran when the capture began. The
+    places of appends follow from `sizes`, the sizes of files at its end, by path.
     """
     reader = TraceReader("strace")
     for snapshot in snapshots:

@@ -1,8 +1,4 @@
-"""The common form into which the outputs of bpftrace and strace are read: calls, waits, and rare events.
-
-The rare events name threads and tell when threads, processes and programs begin, so that the numbers of threads and descriptors
-can be resolved.
-"""
+"""The form into which the output of bpftrace is read: calls, waits, and rare events."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -57,10 +53,7 @@ class Event(NamedTuple):
 
 @dataclass
 class Reading:
-    """The content of a capture tool's output, in a form that is the same for bpftrace and strace.
-
-    The tables of a capture are made from it.
-    """
+    """The content of bpftrace's output, from which the tables of a capture are made."""
 
     calls: pd.DataFrame
     """CALL_COLUMNS, and `path` and `to` (the second path) as text or None, in the order of start."""
@@ -73,17 +66,12 @@ class Reading:
     unfinished: int = 0
     """Number of captured calls that were under way at the end, or that the kernel will restart."""
     rejects: list[str] = field(default_factory=list)
-    """Lines that do not parse."""
     lines: int = 0
-    """Number of lines of the output."""
     cut_paths: int = 0
     """Number of paths that the tool cut off because they were too long. Their files are named by the part that arrived."""
 
     def convert(self, clock: Callable[[Integers], Integers]) -> None:
-        """Converts all times of calls, waits and events to another clock. `clock` takes and returns times in ns.
-
-        A time of 0 means that there is none, and is not changed.
-        """
+        """Converts all times, in ns, to another clock. A time of 0 means that there is none, and is not changed."""
         for table in [self.calls] if self.waits is None else [self.calls, self.waits]:
             for column in _TIMES.intersection(table.columns):
                 times = table[column].to_numpy(np.int64)

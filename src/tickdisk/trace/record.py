@@ -38,10 +38,7 @@ Target = int | Cgroup | Command
 
 @dataclass(frozen=True)
 class RawCapture:
-    """The finished file of a capture.
-
-    It has the output of the tool, and in its last line, as JSON, the facts that are needed to read the output.
-    """
+    """The finished file of a capture: the tool's output, and in its last line, as JSON, the facts that are needed to read it."""
 
     path: Path
     """The file, plain or compressed with zstd."""
@@ -67,30 +64,13 @@ class RawCapture:
         return self._parts[1]
 
     def keep(self, folder: Path) -> None:
-        """Writes a compressed copy of the file.
-
-        Parameters
-        ----------
-        folder
-            Folder for the copy. The name of the copy is that of the file with .zst at its end.
-        """
+        """Writes a copy of the file to a folder, compressed with zstd and with .zst at the end of its name."""
         with whole(folder / f"{self.path.name}.zst") as partial, self.path.open("rb") as source, partial.open("wb") as target:
             zstandard.ZstdCompressor(level=6).copy_stream(source, target)
 
 
 def is_raw_capture(path: Path) -> bool:
-    """Returns whether a file has the form of a raw capture that bpftrace made, from its first lines.
-
-    Parameters
-    ----------
-    path
-        Any path. The file may be compressed with zstd.
-
-    Returns
-    -------
-    bool
-        False also if there is no such file.
-    """
+    """Returns whether a file, plain or compressed with zstd, begins like a raw capture of bpftrace. A missing file does not."""
     first = b""
     with suppress(OSError, zstandard.ZstdError):
         if path.is_file():
@@ -102,10 +82,8 @@ def is_raw_capture(path: Path) -> bool:
 
 
 class Recording:
-    """A running capture, made by `start`.
-
-    Leaving it as a context manager ends the tool, the command and the cgroup that `start` began, if `stop` has not done so.
-    `command` is the started command, or None.
+    """A running capture, made by `start`. Leaving it as a context manager ends all that `start` began. `command` is the started
+    command, or None.
     """
 
     def __init__(self, tool: Tool, tracer: "bpftrace.Bpftrace | strace.Strace", raw: Path, command: Launched | None) -> None:
@@ -127,18 +105,7 @@ class Recording:
         return self._tracer.pid
 
     def stop(self) -> RawCapture:
-        """Ends the capture: ends the command if it still runs, and waits until all events are written.
-
-        Returns
-        -------
-        RawCapture
-            The complete raw capture.
-
-        Raises
-        ------
-        TickdiskError
-            If the tool failed, or did not write its events in time.
-        """
+        """Ends the command, waits until all events are written, and ends the tool. Raises TickdiskError if it failed."""
         with self._resources:
             if self.command is not None:
                 self.command.end()
@@ -149,10 +116,7 @@ class Recording:
         return RawCapture(self._raw)
 
     def begin(self, resources: ExitStack, pids: Sequence[int]) -> None:
-        """Begins the capture when the tool is attached: takes snapshots of the processes `pids`, and lets the command run.
-
-        `start` calls it. The recording takes over `resources`, and releases them when it ends.
-        """
+        """Takes snapshots of the processes `pids`, lets the command run, and takes over `resources`. `start` calls it."""
         processes = [snapshot(pid) for pid in pids]
         self._facts = {"tool": self.tool, "processes": processes, "started_ns": time.monotonic_ns()}
         self._resources = resources.pop_all()
@@ -164,30 +128,9 @@ def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequen
     """Starts a capture, and returns when the tool is attached.
 
     bpftrace captures the members of a cgroup v2. If the target is not a cgroup, a new cgroup holds it until the capture ends.
-    strace captures a command, or the processes that run at the start, and their children.
-
-    Parameters
-    ----------
-    tool
-        The tool that captures.
-    target
-        The processes to capture.
-    folder
-        Folder for the raw output. It should lie in memory, so that the output causes no requests to a disk.
-    logs
-        Folder for the messages of the tool.
-    cores
-        Cores that the tool runs on. If None, they are those of this process.
-
-    Returns
-    -------
-    Recording
-        The running capture.
-
-    Raises
-    ------
-    TickdiskError
-        If the target does not run, or if the tool cannot run or attach.
+    strace captures a command, or the processes that run at the start, and their children. `folder` gets the raw output and should
+    lie in memory, so that the output causes no requests to a disk. `logs` gets the tool's messages. Raises TickdiskError if the
+    target does not run, or if the tool cannot run or attach.
     """
     folder.mkdir(parents=True, exist_ok=True)
     raw = folder / RAW

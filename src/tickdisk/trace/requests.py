@@ -38,10 +38,9 @@ _KINDS = pd.DataFrame(
 def request_rows(
     reading: Reading, followed: FileHistory, *, faults: str | None, window: tuple[int, int]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Makes the rows of the requests table from captured calls, and counts requests that were left out or are incomplete.
+    """Makes the rows of the requests table from the calls that began in the `window`, and counts those left out or incomplete.
 
-    The requests are those that began in the `window` from its start to its end. The rows are those of the requests table without
-    seq, level, thread_name and data. `faults` is the tracepoint of the page faults. All times are in the clock of `reading`.
+    The rows lack seq, level, thread_name and data. `faults` is the tracepoint of faults. Times are in the clock of `reading`.
     """
     calls = reading.calls
     kinds = _KINDS.loc[calls["number"]].set_index(calls.index)
@@ -81,11 +80,7 @@ def request_rows(
 
 
 def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame) -> "pd.Series[int]":
-    """Returns the offset of each call.
-
-    It is the call's argument, or the position at which a call without such an argument began, for which z is the position after
-    it. For a seek it is the position to which the seek led.
-    """
+    """Returns the offset of each call: its argument, or where it began if z is where it ended, or where a seek led."""
     offset = calls["z"].astype("Int64").where(kinds["located"] & (calls["z"] >= 0))
     before = calls["z"].astype("Int64") - calls["result"].clip(lower=0)
     return offset.where(~kinds["moves"], before).where(kinds["op"] != "seek", calls["result"].astype("Int64"))
@@ -109,10 +104,9 @@ def _inodes(reading: Reading, followed: FileHistory) -> dict[tuple[int, int], st
 
 
 def _fill_faults(rows: pd.DataFrame, calls: pd.DataFrame, inodes: dict[tuple[int, int], str], *, every: bool) -> None:
-    """Fills in the rows of page faults, whose file is known by its device and inode.
+    """Fills in the file of each page fault by its device and inode. Its result is the start of its thread's last call.
 
-    If the tracepoint is not passed at `every` fault, but whenever a page enters the page cache, a system call may have caused it.
-    Such a row is not a fault, and its op becomes empty. In place of a result, a fault has the start of its thread's last call.
+    If the tracepoint is not passed at `every` fault, a system call may have caused the row, whose op then becomes empty.
     """
     faults = calls[calls["number"] == FAULT]
     rows.loc[faults.index, "file"] = [inodes.get(key) for key in zip(faults["x"], faults["y"], strict=True)]

@@ -1,7 +1,4 @@
-"""Runs strace: attaches it to running processes, or starts a command under it.
-
-For a command, strace uses a filter in the kernel, so that calls which are not captured are not slowed down.
-"""
+"""Runs strace: attaches it to running processes, or starts a command under it."""
 
 import os
 import re
@@ -48,10 +45,8 @@ def words(tool: str, raw: Path) -> list[str | Path]:
 
 
 class Strace:
-    """A running strace that captures the calls of running processes, or of a command that was started under it.
-
-    It runs under setsid (or its option -DDD, which does the same), so that Ctrl-C at a terminal does not reach it. This process
-    then ends it by `stop`.
+    """A running strace. It runs under setsid (or with its option -DDD, which does the same), so that Ctrl-C at a terminal does
+    not reach it. This process then ends it by `stop`.
     """
 
     def __init__(
@@ -64,10 +59,7 @@ class Strace:
         *,
         started: bool,
     ) -> None:
-        """Attaches strace to `pids`, or, if `started`, takes over the strace under which the command `pids[0]` was started.
-
-        `words` is strace's command line, `raw` the file of its output, `logs` the folder for its messages. It runs on `cores`.
-        """
+        """Attaches to `pids`, or, if `started`, takes over the strace under which the command `pids[0]` was started."""
         if not pids:
             raise TickdiskError("strace has no process that it could attach to; start the process first")
         self._raw, self._pids = raw, pids

@@ -8,9 +8,9 @@ from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.reading import Reading
 
 BLOCKED_BITS, UNINTERRUPTIBLE = 0xFF, 0x02
-"""Bits of the state that sched_switch gives for a thread that leaves its core.
+"""Bits of the state that sched_switch gives for a thread that leaves its core. UNINTERRUPTIBLE is state D.
 
-If no bit of RUNNING is set, the thread could have run on. UNINTERRUPTIBLE is state D.
+If no bit of BLOCKED_BITS is set, the thread could have run on.
 """
 _FUTEX = {LOCK_CALLS["futex"], LOCK_CALLS["futex_waitv"], LOCK_CALLS["futex_wait"]}
 _ENDS = {60, 231}
@@ -79,11 +79,7 @@ def wait_rows(reading: Reading, followed: FileHistory, started_ns: int) -> pd.Da
 
 
 def _absences(reading: Reading, followed: FileHistory, started_ns: int) -> pd.DataFrame:
-    """Returns the intervals in which a thread did not exist.
-
-    They last from the start of the capture to the beginning of the thread, and from its end to the beginning of the next thread
-    with its number.
-    """
+    """Returns the intervals in which a thread did not exist, before its beginning or between its end and a next thread."""
     born, ended = reading.of("newtask"), reading.of("end")
     births = born[born["process"].isin(followed.since.keys())].groupby("a")["ns"].apply(list).to_dict()
     rows = [(thread, started_ns, min(at)) for thread, at in births.items()]
@@ -94,10 +90,9 @@ def _absences(reading: Reading, followed: FileHistory, started_ns: int) -> pd.Da
 
 
 def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
-    """Returns the requests table with the latencies of page faults filled in, for which only the start was captured.
+    """Returns the requests with the latency of page faults, which lasts to the end of the wait that it led to, or is 0.
 
-    The latency of a fault lasts to the end of the wait to which it led. It is 0 if the fault led to no wait. The kernel handles a
-    fault again after it has waited, so that the same fault is captured twice. The second row is left out.
+    The kernel handles a fault again after it has waited, so that the same fault is captured twice. The second row is left out.
     """
     faults = requests[requests["op"] == "fault"]
     ended = waits[(waits["call"] == _FAULT) & (waits["kind"] == "io") & (waits["end_ns"] > 0)]
@@ -127,9 +122,6 @@ def _processes(reading: Reading, waits: pd.DataFrame) -> "pd.Series[int]":
 
 
 def _under_way(calls: pd.DataFrame, waits: pd.DataFrame) -> "pd.Series[bool]":
-    """Returns whether the last call that the thread had entered still ran when the wait began.
-
-    A call with a row that ends before the wait had ended. A call without a row had not.
-    """
+    """Returns whether the last call of the thread still ran when the wait began. A call without a row had not ended."""
     ended = calls.set_index(["thread", "start_ns"])["end_ns"].reindex(pd.MultiIndex.from_frame(waits[["thread", "call_ns"]]))
     return (waits["call_ns"] > 0) & ~(ended.to_numpy() < waits["start_ns"])
