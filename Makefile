@@ -59,7 +59,7 @@ release-check: soak ## run before a release, on a quiet machine: soak, half an h
 	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
 
 bench-checkpoint: setup ## measure checkpoint recovery: updates per second in the simulator, and the real cost of each algorithm
-	@$(WITH_PATH) sh -ec 'python -m tickdisk.checkpoint.bench; python -m tickdisk.store.bench'
+	@$(WITH_PATH) sh -ec 'python -m tickdisk.saving.checkpoint.bench; python -m tickdisk.saving.store.bench'
 
 lock: setup ## renew the versions in the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

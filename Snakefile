@@ -4,9 +4,10 @@ import os
 import shlex
 from pathlib import Path
 
-from tickdisk import device, host, project
+from tickdisk import device, project
+from tickdisk.foundation import host
 from tickdisk.config import file_digest
-from tickdisk.errors import exit_with_message
+from tickdisk.foundation.errors import exit_with_message
 from tickdisk.experiment import EXPERIMENTS, STUDIES
 
 
@@ -39,7 +40,7 @@ onstart:
             print(kept.sentence(Path("results/runs")))
         if not Path("results/store/calibrated.json").exists():
             # The message comes now and not after hours of other experiments. The import is here because it takes a second.
-            from tickdisk.store import check_device_memory
+            from tickdisk.saving.store import check_device_memory
 
             store = SCALE.store
             check_device_memory([store.rows, *(game.rows for game in store.games)])

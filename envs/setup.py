@@ -416,12 +416,12 @@ def toolchains() -> str:
         raise SetupError(f"src/{changed} changed while it was built; run `make setup` again")
     # A build of before this file was written by the compiler that is there now, as far as anybody knows.
     compilers = [done.get("rustc") or rustc_version(), output(go_folder() / "go", "version").strip()]
-    told = sorted((ROOT / "src/tickdisk/sources").glob("*.py"))
+    told = sorted((ROOT / "src/tickdisk/project/sources").glob("*.py"))
     wanted = digest(*told, also="\0".join([*now, *now.values(), *compilers]))
     if done.get("toolchains") == wanted and TOOLCHAINS.exists():
         return f"{TOOLCHAINS.relative_to(ROOT)} is up to date"
-    command: list[str | Path] = [VENV / "bin/python", "-m", "tickdisk.sources.built", TOOLCHAINS, *compilers, *now]
-    run("toolchains", command, "a message of Python is about src/tickdisk/sources")
+    command: list[str | Path] = [VENV / "bin/python", "-m", "tickdisk.project.sources.built", TOOLCHAINS, *compilers, *now]
+    run("toolchains", command, "a message of Python is about src/tickdisk/project/sources")
     stamp("toolchains", wanted)
     return f"wrote {TOOLCHAINS.relative_to(ROOT)}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tickdisk.report.evidence import Evidence
-from tickdisk.report.statement import THIS_PROJECT, VERDICTS, Statement
+from tickdisk.studies.statement import THIS_PROJECT, VERDICTS, Statement
 
 STUDIES = ("calibration", "accesses", "switchback", "join_burst", "inside_tick", "replay", "checkpoint", "store")
 _BELOW_THE_BURST = 1.02

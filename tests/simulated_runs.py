@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tickdisk import table
 from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
 from tickdisk.device import load_devices
 from tickdisk.experiment import Life
+from tickdisk.foundation import table
 from tickdisk.run.cell import server_facts
 
 SECOND = 1_000_000_000

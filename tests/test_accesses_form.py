@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tickdisk import TickdiskError, accesses, table
+from tickdisk import TickdiskError, accesses
+from tickdisk.foundation import table
 
 FILES = ["/w/map.sqlite", "/w/map.sqlite-journal", "/w/players.sqlite", "/w/env_meta.txt.~mt"]
 OUTSIDE = "/world/map.sqlite"

@@ -9,10 +9,11 @@ import pytest
 from IPython.display import SVG, Markdown
 from test_accesses_simulated import COSTS, START_NS, play
 
-from tickdisk import TickdiskError, accesses, report, table
+from tickdisk import TickdiskError, accesses, studies
 from tickdisk.config import load_arms, load_config
-from tickdisk.report.accesses.compute import finite_logs
+from tickdisk.foundation import table
 from tickdisk.run.cell import server_facts
+from tickdisk.studies.accesses.compute import finite_logs
 
 PUBLISHED = "data/published.yaml"
 LOAD = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": None}
@@ -63,7 +64,7 @@ def plan_of(folder: Path, lives: int, **how) -> dict[str, str]:
 
 
 def study_of(where: dict[str, str], **changed):
-    return report.accesses(**where, published=PUBLISHED, margin=None, bootstrap_samples=50, **{"seed": None} | changed)
+    return studies.accesses(**where, published=PUBLISHED, margin=None, bootstrap_samples=50, **{"seed": None} | changed)
 
 
 @pytest.fixture(scope="module")

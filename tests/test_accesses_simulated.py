@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import TickdiskError, accesses, stats, table
+from tickdisk import TickdiskError, accesses, stats
+from tickdisk.foundation import table
 from tickdisk.player.explore import explore
 
 PLACES = [(x * 80 + 8, 4, z * 80 + 8) for z in range(20) for x in range(20)]

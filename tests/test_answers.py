@@ -9,7 +9,7 @@ from evidence_of import STUDIES, evidence_of
 
 from tickdisk.report.answers import QUESTIONS, Answers, Effect, ServerResult, answer, sentences
 from tickdisk.report.evidence import Evidence
-from tickdisk.report.statement import VERDICTS
+from tickdisk.studies.statement import VERDICTS
 
 TIERS = {"SATA SSD": 0.1, "cloud volume": 1.0, "hard disk": 6.0}
 WORDS = [word for kind in VERDICTS.values() for word in kind]

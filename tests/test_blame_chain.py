@@ -12,7 +12,7 @@ from test_blame_simulation import MAP, MS, PLAYERS, US, Machine, locked, ticking
 from tickdisk.blame import CAUSES, attribute, explain
 from tickdisk.blame.chain import DEEPEST, follow
 from tickdisk.blame.lanes import Intervals, ThreadWaits, spread
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 BUDGET = 90 * MS
 KINDS = ("running", "io", "lock", "run_queue", "sleep")

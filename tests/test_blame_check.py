@@ -20,7 +20,7 @@ from tickdisk.blame import (
     shares,
 )
 from tickdisk.blame.evidence import Evidence
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 BUDGET = 90 * MS
 

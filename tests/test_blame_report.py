@@ -12,15 +12,16 @@ import pytest
 from test_blame_simulation import MAP, MS, PLAYERS, START_NS, Machine, locked, ticking
 from typer.testing import CliRunner
 
-from tickdisk import plot, table
+from tickdisk import plot
 from tickdisk.blame import attribute, load_evidence, stretch
 from tickdisk.cli import app
 from tickdisk.config import load_arms, load_config
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
-from tickdisk.report import Study, inside_tick
-from tickdisk.report.inside_tick import Results
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run.cell import server_facts
+from tickdisk.studies import Study, inside_tick
+from tickdisk.studies.inside_tick import Results
 
 STALLS, TICKS = 20, 200
 DISK = DeviceModel(name="disk", read_latency_ns=3 * MS, write_latency_ns=3 * MS, flush_latency_ns=3 * MS)

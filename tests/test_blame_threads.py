@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tickdisk import blame, table
+from tickdisk import blame
 from tickdisk.blame.evidence import Evidence
 from tickdisk.blame.threads import threads
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 
 MS = 1_000_000
 SECONDS_NS = 12_000 * MS

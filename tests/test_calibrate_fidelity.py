@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import calibrate, device, host
+from tickdisk import calibrate, device
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fidelity import _point, _PointRun, _Run
 from tickdisk.calibrate.settle import Settled
 from tickdisk.calibrate.summary import percentile_of_runs_ns
-from tickdisk.errors import TickdiskError
-from tickdisk.files import write_json
-from tickdisk.report.calibration import verdict_of_points
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_json
+from tickdisk.studies.calibration import verdict_of_points
 
 POINT: dict[str, Any] = {
     "chain": "tickdisk",

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tickdisk import TickdiskError, host
+from tickdisk import TickdiskError
 from tickdisk.calibrate import (
     Calibration,
     Job,
@@ -25,7 +25,8 @@ from tickdisk.calibrate.bench import Bench, needs_batch_thread
 from tickdisk.calibrate.nominal import Nominal, nominal, served_per_s
 from tickdisk.calibrate.summary import within
 from tickdisk.device import DeviceModel, MountedDevice, QuantilesByInflight, simulate
-from tickdisk.files import write_json
+from tickdisk.foundation import host
+from tickdisk.foundation.files import write_json
 
 MODELS = [
     (100_000, 550_000_000, None),

@@ -5,10 +5,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from tickdisk import calibrate, device, host
+from tickdisk import calibrate, device
 from tickdisk.calibrate import Job
 from tickdisk.calibrate.bench import Measured
 from tickdisk.calibrate.fio import Requests
+from tickdisk.foundation import host
 
 _QUIET = host.Load(1, 0, 0, 0, 0, 0)
 _REQUESTS = 20_000

@@ -11,13 +11,13 @@ import pytest
 
 from tickdisk import calibrate
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
-from tickdisk.files import write_json
-from tickdisk.numbers import with_interval
-from tickdisk.report import Study
-from tickdisk.report import calibration as calibration_study
-from tickdisk.report.calibration import Results
-from tickdisk.report.calibration.show import _jobs
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_json
+from tickdisk.foundation.numbers import with_interval
+from tickdisk.studies import Study
+from tickdisk.studies import calibration as calibration_study
+from tickdisk.studies.calibration import Results
+from tickdisk.studies.calibration.show import _jobs
 
 RAMP, KEPT = 400, 4000
 """Requests that complete during the ramp, which are very late, and after it."""

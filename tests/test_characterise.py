@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tickdisk import characterise, table
+from tickdisk import characterise
 from tickdisk.characterise import Load
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 
 COLUMNS = table.SCHEMAS["requests"].names
 PAGE = 4096

@@ -10,7 +10,7 @@ import pytest
 from test_characterise import load
 
 from tickdisk import characterise
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 PAGE = 4096
 

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tickdisk import checkpoint, table
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.saving import checkpoint
 
 SMALL = 40 * 128
 KNIGHT, ARCHER, HEALER = range(3)

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import checkpoint, store
-from tickdisk.errors import TickdiskError
-from tickdisk.report import Study
-from tickdisk.report import checkpoint as study
-from tickdisk.report.algorithms import NAMES
-from tickdisk.report.checkpoint import Results
-from tickdisk.report.checkpoint.anchors import crossings, measure, measure_game
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.saving import checkpoint, store
+from tickdisk.studies import Study
+from tickdisk.studies import checkpoint as study
+from tickdisk.studies.algorithms import NAMES
+from tickdisk.studies.checkpoint import Results
+from tickdisk.studies.checkpoint.anchors import crossings, measure, measure_game
 
 PUBLISHED_PATH = "data/published.yaml"
 PUBLISHED = checkpoint.load_published()

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tickdisk import checkpoint
 from tickdisk._native import Updates
-from tickdisk.checkpoint.model import UNITS_PER_S
-from tickdisk.checkpoint.simulate import WORK
+from tickdisk.saving import checkpoint
+from tickdisk.saving.checkpoint.model import UNITS_PER_S
+from tickdisk.saving.checkpoint.simulate import WORK
 
 NAMES = ("tick", "begin", "pause", "written", "objects", "copied", "is_full")
 cost = st.integers(0, 40)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from tickdisk import cli
 from tickdisk.cli import app, places
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 
 def test_nothing_is_made_where_the_folder_above_is_missing(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from tickdisk import compare as room
 from tickdisk.cli import app
 from tickdisk.compare import reference
-from tickdisk.errors import TickdiskError
-from tickdisk.report.statement import Statement
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.studies.statement import Statement
 
 
 def write(folder: Path, *, period_s: float = 5.3, lives: int = 8, scale: str = "paper", **changed: Any) -> Path:

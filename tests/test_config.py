@@ -22,9 +22,9 @@ from tickdisk.config import (
     plan,
     schema,
 )
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import EXPERIMENTS, INSIDE_TICK, SWITCHBACK, Arm
 from tickdisk.experiment.balance import balanced_order, williams_square
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import project
 
 CODE = {(experiment, "luanti"): {"python": "a", "server": "b"} for experiment in EXPERIMENTS}

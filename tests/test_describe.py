@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from tickdisk import checkpoint, compare, config, describe, device, host, project, report, run, sources, store, table
+from tickdisk import compare, config, describe, device, project, run, studies
 from tickdisk.calibrate import measure as calibrate_measure
 from tickdisk.cli import app
 from tickdisk.cli import capture as cli_capture
@@ -29,10 +29,12 @@ from tickdisk.describe import keys as keys_module
 from tickdisk.describe.entry import Block, unit_of, written
 from tickdisk.describe.keys import Key, column_kind, keys_of_class, keys_of_table, kind_of
 from tickdisk.device import daemon, mounted
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import Life
-from tickdisk.files import read_json
-from tickdisk.process import Child
+from tickdisk.foundation import host, table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
+from tickdisk.foundation.process import Child
+from tickdisk.project import sources
 from tickdisk.project.identity import Identity
 from tickdisk.replay import log
 from tickdisk.replay.experiment import _replay, experiment
@@ -41,9 +43,10 @@ from tickdisk.replay.timing import differing, summarise
 from tickdisk.report import publish
 from tickdisk.report.answers import Answers
 from tickdisk.run import cell, life, play
+from tickdisk.saving import checkpoint, store
+from tickdisk.saving.store.study import study
+from tickdisk.saving.store.trial import life_summary
 from tickdisk.server import contract, luanti, ticks, world
-from tickdisk.store.study import study
-from tickdisk.store.trial import life_summary
 from tickdisk.trace.parse import parse
 from tickdisk.trace.requests import request_rows
 
@@ -330,7 +333,7 @@ def test_a_replay_is_described_key_by_key() -> None:
 
 
 def test_statements_are_described_key_by_key() -> None:
-    statement = report.Statement("study")
+    statement = studies.Statement("study")
     statement.fact("effect", 1.5, "ratio", interval=(1.0, 2.0), n=6, source="runs")
     word = statement.word("word", "yes", source="runs").as_dict()
     assert word.keys() == set(keys("results/facts.json"))

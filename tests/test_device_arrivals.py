@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk import device, process, trace
+from tickdisk import device, trace
 from tickdisk.device import DeviceModel
-from tickdisk.tracefs import tracepoint, with_tracefs
+from tickdisk.foundation import process
+from tickdisk.foundation.tracefs import tracepoint, with_tracefs
 
 pytestmark = [
     pytest.mark.live,

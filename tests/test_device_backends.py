@@ -7,10 +7,11 @@ import pytest
 from replay_trace import ROOT, requests_table, row
 from typer.testing import CliRunner
 
-from tickdisk import device, replay, table
+from tickdisk import device, replay
 from tickdisk.cli.app import app
 from tickdisk.device import BACKENDS, DeviceModel, Lognormal, Seek
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 
 BASE = {"read_latency_ns": 0, "write_latency_ns": 0, "flush_latency_ns": 0}
 MODELS = {

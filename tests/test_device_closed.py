@@ -11,7 +11,7 @@ from test_device_simulate import LENGTHS, OFFSETS, WITH_ARM, WITHOUT_ARM, model
 
 from tickdisk import _native, device
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 Rows = list[tuple[int, int, int]]
 ROWS = st.lists(st.tuples(st.integers(0, 3), OFFSETS, LENGTHS), min_size=1, max_size=30)

@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tickdisk import device, process
+from tickdisk import device
 from tickdisk.device import MountedDevice
 from tickdisk.device import record as records
 from tickdisk.device.loop import is_ours
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
 
 pytestmark = pytest.mark.live
 TICKDISK = Path(sys.executable).parent / "tickdisk"

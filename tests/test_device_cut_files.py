@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from cut_writer import read_records
 
-from tickdisk import device, process
+from tickdisk import device
 from tickdisk.device import DeviceModel, MountedDevice, mounts
 from tickdisk.device import record as records
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
 
 pytestmark = pytest.mark.live
 CUTS = int(os.environ.get("TICKDISK_CUTS", "5"))

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk import device, process
+from tickdisk import device
 from tickdisk.device import BACKENDS, DeviceModel
 from tickdisk.device import record as records
-from tickdisk.errors import TickdiskError
-from tickdisk.machine import Machine
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.machine import Machine
 
 pytestmark = pytest.mark.live
 SIZE = 320 << 20

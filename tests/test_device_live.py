@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import device, process, table
+from tickdisk import device
 from tickdisk.device import DeviceModel, MountedDevice
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import process, table
+from tickdisk.foundation.errors import TickdiskError
 
 pytestmark = pytest.mark.live
 SIZE = 64 << 20

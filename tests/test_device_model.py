@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tickdisk import device
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 ROOT = Path(__file__).parent.parent
 THESIS = {  # PokeSto's table of emulated devices, latency in us and bandwidth in bytes/s

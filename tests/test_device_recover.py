@@ -19,7 +19,7 @@ from tickdisk import device
 from tickdisk.device import record as records
 from tickdisk.device.loop import Loop, detach, is_ours
 from tickdisk.device.record import Identity, Record
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 pytestmark = pytest.mark.live
 SIZE = 64 << 20

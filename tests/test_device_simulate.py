@@ -15,7 +15,7 @@ from scipy import stats as distributions
 
 from tickdisk import _native, device
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 Rows = list[tuple[int, int, int, int]]
 _MIB = 1 << 20

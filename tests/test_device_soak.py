@@ -15,7 +15,7 @@ import pytest
 from tickdisk.device import soak
 from tickdisk.device.log import RECORD
 from tickdisk.device.logcheck import LogCheck
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 GOOD = {"requests": {"read": 5}, "inflight": 0, "requests_failed": 0, "log_overflow": 0, "max_inflight": 128}
 

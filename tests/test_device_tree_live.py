@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tickdisk import device, memory
+from tickdisk import device
 from tickdisk.device import DeviceModel, backing
 from tickdisk.device import record as records
 from tickdisk.device.record import Identity, Record
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import memory
+from tickdisk.foundation.errors import TickdiskError
 
 pytestmark = pytest.mark.live
 FAST = DeviceModel(name="fast", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)

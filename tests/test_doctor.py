@@ -7,10 +7,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tickdisk import calibrate, host
+from tickdisk import calibrate
 from tickdisk.calibrate import Calibration, DeviceResult
 from tickdisk.cli.doctor import doctor
 from tickdisk.doctor import Check, Machine, backend_check, examine, load_check, render, tier_checks
+from tickdisk.foundation import host
 from tickdisk.server import SERVERS
 
 FILES = {

@@ -19,7 +19,7 @@ from typer.main import get_command
 from tickdisk.cli import app
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
-from tickdisk.report.tiers import tier_name
+from tickdisk.studies.tiers import tier_name
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tickdisk import player, report
+from tickdisk import player, studies
 from tickdisk.config import load_arms, load_config, plan
 from tickdisk.config.plan import generators
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
@@ -19,7 +19,7 @@ def test_every_study_has_its_notebook_its_analysis_and_the_values_that_it_states
     study = STUDIES[name]
     assert study.name == name
     assert (ROOT / f"notebooks/{name}.ipynb").exists()
-    assert callable(getattr(report, name))
+    assert callable(getattr(studies, name))
     assert set(study.stated) <= set(study.design.model_fields)
     assert set(study.needs) <= set(EXPERIMENTS)
 

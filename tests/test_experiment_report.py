@@ -22,13 +22,13 @@ from simulated_runs import (
     write_runs,
 )
 
-from tickdisk import table
 from tickdisk.config import load_config
 from tickdisk.experiment import CAPTURE_COST, JOIN_BURST, SWITCHBACK
-from tickdisk.report import capture_cost, join_burst, switchback
-from tickdisk.report.join_burst import Results as JoinBurst
-from tickdisk.report.study import Study
-from tickdisk.report.switchback import Results as Switchback
+from tickdisk.foundation import table
+from tickdisk.studies import capture_cost, join_burst, switchback
+from tickdisk.studies.join_burst import Results as JoinBurst
+from tickdisk.studies.study import Study
+from tickdisk.studies.switchback import Results as Switchback
 
 
 def _switchback(path: Path) -> Study[Switchback]:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tickdisk import checkpoint, device, pools, store
+from tickdisk import device, pools
 from tickdisk.experiment import EXPERIMENTS, STUDIES
+from tickdisk.saving import checkpoint, store
 from tickdisk.server import SERVERS
 
 ROOT = Path(__file__).resolve().parent.parent

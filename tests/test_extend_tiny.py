@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from tickdisk.config import load_config, plan
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import EXPERIMENTS, Arm, Block, Card, Design, Experiment, Life
 from tickdisk.experiment.life import epochs_of
-from tickdisk.process import Child
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child
 from tickdisk.server import DataType, Needs, Program, Saving, Server, Ticking, WorldSpec, first_thread, read_ticks
 from tickdisk.server.contract import Launch
 from tickdisk.server.ready import free_port

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tickdisk import formats
 from tickdisk._native import TraceReader
-from tickdisk.errors import TickdiskError
 from tickdisk.formats import Counts
-from tickdisk.native_table import requests_of
-from tickdisk.table import frame
+from tickdisk.formats.native_table import requests_of
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.table import frame
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import pytest
 from trace_text import Machine
 
 from tickdisk import formats, replay, trace
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 HEAD = "Attaching 24 probes..."
 

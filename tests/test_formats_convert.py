@@ -12,9 +12,10 @@ import pytest
 import zstandard
 from typer.testing import CliRunner
 
-from tickdisk import formats, table
+from tickdisk import formats
 from tickdisk.cli import app
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 
 MSR = "".join(
     f"{128166372003061629 + 10_000_000 * number},usr,0,{'Read' if number % 2 else 'Write'},{4096 * number},4096,{50 + number}\n"

@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tickdisk import device, formats, memory, trace
+from tickdisk import device, formats, trace
+from tickdisk.foundation import memory
 from tickdisk.pools import tpcc
 
 pytestmark = [

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_formats_block import PLACED, REQUESTS, Request, placed, read, told
 
-from tickdisk import device, formats, replay, table
+from tickdisk import device, formats, replay
 from tickdisk.device.log import RECORD
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 
 SEED = Path("src/native/fuzz/seeds/etw").read_text(encoding="utf-8")
 COLUMNS = {

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tickdisk import clock, host, process, project, table
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, whole, write_json
+from tickdisk import project
+from tickdisk.foundation import clock, host, process, table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, whole, write_json
 
 
 def test_a_file_that_fails_halfway_never_appears(tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def _wait_dead(pid: int) -> bool:
 
 def test_children_die_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     code = (
-        f"from pathlib import Path; from tickdisk.process import Child; import time; "
+        f"from pathlib import Path; from tickdisk.foundation.process import Child; import time; "
         f"print(Child('sleep', ['sleep', '60'], Path({str(tmp_path)!r})).pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
@@ -187,7 +188,8 @@ def test_children_die_with_a_parent_that_was_killed(tmp_path: Path) -> None:
 def test_the_death_of_the_owner_ends_us(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as owner:
         code = (
-            "from tickdisk.process import follow_owner; import time; follow_owner(); print('ready', flush=True); time.sleep(60)"
+            "import time; from tickdisk.foundation.process import follow_owner\n"
+            "follow_owner(); print('ready', flush=True); time.sleep(60)"
         )
         with subprocess.Popen(
             [sys.executable, "-c", code],

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tickdisk import host
-from tickdisk.process import OWNER_VARIABLE
+from tickdisk.foundation import host
+from tickdisk.foundation.process import OWNER_VARIABLE
 
 ENOUGH_S = 1.0
 """CPU time that a process is let have, however long it waits for it."""

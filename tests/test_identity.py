@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from tickdisk import _native, device, sources
+from tickdisk import _native, device
 from tickdisk.config import load_arms, load_config
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import STUDIES as ENTRIES
-from tickdisk.project import project
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.project import project, sources
 from tickdisk.project.identity import _PLANNED, PRODUCTS, Identity, Product, cell_product, world_product
+from tickdisk.project.sources.closure import closure
+from tickdisk.project.sources.native import PARTS, REGISTERED, all_code, part_files
 from tickdisk.server import SERVERS
-from tickdisk.sources.closure import closure
-from tickdisk.sources.native import PARTS, REGISTERED, all_code, part_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -51,11 +51,11 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/calibrate/fidelity.py": {"fidelity"} | LOOKED_UP,
     "src/tickdisk/calibrate/fio.py": {"calibration", "fidelity", "replay"} | LOOKED_UP,
     "src/tickdisk/calibrate/record.py": LIVE | {"calibration", "fidelity", "replay"} | LOOKED_UP,
-    "src/tickdisk/checkpoint/simulate.py": STORE,
+    "src/tickdisk/saving/checkpoint/simulate.py": STORE,
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare"},
     "src/tickdisk/characterise/times.py": {INSPECT},
-    "src/tickdisk/clock.py": LIVE | {"micro"} | OF_RAW,
+    "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
     "src/tickdisk/config/plan.py": OF_EXPERIMENTS
     | {"pools.ipynb"}
     | {"netcode.ipynb"},  # for live cells: its outcome is in the cell
@@ -68,79 +68,79 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/soak.py": set(),
     "src/tickdisk/doctor/checks.py": set(),
-    "src/tickdisk/errors.py": NOTEBOOKS | PAGES | {"compare"},
-    "src/tickdisk/yaml_file.py": NATIVE - {"micro"} | {"netcode.ipynb"},
+    "src/tickdisk/foundation/errors.py": NOTEBOOKS | PAGES | {"compare"},
+    "src/tickdisk/foundation/yaml_file.py": NATIVE - {"micro"} | {"netcode.ipynb"},
     "src/tickdisk/formats/reading.py": {"replay", "replay.ipynb"} | OF_TRACES,
-    "src/tickdisk/native_table.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
-    "src/tickdisk/paths.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
-    "src/tickdisk/files.py": NOTEBOOKS | PAGES | {"compare"},
-    "src/tickdisk/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP | NETWORK | OF_TRACES,
-    "src/tickdisk/machine.py": DEVICE,
-    "src/tickdisk/memory.py": DEVICE | {"micro"} | NETWORK,
-    "src/tickdisk/numbers.py": NOTEBOOKS | PAGES | {"replay"},  # a replay ends with a table
+    "src/tickdisk/formats/native_table.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
+    "src/tickdisk/foundation/paths.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
+    "src/tickdisk/foundation/files.py": NOTEBOOKS | PAGES | {"compare"},
+    "src/tickdisk/foundation/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP | NETWORK | OF_TRACES,
+    "src/tickdisk/foundation/machine.py": DEVICE,
+    "src/tickdisk/foundation/memory.py": DEVICE | {"micro"} | NETWORK,
+    "src/tickdisk/foundation/numbers.py": NOTEBOOKS | PAGES | {"replay"},  # a replay ends with a table
     "src/tickdisk/player/explore.py": LIVE | NETWORK,
     "src/tickdisk/plot/effects.py": NOTEBOOKS,
     "src/tickdisk/netcode/steps.py": NETWORK,
     "src/tickdisk/pools/simulate.py": {"pools.ipynb"},
-    "src/tickdisk/process.py": DEVICE | {"micro", "sweep", "world"} | NETWORK,
+    "src/tickdisk/foundation/process.py": DEVICE | {"micro", "sweep", "world"} | NETWORK,
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/project.py": set(),
     "src/tickdisk/project/kept.py": NOTEBOOKS,
     "src/tickdisk/qos/ticks.py": OF_EXPERIMENTS,
     "src/tickdisk/replay/issue.py": {"replay", "replay.ipynb"},
     "src/tickdisk/report/__init__.py": set(),
-    "src/tickdisk/report/accesses/__init__.py": {"accesses.ipynb"},
-    "src/tickdisk/report/accesses/compute.py": {"accesses.ipynb"},
-    "src/tickdisk/report/accesses/show.py": {"accesses.ipynb"},
-    "src/tickdisk/report/accesses/state.py": {"accesses.ipynb"},
-    "src/tickdisk/report/algorithms.py": {"checkpoint.ipynb", "store.ipynb"},
-    "src/tickdisk/report/calibration/__init__.py": {"calibration.ipynb"},
-    "src/tickdisk/report/calibration/compute.py": {"calibration.ipynb"},
-    "src/tickdisk/report/calibration/show.py": {"calibration.ipynb"},
-    "src/tickdisk/report/calibration/state.py": {"calibration.ipynb"},
-    "src/tickdisk/report/checkpoint/__init__.py": {"checkpoint.ipynb"},
-    "src/tickdisk/report/checkpoint/anchors.py": {"checkpoint.ipynb"},
-    "src/tickdisk/report/checkpoint/compute.py": {"checkpoint.ipynb"},
-    "src/tickdisk/report/checkpoint/show.py": {"checkpoint.ipynb"},
-    "src/tickdisk/report/checkpoint/state.py": {"checkpoint.ipynb"},
-    "src/tickdisk/report/contrasts/compute.py": {
+    "src/tickdisk/studies/accesses/__init__.py": {"accesses.ipynb"},
+    "src/tickdisk/studies/accesses/compute.py": {"accesses.ipynb"},
+    "src/tickdisk/studies/accesses/show.py": {"accesses.ipynb"},
+    "src/tickdisk/studies/accesses/state.py": {"accesses.ipynb"},
+    "src/tickdisk/studies/algorithms.py": {"checkpoint.ipynb", "store.ipynb"},
+    "src/tickdisk/studies/calibration/__init__.py": {"calibration.ipynb"},
+    "src/tickdisk/studies/calibration/compute.py": {"calibration.ipynb"},
+    "src/tickdisk/studies/calibration/show.py": {"calibration.ipynb"},
+    "src/tickdisk/studies/calibration/state.py": {"calibration.ipynb"},
+    "src/tickdisk/studies/checkpoint/__init__.py": {"checkpoint.ipynb"},
+    "src/tickdisk/studies/checkpoint/anchors.py": {"checkpoint.ipynb"},
+    "src/tickdisk/studies/checkpoint/compute.py": {"checkpoint.ipynb"},
+    "src/tickdisk/studies/checkpoint/show.py": {"checkpoint.ipynb"},
+    "src/tickdisk/studies/checkpoint/state.py": {"checkpoint.ipynb"},
+    "src/tickdisk/studies/contrasts/compute.py": {
         "netcode.ipynb",
         "switchback.ipynb",
         "join_burst.ipynb",
         "capture_cost.ipynb",
         "other_servers.ipynb",
     },
-    "src/tickdisk/report/inside_tick/__init__.py": {"inside_tick.ipynb"},
-    "src/tickdisk/report/inside_tick/compute.py": {"inside_tick.ipynb"},
-    "src/tickdisk/report/inside_tick/show.py": {"inside_tick.ipynb"},
-    "src/tickdisk/report/inside_tick/state.py": {"inside_tick.ipynb"},
-    "src/tickdisk/report/inspect/__init__.py": {INSPECT},
-    "src/tickdisk/report/inspect/compute.py": {INSPECT},
-    "src/tickdisk/report/inspect/show.py": {INSPECT},
-    "src/tickdisk/report/inspect/state.py": {INSPECT},
-    "src/tickdisk/report/join_burst/state.py": {"join_burst.ipynb"},
-    "src/tickdisk/report/netcode/__init__.py": {"netcode.ipynb"},
-    "src/tickdisk/report/netcode/compute.py": {"netcode.ipynb"},
-    "src/tickdisk/report/netcode/questions.py": {"netcode.ipynb"},
-    "src/tickdisk/report/netcode/show.py": {"netcode.ipynb"},
-    "src/tickdisk/report/netcode/state.py": {"netcode.ipynb"},
-    "src/tickdisk/report/pools/__init__.py": {"pools.ipynb"},
-    "src/tickdisk/report/pools/compute.py": {"pools.ipynb"},
-    "src/tickdisk/report/pools/show.py": {"pools.ipynb"},
-    "src/tickdisk/report/pools/state.py": {"pools.ipynb"},
+    "src/tickdisk/studies/inside_tick/__init__.py": {"inside_tick.ipynb"},
+    "src/tickdisk/studies/inside_tick/compute.py": {"inside_tick.ipynb"},
+    "src/tickdisk/studies/inside_tick/show.py": {"inside_tick.ipynb"},
+    "src/tickdisk/studies/inside_tick/state.py": {"inside_tick.ipynb"},
+    "src/tickdisk/studies/inspect/__init__.py": {INSPECT},
+    "src/tickdisk/studies/inspect/compute.py": {INSPECT},
+    "src/tickdisk/studies/inspect/show.py": {INSPECT},
+    "src/tickdisk/studies/inspect/state.py": {INSPECT},
+    "src/tickdisk/studies/join_burst/state.py": {"join_burst.ipynb"},
+    "src/tickdisk/studies/netcode/__init__.py": {"netcode.ipynb"},
+    "src/tickdisk/studies/netcode/compute.py": {"netcode.ipynb"},
+    "src/tickdisk/studies/netcode/questions.py": {"netcode.ipynb"},
+    "src/tickdisk/studies/netcode/show.py": {"netcode.ipynb"},
+    "src/tickdisk/studies/netcode/state.py": {"netcode.ipynb"},
+    "src/tickdisk/studies/pools/__init__.py": {"pools.ipynb"},
+    "src/tickdisk/studies/pools/compute.py": {"pools.ipynb"},
+    "src/tickdisk/studies/pools/show.py": {"pools.ipynb"},
+    "src/tickdisk/studies/pools/state.py": {"pools.ipynb"},
     "src/tickdisk/report/publish.py": PAGES,
-    "src/tickdisk/report/replay/__init__.py": {"replay.ipynb"},
-    "src/tickdisk/report/replay/compute.py": {"replay.ipynb"},
-    "src/tickdisk/report/replay/show.py": {"replay.ipynb"},
-    "src/tickdisk/report/replay/state.py": {"replay.ipynb"},
-    "src/tickdisk/report/runs.py": OF_EXPERIMENTS,
-    "src/tickdisk/report/statement.py": NOTEBOOKS | PAGES,
-    "src/tickdisk/report/store/__init__.py": {"store.ipynb"},
-    "src/tickdisk/report/store/compute.py": {"store.ipynb"},
-    "src/tickdisk/report/store/show.py": {"store.ipynb"},
-    "src/tickdisk/report/store/state.py": {"store.ipynb"},
-    "src/tickdisk/report/study.py": NOTEBOOKS,
-    "src/tickdisk/report/switchback/show.py": {
+    "src/tickdisk/studies/replay/__init__.py": {"replay.ipynb"},
+    "src/tickdisk/studies/replay/compute.py": {"replay.ipynb"},
+    "src/tickdisk/studies/replay/show.py": {"replay.ipynb"},
+    "src/tickdisk/studies/replay/state.py": {"replay.ipynb"},
+    "src/tickdisk/studies/runs.py": OF_EXPERIMENTS,
+    "src/tickdisk/studies/statement.py": NOTEBOOKS | PAGES,
+    "src/tickdisk/studies/store/__init__.py": {"store.ipynb"},
+    "src/tickdisk/studies/store/compute.py": {"store.ipynb"},
+    "src/tickdisk/studies/store/show.py": {"store.ipynb"},
+    "src/tickdisk/studies/store/state.py": {"store.ipynb"},
+    "src/tickdisk/studies/study.py": NOTEBOOKS,
+    "src/tickdisk/studies/switchback/show.py": {
         "switchback.ipynb",
         "join_burst.ipynb",
         "capture_cost.ipynb",
@@ -151,18 +151,21 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/server/contract.py": LIVE | {"world", INSPECT},
     "src/tickdisk/server/luanti/server.py": LIVE | {"world", INSPECT},
     "src/tickdisk/server/ticks.py": LIVE | {INSPECT},
-    "src/tickdisk/sources/text.py": set(),  # what it does shows in the digests
+    "src/tickdisk/project/sources/text.py": set(),  # what it does shows in the digests
     "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES,  # the words by which a verdict says that lives are missing
     "src/tickdisk/stats/quantile.py": NOTEBOOKS | PAGES | {"replay", "store"},
-    "src/tickdisk/store/child.py": {"store", "store.ipynb"},  # a program of its own
-    "src/tickdisk/store/study.py": {"store", "store.ipynb"},
-    "src/tickdisk/store/crash.py": {"store.ipynb"},
-    "src/tickdisk/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS - {"calibration.ipynb"} | {"netcode"},
-    "src/tickdisk/temporary.py": DEVICE | {"micro"} | NETWORK | {"store.ipynb"},
+    "src/tickdisk/saving/store/child.py": {"store", "store.ipynb"},  # a program of its own
+    "src/tickdisk/saving/store/study.py": {"store", "store.ipynb"},
+    "src/tickdisk/saving/store/crash.py": {"store.ipynb"},
+    "src/tickdisk/foundation/table.py": LIVE
+    | {"micro", "replay", "store", "sweep"}
+    | NOTEBOOKS - {"calibration.ipynb"}
+    | {"netcode"},
+    "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK | {"store.ipynb"},
     "src/tickdisk/trace/record.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/trace/capture.bt": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/trace/micro.py": {"micro"} | OF_RAW,
-    "src/tickdisk/tracefs.py": DEVICE | {"micro"},  # the device takes arrivals from tracepoints, captured or not
+    "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"},  # the device takes arrivals from tracepoints, captured or not
     # The native module, by part.
     "src/native/src/timer.rs": DEVICE,
     "src/native/src/model/seek.rs": DEVICE,

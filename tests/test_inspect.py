@@ -9,9 +9,9 @@ from test_accesses_report import plan_of
 from test_accesses_simulated import START_NS, play
 from typer.testing import CliRunner
 
-from tickdisk import formats, report
+from tickdisk import formats, studies
 from tickdisk.cli import app
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 STRACE = "".join(
     f'7 {1_700_000_010 + n / 100:.6f} p{"read" if n % 3 else "write"}64(3</srv/world/map.sqlite>, ""..., 4096, '
@@ -96,7 +96,7 @@ def test_files_and_bandwidth_come_from_options(trace, tmp_path):
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory):
     where = plan_of(tmp_path_factory.mktemp("inspect"), 7, seconds=70.0)
-    return report.inspect(**where, published="data/published.yaml", traces=None, margin=None)
+    return studies.inspect(**where, published="data/published.yaml", traces=None, margin=None)
 
 
 def test_the_study_describes_the_captured_lives(captured):
@@ -128,7 +128,7 @@ def test_the_study_has_tables_and_figures(captured):
 def test_the_study_takes_traces_instead(trace, tmp_path):
     other = tmp_path / "other.log"
     other.write_text(STRACE.replace("pwrite64", "pread64"))
-    study = report.inspect("no plan", runs="x", published="data/published.yaml", traces=f"{trace}:{other}", margin=None)
+    study = studies.inspect("no plan", runs="x", published="data/published.yaml", traces=f"{trace}:{other}", margin=None)
     assert study.statement["load_1.runs"].value == 2
     assert not study.statement.claims
 

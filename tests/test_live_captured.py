@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import BIN
 
-from tickdisk import blame, table, trace
+from tickdisk import blame, trace
+from tickdisk.foundation import table
 
 pytestmark = [
     pytest.mark.live,

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import BIN, left
 
-from tickdisk import host, table
+from tickdisk.foundation import host, table
 from tickdisk.run import MANIFEST
 
 pytestmark = pytest.mark.live

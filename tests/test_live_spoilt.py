@@ -17,7 +17,7 @@ import pytest
 import yaml
 from conftest import BIN, left
 
-from tickdisk import host, table
+from tickdisk.foundation import host, table
 from tickdisk.run import MANIFEST
 
 pytestmark = pytest.mark.live

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tickdisk import host, netcode
-from tickdisk.errors import TickdiskError
+from tickdisk import netcode
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.netcode.life import Life
 from tickdisk.netcode.schedule import GROUP, Schedule, Step
 from tickdisk.netcode.study import Design, cases

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from tickdisk import netcode, process
+from tickdisk import netcode
+from tickdisk.foundation import process
 from tickdisk.netcode.counters import Counters
 from tickdisk.netcode.namespaces import SERVER_ADDRESS, Namespace
 

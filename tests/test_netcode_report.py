@@ -11,11 +11,11 @@ import pytest
 from IPython.display import SVG
 from simulated_runs import linear, write_runs
 
-from tickdisk import netcode, report
+from tickdisk import netcode, studies
 from tickdisk.config import load_config
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.netcode.study import Findings
-from tickdisk.report.netcode.compute import load_published
+from tickdisk.studies.netcode.compute import load_published
 
 STACKS = ("tcp", "kcp", "quic", "snapshots")
 COUNTS = (20, 60, 200)
@@ -74,7 +74,7 @@ def made(**changed: float) -> Findings:
     return Findings(pd.DataFrame(lives), pd.DataFrame(rows), pd.DataFrame(pings))
 
 
-def study_of(found: Findings, folder: Path, planned: Path | None = None) -> report.Study:
+def study_of(found: Findings, folder: Path, planned: Path | None = None) -> studies.Study:
     values = {"cells": [], "arms": []} if planned is None else json.loads(planned.read_text())
     config = load_config().model_dump(mode="json")
     design = config["scales"][config["scale"]]["netcode"]
@@ -89,19 +89,19 @@ def study_of(found: Findings, folder: Path, planned: Path | None = None) -> repo
     (folder / "plan.json").write_text(json.dumps({**values, "config": config}))
     netcode.write_study(found, folder / "tables")
     places = {"tables": str(folder / "tables"), "runs": str(folder / "runs"), "published": "data/published.yaml"}
-    return report.netcode(str(folder / "plan.json"), **places, margin=None)
+    return studies.netcode(str(folder / "plan.json"), **places, margin=None)
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> report.Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> studies.Study:
     return study_of(made(), tmp_path_factory.mktemp("netcode"))
 
 
-def verdicts(study: report.Study) -> dict[str, tuple[str, str]]:
+def verdicts(study: studies.Study) -> dict[str, tuple[str, str]]:
     return {claim.id.removeprefix("netcode."): (claim.verdict, claim.study) for claim in study.statement.claims}
 
 
-def test_every_effect_is_found(study: report.Study) -> None:
+def test_every_effect_is_found(study: studies.Study) -> None:
     assert verdicts(study) == {
         "worlds": ("kept", ""),
         "added": ("kept", ""),
@@ -129,7 +129,7 @@ def test_every_effect_is_found(study: report.Study) -> None:
     }
 
 
-def test_facts_are_means_of_the_tables(study: report.Study) -> None:
+def test_facts_are_means_of_the_tables(study: studies.Study) -> None:
     assert study.statement["rises.tcp"].value == pytest.approx(6, rel=0.05)
     assert study.statement["idle.tcp.p60.rtt"].value == pytest.approx(10 * (1 + 5 * 40 / 180), rel=0.02)
     assert study.statement["idle.kcp.p200.sent"].value == pytest.approx(10, rel=0.02)
@@ -215,7 +215,7 @@ def test_a_limit_within_the_interval_is_neither_crossed_nor_kept(tmp_path: Path)
     assert study.statement["below.kcp"].value == 60
 
 
-def test_tables_and_figures(study: report.Study) -> None:
+def test_tables_and_figures(study: studies.Study) -> None:
     for name in ("cells", "busiest", "background", "published"):
         assert len(study.table(name)) > 0
     assert study.table("published").loc["KCP", "published library"] == "Mirror over KCP"
@@ -223,7 +223,7 @@ def test_tables_and_figures(study: report.Study) -> None:
         assert isinstance(study.figure(name), SVG)
 
 
-def test_a_slow_disk_in_the_pings_of_a_game_server(study: report.Study, tmp_path: Path) -> None:
+def test_a_slow_disk_in_the_pings_of_a_game_server(study: studies.Study, tmp_path: Path) -> None:
     """In the simulated runs a ping takes two ticks, which are longer on slower disks and in the arm that delays ticks."""
 
     def with_pings(_: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

@@ -9,9 +9,9 @@ import papermill
 import pytest
 from papermill.exceptions import PapermillExecutionError
 
-from tickdisk.errors import TickdiskError
-from tickdisk.report import parameters
-from tickdisk.report.parameters import unknown_parameters
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.studies import parameters
+from tickdisk.studies.parameters import unknown_parameters
 
 NOTEBOOKS = sorted(Path("notebooks").glob("*.ipynb"))
 LONGEST_CELL = 6

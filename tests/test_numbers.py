@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tickdisk.numbers import interval, number, p_value, percent, with_interval
+from tickdisk.foundation.numbers import interval, number, p_value, percent, with_interval
 
 POSITIVE = st.floats(1e-5, 1e9)
 ENDS = re.compile(r"^\[(.+), (.+)\]$")

@@ -10,12 +10,12 @@ import pytest
 from simulated_runs import BASE_MS, LATENCY_MS, linear, write_runs
 
 from tickdisk import blame
-from tickdisk.errors import TickdiskError
-from tickdisk.report import other_servers
-from tickdisk.report.other_servers import Results
-from tickdisk.report.other_servers.compute import Stalls
-from tickdisk.report.other_servers.state import state
-from tickdisk.report.study import Study
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.studies import other_servers
+from tickdisk.studies.other_servers import Results
+from tickdisk.studies.other_servers.compute import Stalls
+from tickdisk.studies.other_servers.state import state
+from tickdisk.studies.study import Study
 
 PREFIX = "other_servers.dragonfly"
 

@@ -14,7 +14,7 @@ from evidence_of import STUDIES, evidence_of
 from tickdisk.report import publish, set_paper
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
-from tickdisk.report.statement import Statement
+from tickdisk.studies.statement import Statement
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "workflow/paper"

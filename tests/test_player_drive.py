@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tickdisk import server, table
-from tickdisk.errors import TickdiskError
+from tickdisk import server
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.player import drive
 
 PORT = 30291

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tickdisk import plot
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.plot.theme import decades, size_axis
 from tickdisk.stats import slope
 

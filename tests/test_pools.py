@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tickdisk import device, pools, table
+from tickdisk import device, pools
 from tickdisk.cli import app
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.pools import Group, Pool, Settings, Workload, bench
 
 COLUMNS = table.SCHEMAS["requests"].names

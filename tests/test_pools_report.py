@@ -8,10 +8,10 @@ import pytest
 import zstandard
 from IPython.display import SVG
 
-from tickdisk import report
+from tickdisk import studies
 from tickdisk.config import load_config
-from tickdisk.errors import TickdiskError
-from tickdisk.report.pools.compute import published_rows
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.studies.pools.compute import published_rows
 
 FILES = {"published": "data/published.yaml", "pools": "data/pools.yaml", "devices": "data/devices.yaml"}
 
@@ -26,8 +26,8 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def study(plan: Path) -> report.Study:
-    return report.pools(str(plan), samples="data/samples", **FILES, margin=None, seed=None)
+def study(plan: Path) -> studies.Study:
+    return studies.pools(str(plan), samples="data/samples", **FILES, margin=None, seed=None)
 
 
 def lines(phase: str) -> list[list[str]]:
@@ -36,7 +36,7 @@ def lines(phase: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("phase", ["p1", "p2"])
-def test_requests_are_those_of_the_sample(study: report.Study, phase: str) -> None:
+def test_requests_are_those_of_the_sample(study: studies.Study, phase: str) -> None:
     sizes = [int(parts[-2]) for parts in lines(phase)]
     told = json.loads(Path("data/samples/tpcc.json").read_text())["phases"][phase]["requests"]
     assert len(sizes) == told
@@ -48,7 +48,7 @@ def test_requests_are_those_of_the_sample(study: report.Study, phase: str) -> No
     assert rows["reads"].min() >= reads
 
 
-def test_verdicts(study: report.Study) -> None:
+def test_verdicts(study: studies.Study) -> None:
     claims = {claim.id: claim for claim in study.statement.claims}
     assert claims["pools.identity"].verdict == "kept"
     assert (claims["pools.four_pools"].verdict, claims["pools.four_pools"].study) == ("kept", "open")
@@ -58,12 +58,12 @@ def test_verdicts(study: report.Study) -> None:
     assert deep > shallow
 
 
-def test_raid_6_costs_more_than_its_data(study: report.Study) -> None:
+def test_raid_6_costs_more_than_its_data(study: studies.Study) -> None:
     assert study.statement["p2.device_writes.raid6"].value > 2 * study.statement["p2.device_writes.hdd"].value
     assert study.statement["p2.device_writes.mirror"].value == pytest.approx(2 * study.statement["p2.device_writes.ssd"].value)
 
 
-def test_tables_and_figure(study: report.Study) -> None:
+def test_tables_and_figure(study: studies.Study) -> None:
     for name in study.tables:
         assert len(study.table(name))
         assert isinstance(study.table(name), pd.DataFrame)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from tickdisk import device
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.profile import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, Sample, evidence, fit, screen, simulated_ns, text, verdict
 from tickdisk.profile.evidence import SIMULATED, again
 from tickdisk.profile.measure import Op

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tickdisk import host
 from tickdisk.calibrate import Job, Target
 from tickdisk.calibrate.fio import Requests
+from tickdisk.foundation import host
 from tickdisk.profile.measure import ROUNDS, measure, rounds
 
 _QUIET_SHARE = 0.005

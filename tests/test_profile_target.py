@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import BIN
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.profile import empty, profile, source
 from tickdisk.profile.measure import FIT_DEPTHS, HELD_OUT_DEPTHS, rounds
 

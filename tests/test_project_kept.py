@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tickdisk import host
 from tickdisk.config import load_config
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import OTHER_CODE, OTHER_SETTINGS, kept
-from tickdisk.report.runs import Runs
+from tickdisk.studies.runs import Runs
 
 CODES = {"python": "a"}
 

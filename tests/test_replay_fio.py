@@ -6,9 +6,10 @@ import pytest
 from replay_trace import made_by_hand, requests_table, row
 from typer.testing import CliRunner
 
-from tickdisk import process, replay, table
+from tickdisk import replay
 from tickdisk.cli import app
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import process, table
+from tickdisk.foundation.errors import TickdiskError
 
 
 def prepared(planned: replay.Plan, target: Path) -> Path:

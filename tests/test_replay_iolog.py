@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tickdisk import formats, process, replay
-from tickdisk.errors import TickdiskError
+from tickdisk import formats, replay
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
 
 COLUMNS = ["op", "call", "file", "offset", "length", "due_ns", "expected"]
 _KINDS = {

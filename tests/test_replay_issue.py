@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from replay_trace import ROOT, made_by_hand, requests_table, row
 
-from tickdisk import memory, replay, table
-from tickdisk.errors import TickdiskError
+from tickdisk import replay
+from tickdisk.foundation import memory, table
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.replay.bench import random_reads
 
 TICKDISK = Path(sys.executable).parent / "tickdisk"

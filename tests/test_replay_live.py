@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from replay_trace import ROOT, made_by_hand, requests_table, row
 
-from tickdisk import device, replay, table
-from tickdisk.report import replay as replay_study
+from tickdisk import device, replay
+from tickdisk.foundation import table
+from tickdisk.studies import replay as replay_study
 
 pytestmark = pytest.mark.live
 TICKDISK = Path(sys.executable).parent / "tickdisk"

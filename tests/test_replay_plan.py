@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replay_trace import ROOT, requests_table, row
 
-from tickdisk import replay, table
-from tickdisk.errors import TickdiskError
+from tickdisk import replay
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 
 KEPT = row(1, 50, "read", "map", 10, offset=0, length=10)
 REFUSED = {

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from tickdisk import replay
-from tickdisk.errors import TickdiskError
-from tickdisk.files import write_json
-from tickdisk.report import Study
-from tickdisk.report import replay as replay_study
-from tickdisk.report.replay import Results
-from tickdisk.report.replay.compute import bound_verdict
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_json
+from tickdisk.studies import Study
+from tickdisk.studies import replay as replay_study
+from tickdisk.studies.replay import Results
+from tickdisk.studies.replay.compute import bound_verdict
 
 THREADS, N = 5, 6000
 MS = 1_000_000

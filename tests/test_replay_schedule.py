@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from replay_trace import ROOT, made_by_hand, requests_table, row
 from typer.testing import CliRunner
 
-from tickdisk import device, memory, replay, table
+from tickdisk import device, replay
 from tickdisk.cli import app
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import memory, table
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.replay.verify import left_by
 
 MS = 1_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk.errors import TickdiskError
-from tickdisk.report import Statement, Study
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.report.publish import other_host
-from tickdisk.report.statement import Finding, upheld
+from tickdisk.studies import Statement, Study
+from tickdisk.studies.statement import Finding, upheld
 
 
 def test_a_fact_has_unit_interval_n_and_source(tmp_path: Path) -> None:

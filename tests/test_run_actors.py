@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tickdisk import trace
-from tickdisk.errors import TickdiskError
-from tickdisk.process import Child
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child
 from tickdisk.run.actors import Actors, ServerEndedError, instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.judge import InstrumentError

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import device, table
-from tickdisk.errors import TickdiskError
+from tickdisk import device
 from tickdisk.experiment import Life
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run.life import ticks_of
 from tickdisk.run.stage import device_seed
 

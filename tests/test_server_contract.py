@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.player import binary
 from tickdisk.run import check_server
 from tickdisk.server import SERVERS, Server, WorldSpec

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import TickdiskError, table
+from tickdisk import TickdiskError
+from tickdisk.foundation import table
 from tickdisk.server import Ticks
 from tickdisk.server import read_ticks as read
 from tickdisk.server.ticks import first_thread

@@ -203,7 +203,7 @@ def test_a_step_that_fails_shows_the_output_and_is_not_taken_for_done(setup: Mod
 def test_what_was_built_is_written_down_without_building_again(
     setup: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, told = project / "src/native/lib.rs", project / "src/tickdisk/sources/text.py"
+    source, told = project / "src/native/lib.rs", project / "src/tickdisk/project/sources/text.py"
     for path in (source, told, project / "pyproject.toml", project / "src/netcode/Cargo.toml"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
@@ -218,7 +218,9 @@ def test_what_was_built_is_written_down_without_building_again(
     setup.stamp("netcode", setup.netcode_digest())
     assert setup.toolchains() == "wrote build/toolchains.json"
     written = project / "build/toolchains.json"
-    assert written.read_text() == "-m tickdisk.sources.built (rustc 1.99.0, go version go1.99.0) native netcode players \n"
+    assert (
+        written.read_text() == "-m tickdisk.project.sources.built (rustc 1.99.0, go version go1.99.0) native netcode players \n"
+    )
     assert setup.toolchains() == "build/toolchains.json is up to date"
     setup.stamp("rustc", "rustc 1.98.0")  # the one that built, whatever is there now
     assert setup.toolchains().startswith("wrote")

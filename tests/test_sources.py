@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk import sources
-from tickdisk.errors import TickdiskError
-from tickdisk.sources import built
-from tickdisk.sources.closure import closure
-from tickdisk.sources.text import code_of
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.project import sources
+from tickdisk.project.sources import built
+from tickdisk.project.sources.closure import closure
+from tickdisk.project.sources.text import code_of
 
 RUST = """
 //! What the file is.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.weightstats import DescrStatsW, ttost_paired
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.stats import contrast, contrasts, life_contrasts, sensitivity
 
 RNG = np.random.default_rng

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.stats import contrast, contrasts, dose_bounds, order_effect, slope
 
 DOSES = np.array([0.1, 1.0, 3.0, 6.0, 24.0])

@@ -14,11 +14,22 @@ import pytest
 from typer.testing import CliRunner
 
 from tickdisk._native import World
-from tickdisk.checkpoint import State, ZipfTrace
 from tickdisk.cli import app
-from tickdisk.errors import TickdiskError
-from tickdisk.store import ALGORITHMS, ProcessKill, Setting, StoreRefused, campaign, cells_in, live, recover, started, verify
-from tickdisk.store.crash import AIMED, kills_only
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.saving.checkpoint import State, ZipfTrace
+from tickdisk.saving.store import (
+    ALGORITHMS,
+    ProcessKill,
+    Setting,
+    StoreRefused,
+    campaign,
+    cells_in,
+    live,
+    recover,
+    started,
+    verify,
+)
+from tickdisk.saving.store.crash import AIMED, kills_only
 
 SMALL = ZipfTrace(500, 0.5, state=State(rows=1_283, columns=10))
 """101 objects, of which the last is not full."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk.checkpoint import State, ZipfTrace
 from tickdisk.device import record as records
-from tickdisk.store import Setting, campaign, cutter
+from tickdisk.saving.checkpoint import State, ZipfTrace
+from tickdisk.saving.store import Setting, campaign, cutter
 
 pytestmark = pytest.mark.live
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tickdisk import checkpoint, device, store
-from tickdisk.checkpoint import State
-from tickdisk.errors import TickdiskError
-from tickdisk.store.calibrated import whole, work
-from tickdisk.store.trial import life_summary, phases, trials
+from tickdisk import device
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.saving import checkpoint, store
+from tickdisk.saving.checkpoint import State
+from tickdisk.saving.store.calibrated import whole, work
+from tickdisk.saving.store.trial import life_summary, phases, trials
 
 MACHINE = store.Machine(
     state_bytes=4_000_256, copy_all_ns=800_000, copy_random_ns=150, lock_ns=3, bit_ns=0.5, disk_bytes_per_s=20e6
@@ -150,7 +151,7 @@ def test_a_study_compares_one_by_one_and_plays_games_at_once(tmp_path: Path, mon
         played.append(setting)
         return store.live(setting)
 
-    monkeypatch.setattr("tickdisk.store.trial.live", watched)
+    monkeypatch.setattr("tickdisk.saving.store.trial.live", watched)
     design = replace(DESIGN, folder=tmp_path, state=State(rows=10_000), rates=[200])
     design = replace(design, tick_hz=200, warm_up_s=0.1, save_s=0.3, rest_s=0.1)
     disk = device.named("memory", Path("data/devices.yaml"))

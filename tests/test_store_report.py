@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from test_store_model import DESIGN, MACHINE, TRUE, made_up
 
-from tickdisk import store
-from tickdisk.report import Study
-from tickdisk.report import store as report_store
-from tickdisk.report.store import Results
-from tickdisk.report.store.compute import Ranks
-from tickdisk.report.store.state import state
+from tickdisk.saving import store
+from tickdisk.studies import Study
+from tickdisk.studies import store as report_store
+from tickdisk.studies.store import Results
+from tickdisk.studies.store.compute import Ranks
+from tickdisk.studies.store.state import state
 
 RATES = (500, 1_000, 2_000, 4_000, 8_000)
 GAMES = pd.DataFrame(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk import temporary
+from tickdisk.foundation import temporary
 
 
 def test_a_folder_is_there_until_the_end_and_a_left_one_goes(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 from conftest import BIN
 
-from tickdisk import clock, device, memory, table, trace
+from tickdisk import device, trace
+from tickdisk.foundation import clock, memory, table
 
 pytestmark = pytest.mark.live
 SOURCES = Path(__file__).parent

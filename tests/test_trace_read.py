@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_text import FIRST, REALTIME_NS, STARTED_NS, Machine
 
-from tickdisk import table, trace
+from tickdisk import trace
+from tickdisk.foundation import table
 from tickdisk.trace import program as programs
 from tickdisk.trace.calls import CALLS, NAMES
 from tickdisk.trace.descriptors import follow

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tickdisk.yaml_file import read_yaml, yaml_text
+from tickdisk.foundation.yaml_file import read_yaml, yaml_text
 
 if TYPE_CHECKING:
     from pathlib import Path

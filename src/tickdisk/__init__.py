@@ -6,6 +6,6 @@ that does one of these things, and `docs/architecture.md` lists the rooms. All r
 user can act on.
 """
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 __all__ = ["TickdiskError"]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _SAVED_LAST = "env_meta.txt"
 """File that Luanti writes last in every save, even if nothing changed. A save writes map, players and environment in turn."""

@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from tickdisk.accesses.life import ROUTINES, Life, counts, events, kinds
 from tickdisk.accesses.select import Granularity
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 Matrix = NDArray[np.float64]
 _LEAST, _TINY = 0.01, 1e-9

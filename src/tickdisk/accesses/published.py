@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tickdisk.errors import TickdiskError
-from tickdisk.yaml_file import read_yaml
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.yaml_file import read_yaml
 
 Data = Literal["terrain", "player", "npc"]
 Direction = Literal["R", "W"]

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 OPS = ("read", "write", "sync")
 _BESIDE = r"(-journal|-wal|-shm|\.~mt)$"

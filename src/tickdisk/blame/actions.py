@@ -6,7 +6,7 @@ import pandas as pd
 from tickdisk.blame.attribute import Blame
 from tickdisk.blame.lanes import Intervals
 from tickdisk.blame.links import describe_waits
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 SLOW_ACTION = 2.0
 """Factor. An action is slow if it takes more than this times the median of its kind, and more than the budget of a tick."""

@@ -12,7 +12,7 @@ from tickdisk.blame.lanes import KINDS, Integers, Intervals, ThreadWaits
 from tickdisk.blame.links import describe
 from tickdisk.blame.loops import loop_of
 from tickdisk.blame.threads import threads
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 SLOW = 1.5
 """A tick is slow if its gap is longer than this number of budgets."""

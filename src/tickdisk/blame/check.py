@@ -13,7 +13,7 @@ from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import Blame
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import READS, FilesOnDevice
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""

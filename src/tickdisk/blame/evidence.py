@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import table
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
 
 _MANIFEST, _CAPTURE = "manifest.json", "capture.json"
 

@@ -11,7 +11,7 @@ from scipy import stats as distributions
 from tickdisk import stats
 from tickdisk.blame.attribute import CAUSES, Blame
 from tickdisk.blame.lanes import Integers
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 FEWEST_LIVES = 6
 """Number of server lives below which an interval says little about server lives that were not run."""

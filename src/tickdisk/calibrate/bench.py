@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from tickdisk import device, host
+from tickdisk import device
 from tickdisk.calibrate.fio import Job, Requests, Target, run_job
 from tickdisk.calibrate.nominal import served_per_s
 from tickdisk.calibrate.region import raw_target, write_file
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
 
 REPEATS = 2
 """Number of times that a job is repeated at most if the machine was too loaded."""

@@ -7,11 +7,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from tickdisk import device, host
+from tickdisk import device
 from tickdisk.calibrate import nbd
 from tickdisk.calibrate.fio import Target
 from tickdisk.calibrate.region import raw_target, write_file
-from tickdisk.machine import Machine
+from tickdisk.foundation import host
+from tickdisk.foundation.machine import Machine
 
 OtherChain = Literal["nbdkit", "null_blk"]
 _RAW_BYTES, _MINIMUM_RAW_BYTES = 64 << 20, 16 << 20

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tickdisk import host, memory
 from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.chains import CHAINS, Chain
@@ -23,8 +22,9 @@ from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, ChainName, Fidelity,
 from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
-from tickdisk.errors import TickdiskError
-from tickdisk.files import write_json
+from tickdisk.foundation import host, memory
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_json
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 CROSS_DEPTHS, CROSS_NS, CROSS_BYTES_PER_S = (1, 32), 1_000_000, 1_000_000_000

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json
-from tickdisk.process import Child, run
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
+from tickdisk.foundation.process import Child, run
 
 Op = Literal["read", "write", "read_write", "pwrite_fsync", "pwrite_fdatasync"]
 Pattern = Literal["random", "sequential"]

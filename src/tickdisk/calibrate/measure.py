@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tickdisk import host, memory
 from tickdisk.calibrate import fio, summary
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job
@@ -17,8 +16,9 @@ from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
 from tickdisk.calibrate.settle import Settled, excess_ns, ramp_s, settle
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
-from tickdisk.errors import TickdiskError
-from tickdisk.files import whole, write_json
+from tickdisk.foundation import host, memory
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole, write_json
 
 Say = Callable[[str], None]
 _4K, _1M = 4 << 10, 1 << 20

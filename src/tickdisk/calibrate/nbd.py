@@ -10,8 +10,8 @@ from pathlib import Path
 from tickdisk.calibrate.fio import Target
 from tickdisk.device import DeviceModel
 from tickdisk.device.loop import Loop
-from tickdisk.errors import TickdiskError
-from tickdisk.process import Child, run
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child, run
 
 PROGRAMS = ("nbdkit", "nbdfuse")
 _BURST_S = 0.1

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk.calibrate.chains import OtherChain
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
 
 SCHEMA_VERSION: Literal[7] = 7
 ChainName = Literal["tickdisk"] | OtherChain

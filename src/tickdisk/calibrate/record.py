@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tickdisk.calibrate.fio import Op, Pattern
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
 
 SCHEMA_VERSION: Literal[3] = 3
 Positive = Annotated[float, Field(gt=0)]

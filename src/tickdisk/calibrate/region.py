@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from tickdisk.calibrate.fio import Target
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _FS_IOC_FIEMAP = 0xC020660B
 _FIEMAP_FLAG_SYNC = 1

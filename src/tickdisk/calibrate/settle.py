@@ -10,7 +10,7 @@ from tickdisk.calibrate.bench import Bench, Measured
 from tickdisk.calibrate.fio import Job, Op
 from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _BLOCK = 4 << 10
 _CORRECTIONS = 3

@@ -10,7 +10,7 @@ from tickdisk.calibrate.bench import Measured
 from tickdisk.calibrate.nominal import Nominal, nominal
 from tickdisk.calibrate.record import Calibration, DeviceResult, JobResult
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 BEYOND = 10
 """Number of requests that must lie beyond a percentile for it to be estimable."""

@@ -16,7 +16,7 @@ from tickdisk.characterise.places import locality, reuse, sequences
 from tickdisk.characterise.stores import chunks, store_parts
 from tickdisk.characterise.summary import over_runs, summary
 from tickdisk.characterise.times import data_over_time, gaps, latency_map, queue, rates
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _PARTS: Mapping[str, Callable[[Load], Any]] = {
     "amounts": amounts,

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.characterise.load import OPS, Load
-from tickdisk.errors import TickdiskError
-from tickdisk.paths import stored
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.paths import stored
 
 MOST_FILES = 30
 """Number of files that are described one by one, as in the study of games."""

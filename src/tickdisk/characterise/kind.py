@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tickdisk.characterise.load import OPS
-from tickdisk.errors import TickdiskError
-from tickdisk.numbers import number, percent
-from tickdisk.yaml_file import read_yaml
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import number, percent
+from tickdisk.foundation.yaml_file import read_yaml
 
 _ALMOST_ALL, _MOST, _BURSTS, _FEW = 0.95, 0.6, 10.0, 0.2
 _KIB = 1024

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 OPS = ("read", "write")
 _WORDS = {

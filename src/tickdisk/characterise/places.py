@@ -9,7 +9,7 @@ from scipy.stats import t as student
 from tickdisk._native import reuse_distances
 from tickdisk.characterise.load import Load
 from tickdisk.characterise.times import stretch_of
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 AREA_BYTES, PAGE_BYTES = 1 << 20, 4096
 HOT_SHARE = 0.1

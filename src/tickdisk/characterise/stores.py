@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.characterise.load import Load
-from tickdisk.errors import TickdiskError
-from tickdisk.paths import on_disk
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.paths import on_disk
 
 SECTOR_BYTES = 4096
 """Size of a sector of a region file."""

@@ -12,7 +12,7 @@ from tickdisk.characterise.load import OPS, Load
 from tickdisk.characterise.period import period
 from tickdisk.characterise.places import locality, sequences
 from tickdisk.characterise.times import peaks, queue
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _TAIL = 0.99
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.characterise.load import OPS, Load
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 STRETCHES = 300
 """Number of stretches of equal length into which the time of a load is divided for figures."""

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from tickdisk.cli.app import app
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _FAILED = 2
 _OF_THE_MACHINE = {

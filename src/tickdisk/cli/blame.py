@@ -32,7 +32,7 @@ def blame(
     import numpy as np
 
     from tickdisk import blame as room
-    from tickdisk.errors import TickdiskError
+    from tickdisk.foundation.errors import TickdiskError
 
     found = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
     if not found:
@@ -47,9 +47,9 @@ def blame(
     for line in room.screen(blames, table, actions, top=top, reasons=reasons):
         print(line)
     if figure is not None:
-        from tickdisk import plot, report
+        from tickdisk import plot, studies
 
         worst = max(blames, key=lambda one: int(one.ticks["late_ns"].max()))
         row = int(worst.ticks.index[int(worst.ticks["late_ns"].to_numpy().argmax())])
         ticked = worst.evidence.ticks is not None
-        plot.save_svg(report.around_tick(worst, row, f"Around the worst {'tick' if ticked else 'second'} of {run}"), figure)
+        plot.save_svg(studies.around_tick(worst, row, f"Around the worst {'tick' if ticked else 'second'} of {run}"), figure)

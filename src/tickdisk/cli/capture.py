@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tickdisk.cli.places import check_new_folder
-from tickdisk.errors import TickdiskError
-from tickdisk.paths import on_disk
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.paths import on_disk
 
 if TYPE_CHECKING:
     from tickdisk import trace
@@ -75,8 +75,9 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
     """Captures into `folder`, prints a summary, and returns the exit code of the command, or 0 for a process that ran already."""
     import pandas as pd
 
-    from tickdisk import clock, host, memory, server, table, trace
-    from tickdisk.files import write_json
+    from tickdisk import server, trace
+    from tickdisk.foundation import clock, host, memory, table
+    from tickdisk.foundation.files import write_json
 
     target: trace.Target = trace.Command(command) if command is not None else (pid or 0)
     with memory.folder() as fast, clock.Sampler() as clocks:

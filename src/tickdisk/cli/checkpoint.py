@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
-from tickdisk import process
 from tickdisk.cli.places import DEVICES, check_new_folder, in_project
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import CHECKPOINT, STORE
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import PLAN_PATH
 
 _Rows = Annotated[int, typer.Option(help="Size of the state in rows of ten cells of 4 bytes.", min=1)]
@@ -55,9 +55,9 @@ def sweep(
 
     The plan says the rates, the skews and the number of ticks. The study of checkpoints reads the tables that are written.
     """
-    from tickdisk import checkpoint
     from tickdisk.config import parse_config
-    from tickdisk.files import read_json
+    from tickdisk.foundation.files import read_json
+    from tickdisk.saving import checkpoint
 
     process.follow_owner()
     config = parse_config(read_json(plan)["config"])
@@ -96,7 +96,7 @@ def simulate(
 
     The costs are the mean and longest time added to a tick, the time of a checkpoint, and that of a recovery after a crash.
     """
-    from tickdisk import checkpoint
+    from tickdisk.saving import checkpoint
 
     state = checkpoint.State(rows=rows, columns=columns) if rows is not None else None
     source = checkpoint.trace_of_life(trace) if trace.is_dir() else checkpoint.load_trace(trace, state)
@@ -131,7 +131,7 @@ def run(
 
     It prints how much longer ticks become, how long checkpoints take, and how much is written. The folder keeps the saved state.
     """
-    from tickdisk import checkpoint, store
+    from tickdisk.saving import checkpoint, store
 
     check_new_folder(folder)
     updates = checkpoint.ZipfTrace(updates_per_tick, skew, seed, state=checkpoint.State(rows=rows))
@@ -157,7 +157,7 @@ def recover(
 
     It prints which checkpoint and how many ticks the state comes from, how long that took, and what is damaged in the folder.
     """
-    from tickdisk import store
+    from tickdisk.saving import store
 
     found = store.recover(folder, store.cells_in(folder, None if rows is None else rows * 10))
     how = "the server was stopped" if found.was_stopped else "the server crashed"
@@ -175,7 +175,7 @@ def verify(
     rows: _OwnRows = None,
 ) -> None:
     """Reads everything in a store's folder and says what is damaged. If anything is, the exit code is 1."""
-    from tickdisk import store
+    from tickdisk.saving import store
 
     findings = store.verify(folder, store.cells_in(folder, None if rows is None else rows * 10))
     print("\n".join(findings) or f"{folder}: nothing is damaged")
@@ -200,7 +200,7 @@ def crash(
     from collections import Counter
     from contextlib import ExitStack
 
-    from tickdisk import checkpoint, store
+    from tickdisk.saving import checkpoint, store
 
     if cuts == (folder is not None):
         raise TickdiskError("give a folder for the saved states, or --cuts, which keeps them on an emulated device")
@@ -251,7 +251,7 @@ def compare(
     The model is the published one, with its own parameters and calibrated on this machine. Each life is a process that plays a
     game and saves its state under one algorithm. The comparison is printed, and written as tables with --output.
     """
-    from tickdisk import checkpoint, store
+    from tickdisk.saving import checkpoint, store
 
     with _place(folder, device_name, rows) as own:
         design = store.Design(
@@ -281,9 +281,10 @@ def study(
     The plan says the update rates, the games, and the emulated devices that the games save to. It writes tables, which the
     notebook of the study reads.
     """
-    from tickdisk import checkpoint, device, store
+    from tickdisk import device
     from tickdisk.config import parse_config
-    from tickdisk.files import read_json
+    from tickdisk.foundation.files import read_json
+    from tickdisk.saving import checkpoint, store
 
     process.follow_owner()
     config = parse_config(read_json(plan)["config"])
@@ -336,7 +337,7 @@ def advise(
 
     Each algorithm saves the state of a made-up game with the given size, updates and tick rate. A table of the costs is printed.
     """
-    from tickdisk import checkpoint, store
+    from tickdisk.saving import checkpoint, store
 
     state = checkpoint.State(rows=rows)
     with _place(folder, device_name, rows) as own:
@@ -372,7 +373,8 @@ def advise(
 @contextmanager
 def _place(folder: Path | None, device_name: str | None, rows: int) -> Iterator[Path]:
     """Yields the folder to try: the given one, or the mount point of a new emulated device."""
-    from tickdisk import checkpoint, device, store
+    from tickdisk import device
+    from tickdisk.saving import checkpoint, store
 
     if device_name is None:
         if folder is None:

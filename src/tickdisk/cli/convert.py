@@ -8,7 +8,7 @@ import typer
 
 from tickdisk.cli.places import check_new_folder
 from tickdisk.cli.progress import ReadingProgress
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:
     from tickdisk.formats import Counts

@@ -12,9 +12,9 @@ import typer
 
 from tickdisk import device
 from tickdisk.cli.places import DEVICES, in_project
-from tickdisk.errors import TickdiskError
-from tickdisk.machine import Machine
-from tickdisk.numbers import number
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.machine import Machine
+from tickdisk.foundation.numbers import number
 
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, and remove it.")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -218,7 +218,7 @@ def profile(
 def _answer(model: device.DeviceModel) -> Iterator[str]:
     """Yields sentences about the latencies of a disk, the nearest device of the project, and what the reference run says."""
     from tickdisk import profile as room
-    from tickdisk.files import read_json
+    from tickdisk.foundation.files import read_json
     from tickdisk.report.answers import effects_of_disk
 
     found = room.nearest_device(model, device.load_devices(in_project(DEVICES)))

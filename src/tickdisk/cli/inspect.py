@@ -8,21 +8,21 @@ import typer
 
 from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.cli.progress import ReadingProgress
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:
-    from tickdisk import report
+    from tickdisk import studies
 
 _TEMPLATE, _PUBLISHED = Path("workflow/paper/load.html.j2"), Path("data/published.yaml")
 
 
-def _replayed(trace: Path, format_name: str | None, name: str) -> "report.Replayed":
+def _replayed(trace: Path, format_name: str | None, name: str) -> "studies.Replayed":
     """Replays a trace of system calls on a device in simulation."""
-    from tickdisk import device, replay, report
+    from tickdisk import device, replay, studies
 
     planned = replay.plan(replay.load_capture(trace, format_name))
     result = replay.issue_simulated(planned, device.named(name, in_project(DEVICES)))
-    return report.Replayed(name, replay.costs(result.timings), planned.captured, dict(planned.refused))
+    return studies.Replayed(name, replay.costs(result.timings), planned.captured, dict(planned.refused))
 
 
 def inspect(
@@ -65,7 +65,7 @@ def inspect(
     The traces may be in any format that `tickdisk convert` reads. The page puts their load beside published loads, and says "not
     in the trace" for what a trace does not tell.
     """
-    from tickdisk import formats, report
+    from tickdisk import formats, studies
 
     if not as_json:
         check_new_folder(output)
@@ -76,8 +76,8 @@ def inspect(
         raise TickdiskError("the standard input can be read only once; keep the trace in a file for --compare and --simulate")
     most = formats.MOST_REJECTED if most_rejected is None else most_rejected
 
-    def given(paths: list[Path], name: str) -> report.Given:
-        return report.Given(
+    def given(paths: list[Path], name: str) -> studies.Given:
+        return studies.Given(
             formats.traces_of(paths),
             format_name,
             is_one_run=together,
@@ -89,11 +89,11 @@ def inspect(
 
     loads = [given(traces, ""), *([given(compare, "compare.")] if compare else [])]
     replayed = None if simulate is None else _replayed(loads[0].traces[0], format_name, simulate)
-    results, counts = report.describe_traces(loads, published=in_project(_PUBLISHED), progress=ReadingProgress())
+    results, counts = studies.describe_traces(loads, published=in_project(_PUBLISHED), progress=ReadingProgress())
     if as_json:
-        print(json.dumps(report.inspected_as_json(results, counts, replayed), indent=2))
+        print(json.dumps(studies.inspected_as_json(results, counts, replayed), indent=2))
         return
-    report.write_inspected(results, counts, in_project(_TEMPLATE), output, replayed)
+    studies.write_inspected(results, counts, in_project(_TEMPLATE), output, replayed)
     for description in results.descriptions:
         print(f"{description.title}: {description.kind.sentence}")
     if replayed is not None:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tickdisk import process
 from tickdisk.cli.places import check_new_folder
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import NETCODE
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import PLAN_PATH
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def study(
     """Runs the study of network stacks, whose sizes the plan says, and writes the tables that its notebook reads."""
     from tickdisk import netcode
     from tickdisk.config import parse_config
-    from tickdisk.files import read_json
+    from tickdisk.foundation.files import read_json
 
     process.follow_owner()
     config = parse_config(read_json(plan)["config"])

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 PROJECT = Path(__file__).resolve().parents[3]
 _FSTAB, _MOUNTS = Path("/etc/fstab"), Path("/proc/self/mounts")

@@ -55,7 +55,7 @@ def pools(
     """
     from tickdisk import device, formats
     from tickdisk import pools as room
-    from tickdisk.errors import TickdiskError
+    from tickdisk.foundation.errors import TickdiskError
 
     known = room.load_pools(in_project(described))
     if pool not in known:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tickdisk.cli.places import DEVICES, check_new_folder, in_project
-from tickdisk.errors import TickdiskError
-from tickdisk.numbers import number
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import number
 
 
 def replay(

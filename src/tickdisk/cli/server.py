@@ -18,7 +18,7 @@ def list_servers() -> None:
     It prints the length of a server's ticks, how it saves its world, and which actions its players can do.
     """
     from tickdisk import server
-    from tickdisk.errors import TickdiskError
+    from tickdisk.foundation.errors import TickdiskError
 
     for kind in server.SERVERS.values():
         try:
@@ -41,7 +41,8 @@ def check(
 
     The exit code is 0 if the server kept all clauses, and 1 otherwise.
     """
-    from tickdisk import process, server, temporary
+    from tickdisk import server
+    from tickdisk.foundation import process, temporary
     from tickdisk.run import check_server
 
     process.follow_owner()
@@ -68,7 +69,8 @@ def traffic(
     """
     import numpy as np
 
-    from tickdisk import process, server, temporary
+    from tickdisk import server
+    from tickdisk.foundation import process, temporary
     from tickdisk.run import measure_traffic
 
     process.follow_owner()

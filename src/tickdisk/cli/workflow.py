@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tickdisk import process
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY
-from tickdisk.files import write_text
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_text
 from tickdisk.project import PLAN_PATH, Project
 
 _Plan = Annotated[Path, typer.Option(help="The plan, which `tickdisk plan` wrote from the configuration.")]
@@ -127,7 +127,8 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
     The program runs without a capture and under each capturing tool, in random order. It writes a table of the time of a read in
     each run, which the study of the cost of a capture reads.
     """
-    from tickdisk import table, trace
+    from tickdisk import trace
+    from tickdisk.foundation import table
 
     process.follow_owner()
     project = Project.load(plan)

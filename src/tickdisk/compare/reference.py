@@ -9,8 +9,8 @@ from typing import Any
 from tickdisk.compare.comparison import compare
 from tickdisk.compare.side import load
 from tickdisk.compare.words import summary
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, write_json, write_text
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, write_json, write_text
 
 REFERENCES = Path("data/reference")
 _KEPT = ("facts.json", "claims.json")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
 
 _SIZES = ("lives", "blocks", "rounds", "micro_rounds")
 """Facts of the set-up that are numbers of lives or rounds. They change the width of an interval, but not what it means."""

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from tickdisk.config.model import Config
 from tickdisk.config.plan import arms_of
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import EXPERIMENTS, Arm
-from tickdisk.yaml_file import read_yaml
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.yaml_file import read_yaml
 
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tickdisk.describe.keys import Key, keys_of_table
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _UNITS = {
     "_bytes_per_s": "B/s",

@@ -1,7 +1,7 @@
 """The files of a server life: its tables, its player trace, and the record of every process."""
 
 from tickdisk.describe.entry import Entry, Section, table_entry, written
-from tickdisk.table import SCHEMAS
+from tickdisk.foundation.table import SCHEMAS
 
 LIFE = "results/runs/CELL/LIFE"
 

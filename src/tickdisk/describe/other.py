@@ -3,9 +3,9 @@
 from tickdisk.describe.cell import CAPTURE_SUMMARY, CAPTURE_UNITS
 from tickdisk.describe.entry import Block, Entry, Section, written
 from tickdisk.describe.keys import keys_of_class
-from tickdisk.host import Load
+from tickdisk.foundation.host import Load
+from tickdisk.project.sources import TOOLCHAINS, Toolchains
 from tickdisk.server import WorldSpec
-from tickdisk.sources import TOOLCHAINS, Toolchains
 
 _WORLD = written(
     "The file is an object with these keys:",

@@ -3,8 +3,8 @@
 from tickdisk.compare import Comparison
 from tickdisk.describe.entry import Block, Entry, Section, written
 from tickdisk.describe.keys import elements_of_field, keys_of_class
-from tickdisk.report import Claim, Fact
 from tickdisk.report.answers import Answers
+from tickdisk.studies import Claim, Fact
 
 _IS_OBJECT = "The file is an object with these keys:"
 

@@ -2,8 +2,8 @@
 
 from tickdisk.describe.entry import Block, Entry, Section, table_entry, written
 from tickdisk.describe.keys import keys_of_class
-from tickdisk.store import Calibrated, Machine
-from tickdisk.table import SCHEMAS
+from tickdisk.foundation.table import SCHEMAS
+from tickdisk.saving.store import Calibrated, Machine
 
 _SPREAD = "`p50`, `p99` and `max`. A percentile that too few requests tell is null."
 

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from tickdisk.device.control import ask
-from tickdisk.errors import TickdiskError
-from tickdisk.tracefs import Tracepoint, tracepoint
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.tracefs import Tracepoint, tracepoint
 
 _POINT = "block/block_rq_issue"
 _BYTES = {"dev": 4, "sector": 8, "nr_sector": 4}

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from tickdisk.device.model import DeviceModel
-from tickdisk.errors import TickdiskError
-from tickdisk.machine import Machine
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.machine import Machine
 
 BackendName = Literal["fuse", "tree", "zram", "null_blk", "simulated"]
 _CONFIGFS = "sys/kernel/config"

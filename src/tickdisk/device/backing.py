@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tickdisk.device import record as records
 from tickdisk.device.record import Record
-from tickdisk.errors import TickdiskError
-from tickdisk.memory import MEMORY
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.memory import MEMORY
 
 
 def make_backing(record: Record) -> Path:

@@ -19,7 +19,7 @@ from tickdisk.device.backing import made_backing
 from tickdisk.device.control import answers
 from tickdisk.device.mounts import mount, mounts, unmount
 from tickdisk.device.record import Identity, Record, boot_id, pid_namespace, records
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _END_S, _UNMOUNT_S, _DETACH_S = 5.0, 1.0, 2.0
 _NOBODY = Identity(pid=0, started=0)

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _LIMIT_S = 5.0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tickdisk.device.control import answers
 from tickdisk.device.record import Identity, Record
-from tickdisk.errors import TickdiskError
-from tickdisk.process import Child
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child
 
 _START_S = 20.0
 _NAME = "emulator"

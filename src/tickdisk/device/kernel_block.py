@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.record import KernelBlock, Record
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _ZRAM = Path("/sys/class/zram-control")
 _NULL_BLK = Path("/sys/kernel/config/nullb")

@@ -9,7 +9,7 @@ from tickdisk.device.clean import end
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MountedDevice, Setting
 from tickdisk.device.mounts import mount, unmount
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _STEP_S = 5.0
 _SECTOR = 512

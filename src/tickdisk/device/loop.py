@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _CONTROL = Path("/dev/loop-control")
 _LOOP_CTL_GET_FREE, _LOOP_CONFIGURE, _LOOP_CLR_FD, _LOOP_GET_STATUS64 = 0x4C82, 0x4C0A, 0x4C01, 0x4C05

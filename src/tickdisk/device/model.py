@@ -22,8 +22,8 @@ from tickdisk.device.parts import (
     Stalls,
     median_ns,
 )
-from tickdisk.errors import TickdiskError
-from tickdisk.yaml_file import read_yaml
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.yaml_file import read_yaml
 
 FILE = ".yaml"
 """Ending by which the name of a device is recognised as the path of a file with one device."""

@@ -17,8 +17,8 @@ from tickdisk.device.loop import Loop, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
 from tickdisk.device.record import Identity, Record
-from tickdisk.errors import TickdiskError
-from tickdisk.process import Child, run
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child, run
 
 MKFS = {
     # The lazy initialisation is switched off, because writes in the background would be taken for the server's requests.

@@ -11,8 +11,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, write_json
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, write_json
 
 
 def _state() -> Path:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tickdisk import _native
 from tickdisk.device.model import DeviceModel
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 Integers = npt.NDArray[np.int64]
 

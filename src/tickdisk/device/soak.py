@@ -19,9 +19,9 @@ from tickdisk.device.logcheck import LogCheck
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MountedDevice
 from tickdisk.device.up import up
-from tickdisk.errors import TickdiskError
-from tickdisk.memory import folder
-from tickdisk.process import Child, run
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.memory import folder
+from tickdisk.foundation.process import Child, run
 
 SIZE_BYTES = 256 << 20
 QUEUE_DEPTH = 128

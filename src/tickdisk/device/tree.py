@@ -11,7 +11,7 @@ from tickdisk.device.control import ask
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MountedDevice
 from tickdisk.device.mounts import sync, unmount
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 TREE = "tree"
 _PROBE_BYTES = 4 << 20

@@ -17,8 +17,8 @@ from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MKFS, MountedDevice
 from tickdisk.device.record import Record, find_record
 from tickdisk.device.tree import TREE, TreeDevice
-from tickdisk.errors import TickdiskError
-from tickdisk.machine import Machine
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.machine import Machine
 
 DEFAULT_SIZE_BYTES = 2 << 30
 DEFAULT_FILE_SYSTEM = "ext4"

@@ -9,6 +9,6 @@ from tickdisk.doctor.checks import Check, examine
 from tickdisk.doctor.load import load_check
 from tickdisk.doctor.screen import render
 from tickdisk.doctor.tiers import tier_checks
-from tickdisk.machine import Machine
+from tickdisk.foundation.machine import Machine
 
 __all__ = ["Check", "Machine", "backend_check", "examine", "load_check", "render", "tier_checks"]

@@ -1,7 +1,7 @@
 """The check of the backends: which of them work on this machine, and why the others do not."""
 
 from tickdisk.doctor.checks import Check, State
-from tickdisk.machine import Machine
+from tickdisk.foundation.machine import Machine
 
 
 def backend_check(machine: Machine) -> Check:

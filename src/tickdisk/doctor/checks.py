@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tickdisk import server
-from tickdisk.machine import Machine
+from tickdisk.foundation.machine import Machine
 
 State = Literal["ok", "missing", "limited"]
 _LEAST_CORES = 2

@@ -2,8 +2,8 @@
 
 import time
 
-from tickdisk import host
 from tickdisk.doctor.checks import Check
+from tickdisk.foundation import host
 
 _LOOK_S = 0.5
 _MUCH = 0.10

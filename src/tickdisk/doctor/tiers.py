@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tickdisk.doctor.checks import Check
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 
 def tier_checks(devices: Path, calibration: Path) -> list[Check]:

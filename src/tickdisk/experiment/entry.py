@@ -84,7 +84,7 @@ class Block(Generic[DesignType]):
 class Study(Generic[DesignType]):
     """A study: a part of the results that one notebook analyses.
 
-    Its notebook is `notebooks/NAME.ipynb`, and its analysis is `tickdisk.report.NAME`.
+    Its notebook is `notebooks/NAME.ipynb`, and its analysis is `tickdisk.studies.NAME`.
     """
 
     name: str

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.csv
 
 from tickdisk._native import TraceReader
-from tickdisk.native_table import requests_of
+from tickdisk.formats.native_table import requests_of
 
 _PART_BYTES = 1 << 22
 _ROUNDS = 3

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tickdisk import paths, table
-from tickdisk.errors import TickdiskError
-from tickdisk.files import whole, write_text
 from tickdisk.formats.anonymous import Anonymous
 from tickdisk.formats.counts import Counts
 from tickdisk.formats.reading import MOST_REJECTED, Trace, traces_of
 from tickdisk.formats.rejects import Rejects
+from tickdisk.foundation import paths, table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole, write_text
 
 ENDINGS = {
     ".parquet": "a Parquet table",

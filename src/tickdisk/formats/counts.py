@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tickdisk import table
+from tickdisk.foundation import table
 
 
 @dataclass

@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
 from tickdisk.formats.source import Source
+from tickdisk.foundation.errors import TickdiskError
 
 _NUMBERED = re.compile(r".+\.(\d+)")
 _STAMP = re.compile(rb"\s*(\d{9,}\.\d+|\d{1,2}:\d\d:\d\d(?:\.\d+)?) ")

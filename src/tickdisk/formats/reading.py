@@ -10,15 +10,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tickdisk import table
 from tickdisk._native import TraceReader, recognise_trace, trace_formats
-from tickdisk.errors import TickdiskError
 from tickdisk.formats.counts import Counts
 from tickdisk.formats.merged import MergedSource, files_in, is_numbered
+from tickdisk.formats.native_table import requests_of
 from tickdisk.formats.rejects import Rejects
 from tickdisk.formats.source import STDIN, Source
 from tickdisk.formats.stored import is_stored, read_stored
-from tickdisk.native_table import requests_of
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 
 MOST_REJECTED = 0.001
 """Largest share of the lines of a trace that may be impossible to read, unless somebody says otherwise."""

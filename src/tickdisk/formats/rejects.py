@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import IO, Self
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 HEAD = b"# trace\tline\treason\ttext\n"
 

@@ -9,7 +9,7 @@ from typing import IO, cast
 
 import zstandard
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 PART_BYTES = 1 << 22
 """Number of bytes that are read at once."""

@@ -7,11 +7,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tickdisk import clock, device, table, trace
-from tickdisk.errors import TickdiskError
+from tickdisk import device, trace
 from tickdisk.formats.counts import Counts
 from tickdisk.formats.rejects import Rejects
-from tickdisk.paths import stored
+from tickdisk.foundation import clock, table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.paths import stored
 
 SUFFIX = ".parquet"
 _TABLE_OF_DEVICE = "device"

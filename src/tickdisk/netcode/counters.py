@@ -9,7 +9,7 @@ from typing import Self
 
 import pandas as pd
 
-from tickdisk import host
+from tickdisk.foundation import host
 from tickdisk.netcode.namespaces import DEVICE, Namespace
 
 PERIOD_S = 0.1

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from tickdisk import host, memory
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import host, memory
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child
 from tickdisk.netcode.counters import Counters
 from tickdisk.netcode.namespaces import SERVER_ADDRESS, Conditions, Namespace, Network, wait_until_ready
 from tickdisk.netcode.program import binary, prototypes, stacks
 from tickdisk.netcode.schedule import Attendance, Group, Schedule, plan
 from tickdisk.player import write_trace
-from tickdisk.process import Child
 
 _PORT = 4000
 _LEAD_NS, _START_NS = 300_000_000, 20_000_000

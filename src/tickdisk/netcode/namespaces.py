@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child, run
 from tickdisk.netcode.program import binary
-from tickdisk.process import Child, run
 
 SERVER_ADDRESS, CLIENTS_ADDRESS = "198.18.0.1", "198.18.0.2"
 """Addresses of both ends, from the range that is reserved for tests of networks (RFC 2544)."""

@@ -3,8 +3,8 @@
 from functools import cache
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
-from tickdisk.process import run
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import run
 
 _PROGRAM = Path("build/tickdisk-netcode")
 _REPOSITORY = Path(__file__).parents[3]

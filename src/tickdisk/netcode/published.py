@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tickdisk.files import write_text
+from tickdisk.foundation.files import write_text
 from tickdisk.netcode.life import Life
 from tickdisk.netcode.steps import steady_pings
 

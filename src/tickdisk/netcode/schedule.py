@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.player import Event, player_name
 
 GROUP = 10

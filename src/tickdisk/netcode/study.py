@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import whole
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole
 from tickdisk.netcode.life import Setting, live
 from tickdisk.netcode.namespaces import Conditions
 from tickdisk.netcode.published import write_published

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import table
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json
-from tickdisk.process import Child
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
+from tickdisk.foundation.process import Child
 
 ACTIONS, STATUS = "actions.jsonl", "status.json"
 TIMEOUT_S = 20.0

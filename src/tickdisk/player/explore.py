@@ -6,7 +6,7 @@ from itertools import count, cycle
 
 import numpy as np
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.player.trace import Event, Place, player_name
 
 JOINS, TELEPORTS, EDITS, LEAVES, QUIET = "joins", "teleports", "edits", "leaves", "quiet"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import write_text
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_text
 
 Place = Sequence[int]
 """A place of the world at which a player can stand, as x, y and z in nodes."""

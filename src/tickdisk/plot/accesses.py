@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.accesses import SIZES, Line
-from tickdisk.numbers import number, with_interval
+from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.plot.theme import INK, MOST_ROWS, MUTED, PALETTE, WIDTH, checked, colour, finish, title
 
 DATA = ("terrain", "player", "npc", "other")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.plot.theme import INK, colour, finish, log_scale, title
 from tickdisk.stats import ecdf
 

@@ -7,8 +7,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from tickdisk.errors import TickdiskError
-from tickdisk.numbers import number, with_interval
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.plot.theme import BAND, INK, MUTED, PALETTE, checked, colour, finish, log_scale
 from tickdisk.plot.theme import title as headed
 from tickdisk.stats import Slope

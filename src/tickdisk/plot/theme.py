@@ -9,8 +9,8 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import whole, write_text
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole, write_text
 
 FONT = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
-from tickdisk.yaml_file import read_yaml
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.yaml_file import read_yaml
 
 SEGMENT_BYTES = 64 * 4096
 """Size of a segment, in which a pool gives space to a volume."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tickdisk._native import run_pool
 from tickdisk.device import DeviceModel
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.pools.layout import Pool
 from tickdisk.pools.workload import PAGE_BYTES, Workload
 

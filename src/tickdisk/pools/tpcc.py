@@ -18,11 +18,12 @@ from pathlib import Path
 
 import zstandard
 
-from tickdisk import device, memory
-from tickdisk.errors import TickdiskError
-from tickdisk.files import whole, write_json
-from tickdisk.process import Child, run
-from tickdisk.tracefs import with_tracefs
+from tickdisk import device
+from tickdisk.foundation import memory
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole, write_json
+from tickdisk.foundation.process import Child, run
+from tickdisk.foundation.tracefs import with_tracefs
 
 _SIZE_BYTES = 3 << 30
 _PORT = 54329

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk import table
 from tickdisk._native import complete_workload, find_dependencies
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 
 SECTOR_BYTES, PAGE_BYTES = 512, 4096
 MOST_BYTES = 1 << 24

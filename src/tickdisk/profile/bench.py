@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import bootstrap
 
-from tickdisk import device, memory
+from tickdisk import device
 from tickdisk.calibrate import SHARE_OF_CEILING, Bench, Job, bench, settle
+from tickdisk.foundation import memory
 from tickdisk.profile.evidence import screen
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
 from tickdisk.profile.measure import (

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
-from tickdisk.process import run
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import run
 
 
 @contextmanager

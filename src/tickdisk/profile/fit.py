@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tickdisk.device import LONGEST_NS, OPS, DeviceModel, OpLatency, Quantiles, QuantilesByInflight, simulate_closed
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.profile.measure import BEYOND, BLOCK_BYTES, FIT_DEPTHS, Latencies, Measurements, Sample
 
 Floats = npt.NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tickdisk import host
 from tickdisk.calibrate import LIMITS, REPEATS, Job, Target, ramp_s, repeat_while_too_loaded, run_job
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
 
 Op = Literal["read", "write", "write_flush"]
 Latencies = npt.NDArray[np.int64]

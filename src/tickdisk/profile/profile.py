@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tickdisk import calibrate, memory
+from tickdisk import calibrate
 from tickdisk.device import FILE, DeviceModel
-from tickdisk.errors import TickdiskError
-from tickdisk.files import write_text
+from tickdisk.foundation import memory
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_text
+from tickdisk.foundation.yaml_file import yaml_text
 from tickdisk.profile.evidence import again, evidence, verdict
 from tickdisk.profile.fit import fit
 from tickdisk.profile.measure import FIT_DEPTHS, Measurements, Say, measure, rounds
 from tickdisk.profile.target import source
-from tickdisk.yaml_file import yaml_text
 
 _HEAD = """\
 # A device measured by `tickdisk device profile`; `tickdisk device up FILE` brings it up, on any machine.

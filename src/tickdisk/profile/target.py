@@ -10,7 +10,7 @@ from typing import Literal
 
 from tickdisk.calibrate import Target
 from tickdisk.device import memory_file_system, written_bytes
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.profile.empty import claimed
 
 _PIECE = 1 << 20

@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _held: list[int] = []
 """Descriptors of the files whose locks this process holds. They stay open until it ends."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tickdisk import server, sources
+from tickdisk import server
 from tickdisk.config import digest
+from tickdisk.project import sources
 
 NOTEBOOKS = Path("notebooks")
 
@@ -19,7 +20,7 @@ def _rooms(*names: str) -> tuple[str, ...]:
     return tuple(stop for name in names for stop in (f"tickdisk.{name}", f"tickdisk.{name}.*"))
 
 
-_PLANNED = _rooms("config", "errors", "experiment", "files", "project")
+_PLANNED = _rooms("config", "experiment", "foundation.errors", "foundation.files", "project")
 """Rooms that are left out of every product. Their outcome is in the plan, or they only raise errors and write whole files."""
 
 
@@ -62,11 +63,11 @@ PRODUCTS: Mapping[str, Product] = {
     "netcode": Product(
         ("tickdisk.cli.netcode:study", "tickdisk.stats.draws"), (*_PLANNED, "tickdisk.stats"), programs=("netcode",)
     ),
-    "store": Product(("tickdisk.cli.checkpoint:study", "tickdisk.store.study"), (*_PLANNED, "tickdisk.store")),
+    "store": Product(("tickdisk.cli.checkpoint:study", "tickdisk.saving.store.study"), (*_PLANNED, "tickdisk.saving.store")),
     **{
         name: Product(
             (f"tickdisk.cli.workflow:{name}", "tickdisk.report.publish", "tickdisk.report.page"),
-            ("tickdisk.report", *_rooms("project")),
+            ("tickdisk.report", "tickdisk.studies", *_rooms("project")),
         )
         for name in ("collect", "paper", "page", "check")
     },
@@ -140,7 +141,7 @@ class Identity:
 
     def notebook(self, name: str) -> dict[str, str]:
         """Returns digests of a notebook's cells, its study, the data files that both name, and the locked packages."""
-        study = Product((f"tickdisk.report.{name}", "tickdisk.project.kept"), ("tickdisk.report", "tickdisk.project"))
+        study = Product((f"tickdisk.studies.{name}", "tickdisk.project.kept"), ("tickdisk.studies", "tickdisk.project"))
         cells = sources.notebook_cells(self.notebooks / f"{name}.ipynb")
         code = self._cached((self.checkout.python, study.starts, study.stops)).code
         data = sources.data_digests([*code.values(), *(text for kind, text in cells if kind == "code")])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tickdisk.files import read_json
+from tickdisk.foundation.files import read_json
 
 OTHER_CODE, OTHER_SETTINGS = "by other code", "with other settings"
 

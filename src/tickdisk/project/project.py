@@ -18,9 +18,9 @@ from tickdisk.config import (
     plan,
     world_hash,
 )
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
-from tickdisk.files import read_json, write_json
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, write_json
 from tickdisk.project.identity import Identity
 
 RESULTS = Path("results")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.qos.ticks import NS_PER_MS
 from tickdisk.stats import quantile
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.qos.actions import action_metrics
 from tickdisk.qos.ticks import NS_PER_MS, tick_metrics
 from tickdisk.stats import life_contrasts

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tickdisk import host, memory
-from tickdisk.process import Child
+from tickdisk.foundation import host, memory
+from tickdisk.foundation.process import Child
 from tickdisk.replay.issue import issue
 from tickdisk.replay.plan import plan
 from tickdisk.replay.prepare import prepare

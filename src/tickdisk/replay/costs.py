@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.numbers import number
+from tickdisk.foundation.numbers import number
 
 _NS_PER_MS = 1e6
 _COLUMNS = ("total", "p50", "p99", "longest")

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tickdisk import device, host
-from tickdisk.files import write_json
+from tickdisk import device
+from tickdisk.foundation import host
+from tickdisk.foundation.files import write_json
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.issue import issue
 from tickdisk.replay.log import write_timings

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.calibrate import parse_log
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, write_text
-from tickdisk.process import Child
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, write_text
+from tickdisk.foundation.process import Child
 from tickdisk.replay.iolog import SUFFIX, unfit, write_iolog
 from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import Plan

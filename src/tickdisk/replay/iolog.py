@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tickdisk.files import write_text
-from tickdisk.paths import on_disk
+from tickdisk.foundation.files import write_text
+from tickdisk.foundation.paths import on_disk
 
 HEADER = "fio version 3 iolog"
 SUFFIX = ".iolog"

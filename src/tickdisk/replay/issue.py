@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import _native
-from tickdisk.errors import TickdiskError
-from tickdisk.paths import on_disk
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.paths import on_disk
 from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import ROOT, Plan
 from tickdisk.replay.schedule import Schedule, Turns, turns_of

@@ -8,8 +8,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import whole
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole
 
 SCHEMA_VERSION = 1
 _WORDS, _NULLABLE = ("thread_name", "op", "call", "file"), ("captured_ns", "lag_ns", "lost_ns")

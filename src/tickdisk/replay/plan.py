@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tickdisk import formats, table
-from tickdisk.errors import TickdiskError
-from tickdisk.paths import on_disk
+from tickdisk import formats
+from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.paths import on_disk
 from tickdisk.replay.beginning import InitialFiles, beginning
 from tickdisk.replay.iolog import SUFFIX
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tickdisk.errors import TickdiskError
-from tickdisk.paths import on_disk
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.paths import on_disk
 from tickdisk.replay.plan import Plan
 
 _PIECE = 1 << 20

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tickdisk import device
 from tickdisk._native import order_calls
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.replay.plan import SYNCS, Plan
 from tickdisk.replay.timing import Integers, ready_ns
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tickdisk.paths import stored
+from tickdisk.foundation.paths import stored
 from tickdisk.replay.plan import Plan
 
 

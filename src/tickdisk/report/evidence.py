@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, write_json
-from tickdisk.report.statement import Statement
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, write_json
+from tickdisk.studies.statement import Statement
 
 
 @dataclass(frozen=True)

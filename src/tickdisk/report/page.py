@@ -8,8 +8,8 @@ from typing import Any
 import jinja2
 
 from tickdisk.experiment import STUDIES
-from tickdisk.files import read_json, write_text
-from tickdisk.report.answers import joined_list
+from tickdisk.foundation.files import read_json, write_text
+from tickdisk.foundation.numbers import joined_list
 from tickdisk.report.evidence import Evidence
 
 _STYLE = "vendor/pico.classless.min.css"

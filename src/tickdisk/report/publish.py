@@ -9,13 +9,13 @@ from typing import Any
 
 import typst
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, whole, write_json
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, whole, write_json
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.setup import state_setup
-from tickdisk.report.statement import VERDICTS
-from tickdisk.report.tiers import tier_name
+from tickdisk.studies.statement import VERDICTS
+from tickdisk.studies.tiers import tier_name
 
 RESULTS = Path("results")
 _TEMPLATE = Path("workflow/paper/paper.typ")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tickdisk.experiment import EXPERIMENTS, OTHER_SERVERS, STUDIES, SWITCHBACK
-from tickdisk.files import read_json
-from tickdisk.report.statement import Statement
+from tickdisk.foundation.files import read_json
+from tickdisk.studies.statement import Statement
 
 _PLAN = "plan.json"
 

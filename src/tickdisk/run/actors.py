@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tickdisk import device, process, server
-from tickdisk.errors import TickdiskError
+from tickdisk import device, server
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run.judge import InstrumentError
 
 _CHECK_PERIOD_S = 0.1

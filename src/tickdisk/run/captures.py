@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import pandas as pd
 
-from tickdisk import table, trace
+from tickdisk import trace
 from tickdisk.experiment import Tool
+from tickdisk.foundation import table
 from tickdisk.run.record import CpuRecorder, compress
 
 

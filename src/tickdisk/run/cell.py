@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tickdisk import calibrate, device, host, server
+from tickdisk import calibrate, device, server
 from tickdisk.config import Cell, arms_of, digest
-from tickdisk.errors import TickdiskError
-from tickdisk.files import write_json
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_json
 from tickdisk.project import Project
 from tickdisk.run.judge import InstrumentError, arms_not_valid, not_judged, noted, reasons_to_replace
 from tickdisk.run.life import run_life

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tickdisk import clock, host, player, server
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, write_json
+from tickdisk import player, server
+from tickdisk.foundation import clock, host
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, write_json
 
 _S = 1_000_000_000
 _SPEC = server.WorldSpec(seed=42, edge_blocks=25)

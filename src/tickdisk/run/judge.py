@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from tickdisk import host
 from tickdisk.config import Limits
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
 
 CLOCKS_AGREE_NS = 1_000_000
 """Largest time by which players, probe and device may contradict the causal order of a marker."""

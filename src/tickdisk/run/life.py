@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import clock, device, host, memory, player, server, table
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json
+from tickdisk import device, player, server
+from tickdisk.foundation import clock, host, memory, table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
 from tickdisk.run.actors import Actors, instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.clocks import clock_agreement

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 import pandas as pd
 import zstandard
 
-from tickdisk import host
-from tickdisk.files import whole
+from tickdisk.foundation import host
+from tickdisk.foundation.files import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

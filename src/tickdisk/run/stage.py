@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tickdisk import calibrate, device, host
+from tickdisk import calibrate, device
 from tickdisk.config import Cell
-from tickdisk.errors import TickdiskError
 from tickdisk.experiment import Life, Tool
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import Project
 from tickdisk.server import RunningServer, Server, first_thread, named
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tickdisk import host, player, process, server
-from tickdisk.errors import TickdiskError
+from tickdisk import player, server
+from tickdisk.foundation import host, process
+from tickdisk.foundation.errors import TickdiskError
 
 _S = 1_000_000_000
 _CLONE_NEWNET = 0x40000000

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tickdisk.errors import TickdiskError
-from tickdisk.process import Child
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child
 from tickdisk.server.contract import Launch, Program, Server
 from tickdisk.server.program import built, environment
 from tickdisk.server.world import WorldSpec

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import read_json, write_json
-from tickdisk.process import Child
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json, write_json
+from tickdisk.foundation.process import Child
 from tickdisk.server.ready import last_words, require_free, wait_until_ready
 from tickdisk.server.world import MARKERS, WORLD_FILE, WorldSpec, shuffled, whole_folder
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.server.contract import Program, Server
 
 _BUILD = Path("build")

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
-from tickdisk.process import Child
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child
 
 
 def last_words(child: Child, log: Path, lines: int = 6) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.server.contract import DataType, Server
 from tickdisk.server.dragonfly import Dragonfly
 from tickdisk.server.luanti import Luanti

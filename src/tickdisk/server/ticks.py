@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tickdisk.clock import Clock
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.clock import Clock
+from tickdisk.foundation.errors import TickdiskError
 
 _HEADER = re.compile(r"tickdisk_probe,2,(?P<clock>monotonic|monotonic_raw),(?P<unit>ns|us)$")
 _LATE = 1.5
@@ -61,7 +61,8 @@ class Ticks:
 def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
     """Reads the file in which the tick probe recorded a server life, and converts all times to CLOCK_MONOTONIC.
 
-    `to_monotonic` converts an array of times in ns of a clock, which is named as in `tickdisk.clock`. `budget_ns` is the time
+    `to_monotonic` converts an array of times in ns of a clock, which is named as in
+    `tickdisk.foundation.clock`. `budget_ns` is the time
     from the start of one tick to the start of the next, if both are on time. Raises TickdiskError if the file is not a probe's,
     or holds no tick.
     """

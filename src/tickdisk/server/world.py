@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 WORLD_FILE = "world.json"
 MARKERS = 64

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _TINY = 1e-12
 """Largest standard deviation of equal contrasts, as a share of the size of their mean, or of 1 if that is larger."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite, log
 from typing import Literal
 
-from tickdisk.numbers import interval, p_value, percent, with_interval
+from tickdisk.foundation.numbers import interval, p_value, percent, with_interval
 from tickdisk.stats.contrast import Contrast
 from tickdisk.stats.families import adjusted
 from tickdisk.stats.power import detectable_ratio, needed_lives

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tickdisk import process
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.tracefs import with_tracefs
 from tickdisk.trace.cgroup import hierarchy
 from tickdisk.trace.program import MAP_ENTRIES, REQUIRED_TRACEPOINTS, TEXT_BYTES, fault_point, missing, points, program
-from tickdisk.tracefs import with_tracefs
 
 _ATTACH_S = 60.0
 _WRITE_S = 120.0

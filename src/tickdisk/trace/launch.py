@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tickdisk import process
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
 
 # A shell stops itself and, when it is continued, becomes the command, with the same process number, descriptors and folder. The
 # kernel kills it if this process dies.

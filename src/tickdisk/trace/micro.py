@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tickdisk import clock, host, memory
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import clock, host, memory
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.trace.launch import Command, Launched
 from tickdisk.trace.parse import parse
 from tickdisk.trace.record import Tool, start

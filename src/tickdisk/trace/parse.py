@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tickdisk import clock
+from tickdisk.foundation import clock
 from tickdisk.trace.descriptors import follow
 from tickdisk.trace.read_bpftrace import read_bpftrace
 from tickdisk.trace.read_strace import read_strace

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import native_table, table
 from tickdisk._native import TraceReader
+from tickdisk.formats import native_table
+from tickdisk.foundation import table
 from tickdisk.trace.calls import NOT_FOLLOWED
 from tickdisk.trace.reading import text as decoded
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tickdisk import paths
+from tickdisk.foundation import paths
 
 Integers = npt.NDArray[np.int64]
 CALL_COLUMNS = ("number", "process", "thread", "start_ns", "end_ns", "result", "x", "y", "z")

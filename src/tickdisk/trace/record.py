@@ -13,8 +13,8 @@ from typing import Any, Literal, Self
 
 import zstandard
 
-from tickdisk.errors import TickdiskError
-from tickdisk.files import whole
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole
 from tickdisk.trace import bpftrace, strace
 from tickdisk.trace.cgroup import Cgroup
 from tickdisk.trace.launch import Command, Launched

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _STARTED = 19
 """Position of starttime after the command in /proc/PID/stat, see proc(5)."""

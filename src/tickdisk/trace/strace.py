@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tickdisk import process
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation import process
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.trace.calls import CALLS, NOT_FOLLOWED
 
 NAMING_CALLS = ("prctl", "execve", "execveat", "clone", "clone3", "fork", "vfork")

@@ -6,7 +6,7 @@ the sizing table, which says up to which storage latency each metric is good, an
 
 from tickdisk.report.answers.disk import effects_of_disk
 from tickdisk.report.answers.dose import Row
-from tickdisk.report.answers.effect import Effect, ServerResult, joined_list, sentences
+from tickdisk.report.answers.effect import Effect, ServerResult, sentences
 from tickdisk.report.answers.questions import QUESTIONS, Answer, Answers, answer
 
 __all__ = [
@@ -18,6 +18,5 @@ __all__ = [
     "ServerResult",
     "answer",
     "effects_of_disk",
-    "joined_list",
     "sentences",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tickdisk.numbers import number
+from tickdisk.foundation.numbers import number
 from tickdisk.report.answers.dose import METRICS
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tickdisk.numbers import number, percent
-from tickdisk.report.answers.effect import joined_list
+from tickdisk.foundation.numbers import joined_list, number, percent
 from tickdisk.report.evidence import Evidence
 
 METRICS = {

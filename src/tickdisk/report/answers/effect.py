@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tickdisk.numbers import percent
-from tickdisk.report.statement import WOULD_DECIDE
+from tickdisk.foundation.numbers import joined_list, percent
 from tickdisk.stats import PLANNED_LIVES, TOO_FEW_LIVES
+from tickdisk.studies.statement import WOULD_DECIDE
 
 NOT_RUN = "not run"
 
@@ -90,8 +90,3 @@ def reason(claim: Mapping[str, Any]) -> str:
     if WOULD_DECIDE in evidence:
         return f"{claim['n']} {claim['counted']} are too few to decide"
     return "the clients were short of processor time"
-
-
-def joined_list(words: Sequence[str]) -> str:
-    """Joins words into a list for a sentence, such as "a, b and c"."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

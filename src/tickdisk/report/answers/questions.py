@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tickdisk.numbers import number
+from tickdisk.foundation.numbers import number
 from tickdisk.report.answers.dose import Row, sentence_of_bounds, sentence_of_burst, sentences_of_metrics, sizing
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
 from tickdisk.report.answers.servers import other_servers

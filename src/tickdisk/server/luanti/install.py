@@ -5,8 +5,8 @@ import re
 import shutil
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
-from tickdisk.process import run
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import run
 from tickdisk.server.program import sha256_of
 
 _NAMES = ("minetestserver", "luantiserver")

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tickdisk.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError
 
 _LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: (?P<level>[A-Z]*)\[(?P<thread>[^\]]*)\]: (?P<text>.*)$")
 

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tickdisk.process import Child
+from tickdisk.foundation.process import Child
 from tickdisk.server.contract import DataType, Launch, Needs, Program, Saving, Server, Ticking
 from tickdisk.server.luanti.install import installed
 from tickdisk.server.luanti.log import check_log

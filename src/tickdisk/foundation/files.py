@@ -1,0 +1,56 @@
+"""Writes files that are never seen half-written, and reads and writes JSON."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tickdisk.foundation.errors import TickdiskError
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yields a temporary path to write a file to, which becomes the file at `path` if the block succeeds.
+
+    Missing folders are made. The file is flushed to storage before it is renamed, so that a crash leaves the old file or the new
+    one. If the block raises an exception, the temporary file is removed. Raises TickdiskError if the operating system refuses to
+    write. An OSError that names another file passes unchanged.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        if error.filename is not None and Path(os.fsdecode(error.filename)) not in (partial, path, path.parent):
+            raise  # The block failed at another file.
+        raise TickdiskError(f"cannot write {path}: {error.strerror or error}; free space or choose another folder") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file in UTF-8, whole or not at all."""
+    with whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a value as indented JSON with sorted keys, whole or not at all. Raises ValueError for NaN and infinite numbers."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Returns the value in a JSON file. Raises TickdiskError if there is no such file, or if it is not JSON in UTF-8."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} does not exist; run the step that writes it") from error
+    except json.JSONDecodeError as error:
+        raise TickdiskError(f"{path}, line {error.lineno}: not JSON ({error.msg}); remove the file and run again") from error
+    except UnicodeDecodeError as error:
+        raise TickdiskError(f"{path}, byte {error.start}: not text in UTF-8; remove the file and run again") from error

@@ -1,0 +1,247 @@
+"""Describes this machine, measures its load, and divides its cores between the game server and all other programs.
+
+Results are stored with their `Load`, so that a busy machine shows.
+"""
+
+import os
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tickdisk.foundation.process import OWNER_VARIABLE
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_KTHREADD = 2
+"""Pid of the process whose children are the kernel's threads. It cannot be seen from within another pid namespace."""
+
+
+def facts() -> dict[str, object]:
+    """Describes this machine for the record of a result. `cores` are those that this process may use."""
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    return {
+        "processor": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+
+
+def machine() -> dict[str, str | int]:
+    """Describes this machine by the properties in which machines must agree if their results are to be used together.
+
+    They are the processor's model, the cores that this process may use, the memory in whole GiB, and the kernel's version.
+    """
+    found = facts()
+    memory_gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30))
+    cores = len(os.sched_getaffinity(0))
+    return {"processor": str(found["processor"]), "cores": cores, "memory_gib": memory_gib, "kernel": str(found["kernel"])}
+
+
+@dataclass(frozen=True)
+class Load:
+    """The load of the machine in an interval of time, as `LoadMeter.read` returns it.
+
+    It shows whether something else disturbed a measurement. A share of 1 is all of it. CPU times are shares of all cores'
+    time, and pressures are shares of wall time.
+    """
+
+    seconds: float
+    """Length of the interval in s."""
+    steal_share: float
+    """Share of all cores' time that the hypervisor gave to other guests (/proc/stat)."""
+    busy_share: float
+    """Share of all cores' time in which the cores were neither idle nor stolen."""
+    pressure_cpu_share: float
+    """Share of the interval in which some task waited for a core (/proc/pressure/cpu, some)."""
+    pressure_io_share: float
+    """Share of the interval in which some task waited for storage."""
+    pressure_memory_share: float
+    """Share of the interval in which some task waited for memory."""
+    other_programs_share: float | None = None
+    """Share of all cores' time that programs outside the testbed used. This is user, nice and system time without the time of
+    this process, of the workflow that started it, of all their descendants, and of the kernel's threads. Stolen time and the time
+    of interrupts are not part of it. None if it was not asked for, or if the kernel's threads cannot be seen."""
+
+    def as_dict(self) -> dict[str, float | None]:
+        """Returns the fields by name, as files keep them."""
+        return asdict(self)
+
+
+def _cpu() -> tuple[int, int, int, int]:
+    """Returns clock ticks of all cores since boot: in total, idle, stolen, and in programs and the kernel's threads."""
+    fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    idle, steal = fields[3] + fields[4], fields[7]
+    return sum(fields[:8]), idle, steal, sum(fields[:3])
+
+
+@dataclass(frozen=True)
+class _Process:
+    """The line in /proc/PID/stat of one process. All times are in clock ticks."""
+
+    pid: int
+    parent: int
+    started: int
+    own: int
+    """CPU time of the process itself."""
+    waited: int
+    """CPU time of children that have ended and that the process has waited for."""
+
+
+def _process(pid: int) -> _Process | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    own, waited = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
+    return _Process(pid, int(fields[1]), int(fields[19]), own, waited)
+
+
+@dataclass(frozen=True)
+class _Programs:
+    """The clock ticks that the testbed's processes together, and each of the kernel's threads, have used so far."""
+
+    testbed: int
+    kernel: Mapping[tuple[int, int], int] | None
+    """Clock ticks of each of the kernel's threads by pid and start time. None if the threads cannot be seen."""
+
+    def since(self, before: "_Programs") -> int | None:
+        """Returns the clock ticks that the testbed and the kernel's threads used since `before`.
+
+        The time of a kernel thread that has ended meanwhile is not known and is left out.
+        """
+        if self.kernel is None or before.kernel is None:
+            return None
+        kernel = sum(used - before.kernel.get(thread, 0) for thread, used in self.kernel.items())
+        return self.testbed - before.testbed + kernel
+
+
+def _programs() -> _Programs:
+    """Returns the clock ticks of the testbed and of the kernel's threads.
+
+    The sum over a tree of processes does not change when a process ends, because its parent waits for it and its time is then
+    added to the parent's.
+    """
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    processes = [process for pid in pids if (process := _process(pid)) is not None]
+    children: dict[int, list[_Process]] = {}
+    for process in processes:
+        children.setdefault(process.parent, []).append(process)
+    roots = {os.getpid(), int(os.environ.get(OWNER_VARIABLE, os.getpid()))}
+    ours = {process.pid: process for process in processes if process.pid in roots}
+    waiting = list(ours)
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            if child.pid not in ours:
+                ours[child.pid] = child
+                waiting.append(child.pid)
+    kernel = {(each.pid, each.started): each.own for each in children.get(_KTHREADD, ())} if shows_kernel_threads() else None
+    return _Programs(sum(each.own + each.waited for each in ours.values()), kernel)
+
+
+def shows_kernel_threads() -> bool:
+    """Returns whether this process can see the kernel's threads, which a pid namespace hides.
+
+    Without them, the CPU time of other programs (`Load.other_programs_share`) cannot be told.
+    """
+    try:
+        return Path(f"/proc/{_KTHREADD}/comm").read_text().strip() == "kthreadd"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def keeps_pressure() -> bool:
+    """Returns whether the kernel keeps pressure accounts. If it does not, the pressures of a `Load` are recorded as 0."""
+    return Path("/proc/pressure/cpu").exists()
+
+
+def _pressure(kind: str) -> int:
+    """Returns the microseconds since boot in which some task waited, or 0 if the kernel keeps no pressure accounts."""
+    path = Path("/proc/pressure") / kind
+    try:
+        return int(path.read_text().split("\n", 1)[0].rsplit("total=", 1)[1])
+    except (FileNotFoundError, OSError):
+        return 0
+
+
+class LoadMeter:
+    """A meter of the machine's load. It measures from its own creation to each call of `read`.
+
+    With `programs`, it measures also the CPU time of programs outside the testbed, for which it reads /proc/PID/stat of all
+    processes. A process of the testbed whose parent ends meanwhile becomes a child of init, and its time is then counted as that
+    of another program.
+    """
+
+    def __init__(self, *, programs: bool = False) -> None:
+        self._programs = _programs() if programs else None
+        self._at, self._cpu = time.monotonic(), _cpu()
+        self._pressure = {kind: _pressure(kind) for kind in ("cpu", "io", "memory")}
+
+    def read(self) -> Load:
+        """Returns the load since the meter was created. It can be called again, and each time counts from the creation."""
+        seconds = time.monotonic() - self._at
+        total, idle, steal, programs = (now - before for now, before in zip(_cpu(), self._cpu, strict=True))
+        total = max(total, 1)
+        ours = None if self._programs is None else _programs().since(self._programs)
+        others = None if ours is None else max(0.0, (programs - ours) / total)
+        shares = {kind: (_pressure(kind) - before) / 1e6 / max(seconds, 1e-9) for kind, before in self._pressure.items()}
+        busy = 1 - idle / total - steal / total
+        return Load(seconds, steal / total, busy, shares["cpu"], shares["io"], shares["memory"], others)
+
+
+def cpu_ns(pid: int) -> int | None:
+    """Returns the user and system CPU time of a process with all its threads since its start, in whole clock ticks.
+
+    Returns None if the process is gone.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return (int(fields[11]) + int(fields[12])) * 1_000_000_000 // _TICKS_PER_S
+
+
+def thread_cpu_ns(pid: int, thread: int) -> int | None:
+    """Returns the CPU time of a thread since its start, or None if it is gone. `thread` is its identity in the kernel."""
+    try:
+        return int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def thread_named(pid: int, name: str) -> int | None:
+    """Returns the identity in the kernel of the first thread of this name. None if the process or such a thread is not there."""
+    for task in sorted(Path(f"/proc/{pid}/task").glob("*"), key=lambda task: int(task.name)):
+        try:
+            if (task / "comm").read_text().strip() == name:
+                return int(task.name)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return None
+
+
+@dataclass(frozen=True)
+class Cores:
+    """The division of the cores while a game server is measured. `others` are for the clients, the emulator and the captures."""
+
+    server: tuple[int, ...]
+    others: tuple[int, ...]
+
+
+def split_cores() -> Cores:
+    """Returns the first half of the cores that this process may use for the server, and the rest for all other programs.
+
+    A single core is given to both.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    half = max(1, len(cores) // 2)
+    return Cores(tuple(cores[:half]), tuple(cores[half:]) or tuple(cores))

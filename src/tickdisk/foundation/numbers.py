@@ -1,0 +1,112 @@
+"""Turns numbers into text for people, so that facts, claims and tables write the same number in the same way."""
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from math import isfinite
+
+NOT_ESTIMABLE = "not estimable"
+_DIGITS = 3
+"""Number of significant digits. Digits before the point are never cut."""
+_TINY = Decimal("1e-6")
+"""Limit below which a number is written with a power of ten."""
+_LEAST_P = 0.001
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float | None, *, trailing_zeros: bool = False) -> str:
+    """Writes a value with three significant digits, or with all digits before the point, and with commas between thousands.
+
+    None and NaN are written as "not estimable", and an infinite value as ∞. With `trailing_zeros`, 2.5 is written 2.50, as it is
+    beside the ends of its interval.
+
+    >>> number(999.6), number(2.5), number(2.5, trailing_zeros=True), number(0.000012345), number(12345678)
+    ('1,000', '2.5', '2.50', '0.0000123', '12,345,678')
+    """
+    return _written(value, ROUND_HALF_EVEN, trailing_zeros=trailing_zeros)
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Writes an interval in brackets. Its ends are rounded outwards, so that it never looks narrower than it is.
+
+    If one end is None, NaN or infinite, it lies beyond all values that were tried. If both ends are None or NaN, the text is
+    "not estimable".
+
+    >>> interval(0.91549, 1.09151), interval(2, None)
+    ('[0.915, 1.10]', '[2, ∞]')
+    """
+    if _unknown(low) and _unknown(high):
+        return NOT_ESTIMABLE
+    lower = "-∞" if low is None or not isfinite(low) else _written(low, ROUND_FLOOR, trailing_zeros=True)
+    upper = "∞" if high is None or not isfinite(high) else _written(high, ROUND_CEILING, trailing_zeros=True)
+    return f"[{lower}, {upper}]"
+
+
+def with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """Writes a value and its interval, or "not estimable" for a value of None or NaN. Without both ends, the value stands alone.
+
+    >>> with_interval(1.0, 0.9154, 1.0916), with_interval(7.25, None, None)
+    ('1.00 [0.915, 1.10]', '7.25')
+    """
+    if value is None or value != value or (_unknown(low) and _unknown(high)):  # noqa: PLR0124 - NaN
+        return number(value)
+    return f"{number(value, trailing_zeros=True)} {interval(low, high)}"
+
+
+def percent(share: float | None) -> str:
+    """Writes a share, of which 1 is the whole, as a percentage, or "not estimable" if it is None, NaN or infinite.
+
+    >>> percent(0.2), percent(0.12345)
+    ('20 %', '12.3 %')
+    """
+    return NOT_ESTIMABLE if share is None or not isfinite(share) else f"{number(100 * share)} %"
+
+
+def p_value(p: float) -> str:
+    """Writes a p value. A few server lives cannot distinguish p values below 0.001, so no smaller value is written.
+
+    >>> p_value(0.0312), p_value(8e-9)
+    ('p = 0.031', 'p < 0.001')
+    """
+    return f"p < {_LEAST_P:g}" if p < _LEAST_P else f"p = {p:.2g}"
+
+
+def _unknown(end: float | None) -> bool:
+    return end is None or end != end  # noqa: PLR0124 - NaN
+
+
+def _written(value: float | None, rounding: str, *, trailing_zeros: bool) -> str:
+    if value is None or value != value:  # noqa: PLR0124 - NaN
+        return NOT_ESTIMABLE
+    if not isfinite(value):
+        return "∞" if value > 0 else "-∞"
+    if isinstance(value, int):
+        return f"{value:,}"
+    # The value is first rounded to twelve digits, so that the error of a binary fraction is not rounded outwards.
+    rounded = _rounded(Decimal(f"{value:.12g}"), rounding)
+    if 0 < abs(rounded) < _TINY:
+        exponent = rounded.adjusted()
+        mantissa = _plain(rounded.scaleb(-exponent), trailing_zeros=trailing_zeros)
+        return f"{mantissa} \N{MULTIPLICATION SIGN} 10{str(exponent).translate(_SUPERSCRIPTS)}"
+    return _plain(rounded, trailing_zeros=trailing_zeros)
+
+
+def _rounded(exact: Decimal, rounding: str) -> Decimal:
+    """Rounds to three significant digits.
+
+    It rounds a second time, because the first rounding may have added a digit (0.9996 becomes 1.000 and then 1.00).
+    """
+    for _ in range(2):
+        exact = exact.quantize(Decimal(1).scaleb(min(0, exact.adjusted() - _DIGITS + 1)) if exact else Decimal(1), rounding)
+    return exact
+
+
+def _plain(value: Decimal, *, trailing_zeros: bool) -> str:
+    text = f"{value:,f}"
+    if "." in text and not trailing_zeros:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "0.00") else text
+
+
+def joined_list(words: Sequence[str]) -> str:
+    """Joins words into a list for a sentence, such as "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,182 @@
+"""Starts other programs, and makes sure that none of them outlives the work that it was started for."""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_json
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+_EXIT_S = 5.0
+OWNER_VARIABLE = "TICKDISK_OWNER_PID"
+"""Name of the environment variable that holds the pid of the workflow, which owns all processes that it starts."""
+
+
+def die_with_parent() -> None:
+    """Asks the kernel to kill the calling process when the thread that started it ends. It is meant for `preexec_fn` of Popen."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Child:
+    """A process that this one has started and that runs beside it, such as a game server or the emulator.
+
+    The file `logs/NAME.json` records its command, pid, times and exit code, and `logs/NAME.log` has its output. The kernel kills
+    the child when the thread that started it ends (PR_SET_PDEATHSIG), so children have to be started from the main thread. As a
+    context manager, a child is ended at the end of the block.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        logs: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        cores: Sequence[int] | None = None,
+        policy: int = os.SCHED_OTHER,
+        cwd: Path | None = None,
+    ) -> None:
+        """Starts the child. Raises TickdiskError if the program is not installed.
+
+        No shell interprets `command`. With `environment`, `cores` or `cwd` None, the child has those of this process. The
+        scheduling `policy` comes with its lowest priority, and is left as it is if the user may not change it.
+        """
+        self.name, self.command, self._logs = name, [str(word) for word in command], logs
+        logs.mkdir(parents=True, exist_ok=True)
+        self.log_path = logs / f"{name}.log"
+        self.started_ns = time.monotonic_ns()
+
+        def prepare() -> None:
+            die_with_parent()
+            if cores is not None:
+                os.sched_setaffinity(0, cores)
+            if policy != os.SCHED_OTHER:
+                with suppress(PermissionError):
+                    os.sched_setscheduler(0, policy, os.sched_param(os.sched_get_priority_min(policy)))
+
+        with self.log_path.open("wb") as log:
+            try:
+                self._process = subprocess.Popen(  # noqa: S603 - commands are built by this package, never by a shell
+                    self.command,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                    cwd=cwd,
+                    env=dict(environment) if environment is not None else None,
+                    preexec_fn=prepare,  # noqa: PLW1509 - the kernel must know before the program runs
+                )
+            except FileNotFoundError as error:
+                raise TickdiskError(f"{self.command[0]} is not installed; `tickdisk doctor` says what to install") from error
+        self.pid = self._process.pid
+        self._is_end_recorded = False
+        self._record(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.poll() is None:
+            self.stop(_EXIT_S)
+
+    def poll(self) -> int | None:
+        """Returns the exit code, or None if the child is still running. After a signal it is minus the signal's number."""
+        return self._noted(self._process.poll())
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends the signal `number` to the child if it is still running."""
+        if self.poll() is None:
+            self._process.send_signal(number)
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Waits for the child to end. Returns its exit code, or None if it is still running after `timeout_s` seconds."""
+        try:
+            return self._noted(self._process.wait(timeout_s))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self, timeout_s: float, number: signal.Signals = signal.SIGTERM) -> int | None:
+        """Ends the child by a signal, and kills it if it has not ended after `timeout_s`.
+
+        Returns its exit code, or None if it is still running 10 s after SIGKILL.
+        """
+        self.send(number)
+        code = self.wait(timeout_s)
+        if code is None:
+            self.send(signal.SIGKILL)
+            code = self.wait(10)
+        return code
+
+    def tail(self, lines: int = 8) -> str:
+        """Returns the last lines, at most `lines`, of the child's output so far."""
+        return "\n".join(self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+    def _noted(self, code: int | None) -> int | None:
+        """Returns the exit code. When it is known for the first time, the end of the child is recorded."""
+        if code is not None and not self._is_end_recorded:
+            self._is_end_recorded = True
+            self._record(code)
+        return code
+
+    def _record(self, code: int | None) -> None:
+        write_json(
+            self._logs / f"{self.name}.json",
+            {
+                "name": self.name,
+                "command": self.command,
+                "pid": self.pid,
+                "started_ns": self.started_ns,
+                "ended_ns": None if code is None else time.monotonic_ns(),
+                "exit_code": code,
+            },
+        )
+
+
+def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | None = None) -> str:
+    """Runs a short command without a shell, waits for its end, and returns its standard output.
+
+    Raises TickdiskError if the program is not installed, does not end within `timeout_s`, or fails. Messages name the command by
+    `what`, or by its words if `what` is None, and quote the last line of its standard error or else of its output.
+    """
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{words[0]} is not installed; `tickdisk doctor` says what to install") from error
+    except subprocess.TimeoutExpired as error:
+        raise TickdiskError(f"{what or ' '.join(words)} did not finish within {timeout_s:g} s") from error
+    if done.returncode != 0:
+        last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+        raise TickdiskError(f"{what or ' '.join(words)} failed with exit code {done.returncode}: {last}")
+    return done.stdout
+
+
+def follow_owner() -> None:
+    """Arranges that this process gets SIGTERM when the workflow that started it dies, even by SIGKILL.
+
+    The environment variable TICKDISK_OWNER_PID has the pid of the workflow. Without it, nothing is done. Snakemake starts a shell
+    between itself and this process, so the death of the parent does not show that the workflow is gone.
+    """
+    owner = os.environ.get(OWNER_VARIABLE)
+    if owner is None:
+        return
+    try:
+        descriptor = os.pidfd_open(int(owner))
+    except ProcessLookupError:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return
+
+    def watch() -> None:
+        select.select([descriptor], [], [])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="owner", daemon=True).start()

@@ -1,0 +1,159 @@
+"""Writes and reads the Parquet tables of server lives and traces, such as ticks, actions, requests and waits.
+
+`SCHEMAS` has the columns and types of each table. A trace of another tool leaves many values of the requests table null, and
+`need` refuses requests that lack what a task needs.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole
+
+SCHEMA_VERSION = 3
+
+
+def _schema(**columns: str) -> pa.Schema:
+    """Returns a schema from kinds of columns. `word` is a short string from a small set. A trailing ? makes a column nullable."""
+    kinds = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "word": pa.string()}
+    return pa.schema([pa.field(name, kinds[kind.rstrip("?")], nullable=kind.endswith("?")) for name, kind in columns.items()])
+
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "ticks": _schema(tick="int", start_ns="int", end_ns="int?", players="int", thread="int?"),
+    "saves": _schema(begin_ns="int", end_ns="int"),
+    "pauses": _schema(name="word", begin_ns="int", end_ns="int"),
+    "actions": _schema(
+        player="word", action="word", due_ns="int", issued_ns="int?", completed_ns="int?", outcome="word", detail="text"
+    ),
+    "device": _schema(
+        seq="int",
+        op="word",
+        offset="int",
+        length="int",
+        arrival_ns="int",
+        inflight="int",
+        nominal_ns="int",
+        replied_ns="int",
+        setting="int",
+    ),
+    "epochs": _schema(epoch="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"),
+    "clocks": _schema(monotonic_ns="int", monotonic_raw_ns="int", realtime_ns="int", uncertainty_ns="int"),
+    "requests": _schema(
+        seq="int",
+        level="word",
+        op="word?",
+        call="word?",
+        start_ns="int?",
+        latency_ns="int?",
+        queued_ns="int?",
+        thread="int?",
+        thread_name="word?",
+        process="int?",
+        volume="word?",
+        file="text?",
+        renamed="text?",
+        offset="int?",
+        length="int?",
+        flags="int?",
+        result="int?",
+        errno="int?",
+        data="word?",
+    ),
+    "waits": _schema(
+        thread="int",
+        thread_name="word",
+        start_ns="int",
+        end_ns="int",
+        kind="word",
+        call="word",
+        waker="int?",
+        waker_name="word?",
+    ),
+    "extents": _schema(file="text", offset="int", physical="int", length="int"),
+    "injections": _schema(kind="word", due_ns="int", start_ns="int", end_ns="int"),
+    "micro": _schema(round="int", tool="word", preads="int", ns_per_pread="float", events="int", lost_events="int"),
+    "load": _schema(monotonic_ns="int", process="word", cpu_ns="int"),
+}
+
+
+def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
+    """Writes rows of the table `name` in `SCHEMAS` as a Parquet file, whole or not at all.
+
+    Columns that the schema does not have are left out, and a nullable column that is not there is null. The metadata of the file
+    have the name of the table and the version of the schemas. Raises TickdiskError if a column is missing or has a type that does
+    not fit.
+    """
+    schema = SCHEMAS[name]
+    try:
+        if isinstance(table, pd.DataFrame):
+            absent = {field.name: None for field in schema if field.nullable and field.name not in table}
+            arrow = pa.Table.from_pandas(table.assign(**absent)[schema.names], schema=schema, preserve_index=False)
+        else:
+            arrow = table.select(schema.names).cast(schema)
+    except (KeyError, pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+        raise TickdiskError(
+            f"{path}: the rows do not fit the {name} table ({error}); its columns are {', '.join(schema.names)}"
+        ) from error
+    with whole(path) as partial:
+        pq.write_table(arrow.cast(stored_schema(name)), partial, compression="zstd")
+
+
+def stored_schema(name: str) -> pa.Schema:
+    """Returns the schema of a table as it is in a file, with the name of the table and the version of the schemas as metadata."""
+    return SCHEMAS[name].with_metadata({b"schema_version": str(SCHEMA_VERSION).encode(), b"table": name.encode()})
+
+
+def read(name: str, path: Path) -> pd.DataFrame:
+    """Reads the table `name` in `SCHEMAS` from a Parquet file. Integer columns are int64, or Int64 if they are nullable.
+
+    Raises TickdiskError if there is no such file, or if it is no Parquet file or has another table or version.
+    """
+    try:
+        arrow = pq.read_table(path)
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} does not exist; run the live cell that writes it") from error
+    except pa.ArrowInvalid as error:
+        raise TickdiskError(f"{path} is not a Parquet file ({error}); remove its run folder and run the cell again") from error
+    metadata = arrow.schema.metadata or {}
+    found = (metadata.get(b"table", b"?").decode(), metadata.get(b"schema_version", b"?").decode())
+    if found != (name, str(SCHEMA_VERSION)):
+        raise TickdiskError(
+            f"{path} holds table {found[0]} version {found[1]}, not {name} version {SCHEMA_VERSION}; run the cell again"
+        )
+    return frame(name, arrow)
+
+
+def frame(name: str, arrow: pa.Table) -> pd.DataFrame:
+    """Turns an Arrow table with one of the `SCHEMAS` into the form in which `read` returns it.
+
+    Integer columns are int64, or Int64 if they are nullable. Names of files are as `tickdisk.foundation.paths` stores them.
+    """
+    rows: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    for field in SCHEMAS[name]:
+        if field.type == pa.int64() and not field.nullable:
+            rows[field.name] = rows[field.name].astype("int64")
+    return rows
+
+
+def need(requests: pd.DataFrame, columns: Iterable[str], *, task: str, level: str | None = None) -> pd.DataFrame:
+    """Returns a table of requests in which all `columns` have values. The integer columns among them have the type int64.
+
+    A trace can leave out much of what the table has room for. Raises TickdiskError if a value is missing, or if requests are not
+    of `level` (`syscall` or `block`, or None for both). Its message begins with the `task`, such as `a replay`.
+    """
+    if level is not None and (other := set(requests["level"]) - {level}):
+        have = {"syscall": "system calls", "block": "requests to a block device"}
+        raise TickdiskError(f"{task} needs {have[level]}, and the trace has {have[other.pop()]}; give another trace")
+    wanted = list(columns)
+    for column in wanted:
+        missing = int(requests[column].isna().sum())
+        if missing:
+            count = "" if missing == len(requests) else f" of {missing} of {len(requests)} requests"
+            raise TickdiskError(f"{task} needs {column}, which is not in the trace{count}; give a trace that has it")
+    whole = {column: requests[column].astype("int64") for column in wanted if isinstance(requests[column].dtype, pd.Int64Dtype)}
+    return requests.assign(**whole)

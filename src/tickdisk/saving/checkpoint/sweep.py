@@ -1,0 +1,215 @@
+"""The sweep of simulations behind every figure of the study: over update rates, over skews, the game, and other readings."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole
+from tickdisk.saving.checkpoint.inputs import GameTrace, Input, ZipfTrace
+from tickdisk.saving.checkpoint.model import ALGORITHMS, Costs, Readings
+from tickdisk.saving.checkpoint.published import PublishedCheckpoint
+from tickdisk.saving.checkpoint.simulate import Outcome, Run, simulate
+
+SCHEMA_VERSION = "1"
+TABLES = ("runs", "ticks", "checkpoints")
+DEFAULT_RATE, DEFAULT_SKEW = 64_000, 0.8
+"""Updates per tick of the sweep over skews, and skew of the sweep over update rates."""
+STATED, VARIED = "as stated", "varied"
+"""Names of the default readings, and of a case whose runs each have their own name of a reading."""
+PLACES: dict[str, tuple[dict[str, Any], Readings]] = {
+    "scrambled rows": ({"is_scrambled": True}, Readings()),
+    "scrambled rows, updates over the tick": ({"is_scrambled": True}, Readings(updates_at="spread")),
+    "a column's cells together": ({"by_column": True}, Readings()),
+}
+"""Readings of the places of rows and columns in the state, by name, with the changed parameters of `ZipfTrace` and the readings
+that go with them.
+"""
+VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    STATED: ({}, {}),
+    "GB/s and MB/s": ({"memory_unit": "GB/s"}, {}),
+    "GiB/s and MiB/s": ({"disk_unit": "MiB/s"}, {}),
+    "updates over the tick": ({}, {"updates_at": "spread"}),
+    "locks of written objects": ({}, {"locks": "written"}),
+    "every first touch copies": ({}, {"copies": "touched"}),
+    "every first touch copies, locks of written objects": ({}, {"copies": "touched", "locks": "written"}),
+    "written, not whole ticks": ({}, {"lasts": "written"}),
+    "writes progress in overheads": ({}, {"writes": "always"}),
+    "nothing on the disk at first": ({}, {"starts": "dirty"}),
+    **{f"C = {count}": ({}, {"full_every": count}) for count in (5, 8, 9, 12, 20)},
+    **{f"O_mem = {ns} ns": ({"copy_start_ns": ns}, {}) for ns in (50, 200)},
+}
+"""Readings other than the default, by name, with the changed parameters of `Costs` and of `Readings`. Each changes one thing."""
+
+
+class Case(NamedTuple):
+    """One simulation of a sweep: an input that is made once for all runs of the simulator that it is fed to."""
+
+    sweeps: tuple[str, ...]
+    """Names of the sweeps that use the simulation: rate, skew, anchor, game or readings."""
+    reading: str
+    """Name of the reading of all runs, or VARIED if each run has its own."""
+    source: Input
+    runs: Sequence[tuple[str, Run]]
+    """Runs with the names of their readings."""
+    ticks: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The results of a sweep as three tables, from which the report draws its figures.
+
+    `runs` has one row for each sweep, input, reading and algorithm. The other tables refer to its column `run`, and have rows
+    only for runs with the default readings.
+    """
+
+    runs: pd.DataFrame
+    """The columns are run, sweep (rate, skew, anchor, game or readings), reading, rate, skew, updates_per_tick (as counted),
+    algorithm, ticks, overhead_ms (mean), longest_ms (longest overhead of a tick), checkpoint_s, recovery_s (means), checkpoints
+    (number), pause_ms, objects, bytes, copied (means per checkpoint) and updates_per_s (speed of the simulator).
+    """
+    ticks: pd.DataFrame
+    """The columns are run, tick, overhead_ms and length_ms."""
+    checkpoints: pd.DataFrame
+    """The columns are run, tick, begin_s, end_s, pause_ms, objects, bytes, copied, is_full and recovery_s."""
+
+
+def anchor_rates(published: PublishedCheckpoint) -> list[int]:
+    """Returns the update rates (updates per tick, ascending) at which the paper gives a number."""
+    rates = {each.updates_per_tick for each in (published.log, published.half_tick, published.eager)}
+    return sorted(rates | {crossing.updates_per_tick for crossing in published.crossovers})
+
+
+def cases(
+    *,
+    rates: Sequence[int],
+    skews: Sequence[float],
+    units: int,
+    ticks: int,
+    readings_ticks: int,
+    anchors: Sequence[int],
+    seed: int,
+) -> list[Case]:
+    """Plans the simulations of the study: each input with the runs that it is fed to, those with the most work first.
+
+    `rates` and `anchors`, the rates at which the paper gives numbers, are in updates per tick at the default skew, and `skews`
+    are at the default rate. If two sweeps share a rate and a skew, one input serves both. Readings other than the default are
+    tried at the rates of `anchors` and at the highest rate, over `readings_ticks` instead of `ticks`. `units` is the size of the
+    game.
+    """
+    stated = [(STATED, Run(algorithm)) for algorithm in ALGORITHMS]
+    varied = [
+        (name, Run(algorithm, Costs(**costs), Readings(**readings)))
+        for name, (costs, readings) in VARIANTS.items()
+        for algorithm in ALGORITHMS
+    ]
+    found: dict[tuple[int, float], tuple[str, ...]] = {}
+    for sweep_name, points in (
+        ("rate", [(rate, DEFAULT_SKEW) for rate in rates]),
+        ("skew", [(DEFAULT_RATE, skew) for skew in skews]),
+        ("anchor", [(rate, DEFAULT_SKEW) for rate in anchors]),
+    ):
+        for point in points:
+            found[point] = (*found.get(point, ()), sweep_name)
+    made = [Case(names, STATED, ZipfTrace(rate, skew, seed), stated, ticks) for (rate, skew), names in found.items()]
+    made.append(Case(("game",), STATED, GameTrace(seed, units), stated, ticks))
+    for rate in sorted({*anchors, max(rates)}):
+        made.append(Case(("readings",), VARIED, ZipfTrace(rate, DEFAULT_SKEW, seed), varied, readings_ticks))
+        for name, (places, readings) in PLACES.items():
+            placed = [(name, Run(algorithm, readings=readings)) for algorithm in ALGORITHMS]
+            made.append(Case(("readings",), name, ZipfTrace(rate, DEFAULT_SKEW, seed, **places), placed, readings_ticks))
+    return sorted(made, key=lambda case: -_expected_updates(case))
+
+
+def _expected_updates(case: Case) -> float:
+    rate = case.source.updates_per_tick if isinstance(case.source, ZipfTrace) else 4 * DEFAULT_RATE
+    return float(rate) * case.ticks * len(case.runs)
+
+
+def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None]) -> Sweep:
+    """Simulates all cases, first those with the default readings, and collects the results in tables.
+
+    As many cases as `cores` are simulated at the same time. `say` is given a line about the speed after each of the two parts.
+    """
+    results: list[tuple[Case, list[Outcome]]] = []
+    for what, own in (
+        ("update rates, skews and the game", [case for case in made if case.reading == STATED]),
+        ("other readings", [case for case in made if case.reading != STATED]),
+    ):
+        started = perf_counter()
+        with ThreadPoolExecutor(cores) as pool:
+            outcomes = list(pool.map(lambda case: simulate(case.source, [run for _, run in case.runs], ticks=case.ticks), own))
+        total = sum(outcome.updates for found in outcomes for outcome in found) / 1e6
+        say(f"{what}: {total:,.0f} million updates, counted once per run, in {perf_counter() - started:.1f} s on {cores} cores")
+        results += zip(own, outcomes, strict=True)
+    return _tables(results)
+
+
+def _tables(results: Iterable[tuple[Case, Sequence[Outcome]]]) -> Sweep:
+    rows, ticks, checkpoints = [], [], []
+    numbers = count()
+    for case, outcomes in results:
+        for (name, _), outcome in zip(case.runs, outcomes, strict=True):
+            number = next(numbers)
+            reading = name if case.reading == VARIED else case.reading
+            rows += [{"run": number, "sweep": member, "reading": reading, **_described(case, outcome)} for member in case.sweeps]
+            if case.reading == STATED:
+                ticks.append(outcome.ticks.rename_axis("tick").reset_index().assign(run=number))
+                checkpoints.append(outcome.checkpoints.assign(run=number))
+    return Sweep(pd.DataFrame(rows), pd.concat(ticks, ignore_index=True), pd.concat(checkpoints, ignore_index=True))
+
+
+def _described(case: Case, outcome: Outcome) -> dict[str, Any]:
+    zipf = case.source if isinstance(case.source, ZipfTrace) else None
+    means = outcome.checkpoints[["pause_ms", "objects", "bytes", "copied"]].mean()
+    return {
+        "rate": zipf.updates_per_tick if zipf else None,
+        "skew": zipf.skew if zipf else None,
+        "updates_per_tick": outcome.updates / case.ticks,
+        "algorithm": outcome.run.algorithm,
+        "ticks": case.ticks,
+        "overhead_ms": outcome.overhead_ms,
+        "longest_ms": float(outcome.ticks["overhead_ms"].max()),
+        "checkpoint_s": outcome.checkpoint_s,
+        "recovery_s": outcome.recovery_s,
+        "checkpoints": len(outcome.checkpoints),
+        **{str(name): float(value) for name, value in means.items()},
+        "updates_per_s": outcome.updates / max(1, outcome.nanoseconds) * 1e9,
+    }
+
+
+def write_sweep(found: Sweep, folder: Path) -> None:
+    """Writes the tables as `checkpoints.parquet`, `ticks.parquet` and, at last, `runs.parquet`, each only when it is whole."""
+    for name in reversed(TABLES):
+        arrow = pa.Table.from_pandas(getattr(found, name), preserve_index=False)
+        metadata = {b"schema_version": SCHEMA_VERSION.encode(), b"table": f"checkpoint_{name}".encode()}
+        with whole(folder / f"{name}.parquet") as partial:
+            pq.write_table(
+                arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **metadata}), partial, compression="zstd"
+            )
+
+
+def read_sweep(folder: Path) -> Sweep:
+    """Reads tables that `write_sweep` wrote.
+
+    Raises TickdiskError if a file is missing, is not Parquet, or was written by another version of the schema.
+    """
+    tables = {}
+    for name in TABLES:
+        path = folder / f"{name}.parquet"
+        try:
+            arrow = pq.read_table(path)
+        except (FileNotFoundError, pa.ArrowInvalid) as error:
+            raise TickdiskError(f"{path} is missing or is not a Parquet file; run `tickdisk checkpoint sweep`") from error
+        if (arrow.schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
+            raise TickdiskError(f"{path} is of another version of this program; run `tickdisk checkpoint sweep` again")
+        tables[name] = arrow.to_pandas()
+    return Sweep(**tables)

@@ -1,0 +1,76 @@
+"""Saves a game's state to disk by real checkpoint algorithms, measures what that costs, and tests the recovery after crashes.
+
+A store is a folder with checkpoints and a log of the updates of each tick. A life here is one process that plays a game's ticks
+and saves under one of twelve algorithms (`live`): the six of `tickdisk.saving.checkpoint` and six later ones. `trials` measures
+what they cost, and `advise` chooses one. `compare` fits a cost model to lives at some update rates and predicts those at others.
+`study` does this on an emulated device. `recover` rebuilds the state at the last committed tick, and `verify` lists what is
+damaged. `campaign` ends lives by a kill or a power cut, and compares each recovered state with the right one.
+"""
+
+from tickdisk.saving.store.advice import Advice, advise
+from tickdisk.saving.store.calibrated import PAPER, REAL, TERMS, Calibrated, calibrate, predict
+from tickdisk.saving.store.compare import (
+    FIT_RATES,
+    LEAST_MS,
+    RATES,
+    WITHIN,
+    Comparison,
+    compare,
+    lines,
+    read_comparison,
+    write_comparison,
+)
+from tickdisk.saving.store.crash import AIMED, Crash, PowerCut, ProcessKill, campaign, cutter
+from tickdisk.saving.store.life import ALGORITHMS, LATER_ALGORITHMS, Life, Setting, live, started
+from tickdisk.saving.store.machine import Machine, measure_machine
+from tickdisk.saving.store.recovery import Recovered, StoreRefused, cells_in, recover, verify
+from tickdisk.saving.store.study import Findings, Game, check_device_memory, device_bytes, read_study, study, write_study
+from tickdisk.saving.store.trial import Design, trials
+
+__all__ = [
+    "AIMED",
+    "ALGORITHMS",
+    "FIT_RATES",
+    "LATER_ALGORITHMS",
+    "LEAST_MS",
+    "PAPER",
+    "RATES",
+    "REAL",
+    "TERMS",
+    "WITHIN",
+    "Advice",
+    "Calibrated",
+    "Comparison",
+    "Crash",
+    "Design",
+    "Findings",
+    "Game",
+    "Life",
+    "Machine",
+    "PowerCut",
+    "ProcessKill",
+    "Recovered",
+    "Setting",
+    "StoreRefused",
+    "advise",
+    "calibrate",
+    "campaign",
+    "cells_in",
+    "check_device_memory",
+    "compare",
+    "cutter",
+    "device_bytes",
+    "lines",
+    "live",
+    "measure_machine",
+    "predict",
+    "read_comparison",
+    "read_study",
+    "recover",
+    "started",
+    "study",
+    "trials",
+    "verify",
+    "write_comparison",
+    "write_study",
+]

@@ -1,0 +1,51 @@
+"""The studies, each of which analyses one part of the results of a run, and is shown by a notebook.
+
+The function of a study, such as `switchback` or `replay`, takes the paths of the results and returns a `Study` with figures,
+tables and a `Statement` of facts and claims. A `Fact` is a number with its unit, interval, number of observations and source. A
+`Claim` is a question with its answer, the verdict, and the names of the facts behind it. `Study.save` writes them as files.
+"""
+
+from tickdisk.studies.accesses import study as accesses
+from tickdisk.studies.calibration import study as calibration
+from tickdisk.studies.capture_cost import study as capture_cost
+from tickdisk.studies.checkpoint import study as checkpoint
+from tickdisk.studies.inside_tick import around_tick
+from tickdisk.studies.inside_tick import study as inside_tick
+from tickdisk.studies.inspect import Given, Replayed, describe_traces, inspected_as_json, write_inspected
+from tickdisk.studies.inspect import study as inspect
+from tickdisk.studies.join_burst import study as join_burst
+from tickdisk.studies.netcode import study as netcode
+from tickdisk.studies.other_servers import study as other_servers
+from tickdisk.studies.pools import study as pools
+from tickdisk.studies.replay import study as replay
+from tickdisk.studies.statement import VERDICTS, Claim, Fact, Statement
+from tickdisk.studies.store import study as store
+from tickdisk.studies.study import Study
+from tickdisk.studies.switchback import study as switchback
+
+__all__ = [
+    "VERDICTS",
+    "Claim",
+    "Fact",
+    "Given",
+    "Replayed",
+    "Statement",
+    "Study",
+    "accesses",
+    "around_tick",
+    "calibration",
+    "capture_cost",
+    "checkpoint",
+    "describe_traces",
+    "inside_tick",
+    "inspect",
+    "inspected_as_json",
+    "join_burst",
+    "netcode",
+    "other_servers",
+    "pools",
+    "replay",
+    "store",
+    "switchback",
+    "write_inspected",
+]

@@ -1,0 +1,77 @@
+"""States the facts and claims of the checkpoint study: the setting, an anchor per claim, cross-overs, and the game's costs."""
+
+from tickdisk.foundation.numbers import number
+from tickdisk.saving import checkpoint
+from tickdisk.studies.algorithms import CITED
+from tickdisk.studies.checkpoint.anchors import Anchor
+from tickdisk.studies.checkpoint.compute import Results
+from tickdisk.studies.statement import Fact, Statement
+
+QUANTITIES = ("overhead_ms", "checkpoint_s", "recovery_s")
+_FITTED = "a parameter that is not published was chosen so that the number is reached, which leaves the number untested"
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims of the checkpoint study. Each anchor becomes two facts and a claim."""
+    said = Statement("checkpoint")
+    source = f"simulation of {number(results.ticks)} ticks for each input"
+    _state_setting(said, results)
+    for anchor in results.anchors:
+        _state_anchor(said, results, anchor, source)
+    for name, rate in results.crossings.items():
+        note = "updates per tick from which the algorithm adds more than Naive-Snapshot, interpolated between simulated rates"
+        said.fact(f"crossing.{name}", rate, "updates", n=results.ticks, source=source, note=note)
+    for row in results.game.to_dict("records"):
+        for quantity in QUANTITIES:
+            word, unit = quantity.rsplit("_", 1)
+            said.fact(f"game.{row['algorithm']}.{word}", row[quantity], unit, n=results.ticks, source=source)
+    return said
+
+
+def _state_setting(said: Statement, results: Results) -> None:
+    state, costs, source = checkpoint.State(), checkpoint.Costs(), "setting of the simulation, as published"
+    said.fact("state_cells", state.rows * state.columns, "cells", source=source)
+    said.fact("object_bytes", state.object_bytes, "B", source=source)
+    said.fact("disk_bandwidth", costs.disk_bytes_per_s / 1e6, "MB/s", source=source)
+    said.fact("ticks", results.ticks, "ticks", source=source, note="ticks of every input under the stated readings")
+    rate = results.published.half_tick.updates_per_tick
+    said.fact("half_tick.updates_per_tick", rate, "updates", source=results.published.source)
+
+
+def _state_anchor(said: Statement, results: Results, anchor: Anchor, source: str) -> None:
+    """States both numbers of an anchor, and the claim. It is not valid if the inputs are shorter than the published ones."""
+    printed = "the limit is half a tick" if anchor.must != "near" else ""
+    published = said.fact(
+        f"{anchor.name}.published", anchor.published, anchor.unit, source=results.published.source, note=printed
+    )
+    note = printed or f"published: {published.text}"
+    value = said.fact(anchor.name, anchor.value, anchor.unit, n=results.ticks, source=source, note=note)
+    short = f"{number(results.ticks)} ticks were simulated, and {number(results.published.ticks)}, as published, would decide"
+    said.bound(
+        anchor.name,
+        source=CITED,
+        statement=anchor.statement,
+        verdict="not valid" if not results.is_long_enough else "kept" if anchor.is_reached else "missed",
+        evidence="; ".join([_evidence(results, anchor, value), *([] if results.is_long_enough else [short])]),
+        effect=anchor.name,
+        facts=[f"{anchor.name}.published"],
+        n=results.ticks,
+        counted="ticks",
+        is_fitted=anchor.is_fitted,
+    )
+
+
+def _evidence(results: Results, anchor: Anchor, value: Fact) -> str:
+    """Returns the simulated value in words. If it misses the number, the value under the nearest other reading is added.
+
+    Other readings are tried over fewer ticks, so that the value of the stated reading over as many ticks is added, too.
+    """
+    found, nearest = anchor.words.format(value.text), results.nearest.get(anchor.name)
+    if anchor.is_reached and anchor.is_fitted:
+        return f"{found}; {_FITTED}"
+    if anchor.is_reached or nearest is None:
+        return found
+    if not nearest.is_nearer:
+        return f"{found}; no other reading that was tried comes nearer"
+    ticks, other, stated = number(results.tried_ticks), anchor.with_unit(nearest.value), anchor.with_unit(nearest.stated)
+    return f"{found}; over {ticks} ticks the nearest other reading ({nearest.reading}) gives {other}, and the stated one {stated}"

@@ -1,0 +1,213 @@
+"""Computes the contrasts of an experiment, the verdicts that follow from them, and the power of its confirmatory tests."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import qos, stats
+from tickdisk.studies.runs import LifeTables, Runs
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The effects and verdicts that one set of server lives gives: all lives, or those that are not marked."""
+
+    logs: Mapping[stats.Key, "pd.Series[float]"]
+    """Log ratios of the arm to the baselines by metric and arm, each indexed by life."""
+    contrasts: Mapping[stats.Key, stats.Contrast]
+    decision: stats.Decision
+
+
+@dataclass(frozen=True)
+class Power:
+    """The simulated power of the confirmatory tests, which are those of claims named before the runs, for one size of effect."""
+
+    question: str
+    """Event whose probability the power is, as a clause."""
+    power: float
+    """Share of the claims for which the event happens in simulated experiments."""
+    claims: int
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """The contrasts of an experiment, which are the effects of its arms on its metrics, with the verdicts on them.
+
+    For each metric, a server life gives one contrast of each arm: the log ratio of the arm to the mean of both its baselines. If
+    every arm has a life of its own, a block takes the place of the life. Verdicts rest on all lives. The verdicts without marked
+    lives are kept for comparison.
+    """
+
+    name: str
+    data: Runs
+    table: pd.DataFrame
+    """One row per epoch with its metrics."""
+    metrics: Mapping[str, str]
+    """Columns of the table that are tested, with their names in prose."""
+    actions: frozenset[str]
+    """Metrics of actions. All other metrics are of ticks."""
+    seed: int
+    caveats: tuple[str, ...]
+    """Sentences that the evidence of every claim about an effect includes."""
+    plan: stats.Plan
+    roles: stats.Roles
+    baseline: str
+    arms: tuple[str, ...]
+    """Names of all arms but the baseline."""
+    not_valid: Mapping[str, Sequence[str]]
+    """Reasons for which nothing can be said about an arm, by arm."""
+    outcome: Outcome
+    unmarked: Outcome | None
+    """Result without marked lives. None if no life is marked, or if every life is."""
+    requests: pd.DataFrame
+    """One row per epoch with its requests in the device's log, their median latency, and how late replies were."""
+    powers: Mapping[str, Power]
+    """Power to find an effect as large as the margin (`difference`), and to find no effect equivalent (`equivalence`).
+
+    It is empty for an experiment without confirmatory claims.
+    """
+
+    @property
+    def margin(self) -> float:
+        """The margin of equivalence. A margin of 0.2 allows ratios from 1 / 1.2 to 1.2."""
+        return self.plan.margin
+
+    @property
+    def verdicts(self) -> Mapping[stats.Key, stats.Verdict]:
+        """The verdicts by metric and arm, for every control and every claim about a treatment."""
+        return self.outcome.decision.verdicts
+
+    def random(self, purpose: str) -> np.random.Generator:
+        """Returns a random generator whose draws depend only on the seed, the experiment and the purpose."""
+        return stats.named_generator(self.seed, self.name, purpose)
+
+    def kind(self, metric: str) -> str:
+        """Returns the kind of a metric, which is `actions` or `ticks`."""
+        return "actions" if metric in self.actions else "ticks"
+
+    def untested_latency(self, arm: str) -> list[str]:
+        """Returns one sentence if the server made too few requests in the arm's epochs to put the latency to the test.
+
+        Otherwise, and for an arm with the latency of the baseline, the list is empty.
+        """
+        if self.data.latency_ms(arm) == self.data.latency_ms(self.baseline):
+            return []
+        median = float(self.requests.loc[self.requests["arm"] == arm, "requests"].median())
+        enough = self.data.decision.enough_requests
+        if median >= enough:
+            return []
+        return [
+            f"in the median epoch the server made {median:g} requests, fewer than the {enough} that put a latency to the test"
+        ]
+
+
+def compute(
+    name: str,
+    data: Runs,
+    table: pd.DataFrame,
+    metrics: Mapping[str, str],
+    *,
+    actions: Collection[str],
+    planned: int,
+    asked: int,
+    margin: float | None,
+    seed: int | None,
+) -> Contrasts:
+    """Computes the contrasts of an experiment and decides on its claims.
+
+    Parameters
+    ----------
+    name, data
+        Experiment, and its cells that have run.
+    table
+        One row per epoch with its metrics, as `epoch_rows` makes it.
+    metrics
+        Columns of the table to test, with their names in prose.
+    actions
+        Metrics of actions. All other metrics are of ticks, which decides which arm is their positive control.
+    planned
+        Number of lives or blocks that the scale fixed before the runs. A verdict needs as many.
+    asked
+        Number of lives or blocks with the option `blocks`. If it is above `planned`, every claim says so.
+    margin
+        Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
+    seed
+        Seed of random draws. If None, the seed of the plan.
+    """
+    decision = data.decision
+    margin = decision.margin if margin is None else margin
+    extended = f"{planned} lives were planned, so claims are confirmatory only if BLOCKS was set before the first run"
+    plan = stats.Plan(planned, decision.minimum_lives, decision.control_minimum_lives, margin, decision.alpha)
+    baseline, roles = data.role("baseline"), _roles(name, data, metrics, actions)
+    arms = tuple(arm.arm for arm in data.arms if arm.role != "baseline")
+    not_valid, unreached = data.not_valid(), data.unreached()
+
+    def decide(rows: pd.DataFrame) -> Outcome:
+        logs: dict[stats.Key, pd.Series[float]] = {}
+        for metric in metrics:
+            found = qos.contrasts_by_life(rows, metric, baseline=baseline, null=roles.null)
+            logs |= {(metric, arm): found.get(arm, pd.Series(dtype=float)) for arm in arms}
+        contrasts = {key: stats.contrast(values.to_numpy(float), margin=margin, alpha=plan.alpha) for key, values in logs.items()}
+        return Outcome(logs, contrasts, stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached))
+
+    clean = table[~table["marked"]]
+    seed = data.config.seed if seed is None else seed
+    return Contrasts(
+        name=name,
+        data=data,
+        table=table,
+        metrics=dict(metrics),
+        actions=frozenset(actions),
+        seed=seed,
+        caveats=(extended,) if asked > planned else (),
+        plan=plan,
+        roles=roles,
+        baseline=baseline,
+        arms=arms,
+        not_valid=not_valid,
+        outcome=decide(table),
+        unmarked=decide(clean) if 0 < len(clean) < len(table) else None,
+        requests=pd.concat([life.requests() for life in data.lives()], ignore_index=True),
+        powers=_powers(name, plan, len(roles.confirmatory), sd=decision.planned_life_sd, seed=seed),
+    )
+
+
+def _roles(name: str, data: Runs, metrics: Collection[str], actions: Collection[str]) -> stats.Roles:
+    sham = next((arm.arm for arm in data.arms if arm.role == "sham"), None)
+    fixed = data.decision.confirmatory
+    keys = [(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)]
+    return stats.Roles(
+        null=data.role("null"),
+        sham=sham,
+        positive={metric: data.positive_for("actions" if metric in actions else "ticks") for metric in metrics},
+        treatments=[arm.arm for arm in data.arms if arm.role in ("dose", "treatment")],
+        confirmatory=frozenset(keys if fixed.experiment == name else ()),
+    )
+
+
+def _powers(name: str, plan: stats.Plan, claims: int, *, sd: float, seed: int) -> dict[str, Power]:
+    """Simulates the power with the planned number of lives and the planned standard deviation `sd`."""
+    if claims == 0:
+        return {}
+    powers = {}
+    for number, (key, effect, question) in enumerate(
+        (
+            ("difference", log(1 + plan.margin), f"an effect of {plan.margin:.0%} is found"),
+            ("equivalence", 0.0, f"no effect is found equivalent within {plan.margin:.0%}"),
+        )
+    ):
+        rng = stats.named_generator(seed, name, f"power {key}")
+        shares = stats.family_power(plan.lives, claims, sd=sd, effect=effect, margin=plan.margin, alpha=plan.alpha, rng=rng)
+        powers[key] = Power(question, shares[number], claims)
+    return powers
+
+
+def epoch_rows(lives: Sequence[LifeTables], tau_ns: int) -> pd.DataFrame:
+    """Returns one row per epoch of all lives, with the columns of `tickdisk.qos.epoch_table` and `marked`.
+
+    `tau_ns` is the latency in ns that an action counts with if it failed, timed out or took longer.
+    """
+    return pd.concat([life.epoch_rows(tau_ns) for life in lives], ignore_index=True)

@@ -1,0 +1,80 @@
+"""Tests up to which dose a metric is shown to be good and from which dose it is shown to suffer, and states both."""
+
+from collections.abc import Mapping, Sequence
+
+from tickdisk import stats
+from tickdisk.foundation.numbers import number
+from tickdisk.studies.contrasts.compute import Contrasts
+from tickdisk.studies.contrasts.state import fact_name
+from tickdisk.studies.statement import THIS_PROJECT, Statement
+
+
+def dose_arms(found: Contrasts, role: str) -> list[str]:
+    """Returns the arms of a role, such as "dose", from the lowest realised latency to the highest."""
+    return sorted((arm.arm for arm in found.data.arms if arm.role == role), key=found.data.dose_ms)
+
+
+def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds]:
+    """Tests for each metric up to which dose it is good and from which dose it suffers, by fixed-sequence tests.
+
+    A metric is good at a dose if its ratio to the baseline is shown to lie below 1 + margin. It suffers if the ratio is shown to
+    lie above that. Both bounds are in ms of realised latency, and None if no dose is shown to satisfy them. `arms` is not empty.
+    """
+    return {
+        metric: stats.dose_bounds(
+            [(found.data.dose_ms(arm), found.outcome.contrasts[metric, arm]) for arm in arms], margin=found.margin
+        )
+        for metric in found.metrics
+    }
+
+
+def state_doses(
+    said: Statement,
+    found: Contrasts,
+    arms: Sequence[str],
+    bounds: Mapping[str, stats.Bounds],
+    metric: str,
+    *,
+    facts: Sequence[str],
+    about: str = "",
+) -> None:
+    """States both bounds of a metric, the effect of the smallest dose, and one claim about all doses.
+
+    The bounds are stated as not estimable if there are too few lives, a control failed, or an arm is not valid. `arms` and
+    `bounds` are those of `dose_arms` and `dose_bounds`. `facts` names further facts that the claim rests on. `about` are words
+    before the statement of the claim, such as the name of a server.
+    """
+    name, title, plan, data, found_bounds = fact_name(metric), found.metrics[metric], found.plan, found.data, bounds[metric]
+    good_up_to, hurts_from, lives = found_bounds.good_up_to, found_bounds.hurts_from, found_bounds.lives
+    needed = max(plan.lives, plan.minimum)
+    few = [] if lives >= needed else [f"{lives} lives of the {needed} that a verdict needs"]
+    obstacles_by_arm = [reason for arm in arms for reason in found.not_valid.get(arm, ())]
+    obstacles = [*(few or found.outcome.decision.controls[metric].reasons), *obstacles_by_arm]
+    source = f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g}"
+    for key, value, note in (
+        ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {found.margin:.0%}"),
+        ("hurts_from", hurts_from, f"smallest latency from which the {title} is shown to be more than {found.margin:.0%} longer"),
+    ):
+        said.fact(f"{name}_{key}", None if obstacles else value, "ms", n=lives, source=source, note=note)
+    smallest = found.outcome.contrasts[metric, arms[0]]
+    note = f"{title}: effect of {data.latency_ms(arms[0]):g} ms, the smallest dose"
+    ends = (smallest.low, smallest.high)
+    said.fact(f"{name}_least_dose_ratio", smallest.ratio, "ratio", interval=ends, n=smallest.n, source=source, note=note)
+    said.fact(
+        f"{name}_least_dose", data.latency_ms(arms[0]), "ms", source="device models", note="the smallest dose that was tried"
+    )
+    word = "different" if hurts_from is not None else "equivalent" if good_up_to == data.dose_ms(arms[-1]) else "inconclusive"
+    good = "no latency is shown to be good" if good_up_to is None else f"good up to {number(good_up_to)} ms"
+    hurts = "none is shown to hurt" if hurts_from is None else f"hurts from {number(hurts_from)} ms"
+    least, most = (data.latency_ms(arms[end]) for end in (0, -1))
+    said.comparison(
+        f"dose_{name}",
+        source=THIS_PROJECT,
+        statement=f"{about}Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
+        verdict="not valid" if obstacles else word,
+        evidence="; ".join([*(obstacles or [f"{good}, {hurts}, between the two nothing is known ({source})"]), *found.caveats]),
+        effect=f"{name}_ratio.{arms[-1]}",
+        facts=[f"{name}_good_up_to", f"{name}_hurts_from", *facts],
+        n=lives,
+        counted="lives",
+    )

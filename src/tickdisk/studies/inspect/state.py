@@ -1,0 +1,102 @@
+"""States the facts about loads, and the claims that hold published findings about games against them."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tickdisk import stats
+from tickdisk.characterise import NUMBERS, Description, Reference
+from tickdisk.foundation.numbers import number
+from tickdisk.studies.inspect.compute import Results
+from tickdisk.studies.statement import WOULD_DECIDE, Statement
+
+NAME = "inspect"
+_TABLES = "requests tables"
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts about each load, and claims if the loads are those of a planned run.
+
+    The names of a load's facts begin with `inspect.LOAD.`. There is a claim for each published finding about games that a load
+    can be held against.
+    """
+    said = Statement(NAME)
+    said.fact("loads", len(results.descriptions), "loads", source=_TABLES)
+    said.word("first", results.descriptions[0].key, source=_TABLES, note="key of the load that is drawn in detail")
+    for reference in results.references:
+        _state_reference(said.part(f"published.{reference.load.lower().replace(' ', '_')}"), reference, results.source)
+    for description in results.descriptions:
+        part = said.part(description.key)
+        _state_load(part, description)
+        if results.rules is not None:
+            _state_claims(part, description, results.source, results.rules)
+    return said
+
+
+def _state_reference(said: Statement, reference: Reference, source: str) -> None:
+    values = {
+        "share_reads": (reference.share_reads, "share"),
+        "least_size": (reference.least_kib, "KiB"),
+        "most_size": (reference.most_kib, "KiB"),
+        "peak_ratio": (reference.peak_ratio, "ratio"),
+        "hot_ratio": (reference.hot_ratio, "ratio"),
+        "queue_most": (reference.queue_most, ""),
+    }
+    for name, (value, unit) in values.items():
+        if value is not None:
+            said.fact(name, value, unit, source=source, note=reference.said)
+
+
+def _state_load(said: Statement, description: Description) -> None:
+    n = len(description.runs)
+    said.word("title", description.title, source=_TABLES, note="name of the load")
+    said.word("kind", description.kind.sentence, source=_TABLES, note="the load in one sentence")
+    said.word("nearest", description.kind.nearest, source=_TABLES, note="published load with the most similar share of reads")
+    said.fact("runs", n, "runs", source=_TABLES)
+    said.fact("failed", description.failed, "requests", n=n, source=_TABLES, note="reads and writes that failed")
+    for name, (unit, note) in NUMBERS.items():
+        mean = description.means[name]
+        ends, words = (mean.low, mean.high), f"{note}; mean over runs"
+        said.fact(name, mean.value, unit, interval=ends, n=mean.n, source=_TABLES, note=words)
+    if description.level == "syscall" and "reuse" in description.parts:
+        found = description.part("reuse")
+        note = "different pages of 4 KiB in the first run"
+        said.fact("distinct", found.distinct_mib, "MiB", n=1, source=_TABLES, note=note)
+
+
+def _state_claims(said: Statement, description: Description, source: str, rules: stats.Plan) -> None:
+    for name, (statement, ratio, compute) in _QUESTIONS.items():
+        logs = np.array([np.log(value) for run in description.runs if np.isfinite(value := compute(run)) and value > 0])
+        effect = stats.contrast(logs, margin=rules.margin, alpha=rules.alpha)
+        verdict = stats.verdict(effect, rules, p=effect.p, p_equivalent=effect.p_equivalent)
+        said.fact(
+            f"{name}_ratio", effect.ratio, "ratio", interval=(effect.low, effect.high), n=effect.n, source=_TABLES, note=ratio
+        )
+        few = effect.n < rules.minimum
+        said.comparison(
+            name,
+            source=source,
+            statement=f"{description.title}: {statement}",
+            verdict=verdict.word,
+            evidence=f"ratio {said[f'{name}_ratio'].text}, n = {number(effect.n)}"
+            + (f"; {rules.minimum} lives {WOULD_DECIDE}" if few else ""),
+            effect=f"{name}_ratio",
+            n=effect.n,
+            counted="lives",
+            finding="longer",
+        )
+
+
+_QUESTIONS: Mapping[str, tuple[str, str, Callable[[Mapping[str, float]], float]]] = {
+    "reads_over_writes": (
+        "Number of reads against number of writes",
+        "reads over writes",
+        lambda run: (run["reads"] + 0.5) / (run["writes"] + 0.5),
+    ),
+    "tails": (
+        "99th percentile of the latency of the largest requests against that of the smallest",
+        "p99 of the largest class of sizes over that of the smallest",
+        lambda run: run["tail_ratio"],
+    ),
+}
+"""Questions about a ratio that a study of games answers with "longer": statement, description of the ratio, and its value."""

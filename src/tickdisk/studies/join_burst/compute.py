@@ -1,0 +1,60 @@
+"""Computes the results of the join burst from its run folders: the contrasts and the tests of its latencies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tickdisk import stats
+from tickdisk.experiment import JOIN_BURST
+from tickdisk.studies import contrasts
+from tickdisk.studies.runs import LifeTables, Runs
+from tickdisk.studies.switchback import ALWAYS, METRICS
+
+JOIN = "join_mean_ms"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of the join burst on one server. A block takes the place of a life in the contrasts."""
+
+    contrasts: contrasts.Contrasts
+    lives: Sequence[LifeTables]
+    """Server lives, one for each arm of each block."""
+    bounds: Mapping[str, stats.Bounds]
+    """The dose up to which a metric is good and the dose from which it suffers, in ms, by metric."""
+
+    @property
+    def doses(self) -> list[str]:
+        """The names of the treatment arms, from the lowest realised latency to the highest."""
+        return contrasts.dose_arms(self.contrasts, "treatment")
+
+    @property
+    def joins(self) -> pd.DataFrame:
+        """The joins of all players in all lives, as rows of the tables of actions."""
+        return pd.concat([life.actions[life.actions["action"] == "join"] for life in self.lives])
+
+
+def compute(
+    plan: str, *, runs: str, server: str | None = None, tick_metric: str, margin: float | None, seed: int | None
+) -> Results:
+    """Computes the results of the join burst on a server. If `server` is None, it is the one that the configuration names."""
+    data = Runs(plan, runs, "join_burst", server)
+    lives = list(data.lives())
+    found = contrasts.compute(
+        "join_burst",
+        data,
+        # Tau is the time that players stay, because a join that takes longer would end when players already leave.
+        contrasts.epoch_rows(lives, tau_ns=round(data.design(JOIN_BURST).stay_s * 1e9)),
+        {
+            JOIN: "mean join time of a burst",
+            ALWAYS: f"{METRICS[ALWAYS]} of a join burst",
+            tick_metric: f"{METRICS.get(tick_metric, tick_metric).removesuffix(' of an epoch')} of a join burst",
+        },
+        actions={JOIN},
+        planned=data.design(JOIN_BURST).blocks,
+        asked=data.asked(JOIN_BURST).blocks,
+        margin=margin,
+        seed=seed,
+    )
+    return Results(found, lives, contrasts.dose_bounds(found, contrasts.dose_arms(found, "treatment")))

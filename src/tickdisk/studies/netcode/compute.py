@@ -1,0 +1,157 @@
+"""Computes the results of the study of network stacks from its tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tickdisk import netcode, stats
+from tickdisk.config import parse_config
+from tickdisk.experiment import NETCODE
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import read_json
+from tickdisk.foundation.yaml_file import read_yaml
+from tickdisk.studies.netcode.crossed import Crossed, compute_crossed
+
+Values = npt.NDArray[np.float64]
+
+
+class Library(BaseModel):
+    """A published network library, as `data/published.yaml` has it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    stack: str
+    """Stack of this project that is built alike."""
+    library: str
+    rtt_20_ms: float
+    rtt_200_ms: float
+    """Published round-trip times with 20 and with 200 players."""
+    crosses: int | None = None
+    """Number of players with which the published round-trip time crosses 50 ms. None if it does not."""
+
+    @property
+    def rises(self) -> str:
+        """Source of a claim about how the round-trip time rises."""
+        return f"Net-Celerity, NC1: the RTT rises from {self.rtt_20_ms:g} ms with 20 players to {self.rtt_200_ms:g} ms with 200"
+
+
+class Published(BaseModel):
+    """The findings of Net-Celerity, as `data/published.yaml` has them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str
+    thresholds_ms: tuple[float, ...]
+    """Round-trip times in ms that players notice."""
+    stacks: tuple[Library, ...]
+    """Libraries that were compared."""
+    crossed_ms: float
+    """Round-trip time in ms that is crossed."""
+    most_players: int
+    """Largest number of players that was tried."""
+    findings: dict[str, str]
+    """Findings in words, by the kind of question."""
+
+    def source_of(self, finding: str) -> str:
+        """Returns the source of a claim about one of the `findings`."""
+        return f"Net-Celerity, {self.findings[finding]}"
+
+    def library(self, stack: str) -> Library | None:
+        """Returns the library that is built like a stack of this project, or None."""
+        return next((library for library in self.stacks if library.stack == stack), None)
+
+
+_TITLES = {"tcp": "TCP", "kcp": "KCP", "quic": "QUIC"}
+
+
+def title(stack: str) -> str:
+    """Returns the name of a stack as it stands in a sentence."""
+    return _TITLES.get(stack, stack)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of the study of network stacks."""
+
+    found: netcode.Findings
+    stacks: tuple[str, ...]
+    """Stacks in the order of the configuration."""
+    idle_players: tuple[int, ...]
+    """Numbers of players who stand still."""
+    active_players: tuple[int, ...]
+    """Numbers of players who act."""
+    control: str
+    """Stack of the controls."""
+    has_far: bool
+    """Whether stacks were compared on a link with a delay and losses."""
+    rules: stats.Plan
+    published: Published
+    crossed: Sequence[Crossed]
+    """Pings of the game servers on disks of different latency."""
+
+    @property
+    def cells(self) -> list[tuple[str, str, int]]:
+        """The arm, stack and number of players of every cell with players, sorted."""
+        steps = self.found.steps
+        known = steps[steps["players"] > 0][["arm", "stack", "players"]].drop_duplicates()
+        found = [(str(arm), str(stack), int(players)) for arm, stack, players in known.itertuples(index=False)]
+        return sorted(found, key=lambda cell: (cell[0], cell[2], cell[1]))
+
+    def steps(self, arm: str, stack: str, players: int) -> pd.DataFrame:
+        """Returns the steps of one arm, stack and number of players, one of each run."""
+        steps = self.found.steps
+        return steps[(steps["arm"] == arm) & (steps["stack"] == stack) & (steps["players"] == players)]
+
+    def values(self, column: str, arm: str, stack: str, players: int) -> pd.Series:
+        """Returns a column of the steps, by run. Steps that are not valid have NaN."""
+        own = self.steps(arm, stack, players)
+        return own.set_index("run")[column].astype(float).where(own.set_index("run")["reason"] == "").sort_index()
+
+    def reasons(self, arm: str, stack: str, players: int) -> tuple[str, ...]:
+        """Returns in words why steps of one arm, stack and number of players are missing or not valid."""
+        lives = self.found.lives
+        of_cell = (lives["arm"] == arm) & (lives["stack"] == stack) & lives["players"].map(lambda own: players in own)
+        failed = lives.loc[of_cell & (lives["failed"] != ""), "failed"]
+        steps = self.steps(arm, stack, players)
+        counts = pd.concat([failed, steps.loc[steps["reason"] != "", "reason"]]).value_counts(sort=False)
+        where = f"with {players} players on {title(stack)}"
+        return tuple(f"{where}, {reason} ({count} of {of_cell.sum()} lives)" for reason, count in counts.items())
+
+    def ratios(self, above: pd.Series, below: pd.Series) -> Values:
+        """Returns the ratio of two columns for each run in which both are known and the ratio is positive."""
+        ratios = (above / below).replace([np.inf, -np.inf], np.nan).dropna()
+        return ratios[ratios > 0].to_numpy(dtype=float)
+
+
+def load_published(path: Path) -> Published:
+    """Reads the findings about network libraries. Raises TickdiskError if the file cannot be read, or has other keys."""
+    values = read_yaml(path, "run from the project's folder")
+    try:
+        return Published.model_validate(values["network"])
+    except (KeyError, TypeError, ValidationError) as error:
+        raise TickdiskError(f"{path}, key network: {error}; correct it as the keys around it are written") from error
+
+
+def compute(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Results:
+    """Reads the tables of the study and its rules."""
+    config = parse_config(read_json(Path(plan))["config"], plan)
+    design, decision = config.chosen.design(NETCODE), config.decision
+    rules = stats.Plan(
+        design.runs, decision.minimum_lives, decision.control_minimum_lives, margin or decision.margin, decision.alpha
+    )
+    return Results(
+        netcode.read_study(Path(tables)),
+        tuple(design.stacks),
+        tuple(design.idle_players),
+        tuple(design.active_players),
+        design.control,
+        design.has_far,
+        rules,
+        load_published(Path(published)),
+        compute_crossed(plan, runs=runs, margin=margin),
+    )

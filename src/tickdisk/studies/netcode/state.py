@@ -1,0 +1,313 @@
+"""States the facts and claims of the study of network stacks."""
+
+from itertools import product
+from math import isfinite
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import stats
+from tickdisk.foundation.numbers import joined_list, number, with_interval
+from tickdisk.studies.netcode.compute import Results, title
+from tickdisk.studies.netcode.crossed import METRIC, Crossed
+from tickdisk.studies.netcode.questions import Question, Value, controls, questions
+from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Statement
+
+NAME = "netcode"
+_LIVES = "results/netcode/steps.parquet"
+_ADDED_MS, _TRANSPORT_MS, _APPLICATION_MS = 10.0, 0.5, 1.0
+"""Time that the positive control adds to a round trip, and how near the transport's and the application's time must come."""
+_COLUMNS = {
+    "rtt": ("rtt_mean_ms", "ms", "mean round-trip time of the application"),
+    "age": ("age_p50_ms", "ms", "median age of an update when a player gets it"),
+    "age_p99": ("age_p99_ms", "ms", "99th percentile of that age"),
+    "cpu": ("server_share", "share", "processor time of the server, of the cores that it may use"),
+    "memory": ("memory_mib", "MiB", "memory of the server"),
+    "sent": ("sent_kb_per_player", "kB/s", "bytes that the server sends to a player, with all headers"),
+}
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims of the study of network stacks."""
+    said = Statement(NAME)
+    lives = results.found.lives
+    said.fact("all_lives", len(lives), "lives", source="results/netcode/lives.parquet")
+    said.fact("pings", len(results.found.pings), "pings", source="results/netcode/pings.parquet")
+    fewest = results.active_players[0]
+    said.fact("fewest_active", fewest, "players", source="configuration", note="smallest number of players who act")
+    words = joined_list([number(limit_ms) for limit_ms in results.published.thresholds_ms])
+    said.word("thresholds", f"{words} ms", source=results.published.source, note="round-trip times that players notice")
+    for arm, stack, players in _cells(results):
+        cell = f"{arm}.{stack}.p{players}"
+        for name, (column, unit, note) in _COLUMNS.items():
+            _mean(said, results, f"{cell}.{name}", _column(results, column, arm, stack, players), unit, note)
+    _state_still(said, results)
+    if results.has_far:
+        _state_far(said, results)
+    _state_background(said, results)
+    _state_worlds(said, results)
+    _state_added(said, results)
+    null, sham = controls(results)
+    obstacles = _state_controls(said, results, null, sham)
+    _state_questions(said, results, list(questions(results)), obstacles)
+    _state_crossings(said, results, obstacles)
+    for crossed in results.crossed:
+        _state_crossed(said, crossed)
+    return said
+
+
+def _cells(results: Results) -> list[tuple[str, str, int]]:
+    idle = list(product(("idle",), results.stacks, results.idle_players))
+    arms = ("active", "far") if results.has_far else ("active",)
+    return idle + list(product(arms, results.stacks, results.active_players))
+
+
+def _column(results: Results, column: str, arm: str, stack: str, players: int) -> pd.Series:
+    if column == "memory_mib":
+        return results.values("memory_bytes", arm, stack, players) / 2**20
+    if column == "sent_kb_per_player":
+        return results.values("sent_bytes_per_s", arm, stack, players) / 1e3 / players
+    return results.values(column, arm, stack, players)
+
+
+def _mean(said: Statement, results: Results, name: str, values: pd.Series, unit: str, note: str) -> None:
+    mean = stats.over_lives(values, results.rules.alpha)
+    said.fact(name, mean.value, unit, interval=(mean.low, mean.high), n=mean.n, source=_LIVES, note=note)
+
+
+def _state_still(said: Statement, results: Results) -> None:
+    most = results.idle_players[-1]
+    said.fact("most_still", most, "players", source="configuration", note="largest number of players who stand still")
+    times = {stack: said[f"idle.{stack}.p{most}.rtt"] for stack in results.stacks}
+    known = [f"{time.short} on {title(stack)}" for stack, time in times.items() if time.value is not None]
+    if known:
+        said.word("still.rtts", joined_list(known), source=_LIVES, note="mean round-trip times with so many players")
+
+
+def _state_far(said: Statement, results: Results) -> None:
+    """States with how many players most lives count on the link with a delay and losses."""
+    valid = {
+        players: sum(int(results.values("age_p99_ms", "far", stack, players).count()) for stack in results.stacks)
+        for players in results.active_players
+    }
+    best = max(valid, key=lambda players: (valid[players], players))
+    if valid[best]:
+        note = "number of players with whom most lives count on the link with a delay and losses"
+        said.fact("far.players", best, "players", n=valid[best], source=_LIVES, note=note)
+        ages = {stack: said[f"far.{stack}.p{best}.age_p99"] for stack in results.stacks}
+        known = [f"{age.short} on {title(stack)}" for stack, age in ages.items() if age.value is not None]
+        said.word("far.ages", joined_list(known), source=_LIVES, note="99th percentile of the age of updates")
+
+
+def _state_background(said: Statement, results: Results) -> None:
+    for stack in results.stacks:
+        for name, column, unit, note in (
+            ("datagrams", "sent_datagrams_per_s", "datagrams/s", "datagrams that a server without players sends"),
+            ("cpu", "server_share", "share", "processor time of a server without players"),
+        ):
+            _mean(said, results, f"background.{stack}.{name}", results.values(column, "idle", stack, 0), unit, note)
+
+
+def _state_worlds(said: Statement, results: Results) -> None:
+    lives = results.found.lives
+    failed = int((lives["failed"] != "").sum())
+    lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"]).sum()) - failed - int((lives["lost"] != "").sum())
+    note = "a player was lost, or worlds differed at the end"
+    said.fact("not_equal", lost + differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note=note)
+    said.fact("lost", lost, "lives", n=len(lives), source="results/netcode/lives.parquet", note="a player was lost")
+    said.fact("differ", differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note="worlds differed at the end")
+    said.fact("failed", failed, "lives", n=len(lives), source="results/netcode/lives.parquet", note="there is no record")
+    reasons = "; ".join(lives["lost"][lives["lost"] != ""].unique())
+    said.bound(
+        "worlds",
+        source=THIS_PROJECT,
+        statement="No player is lost, and the world of every player is equal to the server's at the end",
+        verdict="missed" if lost + differ else "kept" if failed < len(lives) else "not valid",
+        evidence=f"a player was lost in {number(lost)} of {number(len(lives))} lives, and worlds differed in {number(differ)}"
+        + (f" ({reasons})" if reasons else "")
+        + (f"; {number(failed)} of the lives failed and have no record" if failed else ""),
+        effect="not_equal",
+        facts=["lost", "differ", "failed"],
+        n=len(lives),
+        counted="lives",
+    )
+
+
+def _state_added(said: Statement, results: Results) -> None:
+    """States whether the time that the positive control adds shows in the round-trip times."""
+    said.fact("added.known", _ADDED_MS, "ms", source="configuration", note="time that the positive control adds to a round trip")
+    stack, players = results.control, results.active_players[-1]
+    found = {}
+    for name, column, note in (
+        ("transport", "transport_rtt_ms", "what the stack itself tells"),
+        ("application", "rtt_mean_ms", "mean of pings"),
+    ):
+        with_it, without = (results.values(column, arm, stack, players) for arm in ("delayed", "near"))
+        added = (with_it - without).dropna()
+        found[name] = float(added.mean()) if len(added) else float("nan")
+        _mean(said, results, f"added.{name}", added, "ms", f"round-trip time that the link with a delay of 10 ms adds: {note}")
+    n, minimum = said["added.application"].n or 0, results.rules.control_minimum
+    is_near = abs(found["transport"] - _ADDED_MS) <= _TRANSPORT_MS and abs(found["application"] - _ADDED_MS) <= _APPLICATION_MS
+    reasons = [*results.reasons("near", stack, players), *results.reasons("delayed", stack, players)] if n < minimum else []
+    if n < minimum:
+        reasons.append(f"n = {n}, fewer than the {minimum} lives that a control needs")
+    elif not isfinite(found["transport"]):
+        reasons.append(f"{title(stack)} tells no round-trip time")
+    said.bound(
+        "added",
+        source=THIS_PROJECT,
+        statement=f"A link that adds {number(_ADDED_MS)} ms to a round trip shows them within {number(_TRANSPORT_MS)} ms in the "
+        f"transport's round-trip time, and within {number(_APPLICATION_MS)} ms in the application's",
+        verdict="not valid" if reasons else "kept" if is_near else "missed",
+        evidence="; ".join(reasons) or f"{said['added.transport'].text} and {said['added.application'].text}",
+        effect="added.application",
+        facts=["added.transport"],
+        n=n,
+        counted="lives",
+    )
+
+
+def _effect(results: Results, question: Question) -> stats.Contrast:
+    above, below = (results.values(one.column, one.arm, one.stack, one.players) for one in (question.above, question.below))
+    return stats.contrast(np.log(results.ratios(above, below)), margin=results.rules.margin, alpha=results.rules.alpha)
+
+
+def _reasons(results: Results, *values: Value) -> list[str]:
+    """Returns why steps that a question rests on are not valid."""
+    cells = dict.fromkeys((one.arm, one.stack, one.players) for one in values)
+    return [reason for cell in cells for reason in results.reasons(*cell)]
+
+
+def _state_controls(said: Statement, results: Results, null: Question, sham: Question) -> list[str]:
+    """States both controls, and returns what the null control has found wrong with the instrument."""
+    effects = [_effect(results, question) for question in (null, sham)]
+    words = []
+    for question, effect in zip((null, sham), effects, strict=True):
+        obstacles = _reasons(results, question.above, question.below)
+        words.append(_state_ratio(said, results, question, effect, effect.p, effect.p_equivalent, obstacles))
+    said_of_null = {"different": "the same arm differs from itself", "not valid": "the null control is not valid"}
+    return [said_of_null[words[0]]] if words[0] in said_of_null else []
+
+
+def _state_questions(said: Statement, results: Results, asked: list[Question], obstacles: list[str]) -> None:
+    effects = [_effect(results, question) for question in asked]
+    p, p_equivalent = (
+        stats.adjusted([getattr(effect, test) for effect in effects], "scan").tolist() for test in ("p", "p_equivalent")
+    )
+    for question, effect, own, equivalent in zip(asked, effects, p, p_equivalent, strict=True):
+        found = [*obstacles, *_reasons(results, question.above, question.below)]
+        _state_ratio(said, results, question, effect, own, equivalent, found)
+
+
+def _state_ratio(
+    said: Statement,
+    results: Results,
+    question: Question,
+    effect: stats.Contrast,
+    p: float,
+    p_equivalent: float,
+    obstacles: list[str],
+) -> str:
+    """States one comparison, and returns its verdict."""
+    rules = results.rules
+    verdict = stats.verdict(effect, rules, obstacles=obstacles, p=p, p_equivalent=p_equivalent)
+    interval = (effect.low, effect.high)
+    said.fact(question.name, effect.ratio, "ratio", interval=interval, n=effect.n, source=_LIVES, note=question.statement)
+    few = f"; {rules.minimum} lives {WOULD_DECIDE}" if effect.n < rules.minimum else ""
+    said.comparison(
+        question.name,
+        source=question.source,
+        statement=question.statement,
+        verdict=verdict.word,
+        evidence=verdict.reason + few,
+        effect=question.name,
+        n=effect.n,
+        counted="lives",
+        finding=question.finding,
+    )
+    return verdict.word
+
+
+def _state_crossings(said: Statement, results: Results, obstacles: list[str]) -> None:
+    """States with how many players the mean RTT crosses the published limit, which is the finding NC2."""
+    limit_ms, tried = results.published.crossed_ms, results.idle_players
+    for stack in results.stacks:
+        means = {
+            players: stats.over_lives(results.values("rtt_mean_ms", "idle", stack, players), results.rules.alpha)
+            for players in tried
+        }
+        crossed = next((players for players, mean in means.items() if mean.low > limit_ms), None)
+        below = max(
+            (players for players, mean in means.items() if mean.high <= limit_ms and players < (crossed or np.inf)), default=0
+        )
+        deciding = crossed or below or tried[0]
+        n = means[deciding].n
+        note = f"largest number of players tried for whom the interval of the mean is at most {number(limit_ms)} ms"
+        said.fact(f"below.{stack}", below, "players", n=n, source=_LIVES, note=note)
+        library = results.published.library(stack)
+        if library is None:
+            continue
+        last = library.crosses or results.published.most_players
+        words = f"{number(limit_ms)} ms"
+        mean = means[deciding]
+        known = f"it is {with_interval(mean.value, mean.low, mean.high)} ms with {number(deciding)}"
+        if crossed:
+            evidence = f"the mean crosses {words} at {number(crossed)} players: {known}"
+        elif below:
+            open_ended = "" if below >= last else f"; it is not known with {number(last)}"
+            evidence = f"the mean stays below {words} up to {number(below)} players: {known}{open_ended}"
+        else:
+            evidence = f"the mean is shown to be below {words} with no number of players: {known}"
+        found = [
+            *obstacles,
+            *(_reasons(results, Value("rtt_mean_ms", "idle", stack, deciding)) if n < results.rules.minimum else []),
+        ]
+        if n < results.rules.minimum:
+            found.append(f"n = {n}, fewer than the {results.rules.minimum} lives that a verdict needs")
+        decided = _crossing(crossed, below, last, is_crossed=library.crosses is not None)
+        said.bound(
+            f"crosses.{stack}",
+            source=f"Net-Celerity, NC2: {words} are "
+            + (f"crossed at {number(last)} players" if library.crosses else f"not crossed up to {number(last)} players"),
+            statement=f"With {number(last)} players who stand still, the mean RTT on {title(stack)} "
+            + (f"is above {words}" if library.crosses else f"is still below {words}"),
+            verdict="not valid" if found else decided,
+            evidence="; ".join([*found, evidence]),
+            effect=f"below.{stack}",
+            n=n,
+            counted="lives",
+        )
+
+
+def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -> str:
+    """Returns whether a limit is crossed with `last` players, or is not, as was published."""
+    if crossed is not None and crossed <= last:
+        return "kept" if is_crossed else "missed"
+    if below >= last:
+        return "missed" if is_crossed else "kept"
+    return "inconclusive"
+
+
+def _state_crossed(said: Statement, crossed: Crossed) -> None:
+    found, baseline, name = crossed.found, crossed.baseline, f"crossed.{crossed.server}"
+    source = "run folders of the switchback"
+    note = f"mean round-trip time of a ping on {crossed.title}, on the baseline device"
+    said.fact(
+        f"{name}.ping", baseline.value, "ms", interval=(baseline.low, baseline.high), n=baseline.n, source=source, note=note
+    )
+    effect, verdict = found.outcome.contrasts[METRIC, crossed.arm], found.verdicts[METRIC, crossed.arm]
+    latency = f"{number(found.data.latency_ms(crossed.arm))} ms"
+    statement = f"RTT of a ping on {crossed.title} with a storage latency of {latency}, against the baseline"
+    interval = (effect.low, effect.high)
+    said.fact(f"{name}.ratio", effect.ratio, "ratio", interval=interval, n=effect.n, source=source, note=statement)
+    said.comparison(
+        name,
+        source=THIS_PROJECT,
+        statement=statement,
+        verdict=verdict.word,
+        evidence=verdict.reason,
+        effect=f"{name}.ratio",
+        facts=[f"{name}.ping"],
+        n=effect.n,
+        counted="lives",
+    )

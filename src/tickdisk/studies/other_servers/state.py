@@ -1,0 +1,109 @@
+"""States the facts and claims about the other servers: effects, controls, doses, and requests, for each experiment."""
+
+from collections.abc import Sequence
+
+from tickdisk.blame import FEWEST_STALLS, NO_FILES
+from tickdisk.foundation.numbers import percent
+from tickdisk.studies import contrasts
+from tickdisk.studies.other_servers.compute import Part, Results, Stalls, growth
+from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Statement
+
+NAME = "other_servers"
+_EXPLAINED_SHARE = 0.9
+"""Least share of the stalls of the device after which something was late that blame must explain."""
+_FEWEST_LATE = 10
+"""Number of such stalls from which the claim is decided."""
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims about every server but `main`. Their names begin with `other_servers.SERVER.EXPERIMENT.`."""
+    said = Statement(NAME)
+    said.fact("servers", len({part.server for part in results.others}), "servers", source="manifests")
+    for part in results.others:
+        _state_part(said.part(f"{part.server}.{part.experiment}"), part)
+    for stalls in results.stalls:
+        _state_stalls(said.part(f"{stalls.server}.inside_tick"), stalls)
+    return said
+
+
+def _state_stalls(said: Statement, stalls: Stalls) -> None:
+    source = "injections, device log and extents against blame"
+    late, explained, blamed = stalls.late, stalls.explained, stalls.blamed
+    counts = {
+        "device_stalls.late": (late, "stalls of the device after which a tick or an action was slow"),
+        "device_stalls.explained": (explained, "stalls among these of which blame names a stalled request and file"),
+        "cpu_stalls.blamed": (blamed, "stalls of the processor that blame puts down to storage"),
+    }
+    for name, (one, note) in counts.items():
+        said.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
+        share = one.k / one.n if one.n else None
+        said.fact(f"{name}_share", share, "share", interval=one.exact, n=one.n, source=source, note=f"{note}; Clopper-Pearson")
+    few = [] if explained.n >= _FEWEST_LATE else [f"{_FEWEST_LATE} stalls that make something late {WOULD_DECIDE}"]
+    if not stalls.knows_files:
+        few.append(NO_FILES)
+    said.bound(
+        "device_stalls",
+        source=THIS_PROJECT,
+        statement=f"{stalls.title}: Blame names request and file of at least {percent(_EXPLAINED_SHARE)} of the injected stalls "
+        "of the device after which a tick or an action was slow",
+        verdict=_verdict([*stalls.obstacles, *few], is_kept=explained.k >= _EXPLAINED_SHARE * explained.n),
+        evidence="; ".join(
+            [
+                *stalls.obstacles,
+                f"{late.k} of {late.n} stalls made something slow, and blame explains {explained.k} of these",
+                *few,
+            ]
+        ),
+        effect="device_stalls.explained_share",
+        facts=["device_stalls.late"],
+        n=explained.n,
+        counted="stalls",
+    )
+    few = [] if blamed.n >= FEWEST_STALLS else [f"{FEWEST_STALLS} stalls {WOULD_DECIDE}"]
+    said.bound(
+        "cpu_stalls",
+        source=THIS_PROJECT,
+        statement=f"{stalls.title}: Blame puts no injected stall of the processor down to storage",
+        verdict=_verdict([*stalls.obstacles, *few], is_kept=blamed.k == 0),
+        evidence="; ".join([*stalls.obstacles, f"blame puts {blamed.k} of {blamed.n} stalls down to storage", *few]),
+        effect="cpu_stalls.blamed_share",
+        n=blamed.n,
+        counted="stalls",
+    )
+
+
+def _verdict(obstacles: Sequence[str], *, is_kept: bool) -> str:
+    if obstacles:
+        return "not valid"
+    return "kept" if is_kept else "missed"
+
+
+def _state_part(said: Statement, part: Part) -> None:
+    found = part.found
+    said.word("title", part.title, source="manifests", note="name of the server")
+    said.fact("budget", found.data.budget_ns / 1e6, "ms", source="manifests", note="time between the starts of two ticks on time")
+    contrasts.state_found(said, found)
+    contrasts.state_controls(said, found, {role: f"{part.title}: {words}" for role, words in contrasts.CONTROL_WORDS.items()})
+    baseline_ms = found.data.latency_ms(found.baseline)
+    for metric, arm in contrasts.treatment_claims(found):
+        statement = (
+            f"{part.title}: Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
+            f"{found.metrics[metric]}"
+        )
+        contrasts.state_claim(said, found, f"{arm}.{contrasts.fact_name(metric)}", (metric, arm), statement)
+    bounds = contrasts.dose_bounds(found, part.doses)
+    for metric in found.metrics:
+        contrasts.state_doses(said, found, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")
+    if part.pauses_ms:
+        note = "longest time in which the runtime stopped all threads, from the first epoch on"
+        said.fact("longest_pause", max(part.pauses_ms), "ms", n=len(part.pauses_ms), source="pauses tables", note=note)
+    if len(part.saves):
+        duration_ms = float(part.saves.loc[part.saves["arm"] == found.baseline, "ms"].median())
+        said.fact("save", duration_ms, "ms", n=len(part.saves), source="saves tables", note=f"median save at {found.baseline}")
+        grown = growth(part)
+        if grown is not None:
+            note = (
+                "natural logarithm of the duration of saves in the last epoch of a life over that in the first, mean over lives"
+            )
+            ends = (grown.low, grown.high)
+            said.fact("save_growth_log", grown.value, "", interval=ends, n=grown.n, source="saves tables", note=note)

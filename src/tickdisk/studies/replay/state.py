@@ -1,0 +1,174 @@
+"""States the facts and claims of the replay study: counts, lags and times lost of each replay, and the bounds on them."""
+
+from math import isfinite
+
+from tickdisk.foundation.numbers import number, with_interval
+from tickdisk.studies.replay.compute import (
+    EQUAL_MS,
+    LIMIT_MS,
+    STREAMS,
+    Difference,
+    Found,
+    Results,
+    Run,
+    bound_verdict,
+    delay_verdict,
+    drift_verdict,
+)
+from tickdisk.studies.statement import THIS_PROJECT, Statement
+from tickdisk.studies.tiers import tier_name
+
+_NOTES = {
+    "lag": "time of issue less the due time, or less the previous completion in the stream if that is later",
+    "late": "time of issue less due time, which is the lag plus the time lost to the device",
+    "lost": "previous completion in the stream less due time, or 0 if the request is due later",
+}
+"""Definitions of the quantities, for the notes of their facts."""
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims of the replay study."""
+    said, source = Statement("replay"), f"{number(results.seconds)} s of a captured server life, replayed"
+    _state_counts(said, results, source)
+    for run in results.runs.values():
+        _state_times(said, run, source)
+    _state_nothing_lost(said, results)
+    _state_lag(said, results)
+    for whose, drift in results.drifts.items():
+        run = results.fast if whose == "ours" or results.fio is None else results.fio
+        _state_drift(said, whose, run, drift, source)
+    _state_delay(said, results, source)
+    return said
+
+
+def _state_counts(said: Statement, results: Results, source: str) -> None:
+    said.fact("streams", results.streams, "streams", source=source, note="a stream is a captured thread")
+    said.fact("captured", results.captured, "requests", source="capture")
+    said.fact("replayed", results.replayed, "requests", n=results.captured, source=source)
+    for name in ("backend", "file_system"):
+        here = dict.fromkeys(str(run.described[name] or "none") for run in results.runs.values())
+        said.word(name, ", ".join(here), source="replay.json", note="used for the devices under test")
+    reasons = "; ".join(f"{number(count)} {reason}" for reason, count in results.refused.items())
+    said.fact("refused", sum(results.refused.values()), "requests", n=results.captured, source="plan", note=reasons)
+
+
+def _state_times(said: Statement, run: Run, source: str) -> None:
+    for name, found in run.quantiles.items():
+        part = "lag of the first tenth of the requests" if "first" in name else "lag of the last tenth of the requests"
+        note = part if name.endswith("tenth_p99") else _NOTES[name.partition("_")[0]]
+        said.fact(
+            f"{run.key}.{name}",
+            None if found.quantile is None else found.quantile.value,
+            "ms",
+            interval=None if found.quantile is None else (found.quantile.low, found.quantile.high),
+            n=found.n,
+            source=source,
+            note=f"{note}; {_interval_note(found)}",
+        )
+    lag = run.lag_ms
+    said.fact(f"{run.key}.lag_longest", float(lag.max()) if len(lag) else None, "ms", n=len(lag), source=source)
+    note = "time in which a stream had a request that was due and could not be issued, summed over streams"
+    behind_s = run.described["behind_ns"] / 1e9
+    said.fact(f"{run.key}.behind", behind_s, "s", n=run.described["streams"], source=source, note=note)
+    said.fact(f"{run.key}.differing", run.differing, "requests", n=len(run.timings), source="results beside captured results")
+
+
+def _interval_note(found: Found) -> str:
+    if found.quantile is None:
+        return "too few requests"
+    return "95 % interval for independent requests" if isfinite(found.quantile.low) else "too few requests for an interval"
+
+
+def _state_nothing_lost(said: Statement, results: Results) -> None:
+    refused, ours = sum(results.refused.values()), results.ours
+    is_whole = all(len(run.timings) == results.replayed == results.captured - refused and run.differing == 0 for run in ours)
+    verdict = "kept" if is_whole else "missed"
+    parts = [f"{number(results.captured)} requests were captured"]
+    parts += [
+        f"{number(len(run.timings))} were replayed on {run.device}, {number(run.differing) if run.differing else 'none'} of them "
+        "with another result"
+        for run in ours
+    ]
+    reasons = said["refused"].note.replace("; ", ", ")
+    parts.append(f"the number of refused requests is {number(refused)} ({reasons})" if refused else "none was refused")
+    said.bound(
+        "nothing_lost",
+        source=THIS_PROJECT,
+        statement="Every captured request is made again and moves as many bytes, or is refused for a stated reason",
+        verdict=verdict if results.captured else "not valid",
+        evidence="; ".join(parts) if results.captured else "nothing was captured",
+        effect="replayed",
+        facts=["captured", "refused", *(f"{run.key}.differing" for run in ours)],
+        n=results.captured,
+        counted="requests",
+    )
+
+
+def _state_lag(said: Statement, results: Results) -> None:
+    key = results.fast.key
+    fact = said[f"{key}.lag_p99"]
+    too_few = results.streams < STREAMS
+    evidence = f"p99 is {fact.text} on {results.fast.device}, with {said['streams'].text}"
+    if too_few:
+        evidence += f", fewer than the {STREAMS} that the bound is for"
+    elif fact.low is None:
+        evidence += "; too few requests for an interval"
+    said.bound(
+        "lag",
+        source=THIS_PROJECT,
+        statement=f"p99 of the issuer's lag is at most {number(LIMIT_MS)} ms, with {STREAMS} or more streams",
+        verdict="not valid" if too_few else bound_verdict(fact.low, fact.high, LIMIT_MS),
+        evidence=evidence,
+        effect=f"{key}.lag_p99",
+        facts=["streams", f"{key}.lag_longest"],
+        n=fact.n or 0,
+        counted="requests",
+    )
+
+
+def _state_drift(said: Statement, whose: str, run: Run, drift: Difference | None, source: str) -> None:
+    quantity = "lag" if whose == "ours" else "time of issue less due time"
+    replayer = f"{'Our replay' if whose == 'ours' else 'fio'} on the {tier_name(run.device)} tier"
+    note = f"mean {quantity} of the last tenth of the requests less that of the first"
+    _state_difference(said, f"{whose}.drift", drift, source, note)
+    said.bound(
+        f"no_drift_{whose}",
+        source=THIS_PROJECT,
+        statement=f"{replayer}: the mean {quantity} of the last tenth of the requests is within {number(EQUAL_MS)} ms of that of "
+        "the first",
+        verdict=drift_verdict(drift),
+        evidence="there are too few requests" if drift is None else f"the mean of the last tenth is {_written(drift)} longer",
+        effect=f"{whose}.drift",
+        facts=[f"{run.key}.late_p99"],
+        n=0 if drift is None else drift.n,
+        counted="requests",
+    )
+
+
+def _state_delay(said: Statement, results: Results, source: str) -> None:
+    fast, slow, delay = results.fast, results.slow, results.delay
+    note = f"mean over requests of the time of issue on {slow.name} less the time of issue on {fast.name}, both less the due time"
+    _state_difference(said, "device.delay", delay, source, note)
+    said.comparison(
+        "time_lost_to_the_device",
+        source=THIS_PROJECT,
+        statement=f"Effect of the {tier_name(slow.device)} tier instead of the {tier_name(fast.device)} tier on how late the "
+        "same requests are issued",
+        verdict=delay_verdict(delay),
+        evidence="there are no replays on two devices" if delay is None else f"requests are {_written(delay)} later on average",
+        effect="device.delay",
+        facts=[f"{fast.key}.behind", f"{slow.key}.behind"],
+        n=0 if delay is None else delay.n,
+        counted="requests",
+    )
+
+
+def _state_difference(said: Statement, name: str, found: Difference | None, source: str, note: str) -> None:
+    if found is None:
+        said.fact(name, None, "ms", source=source, note=note)
+    else:
+        said.fact(name, found.value, "ms", interval=(found.low, found.high), n=found.n, source=source, note=note)
+
+
+def _written(found: Difference) -> str:
+    return f"{with_interval(found.value, found.low, found.high)} ms"

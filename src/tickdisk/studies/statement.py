@@ -1,0 +1,281 @@
+"""The facts and claims that a study states.
+
+A fact has a unit, an interval, n and a source. A claim has one verdict, and names the facts that the verdict rests on.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from tickdisk.foundation import numbers
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_json
+
+THIS_PROJECT = "this project"
+"""Source of a claim that no published study makes."""
+WOULD_DECIDE = "would decide"
+"""Words of the evidence of a claim that too few measurements left open. `answers` recognises the reason by them."""
+Kind = Literal["comparison", "bound"]
+VERDICTS: dict[Kind, tuple[str, ...]] = {
+    "comparison": ("different", "equivalent", "inconclusive", "not valid"),
+    "bound": ("kept", "missed", "inconclusive", "not valid"),
+}
+"""The verdicts of each kind of claim.
+
+A bound is a limit that an instrument must keep, or a range in which a published number must be reached.
+"""
+Finding = Literal["difference", "longer", "no difference"]
+"""The finding of a published study about two conditions. A bound has none."""
+_SYMBOLS = {"us": "µs"}
+"""Units that a person reads in another spelling than the one in files."""
+_NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number or a word that a study states, under a full name such as `switchback.lives`."""
+
+    value: float | int | None
+    """The value in `unit`. It is None for a word, and for a value that is not estimable."""
+    unit: str
+    """The unit, or the word for what is counted. It is empty for a plain number and for a word."""
+    low: float | None
+    high: float | None
+    """Lower and upper end of the interval in `unit`. Both are None without an interval. An end that is not finite is None."""
+    n: int | None
+    """Number of lives, requests or other things that the value rests on. It is None if the value is no estimate."""
+    source: str
+    """File, table or study that the value comes from."""
+    note: str
+    """A remark, which may be empty."""
+    word: str | None = None
+    """The word, if the fact is a word. Its value is None then."""
+
+    @property
+    def text(self) -> str:
+        """The fact as a person reads it, with value, interval and unit. A share is written in %."""
+        if self.word is not None:
+            return self.word
+        if self.unit == "share":
+            value, low, high = (None if part is None else 100 * part for part in (self.value, self.low, self.high))
+            text, unit = numbers.with_interval(value, low, high), "%"
+        else:
+            text, unit = numbers.with_interval(self.value, self.low, self.high), _SYMBOLS.get(self.unit, self.unit)
+        has_unit = self.value is not None and unit not in ("", "ratio")
+        return f"{text} {unit}" if has_unit else text
+
+    @property
+    def short(self) -> str:
+        """The fact as a person reads it, without its interval."""
+        return Fact(self.value, self.unit, None, None, self.n, self.source, self.note, self.word).text
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the object that facts.json holds: the fields, `text` and `short`, without `word` if that is None."""
+        values = {name: value for name, value in asdict(self).items() if name != "word" or value is not None}
+        return {**values, "text": self.text, "short": self.short}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A question of this project or of a published study, with the verdict of the runs on this machine."""
+
+    id: str
+    """Full name of the claim, `STUDY.NAME`."""
+    kind: Kind
+    """Whether the claim compares two conditions, or is about a bound that must be kept. The possible verdicts depend on it."""
+    source: str
+    """Published study that the question comes from, or `THIS_PROJECT`."""
+    statement: str
+    """The question in neutral words, as an effect or a bound."""
+    verdict: str
+    """One of the `VERDICTS` of its kind."""
+    study: str
+    """The outcome for a published finding: upheld, contradicted or open. It is empty for a claim of this project."""
+    evidence: str
+    """Reason for the verdict, in words."""
+    effect: str
+    """Name of the fact that says how large the effect is. It is empty if there is no such fact."""
+    facts: list[str]
+    """Full names of the facts that the claim rests on."""
+    n: int
+    """Number of lives, requests or other things that decided."""
+    counted: str
+    """Plural of the word for what n counts."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the object that claims.json holds: the fields, and `n_text`, such as "12 lives" for n = 12."""
+        counted = _singular(self.counted) if self.n == 1 else self.counted
+        return {**asdict(self), "n_text": f"{numbers.number(self.n)} {counted}"}
+
+
+def upheld(verdict: str, finding: Finding | None, *, is_longer: bool = True) -> str:
+    """Returns the outcome of a verdict of this project for a published finding: upheld, contradicted or open.
+
+    It is open if the verdict is inconclusive or not valid. If `finding` is None, the claim is a bound. `is_longer` says whether
+    the effect is a ratio above 1, because a difference in the other direction contradicts the finding "longer".
+    """
+    if verdict not in ("different", "equivalent", "kept", "missed"):
+        return "open"
+    if finding is None:
+        return "upheld" if verdict == "kept" else "contradicted"
+    if finding == "longer":
+        return "upheld" if verdict == "different" and is_longer else "contradicted"
+    return "upheld" if (verdict == "different") == (finding == "difference") else "contradicted"
+
+
+def _number(value: float | None) -> float | int | None:
+    """Returns a number, or None for NaN and infinities, because they are no estimates."""
+    if value is None or not math.isfinite(value):
+        return None
+    return int(value) if isinstance(value, int) else float(value)
+
+
+def _singular(unit: str) -> str:
+    """Returns the singular of a word for what is counted. The units s and ms stay as they are."""
+    return "life" if unit == "lives" else unit[:-1] if unit.endswith("s") and len(unit) > len("ms") else unit
+
+
+class Statement:
+    """Collects the facts and claims of a study in the order in which they are stated. Their names begin with the study's name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.facts: dict[str, Fact] = {}
+        self.claims: list[Claim] = []
+
+    def part(self, name: str) -> "Statement":
+        """Returns a view of this statement in which the names of facts and claims begin with `STUDY.name`."""
+        view = Statement(f"{self.name}.{name}")
+        view.facts, view.claims = self.facts, self.claims
+        return view
+
+    def __getitem__(self, name: str) -> Fact:
+        """Returns the fact that was stated as `STUDY.name`, where STUDY is the name of the study."""
+        return self.facts[f"{self.name}.{name}"]
+
+    def fact(
+        self,
+        name: str,
+        value: float | None,
+        unit: str,
+        *,
+        interval: tuple[float, float] | None = None,
+        n: int | None = None,
+        source: str,
+        note: str = "",
+    ) -> Fact:
+        """States a fact that is a number, under the full name `STUDY.name`.
+
+        `name` has lower-case words, digits and underscores, in parts that dots separate. `value` is in `unit`, and None, NaN and
+        infinities mean that it is not estimable. `unit` may be the plural of the word for what is counted. It is empty for a
+        plain number, and "share" is read in %. `interval` has both ends in `unit`. `n` is the number of lives, requests or other
+        things that the value rests on, or None if the value is no estimate. `source` is a file, a table or a study. Raises
+        TickdiskError if the name is taken or has other characters.
+        """
+        low, high = interval if interval is not None else (None, None)
+        unit = _singular(unit) if value == 1 and isinstance(value, int) else unit
+        return self._state(name, Fact(_number(value), unit, _number(low), _number(high), n, source, note))
+
+    def word(self, name: str, word: str, *, source: str, note: str = "") -> Fact:
+        """States a fact that is a word or a few words, as `fact` does for a number. Its value is None."""
+        return self._state(name, Fact(None, "", None, None, None, source, note, word))
+
+    def _state(self, name: str, fact: Fact) -> Fact:
+        full = f"{self.name}.{name}"
+        if full in self.facts or not _NAME.match(full):
+            raise TickdiskError(
+                f"fact {full} is stated twice, or has characters beside a-z, 0-9, _ and dots; give it another name"
+            )
+        self.facts[full] = fact
+        return fact
+
+    def comparison(
+        self,
+        name: str,
+        *,
+        source: str,
+        statement: str,
+        verdict: str,
+        evidence: str,
+        effect: str,
+        facts: Sequence[str] = (),
+        n: int,
+        counted: str,
+        finding: Finding | None = None,
+    ) -> None:
+        """States a claim that compares two conditions.
+
+        `verdict` is one of `VERDICTS["comparison"]`, and `evidence` is the reason for it in words. `effect` names the fact with
+        the effect as a ratio, and is empty if no single fact holds it. `facts` names further facts that the claim rests on. `n`
+        things decided, and `counted` is the plural of the word for them. `finding` is None if the claim is not about a published
+        finding. Raises TickdiskError if the verdict is not one of a comparison, or a fact was not stated before.
+        """
+        value = self.facts[f"{self.name}.{effect}"].value if effect else None
+        study = "" if finding is None else upheld(verdict, finding, is_longer=value is None or value > 1)
+        self._claim(name, "comparison", source, statement, verdict, study, evidence, effect, facts, n, counted)
+
+    def bound(
+        self,
+        name: str,
+        *,
+        source: str,
+        statement: str,
+        verdict: str,
+        evidence: str,
+        effect: str = "",
+        facts: Sequence[str] = (),
+        n: int,
+        counted: str,
+        is_fitted: bool = False,
+    ) -> None:
+        """States a claim that an instrument, a model or a published number keeps a bound.
+
+        The parameters and errors are those of `comparison`, but `effect` names the fact that is held against the bound. If
+        `is_fitted`, a free parameter was chosen so that the published number is reached, and a bound that is kept leaves the
+        finding open.
+        """
+        study = "" if source == THIS_PROJECT else "open" if is_fitted and verdict == "kept" else upheld(verdict, None)
+        self._claim(name, "bound", source, statement, verdict, study, evidence, effect, facts, n, counted)
+
+    def _claim(
+        self,
+        name: str,
+        kind: Kind,
+        source: str,
+        statement: str,
+        verdict: str,
+        study: str,
+        evidence: str,
+        effect: str,
+        facts: Sequence[str],
+        n: int,
+        counted: str,
+    ) -> None:
+        full = [f"{self.name}.{fact}" for fact in dict.fromkeys([*([effect] if effect else []), *facts])]
+        missing = [fact for fact in full if fact not in self.facts]
+        if verdict not in VERDICTS[kind] or missing:
+            raise TickdiskError(
+                f"claim {self.name}.{name} has an unknown verdict {verdict!r} or unknown facts {missing}; state the facts first"
+            )
+        named = f"{self.name}.{effect}" if effect else ""
+        self.claims.append(
+            Claim(f"{self.name}.{name}", kind, source, statement, verdict, study, evidence, named, full, n, counted)
+        )
+
+    def verdicts(self) -> pd.DataFrame:
+        """Returns a table for display with one row per claim, indexed by its statement."""
+        rows = [
+            (claim.statement, claim.source, claim.verdict, claim.study, claim.as_dict()["n_text"], claim.evidence)
+            for claim in self.claims
+        ]
+        return pd.DataFrame(rows, columns=["claim", "source", "verdict", "study", "n", "evidence"]).set_index("claim")
+
+    def save(self, folder: Path) -> None:
+        """Writes facts.json and claims.json into a folder."""
+        write_json(folder / "facts.json", {name: fact.as_dict() for name, fact in self.facts.items()})
+        write_json(folder / "claims.json", [claim.as_dict() for claim in self.claims])

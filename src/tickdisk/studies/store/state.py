@@ -1,0 +1,192 @@
+"""States the facts and claims of the store study: the errors and bounds of both models, and the costs of every algorithm."""
+
+from tickdisk.foundation.numbers import number, percent
+from tickdisk.saving import store
+from tickdisk.studies.algorithms import CITED, NAMES
+from tickdisk.studies.statement import THIS_PROJECT, Statement
+from tickdisk.studies.store.compute import FEWEST_LIVES, FEWEST_RATES, VARIES, Results
+
+_RANKS = 0.9
+"""Rank correlation that every judged algorithm must exceed."""
+_AS_PUBLISHED = 1.5
+"""Factor by which the ratio of Copy-on-Update's real overhead to the model's may differ from the published ratio."""
+_SOURCE = "lives of the store on this machine"
+_SUMMARY = ("model_least", "model_most", "calibrated_least", "calibrated_most", "time_least", "time_most")
+"""Columns of the summary that become facts of each algorithm."""
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims: the errors of both cost models, and the costs and the advice for each game."""
+    said = Statement("store")
+    _state_lives(said, results)
+    _state_models(said, results)
+    _state_shadow(said, results)
+    _claim_paper(said, results)
+    _claim_within(said, results)
+    _claim_ranks(said, results)
+    _state_games(said, results)
+    return said
+
+
+def _state_lives(said: Statement, results: Results) -> None:
+    points = results.points
+    said.fact("lives", results.lives, "lives", source=_SOURCE, note="lives that the models are compared with")
+    note = "lives of the point that has the fewest"
+    said.fact("lives_at_a_point", int(points["lives"].min()), "lives", n=len(points), source=_SOURCE, note=note)
+    said.fact("rates", int(points["rate"].nunique()), "update rates", source=_SOURCE)
+    fit_rates = int(results.comparison.fitted["rate"].nunique())
+    said.fact("fit_rates", fit_rates, "update rates", source=_SOURCE, note="rates that the calibrated model was fitted to")
+
+
+def _state_models(said: Statement, results: Results) -> None:
+    for row in results.summary.to_dict("records"):
+        name, rates = row["algorithm"], int(row["rates"])
+        note = "rank correlation of real and calibrated overhead over update rates"
+        said.fact(f"{name}.ranks", float(row["ranks"]), "", n=rates, source=_SOURCE, note=note)
+        for column in _SUMMARY:
+            what = "time of a checkpoint, calibrated" if column.startswith("time") else f"overhead, {_model(column)}"
+            end = "smallest" if column.endswith("least") else "largest"
+            note = f"{what} over real, {end} over update rates"
+            said.fact(f"{name}.{column}", float(row[column]), "ratio", n=rates, source=_SOURCE, note=note)
+    points, known = len(results.points), len(results.known)
+    said.fact("points", points, "points", source=_SOURCE, note="a point is an algorithm at an update rate")
+    note = f"points with a real overhead of at least {number(store.LEAST_MS)} ms"
+    said.fact("points.told", known, "points", n=points, source=_SOURCE, note=note)
+    for kind in ("model", "calibrated"):
+        note = f"factor by which the overhead of {_model(kind)} is above or below the real overhead, at the worst point"
+        said.fact(f"{kind}.most_off", results.most_off(kind), "ratio", n=known, source=_SOURCE, note=note)
+    bound = f"calibrated over real is off by at most {percent(store.WITHIN)}"
+    within = int((abs(results.known["calibrated"] - 1) <= store.WITHIN).sum())
+    for name, count, note in (
+        ("within", within, f"points at which {bound}"),
+        ("surely", int(results.is_inside.sum()), f"points at which the whole 90 % interval says that {bound}"),
+        ("surely_not", int(results.is_outside.sum()), f"points at which no part of the 90 % interval says that {bound}"),
+    ):
+        said.fact(f"calibrated.{name}", count, "points", n=known, source=_SOURCE, note=note)
+
+
+def _model(column: str) -> str:
+    return "the calibrated model" if column.startswith("calibrated") else "the paper's model"
+
+
+def _state_shadow(said: Statement, results: Results) -> None:
+    """States the times of the shadow, which is a second state that gets the same updates and that no algorithm keeps."""
+    share, low, high, lives = results.comparison.slower()
+    note = "share by which updates of a state that no algorithm keeps take longer while a checkpoint is written; 95 % over lives"
+    said.fact("slower", 100 * share, "%", interval=(100 * low, 100 * high), n=lives, source=_SOURCE, note=note)
+    tested = results.comparison.tested
+    null = tested.loc[tested["algorithm"] == "naive_snapshot", "null_ms"].dropna()
+    note = (
+        "time by which Naive-Snapshot's updates take longer between checkpoints than those of a state that no algorithm keeps, "
+        "because each is handed over by itself"
+    )
+    said.fact("null", float(null.mean()), "ms", n=len(null), source=_SOURCE, note=note)
+
+
+def _obstacles(said: Statement, results: Results) -> list[str]:
+    """Returns the reasons for which there can be no verdict: too few update rates, or too few lives at a point."""
+    found = []
+    if results.points["rate"].nunique() < FEWEST_RATES:
+        found.append(f"{said['rates'].text}, fewer than the {FEWEST_RATES} that a verdict needs")
+    if results.points["lives"].min() < FEWEST_LIVES:
+        found.append(f"{said['lives_at_a_point'].text} at a point, fewer than the {FEWEST_LIVES} that a verdict needs")
+    return found
+
+
+def _claim_paper(said: Statement, results: Results) -> None:
+    own, theirs = results.points[results.points["algorithm"] == "copy_on_update"], results.published.real_copy_on_update
+    ratios = results.real_over_model("copy_on_update")
+    times = float(ratios.max())
+    is_reached = theirs / _AS_PUBLISHED <= times <= theirs * _AS_PUBLISHED
+    note = "real overhead over that of the paper's model, largest over update rates"
+    most = said.fact("copy_on_update.real_over_model", times, "ratio", n=len(ratios), source=_SOURCE, note=note)
+    measured = f"the largest real overhead is {most.text} times the model's" if len(ratios) else _unknown("of Copy-on-Update")
+    said.bound(
+        "paper_model",
+        source=CITED,
+        statement=(
+            f"The real Copy-on-Update adds up to {number(theirs)} times as much as the cost model says, "
+            f"within a factor of {number(_AS_PUBLISHED)}"
+        ),
+        verdict="not valid" if results.is_small or ratios.empty else "kept" if is_reached else "missed",
+        evidence="; ".join([measured, *_obstacles(said, results)]),
+        effect="copy_on_update.real_over_model",
+        n=int(own["lives"].sum()),
+        counted="lives",
+    )
+
+
+def _claim_within(said: Statement, results: Results) -> None:
+    known, left_out = len(results.known), len(results.points) - len(results.known)
+    within, surely, surely_not = (number(said[f"calibrated.{name}"].value) for name in ("within", "surely", "surely_not"))
+    measured = [
+        f"the model is off by at most {percent(store.WITHIN)} at {within} of {said['points.told'].text}",
+        f"at the worst point it is off by a factor of {said['calibrated.most_off'].text}",
+        f"the whole 90 % interval keeps the bound at {surely} and misses it at {surely_not}",
+    ]
+    if left_out:
+        measured.append(f"{number(left_out)} more had no real overhead of at least {number(store.LEAST_MS)} ms")
+    verdict = "kept" if results.is_inside.all() else "missed" if results.is_outside.any() else "inconclusive"
+    said.bound(
+        "calibrated",
+        source=THIS_PROJECT,
+        statement=(
+            f"The calibrated model is off by at most {percent(store.WITHIN)} of the real overhead, "
+            "at update rates that it was not fitted to"
+        ),
+        verdict="not valid" if results.is_small or not known else verdict,
+        evidence="; ".join([*(measured if known else [_unknown("of any algorithm")]), *_obstacles(said, results)]),
+        effect="calibrated.most_off",
+        facts=["calibrated.within", "calibrated.surely", "calibrated.surely_not", "points.told"],
+        n=results.lives,
+        counted="lives",
+    )
+
+
+def _claim_ranks(said: Statement, results: Results) -> None:
+    ranks, rates = results.ranks, int(results.points["rate"].nunique())
+    said.fact("ranks.least", ranks.least, "", n=rates, source=_SOURCE, note=ranks.algorithm)
+    found = said["ranks.least"].text
+    if ranks.judged == 0:
+        measured = f"no algorithm has a real overhead that is known to change {number(VARIES)}-fold over the update rates"
+    elif ranks.judged == 1:
+        measured = f"the correlation of {ranks.algorithm} is {found}"
+    else:
+        measured = f"the lowest correlation of {ranks.judged} algorithms is {found} ({ranks.algorithm})"
+    if ranks.judged and ranks.left_out:
+        measured += (
+            f"; others are not judged, because their overhead is not known to change {number(VARIES)}-fold: "
+            f"{', '.join(ranks.left_out)}"
+        )
+    is_alike = ranks.least is not None and ranks.least > _RANKS
+    said.bound(
+        "ranks",
+        source=THIS_PROJECT,
+        statement=(
+            "Real and calibrated overhead rank alike over update rates: the rank correlation of every algorithm "
+            f"is above {number(_RANKS)}"
+        ),
+        verdict="not valid" if results.is_small or not ranks.judged else "kept" if is_alike else "missed",
+        evidence="; ".join([measured, *_obstacles(said, results)]),
+        effect="ranks.least",
+        facts=["rates"],
+        n=results.lives,
+        counted="lives",
+    )
+
+
+def _unknown(whose: str) -> str:
+    return f"no real overhead {whose} is at least {number(store.LEAST_MS)} ms, and less cannot be told from none"
+
+
+def _state_games(said: Statement, results: Results) -> None:
+    for game in results.games:
+        name, rows = f"game.{game.name}", game.algorithms
+        said.fact(f"{name}.state", game.state_bytes / 1e6, "MB", source="plan")
+        note = f"algorithms that made no tick longer by more than half a tick ({number(game.limit_ms)} ms)"
+        said.fact(f"{name}.kept", game.kept, "algorithms", n=len(rows), source=_SOURCE, note=note)
+        for row in rows.to_dict("records"):
+            for column in ("added_ms", "longest_ms", "checkpoint_s", "recovery_s"):
+                word, unit = column.rsplit("_", 1)
+                said.fact(f"{name}.{row['algorithm']}.{word}", row[column], unit, n=int(row["lives"]), source=_SOURCE)
+        said.word(f"{name}.advice", NAMES[game.advice.algorithm], source=_SOURCE, note=game.advice.why)

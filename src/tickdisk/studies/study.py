@@ -1,0 +1,92 @@
+"""A study in a notebook: the results of an experiment's analysis, the statement made from them, and their figures and tables."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import pandas as pd
+from IPython.display import SVG, Markdown
+
+from tickdisk import plot
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_json
+from tickdisk.studies.statement import Statement
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Results = TypeVar("Results")
+
+
+@dataclass(frozen=True)
+class Study(Generic[Results]):
+    """The analysis of one experiment, which a notebook shows part by part and then saves.
+
+    Displaying a figure or a table changes nothing. `save` writes the same facts, claims and figures whatever a notebook displays.
+    """
+
+    results: Results
+    statement: Statement
+    figures: Mapping[str, Callable[[Results], "alt.TopLevelMixin"]]
+    """Functions that draw the figures, by name. Each raises TickdiskError if the results do not have its figure."""
+    tables: Mapping[str, Callable[[Results], pd.DataFrame]]
+    """Functions that make the tables, by name. Each raises TickdiskError if the results lack its table."""
+
+    def __post_init__(self) -> None:
+        """Tells pandas to show the texts in tables at full length."""
+        pd.set_option("display.max_colwidth", None)
+
+    def figure(self, name: str) -> SVG | Markdown:
+        """Draws a figure for display, or returns a sentence that says why these results do not have it.
+
+        Raises TickdiskError if the study has no figure of this name.
+        """
+        draw = _one(self.figures, name, "figure")
+        try:
+            return SVG(data=plot.to_svg(draw(self.results)))  # type: ignore[no-untyped-call]
+        except TickdiskError as error:
+            return Markdown(f"No figure: {error}")  # type: ignore[no-untyped-call]
+
+    def table(self, name: str) -> pd.DataFrame | Markdown:
+        """Makes a table for display, or returns a sentence that says why these results do not have it.
+
+        Raises TickdiskError if the study has no table of this name.
+        """
+        make = _one(self.tables, name, "table")
+        try:
+            table: pd.DataFrame = make(self.results)
+        except TickdiskError as error:
+            return Markdown(f"No table: {error}")  # type: ignore[no-untyped-call]
+        return table
+
+    def verdicts(self) -> pd.DataFrame:
+        """Returns the claims with their verdicts, as `Statement.verdicts` does."""
+        return self.statement.verdicts()
+
+    def save(self, output: str | None) -> str:
+        """Writes facts.json, claims.json, figures.json and every figure into a folder, or nothing if `output` is None.
+
+        figures.json has the reason for each figure that these results do not have, and null for each figure that was drawn.
+        Returns one line with the numbers of figures, facts and claims.
+        """
+        counts = f"{len(self.figures)} figures, {len(self.statement.facts)} facts, {len(self.statement.claims)} claims"
+        if output is None:
+            return f"{counts}, not written (output is None)"
+        folder, lacking = Path(output), dict.fromkeys(self.figures, "")
+        for name, draw in self.figures.items():
+            path = folder / "figures" / f"{name}.svg"
+            try:
+                plot.save_svg(draw(self.results), path)
+            except TickdiskError as error:
+                path.unlink(missing_ok=True)
+                lacking[name] = str(error)
+        write_json(folder / "figures.json", {name: reason or None for name, reason in lacking.items()})
+        self.statement.save(folder)
+        return f"{counts} in {folder}"
+
+
+def _one(known: Mapping[str, Any], name: str, kind: str) -> Any:
+    if name not in known:
+        raise TickdiskError(f"there is no {kind} {name}; this study has {', '.join(known)}")
+    return known[name]

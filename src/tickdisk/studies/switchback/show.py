@@ -1,0 +1,127 @@
+"""Makes the tables and figures of the switchback."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tickdisk import plot, qos
+from tickdisk.studies import contrasts
+from tickdisk.studies.runs import LifeTables
+from tickdisk.studies.switchback.compute import ALWAYS, Results, dose_rows
+
+
+def timeline(results: Results) -> Any:
+    """Draws the first server life over time, with the latency of the device above and the tick gaps below."""
+    life, data = results.lives[0], results.contrasts.data
+    epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
+    order = [arm.arm for arm in data.arms]
+    return plot.switchback_timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, order=order)
+
+
+def gap_tail(results: Results) -> Any:
+    """Draws the distribution of the tick gaps of each arm, over the steady parts of its epochs."""
+    arms = [arm.arm for arm in results.contrasts.data.arms]
+    parts = {arm: np.concatenate([_gaps_ms(life, arm) for life in results.lives]) for arm in arms}
+    return plot.tails(parts, budget_ms=results.contrasts.data.budget_ns / 1e6)
+
+
+def _gaps_ms(life: LifeTables, arm: str) -> npt.NDArray[np.float64]:
+    epochs = life.epochs[life.epochs["arm"] == arm]
+    ends = zip(epochs["steady_ns"].tolist(), epochs["end_ns"].tolist(), strict=True)
+    return np.concatenate([np.empty(0), *(qos.gaps_ms(life.ticks, start, end) for start, end in ends)])
+
+
+def dose_response(results: Results, metric: str) -> Any:
+    """Draws a metric of each epoch over the latency that the device realised, with the line fitted within lives."""
+    found = results.contrasts
+    return plot.dose_response(
+        dose_rows(found, metric),
+        metric,
+        results.slopes[metric],
+        margin=found.margin,
+        title=found.metrics[metric],
+        level=1 - found.plan.alpha,
+    )
+
+
+def carry_over(results: Results) -> pd.DataFrame:
+    """Returns one row per metric on whether the order of epochs affects it.
+
+    Effects are changes of its logarithm, with their p values: for a tenfold latency in the epoch before, and for each place
+    further back in the life.
+    """
+    rows = [
+        {
+            "metric": results.contrasts.metrics[metric],
+            "epochs": effect.n,
+            "carry-over": effect.carry_over,
+            "p carry-over": effect.carry_over_p,
+            "per place": effect.position,
+            "p place": effect.position_p,
+        }
+        for metric, effect in results.orders.items()
+    ]
+    return pd.DataFrame(rows).set_index("metric")
+
+
+def paper_timeline(results: Results) -> Any:
+    """Draws the first server life for the paper, with the latency of the device above and the tick gaps below."""
+    life, data = results.lives[0], results.contrasts.data
+    epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
+    return plot.paper.timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, words=_arm_words(results))
+
+
+def paper_effects(results: Results) -> Any:
+    """Draws the ratio of every arm to the baseline for the paper, with the tick metrics and the action side by side."""
+    found = results.contrasts
+    rows = [
+        {
+            "arm": arm,
+            "metric": found.metrics[metric],
+            "ratio": effect.ratio,
+            "low": effect.low,
+            "high": effect.high,
+            "verdict": found.verdicts[metric, arm].word if (metric, arm) in found.verdicts else "",
+        }
+        for (metric, arm), effect in found.outcome.contrasts.items()
+    ]
+    return plot.paper.effects(pd.DataFrame(rows), order=found.arms, words=_arm_words(results), margin=found.margin)
+
+
+def paper_dose(results: Results) -> Any:
+    """Draws all metrics over the latency that the device realised, for the paper."""
+    found = results.contrasts
+    metrics = [
+        plot.paper.Metric(f"{title} (ms)", dose_rows(found, metric).rename(columns={metric: "value"}), results.slopes[metric])
+        for metric, title in found.metrics.items()
+    ]
+    return plot.paper.doses(metrics, margin=found.margin)
+
+
+def _arm_words(results: Results) -> dict[str, str]:
+    data = results.contrasts.data
+    words = {"baseline": "baseline", "null": "A/A", "sham": "sham", "delay": "tick delay"}
+    return {arm.arm: words.get(arm.role) or f"{data.latency_ms(arm.arm):g} ms" for arm in data.arms}
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {
+    "timeline": timeline,
+    "gap_tail": gap_tail,
+    "effects": lambda results: contrasts.effects(results.contrasts),
+    "dose_gap_mean": lambda results: dose_response(results, ALWAYS),
+    "dose_gap": lambda results: dose_response(results, results.tick_metric),
+    "dose_action": lambda results: dose_response(results, results.action_metric),
+    "paper_timeline": paper_timeline,
+    "paper_effects": paper_effects,
+    "paper_dose": paper_dose,
+}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: contrasts.runs(results.contrasts),
+    "power": lambda results: contrasts.power(results.contrasts),
+    "manipulation": lambda results: contrasts.manipulation(results.contrasts),
+    "effects": lambda results: contrasts.effects_table(results.contrasts),
+    "carry_over": carry_over,
+}

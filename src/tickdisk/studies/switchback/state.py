@@ -1,0 +1,101 @@
+"""States the facts and claims of the switchback: counts, effects, controls, doses, and the effect of the epoch before."""
+
+from math import exp
+
+from tickdisk.studies import contrasts
+from tickdisk.studies.statement import THIS_PROJECT, Statement
+from tickdisk.studies.switchback.compute import Results
+
+_POKESTO = "PokeSto, MF2: no difference"
+"""Source of claims about the finding of the published study that storage makes no difference to ticks."""
+_SLOWEST_MS = 6.0
+"""Latency of the slowest device of the published study, which says nothing about slower devices."""
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims: controls, the effect of each arm, and the doses up to which a metric is good."""
+    said = Statement("switchback")
+    contrasts.state_found(said, results.contrasts)
+    _state_counts(said, results)
+    contrasts.state_controls(said, results.contrasts)
+    _state_effects(said, results)
+    for metric in results.contrasts.metrics:
+        _state_dose(said, results, metric)
+        _state_order(said, results, metric)
+    return said
+
+
+def _state_counts(said: Statement, results: Results) -> None:
+    ticks = [life.manifest["ticks"] for life in results.lives]
+    said.fact("ticks", int(sum(each["ticks"] for each in ticks)), "ticks", source="ticks tables")
+    said.fact("missing_ticks", int(sum(each["missing"] for each in ticks)), "ticks", source="ticks tables")
+    source = "actions tables"
+    said.fact(
+        "step", results.contrasts.data.budget_ns / 1e6, "ms", source="server", note="time between the starts of two ticks on time"
+    )
+    said.fact("actions", sum(len(life.actions) for life in results.lives), "actions", source=source)
+    for outcome in ("timed_out", "failed"):
+        count = int(sum((life.actions["outcome"] == outcome).sum() for life in results.lives))
+        said.fact(f"actions_{outcome}", count, "actions", source=source)
+    for arm, own in results.contrasts.table.groupby("arm", sort=False):
+        name = f"{results.action}_at_tau.{arm}"
+        note = f"actions that failed, timed out or took longer than {results.tau_s:g} s, and count as that latency"
+        offered, late = (int(own[f"{results.action}_{part}"].sum()) for part in ("offered", "at_tau"))
+        said.fact(name, late, "actions", n=offered, source=source, note=note)
+    reads, note = results.reads_per_action, "reads that reached the device, per action; players who walk cause reads, too"
+    name = f"reads_per_{results.action}"
+    said.fact(
+        name, reads.value, "reads", interval=(reads.low, reads.high), n=reads.n, source="device and actions tables", note=note
+    )
+    requests = sum(life.manifest["requests"] for life in results.lives)
+    said.fact("device_requests", requests, "requests", source="device tables")
+
+
+def _state_effects(said: Statement, results: Results) -> None:
+    found = results.contrasts
+    baseline_ms = found.data.latency_ms(found.baseline)
+    for metric, arm in contrasts.treatment_claims(found):
+        is_published = metric != results.action_metric and found.data.latency_ms(arm) <= _SLOWEST_MS
+        bounds, notes = results.bounds[metric], []
+        is_good = bounds.good_up_to is not None and found.data.dose_ms(arm) <= bounds.good_up_to
+        if is_good and found.verdicts[metric, arm].word == "inconclusive":
+            # The dose test may decide here. It asks only if the metric is longer by more than the margin, and has its own level.
+            notes.append(f"the test of doses shows that it is not more than {found.margin:.0%} longer")
+        contrasts.state_claim(
+            said,
+            found,
+            f"{arm}.{contrasts.fact_name(metric)}",
+            (metric, arm),
+            f"Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
+            f"{found.metrics[metric]}",
+            source=_POKESTO if is_published else THIS_PROJECT,
+            finding="no difference" if is_published else None,
+            notes=notes,
+        )
+
+
+def _state_dose(said: Statement, results: Results, metric: str) -> None:
+    found, slope, name = results.contrasts, results.slopes[metric], contrasts.fact_name(metric)
+    said.fact(
+        f"{name}_slope",
+        None if slope is None else slope.per_ms,
+        "ms per ms",
+        interval=None if slope is None else (slope.low, slope.high),
+        n=None if slope is None else slope.lives,
+        source="a line within each life, t test over lives",
+        note=f"{found.metrics[metric]}: rise per ms of device latency; secondary, because slack hides the first milliseconds",
+    )
+    contrasts.state_doses(said, found, results.doses, results.bounds, metric, facts=[f"{name}_slope"])
+
+
+def _state_order(said: Statement, results: Results, metric: str) -> None:
+    effect = results.orders[metric]
+    said.fact(
+        f"{contrasts.fact_name(metric)}_carry_over",
+        exp(effect.carry_over),
+        "ratio",
+        interval=(exp(effect.carry_over_low), exp(effect.carry_over_high)),
+        n=effect.n,
+        source="switchback epochs but the first of each life",
+        note=f"{results.contrasts.metrics[metric]}: factor by which it changes if the epoch before has a tenfold latency",
+    )
