@@ -34,7 +34,7 @@ class Count:
 
 
 def count(found: "pd.Series[bool]") -> Count:
-    """Counts the true values, with intervals of their share."""
+    """Counts the true values of the array `found`, with intervals of their share."""
     k, n = int(found.sum()), len(found)
     if n == 0:
         return Count(0, 0, (np.nan, np.nan), (np.nan, np.nan))

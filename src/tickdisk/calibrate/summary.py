@@ -24,7 +24,7 @@ depth for the bound on requests per second, and the largest bandwidth that is he
 
 
 def percentile_ns(latency_ns: npt.NDArray[np.int64], share: float) -> int | None:
-    """Returns the smallest latency in ns that at least `share` of the requests do not exceed.
+    """Returns the smallest of an array of latencies in ns that at least `share` of the requests do not exceed.
 
     It is None if fewer than ten requests lie beyond it.
 

@@ -84,7 +84,10 @@ def gaps(ticks: pd.DataFrame) -> pd.DataFrame:
 
 
 def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
-    """Returns the `gaps` that start in [start_ns, end_ns), or if there is none, the gap that covers this window."""
+    """Returns the `gaps` of the table `ticks` that start in [start_ns, end_ns).
+
+    If there is none, the result is the gap that covers this window. The columns are those of `gaps`.
+    """
     found = gaps(ticks)
     own = found[(found["start_ns"] >= start_ns) & (found["start_ns"] < end_ns)]
     if own.empty:
@@ -94,7 +97,7 @@ def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFram
 
 
 def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float64]:
-    """Returns the lengths in ms of the gaps of `gaps_between`, in order of time."""
+    """Returns an array of the lengths in ms of the gaps of `gaps_between`, in order of time."""
     return gaps_between(ticks, start_ns, end_ns)["gap_ms"].to_numpy(dtype="float64")
 
 

@@ -46,7 +46,7 @@ class ReplayResult:
 
 
 def write_timings(path: Path, timings: pd.DataFrame) -> None:
-    """Writes the table of a replay as a Parquet file, which appears only when it is whole."""
+    """Writes the table of a replay, whose columns are those of `Timings`, as a file that appears only when it is whole."""
     with whole(path) as partial:
         pq.write_table(
             pa.Table.from_pandas(timings[list(COLUMNS)], schema=_SCHEMA, preserve_index=False), partial, compression="zstd"
@@ -54,7 +54,7 @@ def write_timings(path: Path, timings: pd.DataFrame) -> None:
 
 
 def read_timings(path: Path) -> pd.DataFrame:
-    """Reads the table that `write_timings` wrote, or raises TickdiskError if the file is missing or holds something else."""
+    """Reads the table that `write_timings` wrote. Raises TickdiskError if the file is missing or has other columns."""
     try:
         arrow = pq.read_table(path)
     except (FileNotFoundError, pa.ArrowInvalid) as error:

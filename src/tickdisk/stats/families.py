@@ -8,7 +8,7 @@ from scipy.stats import false_discovery_control
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Adjusts p values by Holm's method (1979), for many families at once, such as those of simulated experiments.
+    """Adjusts an array of p values by Holm's method (1979), for many families at once, such as those of simulated experiments.
 
     Each family lies along the last axis, and no value may be NaN. statsmodels has the method for one family at a time. It also
     collects garbage at every call, which takes a simulation minutes.

@@ -1,0 +1,120 @@
+"""All studies on a run that is kept in `tests/kept` state the same facts, claims and answers as when it was made.
+
+`run.tar.zst` has the files of a run of the scale smoke that studies read, with every twentieth request of the calibration.
+The JSON files beside it are what the run stated. A change that is meant to alter a number or a sentence changes them, and the
+difference can be read there:
+
+    TICKDISK_KEEP=1 pytest tests/test_kept_run.py
+"""
+
+import ast
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from tickdisk.experiment import STUDIES
+from tickdisk.report import collect
+from tickdisk.report.answers import answer
+from tickdisk.report.evidence import Evidence
+from tickdisk.studies.tiers import tier_name
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = ROOT / "tests/kept"
+STATED = ("facts", "claims", "answers")
+TOLERANCE = 1e-12
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project's folder with the kept run in `results`, which is the current folder."""
+    folder = tmp_path_factory.mktemp("kept")
+    for name in ("data", "notebooks", "workflow"):
+        (folder / name).symlink_to(ROOT / name)
+    unpacked = zstandard.ZstdDecompressor().decompress((KEPT / "run.tar.zst").read_bytes(), max_output_size=1 << 28)
+    with tarfile.open(fileobj=io.BytesIO(unpacked)) as files:
+        files.extractall(folder / "results", filter="data")
+    before = Path.cwd()
+    os.chdir(folder)
+    yield folder
+    os.chdir(before)
+
+
+def source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def study(name: str) -> Any:
+    """Returns the study of a notebook, made by its own cells with its own parameters."""
+    cells = [cell for cell in json.loads((ROOT / f"notebooks/{name}.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
+    made = next(cell for cell in cells if any(isinstance(node, ast.Call) for node in ast.walk(ast.parse(source(cell)))))
+    values: dict[str, Any] = {}
+    exec(source(cells[0]), values)  # noqa: S102 - the cell is in this project
+    values |= STUDIES[name].parameters
+    exec(source(made), values)  # noqa: S102 - the cell is in this project
+    return values["study"]
+
+
+def differences(kept: Any, now: Any, place: str = "") -> Iterator[str]:
+    """Yields a line for each place at which two JSON values differ. Numbers may differ by one in 1e12."""
+    if isinstance(kept, dict) and isinstance(now, dict):
+        yield from (f"{place}{key}: only in the kept run" for key in kept.keys() - now.keys())
+        yield from (f"{place}{key}: new" for key in now.keys() - kept.keys())
+        for key in kept.keys() & now.keys():
+            yield from differences(kept[key], now[key], f"{place}{key}: ")
+    elif isinstance(kept, list) and isinstance(now, list) and len(kept) == len(now):
+        for number, (one, other) in enumerate(zip(kept, now, strict=True)):
+            yield from differences(one, other, f"{place}{number}: ")
+    elif isinstance(kept, float | int) and isinstance(now, float | int) and not isinstance(kept, bool):
+        if abs(kept - now) > TOLERANCE * max(abs(kept), abs(now)):
+            yield f"{place}{kept!r} became {now!r}"
+    elif kept != now:
+        yield f"{place}{kept!r} became {now!r}"
+
+
+def test_a_kept_run_states_the_same_as_when_it_was_made(project: Path) -> None:
+    figures = json.loads((KEPT / "figures.json").read_text())
+    assert figures.keys() == STUDIES.keys()
+    folders = []
+    for name in STUDIES:
+        folders.append(project / "results/notebooks" / name)
+        study(name).statement.save(folders[-1])
+        (folders[-1] / "figures.json").write_text(json.dumps(figures[name]))
+    collect(folders, project / "results")
+    if os.environ.get("TICKDISK_KEEP"):
+        for name in STATED:
+            (KEPT / f"{name}.json").write_bytes((project / f"results/{name}.json").read_bytes())
+    for name in STATED:
+        kept, now = (json.loads(path.read_text()) for path in (KEPT / f"{name}.json", project / f"results/{name}.json"))
+        assert not list(differences(kept, now)), f"{name}.json of the kept run changed"
+
+
+def test_our_run_at_paper_scale_gets_the_same_answers() -> None:
+    """The reference run decides what a run of the scale smoke leaves open."""
+    plan, facts, claims = (
+        json.loads((ROOT / f"data/reference/paper/{name}.json").read_text()) for name in ("plan", "facts", "claims")
+    )
+    ran: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
+    evidence = Evidence(facts, {claim["id"]: claim for claim in claims}, ran, {})
+    tiers = {tier_name(name): tier["read_latency_ns"] / 1e6 for name, tier in plan["tiers"].items()}
+    now = json.loads(json.dumps(asdict(answer(evidence, "Luanti", tiers, facts["setup.margin"]["value"]))))
+    if os.environ.get("TICKDISK_KEEP"):
+        (KEPT / "paper_answers.json").write_text(json.dumps(now, indent=2, sort_keys=True) + "\n")
+    assert not list(differences(json.loads((KEPT / "paper_answers.json").read_text()), now))
+
+
+def test_a_difference_is_seen() -> None:
+    assert list(differences({"a": [1.0, "x"]}, {"a": [1.0 + 1e-11, "x"]})) == ["a: 0: 1.0 became 1.00000000001"]
+    assert list(differences({"a": 1, "b": [1]}, {"b": [1, 2], "c": 2})) == [
+        "a: only in the kept run",
+        "c: new",
+        "b: [1] became [1, 2]",
+    ]
+    assert not list(differences({"a": 1}, {"a": 1.0}))
