@@ -34,7 +34,7 @@ def test_a_notebook_is_stripped_and_thin(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_facts_are_saved_before_anything_is_shown_and_never_again(path: Path) -> None:
     code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-    made = next(index for index, source in enumerate(code) if "study = report." in source)
+    made = next(index for index, source in enumerate(code) if "study = studies." in source)
     assert code[made + 1] == "study.save(output)"
     shown = code[made + 2 :]
     assert shown

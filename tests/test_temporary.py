@@ -26,7 +26,7 @@ def test_a_folder_is_there_until_the_end_and_a_left_one_goes(tmp_path: Path) -> 
 
 
 def test_the_folder_of_a_killed_process_goes_at_the_next_start(tmp_path: Path) -> None:
-    program = "import sys, time; from pathlib import Path; from tickdisk import temporary\n"
+    program = "import sys, time; from pathlib import Path; from tickdisk.foundation import temporary\n"
     program += "with temporary.folder(Path(sys.argv[1])) as own: (own / 'world').touch(); print(own, flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None

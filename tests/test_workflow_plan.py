@@ -248,7 +248,7 @@ def test_code_makes_out_of_date_what_it_computes_and_no_more(own: Path) -> None:
     """The table of all is in test_identity.py; this is that rules go by it."""
     every = len(list((own / "results/runs").iterdir()))
     changes = {
-        "checkpoint/simulate.py": (0, Counter(checkpoint_sweep=1, store=1, notebook=2)),
+        "saving/checkpoint/simulate.py": (0, Counter(checkpoint_sweep=1, store=1, notebook=2)),
         # The notebooks of five experiments and of the comparisons of servers and of stacks, and the replay of a captured life.
         "run/life.py": (every, Counter(replay=1, notebook=9)),
     }
