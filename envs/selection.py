@@ -1,27 +1,28 @@
 # ruff: noqa: INP001, S603, S607
 """Says which files changed since the checks passed last, and which test files a change can break.
 
-A test file depends on the modules that it imports, directly or through others. `READ` says which other files tests read, and
-`tests/conftest.py` fails a test that reads a file which is not said here.
+A test file depends on the modules that it imports, directly or through others. `tests/reads.toml` says which other files tests
+read, and `tests/conftest.py` fails a test that reads a file which is not said there.
 """
 
 import ast
 import fnmatch
 import json
 import subprocess
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED = ROOT / "build/checked.json"
-_TESTS, _PACKAGE = Path("tests"), Path("src/tickdisk")
-_EVERY_TEST = ("tests/conftest.py", "pyproject.toml", "envs/requirements.txt", "envs/selection.py")
+_TESTS = Path("tests")
+_EVERY_TEST = ("tests/conftest.py", "pyproject.toml", "envs/requirements.txt", "envs/selection.py", "tests/reads.toml")
 """Patterns of files that every test depends on."""
 NATIVE = "tickdisk._native"
 
-READ: Mapping[str, tuple[str, ...]] = {}
-"""Tests that read files by pattern, without `test_`. The files of a module's folder that are not Python belong to the module."""
+READS = ROOT / "tests/reads.toml"
+"""Tests that read files which no import shows, by the pattern of the files."""
 
 
 def state() -> dict[str, str]:
@@ -76,8 +77,13 @@ def tests(files: Iterable[str]) -> list[str]:
 
 def depends_on(name: str) -> list[str]:
     """Returns patterns of the files that a test file depends on."""
-    read = [pattern for pattern, names in READ.items() if name.removeprefix("test_") in names]
+    read = [pattern for pattern, names in _reads().items() if name.removeprefix("test_") in names]
     return [*_EVERY_TEST, *_imported(f"{name}.py"), *read]
+
+
+@cache
+def _reads() -> dict[str, list[str]]:
+    return tomllib.loads(READS.read_text(encoding="utf-8"))
 
 
 def _imported(test: str) -> Iterator[str]:
