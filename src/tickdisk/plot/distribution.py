@@ -13,8 +13,8 @@ from tickdisk.plot.theme import MUTED, NOTEBOOK, Theme, checked, colour, finish,
 from tickdisk.stats import ecdf
 
 _POINTS, _LATE_POINTS = 300, 200
-_LEAST_US = 1.0
-"""Left end of the axis of lateness. Smaller values are drawn there."""
+LEAST_US = 1.0
+"""Left end of the logarithmic axes of lateness. Smaller values are drawn there."""
 
 
 def tails(parts: Mapping[str, NDArray[np.float64]], *, budget_ms: float) -> Any:
@@ -56,7 +56,7 @@ def lateness_tails(
     drawn = {}
     for quantity, lines in parts.items():
         table = _distributions(
-            {name: np.maximum(values, _LEAST_US) for name, values in lines.items()}, "replay", "us", _LATE_POINTS
+            {name: np.maximum(values, LEAST_US) for name, values in lines.items()}, "replay", "us", _LATE_POINTS
         )
         drawn[quantity], y = _tail(table, "Share later than x (log)", all_values)
     axis = log_axis(pd.concat([table["us"] for table in drawn.values()]), *limits, pad=1.1, form="~s")
@@ -71,7 +71,7 @@ def lateness_tails(
     shown = alt.hconcat(*(panel.properties(**size) for panel in panels))
     dashed_words = "".join(f"; dashed: {limit:,g} µs" for limit in limits)
     sizes = counted([values.size for values in all_values])
-    note = f"{sizes} requests a line{dashed_words}; less than {_LEAST_US:g} µs is drawn there"
+    note = f"{sizes} requests a line{dashed_words}; less than {LEAST_US:g} µs is drawn there"
     return finish(shown, "How late requests were issued", note, theme=theme)
 
 

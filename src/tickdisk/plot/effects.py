@@ -180,8 +180,8 @@ def paired_dots(
 
     The columns are life (name of the block), arm, and the metric in `unit`, with one row for each run. Rows whose metric is not
     estimable are left out and counted. TickdiskError is raised if no run has an estimable, positive value. `title` names the
-    metric. `what` is the word for the things that a line joins, and `within` the word
-    for what a line belongs to. Arms are in the given order, or in that of the rows.
+    metric. `what` is the word for the things that a line joins, and `within` the word for what a line belongs to. Arms are in the
+    given order, or in that of the rows.
     """
     rows = checked(table, ["life", "arm", metric], "paired runs").rename(columns={metric: "value"})
     points = rows.dropna(subset=["value"]).astype({"life": str})

@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.plot.distribution import counted
+from tickdisk.plot.distribution import LEAST_US, counted
 from tickdisk.plot.theme import WIDTH, checked, colour, finish, log_axis
 from tickdisk.stats import quantile
 
 _BINS = 150
-_LEAST_US = 1.0
-"""Left end of the logarithmic axes. Smaller values are drawn there."""
 
 
 def lateness_over_time(table: pd.DataFrame, *, order: Sequence[str], quantity: str, heading: str) -> Any:
@@ -25,7 +23,7 @@ def lateness_over_time(table: pd.DataFrame, *, order: Sequence[str], quantity: s
     """
     edges = np.linspace(0, float(table["at_s"].max()) * (1 + 1e-9) or 1.0, _BINS + 1)
     stretch = np.clip(np.digitize(table["at_s"], edges) - 1, 0, _BINS - 1)
-    grouped = table.assign(us=table["us"].clip(lower=_LEAST_US), stretch=stretch).groupby(["replay", "stretch"], observed=True)[
+    grouped = table.assign(us=table["us"].clip(lower=LEAST_US), stretch=stretch).groupby(["replay", "stretch"], observed=True)[
         "us"
     ]
     points = grouped.agg(["median", "max"]).reset_index().assign(at_s=lambda rows: edges[rows["stretch"]])

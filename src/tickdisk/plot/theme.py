@@ -18,7 +18,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 INK, MUTED, BAND, GRID = "#222222", "#666666", "#999999", "#E3E3E3"
 OPERATIONS = {"read": PALETTE[0], "write": PALETTE[1], "sync": PALETTE[2]}
 """Colours of operations of storage, in the order of legends."""
-WIDTH, HEIGHT = 520, 300
+WIDTH, _HEIGHT = 520, 300
 """Size in pixels of a panel of a notebook, unless a figure says otherwise."""
 MOST_ROWS = 5000
 """Largest number of rows that a figure may draw."""
@@ -72,7 +72,7 @@ def _config(theme: Theme, legend_columns: int) -> dict[str, Any]:
         "font": theme.font,
         "background": "white",
         "padding": theme.padding,
-        "view": {"continuousWidth": WIDTH, "continuousHeight": HEIGHT, "stroke": None},
+        "view": {"continuousWidth": WIDTH, "continuousHeight": _HEIGHT, "stroke": None},
         "concat": {"spacing": _SPACING * scale},
         "title": {
             "anchor": "start",
@@ -185,12 +185,9 @@ def operation_colour(values: "pd.Series[str]") -> alt.Color:
 
 def colour_and_shape(names: Sequence[str], column: str) -> tuple[alt.Color, alt.Shape]:
     """Returns the encodings that give each of at most four names its colour and its shape."""
-    scales = (alt.Scale(domain=list(names), range=list(kinds[: len(names)])) for kinds in (PALETTE, _SHAPES))
-    tone, form = scales
-    legend = alt.Legend(symbolOpacity=1)
-    return alt.Color(f"{column}:N", scale=tone, title=None, legend=legend), alt.Shape(
-        f"{column}:N", scale=form, title=None, legend=legend
-    )
+    tone, form = (alt.Scale(domain=list(names), range=list(kinds[: len(names)])) for kinds in (PALETTE, _SHAPES))
+    known: dict[str, Any] = {"shorthand": f"{column}:N", "title": None, "legend": alt.Legend(symbolOpacity=1)}
+    return alt.Color(**known, scale=tone), alt.Shape(**known, scale=form)
 
 
 def decades(low: float, high: float) -> list[float]:
@@ -208,9 +205,12 @@ def decades(low: float, high: float) -> list[float]:
 def log_axis(values: "pd.Series[float]", *also: float, pad: float = 1.15, form: str = ",~r") -> dict[str, Any]:
     """Returns the scale and the axis of a channel of positive values and the numbers `also`, as arguments of the channel.
 
-    The scale is logarithmic, and longer by the factor `pad` at each end. `form` is the format of the labels.
+    The scale is logarithmic, and longer by the factor `pad` at each end. `form` is the format of the labels. Raises TickdiskError
+    if there is no value.
     """
     ends = [*values.dropna(), *also]
+    if not ends:
+        raise TickdiskError("an axis of the figure has no value; check that the run observed what the figure is about")
     low, high = float(min(ends)) / pad, float(max(ends)) * pad
     return {
         "scale": alt.Scale(type="log", domain=[low, high], nice=False),
