@@ -66,7 +66,6 @@ TABLE: dict[str, set[str]] = {
     | {"netcode.ipynb"},  # for live cells: its outcome is in the cell
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
-    "src/tickdisk/device/soak.py": set(),
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/foundation/errors.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/foundation/yaml_file.py": NATIVE - {"micro"} | {"netcode.ipynb"},
@@ -193,6 +192,7 @@ TABLE: dict[str, set[str]] = {
     "src/servers/luanti/tickdisk_probe/mod.conf": LIVE | {"world"},
     "src/servers/luanti/minetest.conf": LIVE | {"world"},
     "envs/requirements.txt": NOTEBOOKS,
+    "benchmarks/soak.py": set(),
 }
 """By file: the products that a change of its code makes out of date. Live cells go by the name of their experiment."""
 
@@ -226,7 +226,8 @@ COMMENT = {
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("identity")
-    for name in ("src/tickdisk", "src/native/src", "src/netcode", "src/players", "src/servers", "notebooks", "data", "workflow"):
+    folders = ("src/tickdisk", "src/native/src", "src/netcode", "src/players", "src/servers")
+    for name in (*folders, "benchmarks", "notebooks", "data", "workflow"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "target"))
     (folder / "envs").mkdir()
     for name in ("envs/requirements.txt", "src/native/Cargo.toml", "src/native/Cargo.lock"):
