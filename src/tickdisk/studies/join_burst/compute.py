@@ -38,7 +38,12 @@ class Results:
 def compute(
     plan: str, *, runs: str, server: str | None = None, tick_metric: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Computes the results of the join burst on a server. If `server` is None, it is the one that the configuration names."""
+    """Analyses the effects of the device on join times and on tick gaps during the burst, by comparisons within blocks.
+
+    `tick_metric` is one of `switchback.METRICS` and is tested beside the mean gap. `margin` is a ratio less 1. If it or `seed` is
+    None, it is the plan's. If `server` is None, it is the one that the configuration names. Raises TickdiskError if no cell of
+    the experiment has run.
+    """
     data = Runs(plan, runs, "join_burst", server)
     lives = list(data.lives())
     found = contrasts.compute(
