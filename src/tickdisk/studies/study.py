@@ -100,7 +100,7 @@ class Analysis(Generic[Parameters, Results]):
     tables: Mapping[str, Callable[[Results], pd.DataFrame]]
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Study[Results]:
-        """Computes and states the results. Raises TickdiskError as `compute` does, or if a parameter has a wrong type or value."""
+        """Computes and states the results. Raises TickdiskError as `compute` does, or if a parameter is wrong."""
         check_parameters(**signature(self.compute).bind(*args, **kwargs).arguments)
         results = self.compute(*args, **kwargs)
         return Study(results, self.state(results), self.figures, self.tables)

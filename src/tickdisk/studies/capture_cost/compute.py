@@ -50,7 +50,7 @@ def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int
     found = contrasts.compute(
         "capture_cost",
         data,
-        pd.concat([_with_busy(life.epoch_rows(tau_ns), life) for life in lives], ignore_index=True),
+        [_with_busy(life.epoch_rows(tau_ns), life) for life in lives],
         {BUSY: "CPU time of the tick thread per tick", ALWAYS: METRICS[ALWAYS]},
         actions=(),
         planned=data.design(CAPTURE_COST).lives,

@@ -72,7 +72,7 @@ def compute(
     found = contrasts.compute(
         "switchback",
         data,
-        contrasts.epoch_rows(lives, tau_ns=round(tau_s * 1e9)),
+        [life.epoch_rows(tau_ns=round(tau_s * 1e9)) for life in lives],
         {
             ALWAYS: METRICS[ALWAYS],
             tick_metric: METRICS.get(tick_metric, tick_metric),
