@@ -77,7 +77,7 @@ class Scale(_Strict):
     replacements: Annotated[int, Field(ge=0, le=2)]
     """Largest number of times that a life is replaced because something outside the system under test disturbed it."""
     servers: dict[str, OwnSizes] = {}
-    """The sizes of single servers. Keys are names of servers. What a server does not state is as in the scale."""
+    """The sizes of single servers, by name. A key that a server leaves out has the value of the scale."""
 
     @model_validator(mode="wrap")
     @classmethod
