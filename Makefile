@@ -33,7 +33,7 @@ bench-device: setup ## measure how faithful the emulated device is over queue de
 	@$(WITH_PATH) sh -ec 'mkdir -p build/bench; tickdisk plan --scale full --output build/bench/plan.json >/dev/null; tickdisk fidelity --strict --plan build/bench/plan.json --output build/bench/fidelity.json'
 
 bench-model: setup ## measure how many requests per second the device model completes in simulated time
-	@$(WITH_PATH) python -m tickdisk.device.bench
+	@$(WITH_PATH) python -m benchmarks.device_model
 
 test-guest: setup ## test null_blk in a QEMU guest with Debian's kernel (minutes; needs qemu-system-x86)
 	@mkdir -p build/guest && cd build/guest && package=$$(LC_ALL=C apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1) && \
@@ -44,26 +44,26 @@ lab: setup ## open the notebooks in JupyterLab
 	@$(WITH_PATH) jupyter lab --ServerApp.allow_root=True notebooks
 
 bench-replay: setup ## measure how exactly a replay issues requests, beside fio and a loop in Python
-	@$(WITH_PATH) python -m tickdisk.replay.bench
+	@$(WITH_PATH) python -m benchmarks.replay_lag
 
 bench-trace: setup ## measure how fast traces are read, beside readers in Python, how much memory a long one takes, and how fast pools are (5 minutes)
-	@$(WITH_PATH) sh -ec 'python -m tickdisk.formats.bench; python -m tickdisk.pools.bench'
+	@$(WITH_PATH) sh -ec 'python -m benchmarks.trace_readers; python -m benchmarks.pools'
 
 bench-profile: setup ## compare profiles of an emulated disk and of this machine's disk, or DISK=path, with their disks (45 to 90 minutes)
-	@$(WITH_PATH) python -m tickdisk.profile.bench $(if $(DISK),"$(DISK)")
+	@$(WITH_PATH) python -m benchmarks.emulated_profile $(if $(DISK),"$(DISK)")
 
 reference: setup ## keep the run in results/ as the reference of its scale, with which other runs are compared
 	@$(WITH_PATH) tickdisk reference
 
 soak: setup ## load a device with 128 random requests in flight, and verify what it reads; MINUTES=15
-	@$(WITH_PATH) python -m tickdisk.device.soak --minutes=$(MINUTES)
+	@$(WITH_PATH) python -m benchmarks.soak --minutes=$(MINUTES)
 
 release-check: soak ## run before a release, on a quiet machine: soak, half an hour of fuzzing, 100 power cuts, damaged stores, crashed games
 	@$(WITH_PATH) python envs/fuzz.py 180
 	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
 
 bench-checkpoint: setup ## measure checkpoint recovery: updates per second in the simulator, and the real cost of each algorithm
-	@$(WITH_PATH) sh -ec 'python -m tickdisk.saving.checkpoint.bench; python -m tickdisk.saving.store.bench'
+	@$(WITH_PATH) sh -ec 'python -m benchmarks.checkpoint_simulator; python -m benchmarks.checkpoint_algorithms'
 
 lock: setup ## renew the versions in the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

@@ -56,6 +56,26 @@ def test_an_unknown_key_is_named(values: dict[str, Any]) -> None:
         parse_config(values)
 
 
+def test_a_server_states_only_what_differs(values: dict[str, Any]) -> None:
+    smoke = values["scales"]["smoke"]
+    smoke["servers"] = {"other": {"switchback": {"lives": 3}, "world": {"seed": 7}, "join_burst": {}}}
+    config = parse_config(values)
+    scale = config.scales["smoke"]
+    assert scale.design(SWITCHBACK, "other") == scale.design(SWITCHBACK).model_copy(update={"lives": 3})
+    assert scale.world_of("other") == scale.world.model_copy(update={"seed": 7})
+    assert all(scale.design(EXPERIMENTS[name], "other") == getattr(scale, name) for name in ("join_burst", "inside_tick"))
+    assert parse_config(config.model_dump(mode="json")) == config
+    for key, own, said in (
+        ("switchback", {"lives": 0}, "servers.other.switchback.lives = 0"),
+        ("switchback", {"livez": 1}, "unknown key scales.smoke.servers.other.switchback.livez"),
+        ("switchback", 3, "servers.other.switchback = 3"),
+        ("description", {}, "unknown key scales.smoke.servers.other.description"),
+    ):
+        smoke["servers"] = {"other": {key: own}}
+        with pytest.raises(TickdiskError, match=said):
+            parse_config(values)
+
+
 @pytest.mark.parametrize(("key", "value"), [("scale", "huge"), ("seed", "x"), ("port", 80), ("blocks", 0)])
 def test_a_bad_value_is_named(values: dict[str, Any], key: str, value: object) -> None:
     values[key] = value

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tickdisk.device import soak
+from benchmarks import soak
+from benchmarks.log_check import LogCheck
 from tickdisk.device.log import RECORD
-from tickdisk.device.logcheck import LogCheck
 from tickdisk.foundation.errors import TickdiskError
 
 GOOD = {"requests": {"read": 5}, "inflight": 0, "requests_failed": 0, "log_overflow": 0, "max_inflight": 128}
@@ -83,7 +83,7 @@ def test_a_device_on_which_nothing_goes_on_hangs(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.live
 def test_a_sound_device_passes() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tickdisk.device.soak", "--minutes=0.05"], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-m", "benchmarks.soak", "--minutes=0.05"], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.stdout.splitlines()[-1].startswith("soak: passed: "), done.stdout + done.stderr
     assert done.returncode == 0
@@ -91,9 +91,7 @@ def test_a_sound_device_passes() -> None:
 
 @pytest.mark.live
 def test_an_emulator_that_dies_fails_it() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tickdisk.device.soak", "--minutes=1"], stdout=subprocess.PIPE, text=True
-    ) as running:
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.soak", "--minutes=1"], stdout=subprocess.PIPE, text=True) as running:
         children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
         deadline = time.monotonic() + 60
         commands: dict[str, str] = {}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import trace_readers
 from tickdisk import formats
-from tickdisk.formats import bench
 
 PROGRAM = """
 import json, os, subprocess, sys, threading
@@ -100,14 +100,14 @@ def test_what_fio_writes(tmp_path: Path) -> None:
 
 
 def test_the_benchmark_compares_readers_of_the_same_lines() -> None:
-    raw = "".join(bench.strace_lines(5000, 2)).encode()
+    raw = "".join(trace_readers.strace_lines(5000, 2)).encode()
     lines = raw.splitlines()
-    assert bench.regular_expression(raw) == len(lines) == 5000
+    assert trace_readers.regular_expression(raw) == len(lines) == 5000
     assert 0.15 < sum(b"<unfinished" in line or b" resumed>" in line for line in lines) / len(lines) < 0.25
     calls = sum(b" resumed>" not in line for line in lines)
-    assert 0.7 * calls < bench.native("strace", raw) < calls
-    listed = "".join(bench.msr_lines(1000, 2)).encode()
-    assert bench.native("msr", listed) == bench.arrow(listed) == 1000
+    assert 0.7 * calls < trace_readers.native("strace", raw) < calls
+    listed = "".join(trace_readers.msr_lines(1000, 2)).encode()
+    assert trace_readers.native("msr", listed) == trace_readers.arrow(listed) == 1000
 
 
 PERF_PROGRAM = """

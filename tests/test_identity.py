@@ -58,7 +58,6 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/simulate.py": CALIBRATED | {"replay", "replay.ipynb"},
-    "src/tickdisk/device/soak.py": set(),
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/experiment/entry.py": OF_LIVES | {"pools.ipynb"} | PAGES,  # for live cells: its outcome is in the cell
     "src/tickdisk/formats/reading.py": OF_RAW,

@@ -1,6 +1,7 @@
 """Notebooks are thin, stripped, and refuse parameters that they do not have."""
 
 import re
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import papermill
 import pytest
 from papermill.exceptions import PapermillExecutionError
 
+from tickdisk import studies
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.studies import parameters
 from tickdisk.studies.parameters import unknown_parameters
@@ -99,6 +101,16 @@ def test_a_parameter_of_another_type_or_range_is_one_sentence_that_names_it(name
     said = str(raised.value)
     assert said.startswith(f"parameter {name} is {value!r}, and must be ")
     assert "\n" not in said
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_study_takes_what_its_notebook_declares_and_checks_it_first(path: Path) -> None:
+    analysis = getattr(studies, path.stem)
+    _, declared = unknown_parameters([cell.source for cell in nbformat.read(path, as_version=4).cells])
+    taken = list(signature(analysis.compute).parameters)
+    assert declared - {"output"} == {*taken} - {"server"}
+    with pytest.raises(TickdiskError, match=f"parameter {taken[0]} is 3, and must be the path"):
+        analysis(3, **dict.fromkeys(declared - {"output", taken[0]}))
 
 
 def test_planned_and_common_values_are_fine() -> None:

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+import benchmarks.pools
 from tickdisk import device, pools
 from tickdisk.cli import app
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.pools import Group, Pool, Settings, Workload, bench
+from tickdisk.pools import Group, Pool, Settings, Workload
 
 COLUMNS = table.SCHEMAS["requests"].names
 DEVICES = device.load_devices(Path("data/devices.yaml"))
@@ -256,7 +257,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_the_benchmark_has_a_workload(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "_REQUESTS", 1000)
-    workload = bench._workload()
+    monkeypatch.setattr(benchmarks.pools, "_REQUESTS", 1000)
+    workload = benchmarks.pools._workload()
     assert len(workload.requests) == 1000
     assert not any(workload.rejected.values())

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.emulated_profile import _decides, _interval, stretched
 from tickdisk import device
-from tickdisk.profile.bench import _decides, _interval, stretched
 from tickdisk.profile.measure import Sample
 
 _ROUNDS, _REQUESTS = 36, 2000

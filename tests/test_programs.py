@@ -90,7 +90,7 @@ def unlisted(programs: Iterable[str]) -> dict[str, str]:
 
 def started() -> Iterator[tuple[str, str]]:
     """Yields the first word of every list of words in the code, which is a program if the list is a command, with its place."""
-    for top in ("src/tickdisk", "tests", "envs"):
+    for top in ("src/tickdisk", "benchmarks", "tests", "envs"):
         for path in sorted((ROOT / top).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 words = node.elts if isinstance(node, ast.List | ast.Tuple) else node.args if isinstance(node, ast.Call) else []

@@ -57,6 +57,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """Yields the place and the text of every docstring and comment of the package and of the programs beside it."""
     for folder, suffix, read in (
         ("src/tickdisk", ".py", python_texts),
+        ("benchmarks", ".py", python_texts),
         ("envs", ".py", python_texts),
         ("src/native/src", ".rs", compiled_texts),
         ("src/players", ".go", compiled_texts),

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from replay_trace import ROOT, made_by_hand, requests_table, row
 
+from benchmarks.replay_lag import random_reads
 from tickdisk import replay
 from tickdisk.foundation import memory, table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.replay.bench import random_reads
 
 TICKDISK = Path(sys.executable).parent / "tickdisk"
 

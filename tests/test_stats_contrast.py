@@ -1,7 +1,7 @@
 """Contrasts over lives: oracles from statsmodels and by hand, properties, and few or equal lives."""
 
 from itertools import product
-from math import exp, isnan, log, nan
+from math import exp, isnan, log, nan, sqrt
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from statsmodels.stats.weightstats import DescrStatsW, ttost_paired
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.stats import contrast, contrasts, life_contrasts, sensitivity
+from tickdisk.stats import contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
 
 RNG = np.random.default_rng
 PLANNED = {"margin": 0.2, "alpha": 0.05}
@@ -58,6 +58,15 @@ def test_the_contrasts_of_a_life_by_hand():
     assert np.isnan(found[0, 1:, 1]).all()
     assert np.isnan(found[0, :, 0]).all()
     assert isnan(found[0, 2, 2])
+
+
+def test_log_ratios_of_a_life_by_hand():
+    # Columns: baseline, null, an arm; the second life has a value that is no length, the third no baseline.
+    found = np.exp(life_log_ratios([[1.0, 4.0, 8.0], [16.0, 0.0, 8.0], [nan, nan, 8.0]], baseline=0, null=1))
+    assert found[:, 2].tolist() == pytest.approx([4.0, 0.5, 8 / sqrt(2 * 16)])
+    assert found[0, 1] == pytest.approx(4)
+    assert np.isnan(found[1:, 1]).all()
+    assert np.isnan(life_log_ratios([[nan, nan, 8.0]], baseline=0, null=1)).all()
 
 
 def test_sign_flips_are_brute_force_and_lives_are_left_out_in_turn():

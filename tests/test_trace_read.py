@@ -284,6 +284,17 @@ def test_a_page_fault_has_its_file_and_lasts_as_long_as_its_wait(tmp_path: Path)
     assert faults[columns].to_numpy().tolist() == [["/lib/code.so", 8192, 4096, 0, 0], ["/data", 4096, 4096, 400, 0]]
 
 
+def test_a_page_fault_in_the_middle_of_an_opening_does_not_take_its_path(tmp_path: Path) -> None:
+    made = machine(1)
+    lines = [
+        f"@r0[{FIRST}, {T}]: (257, {FIRST}, {T + 90}, 9, -100, 0, -1)",
+        f"@r0[{FIRST}, {T + 20}]: (-1, {FIRST}, {T + 20}, {T}, 1, 2, 0)",
+        f"path {FIRST} {FIRST} {T + 80} 0 0 0 0 /library",
+    ]
+    requests = parsed(made, tmp_path, lines).requests
+    assert requests.loc[requests["start_ns"] >= T, ["op", "file"]].to_numpy().tolist() == [["open", "/library"], ["fault", None]]
+
+
 def test_where_only_the_page_cache_tells_what_a_read_brought_in_is_no_fault(tmp_path: Path) -> None:
     made = machine(1)
     facts = made.facts

@@ -107,8 +107,16 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
 def schema() -> str:
     """Returns the JSON schema of the configuration and of a row of the table of experiments, which is kept at `SCHEMA_PATH`.
 
-    It is generated from the types and their docstrings.
+    It is generated from the types and their docstrings. No key of a server's own sizes is required.
     """
-    arm = Arm.model_json_schema()
+    config, arm = Config.model_json_schema(), Arm.model_json_schema()
+    for own in config["$defs"]["OwnSizes"]["properties"].values():
+        whole = own["anyOf"][0]["$ref"]
+        keys = config["$defs"][whole.rpartition("/")[2]]["properties"]
+        own["anyOf"][0] = {
+            "type": "object",
+            "properties": {key: {"$ref": f"{whole}/properties/{key}"} for key in keys},
+            "additionalProperties": False,
+        }
     arm["properties"]["experiment"]["enum"] = list(EXPERIMENTS)
-    return json.dumps({"config": Config.model_json_schema(), "experiments": arm}, indent=2) + "\n"
+    return json.dumps({"config": config, "experiments": arm}, indent=2) + "\n"

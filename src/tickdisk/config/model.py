@@ -1,9 +1,17 @@
 """The types of `workflow/config/config.yaml`. Every key has a description, and unknown keys are errors."""
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    create_model,
+    model_validator,
+)
 
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, Study
 
@@ -44,7 +52,7 @@ class World(_Strict):
 
 
 class _OwnWorld(_Strict):
-    """The sizes of one server. Each experiment of the registry has a key with its name, which may be left out."""
+    """The sizes of one server that differ from the scale. Each experiment of the registry can have a key with its name."""
 
     world: World | None = None
 
@@ -69,7 +77,16 @@ class Scale(_Strict):
     replacements: Annotated[int, Field(ge=0, le=2)]
     """Largest number of times that a life is replaced because something outside the system under test disturbed it."""
     servers: dict[str, OwnSizes] = {}
-    """The sizes of single servers, instead of the scale's. Keys are names of servers."""
+    """The sizes of single servers, by name. A key that a server leaves out has the value of the scale."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _complete_servers(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Gives every server the sizes of the scale that it does not state. Errors of the scale itself come first."""
+        if not isinstance(values, dict) or not isinstance(values.get("servers"), dict):
+            return validate(values)
+        validate({**values, "servers": {}})
+        return validate({**values, "servers": {name: _completed(own, values) for name, own in values["servers"].items()}})
 
     def design(self, study: Study[DesignType], server: str | None = None) -> DesignType:
         """Returns the sizes of a study at this scale: those of the `server`, if it has its own, or else the scale's."""
@@ -92,6 +109,17 @@ else:
         __doc__=Scale.__doc__,
         **{name: (entry.design, ... if entry.design.model_fields else entry.design()) for name, entry in STUDIES.items()},
     )
+
+
+def _completed(own: Any, scale: Mapping[str, Any]) -> Any:
+    """Returns the sizes of a server, of which each has the scale's values for the keys that it leaves out."""
+    if not isinstance(own, dict):
+        return own
+    pairs = {name: (scale.get(name), sizes) for name, sizes in own.items()}
+    return {
+        name: whole | sizes if isinstance(whole, dict) and isinstance(sizes, dict) else sizes
+        for name, (whole, sizes) in pairs.items()
+    }
 
 
 class Limits(_Strict):

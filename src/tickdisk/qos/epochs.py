@@ -9,7 +9,7 @@ import pandas as pd
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.qos.actions import action_metrics
 from tickdisk.qos.ticks import NS_PER_MS, tick_metrics
-from tickdisk.stats import life_contrasts
+from tickdisk.stats import life_log_ratios
 
 _IDENTITY = ("epoch", "arm", "device", "start_ns", "steady_ns", "end_ns")
 _GAPS = ("gap_mean_ms", "gap_p50_ms", "gap_p95_ms", "gap_p99_ms", "gap_max_ms")
@@ -90,13 +90,9 @@ def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | in
 def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: str) -> Mapping[str, "pd.Series[float]"]:
     """Computes for each arm the effect on a metric in each server life, as the log of its ratio to the baseline, indexed by life.
 
-    An arm is compared with the mean of both baseline epochs of its life, on the log scale. The arm `null`, which repeats the
-    baseline (A/A), is compared with the baseline epoch. If a life has neither baseline epoch because its server ended before
-    them, the mean of the other lives' baseline epochs takes their place.
-
-    `table` has one row for each epoch with the columns life, arm and the metric. A life in which the arm's metric is not
-    estimable or not above 0 has no ratio, so a series can be shorter than the number of lives. The baseline has no series. Raises
-    TickdiskError if the table has no such metric.
+    The ratios are those of `stats.life_log_ratios`. The arm `null` repeats the baseline (A/A). `table` has one row for each epoch
+    with the columns life, arm and the metric. A life without a ratio is left out, so a series can be shorter than the number of
+    lives. The baseline has no series. Raises TickdiskError if the table has no such metric.
     """
     if metric not in table.columns:
         raise TickdiskError(f"there is no metric {metric}; the table has {', '.join(table.columns)}")
@@ -105,11 +101,6 @@ def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: 
         if arm not in values:
             values[arm] = np.nan
     arms = list(values.columns)
-    logs = np.log(values.where(values > 0).to_numpy(float))
-    both = logs[:, [arms.index(baseline), arms.index(null)]]
-    lacking = np.isnan(both).all(axis=1)
-    if not lacking.all():
-        logs[lacking, arms.index(baseline)] = np.nanmean(np.nanmean(both[~lacking], axis=1))
-    ratios = life_contrasts(logs, baseline=arms.index(baseline), null=arms.index(null))
+    ratios = life_log_ratios(values.to_numpy(float), baseline=arms.index(baseline), null=arms.index(null))
     found = pd.DataFrame(ratios, index=values.index, columns=arms)
     return {arm: found[arm].dropna() for arm in arms if arm != baseline}

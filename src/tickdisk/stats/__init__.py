@@ -7,7 +7,7 @@ valid. The dose of an arm is the latency that its disk really had. No function r
 generator, or a seed and words (`named_generator`).
 """
 
-from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, sensitivity
+from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
 from tickdisk.stats.decide import (
     PLANNED_LIVES,
     TOO_FEW_LIVES,
@@ -59,6 +59,7 @@ __all__ = [
     "family_power",
     "holm",
     "life_contrasts",
+    "life_log_ratios",
     "lives_to_decide",
     "minimum_n",
     "minimum_n_interval",

@@ -66,6 +66,22 @@ def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArra
     return found
 
 
+def life_log_ratios(values: ArrayLike, *, baseline: int, null: int) -> NDArray[np.float64]:
+    """Computes the log ratio of each arm to the baseline in each life, from values of a metric in the shape (lives, arms).
+
+    The result has the same shape, and its columns are those of `life_contrasts`. It is NaN where a value is NaN or not above 0.
+    If a life has neither baseline because its server ended before them, the mean of the other lives' baselines, on the log scale,
+    takes their place.
+    """
+    given = np.asarray(values, dtype=float)
+    logs = np.log(np.where(given > 0, given, nan))
+    both = logs[:, [baseline, null]]
+    lacking = np.isnan(both).all(axis=1)
+    if not lacking.all():
+        logs[lacking, baseline] = np.nanmean(np.nanmean(both[~lacking], axis=1))
+    return life_contrasts(logs, baseline=baseline, null=null)
+
+
 def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
     """Tests whether an arm differs from the baseline and whether both are equivalent, from one log ratio for each server life.
 

@@ -1,8 +1,9 @@
 """The studies, each of which analyses one part of the results of a run, and is shown by a notebook.
 
-The function of a study, such as `switchback` or `replay`, takes the paths of the results and returns a `Study` with figures,
-tables and a `Statement` of facts and claims. A `Fact` is a number with its unit, interval, number of observations and source. A
-`Claim` is a question with its answer, the verdict, and the names of the facts behind it. `Study.save` writes them as files.
+Each study is an `Analysis`, such as `switchback` or `replay`. It is called with the paths of the results, and returns a `Study`
+with figures, tables and a `Statement` of facts and claims. A `Fact` is a number with its unit, interval, number of observations
+and source. A `Claim` is a question with its answer, the verdict, and the names of the facts behind it. `Study.save` writes them
+as files.
 """
 
 from tickdisk.studies.accesses import study as accesses

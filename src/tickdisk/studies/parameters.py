@@ -72,7 +72,7 @@ def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
 def check_parameters(**values: Any) -> None:
     """Raises TickdiskError if papermill injected a parameter that this notebook does not declare, or if a value is wrong.
 
-    Every study calls it first. In a notebook it also changes into the project's folder, because paths are relative to it. This is
+    `Analysis` calls it first. In a notebook it also changes into the project's folder, because paths are relative to it. This is
     the nearest folder at or above the current one that has a Snakefile, or else the folder from which the package was loaded.
     """
     shell = get_ipython()

@@ -1,9 +1,10 @@
-"""A study in a notebook: the results of an experiment's analysis, the statement made from them, and their figures and tables."""
+"""The parts of a study, and what a notebook has of it: its results, the statement made from them, its figures and tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import pandas as pd
 from IPython.display import SVG, Markdown
@@ -11,11 +12,13 @@ from IPython.display import SVG, Markdown
 from tickdisk import plot
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_json
+from tickdisk.studies.parameters import check_parameters
 from tickdisk.studies.statement import Statement
 
 if TYPE_CHECKING:
     import altair as alt
 
+Parameters = ParamSpec("Parameters")
 Results = TypeVar("Results")
 
 
@@ -84,6 +87,23 @@ class Study(Generic[Results]):
         write_json(folder / "figures.json", {name: reason or None for name, reason in lacking.items()})
         self.statement.save(folder)
         return f"{counts} in {folder}"
+
+
+@dataclass(frozen=True)
+class Analysis(Generic[Parameters, Results]):
+    """The parts of a study. A notebook calls it with its parameters, and gets the `Study`."""
+
+    compute: Callable[Parameters, Results]
+    """Function that computes the results. Its parameters are those of the notebook."""
+    state: Callable[[Results], Statement]
+    figures: Mapping[str, Callable[[Results], "alt.TopLevelMixin"]]
+    tables: Mapping[str, Callable[[Results], pd.DataFrame]]
+
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Study[Results]:
+        """Computes and states the results. Raises TickdiskError as `compute` does, or if a parameter is wrong."""
+        check_parameters(**signature(self.compute).bind(*args, **kwargs).arguments)
+        results = self.compute(*args, **kwargs)
+        return Study(results, self.state(results), self.figures, self.tables)
 
 
 def _one(known: Mapping[str, Any], name: str, kind: str) -> Any:

@@ -107,7 +107,8 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory
     follower = _Follower()
     numbers = _match_snapshots(reading, list(snapshots))
     calls = reading.calls
-    rare = calls[calls["number"].isin(_CHANGING) | calls["path"].notna()]
+    # The arguments of these calls are not lengths and offsets, but flags, commands and other descriptors.
+    rare = calls[calls["number"].isin(_CHANGING) | calls["path"].notna()].rename(columns={"length": "second", "offset": "third"})
     for process, snapshot in numbers.items():
         follower.begin(process, snapshot, rare)
     for _, step in sorted(_steps(rare, reading.events), key=lambda one: one[0]):
@@ -123,7 +124,7 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory
         follower.append,
         numbers,
     )
-    followed.of = followed.at(calls, "x", "start_ns")
+    followed.of = followed.at(calls, "fd", "start_ns")
     return followed
 
 
@@ -135,7 +136,8 @@ def _match_snapshots(reading: Reading, snapshots: list[dict[str, Any]]) -> dict[
     born = {event.a for event in reading.events if event.kind == "newtask"} | {
         event.process for event in reading.events if event.kind == "exec"
     }
-    strangers = set(map(int, reading.calls["process"].unique())) - born - found.keys()
+    seen = pd.concat([reading.calls["process"], reading.faults["process"]])
+    strangers = set(map(int, seen.unique())) - born - found.keys()
     if len(unseen) == len(strangers) == 1:
         # The process never left its core, so bpftrace did not print its start. Only one snapshot is left for it.
         found[strangers.pop()] = unseen[0]
@@ -167,7 +169,7 @@ class _Follower:
         state = self._processes[process] = _Process(snapshot["root"], snapshot["cwd"])
         before = rare[(rare["process"] == process) & (rare["end_ns"] < snapshot["at_ns"])]
         opening = before["number"].map(_BY_NUMBER).map(lambda name: CALLS[name].op in ("open", "dup"))
-        touched = set(before.loc[opening, "result"]) | set(before.loc[before["number"].isin(_AT_START), "x"])
+        touched = set(before.loc[opening, "result"]) | set(before.loc[before["number"].isin(_AT_START), "fd"])
         for name, (path, flags, position, size) in snapshot["files"].items():
             if int(name) not in touched:
                 opened = self._open(Opened(path, flags, snapshot["at_ns"], position, size))
@@ -200,23 +202,23 @@ class _Follower:
         if call.path is not None:
             self._by_path(row, state, call, name)
         elif name == "close":
-            self._close(row.process, state, row.x, row.start_ns)
+            self._close(row.process, state, row.fd, row.start_ns)
         elif name == "close_range" and row.result == 0:
-            for fd in [fd for fd in state.table if row.x <= fd <= row.y & 0xFFFFFFFF]:
-                if row.z & CLOSE_RANGE_CLOEXEC:
+            for fd in [fd for fd in state.table if row.fd <= fd <= row.second & 0xFFFFFFFF]:
+                if row.third & CLOSE_RANGE_CLOEXEC:
                     state.table[fd] = (state.table[fd][0], True)
                 else:
                     self._close(row.process, state, fd, row.start_ns)
         elif name == "fchdir" and row.result == 0:
-            state.cwd = self._folder(state, row.x)
-        elif row.result >= 0 and row.x in state.table:
+            state.cwd = self._folder(state, row.fd)
+        elif row.result >= 0 and row.fd in state.table:
             self._duplicate(row, state, name)
         elif row.result >= 0 and name in ("dup", "dup2", "dup3"):
             # The copied descriptor is not a file's, so from now on the number of the copy stands for a socket or the like.
             self._close(row.process, state, row.result, row.end_ns)
 
     def _by_path(self, row: Any, state: _Process, call: Call, name: str) -> None:
-        base = state.cwd if call.fd is None or row.x == AT_FDCWD else self._folder(state, row.x)
+        base = state.cwd if call.fd is None or row.fd == AT_FDCWD else self._folder(state, row.fd)
         path = _absolute(state, base, row.path)
         renamed = _absolute(state, state.cwd if name == "rename" else None, row.to if isinstance(row.to, str) else "")
         if renamed is not None:
@@ -227,18 +229,18 @@ class _Follower:
         if name == "chdir" and row.result == 0:
             state.cwd = path
         elif call.op == "open" and row.result >= 0:
-            flags = row.y if call.length is not None else 0
+            flags = row.second if call.length is not None else 0
             opened = self._open(Opened(path, flags, row.end_ns))
             self._set(row.process, state, row.result, row.end_ns, (opened, bool(flags & O_CLOEXEC)))
 
     def _duplicate(self, row: Any, state: _Process, name: str) -> None:
-        opened, closes = state.table[row.x]
-        if name == "fcntl" and row.y == F_SETFD:
-            state.table[row.x] = (opened, bool(row.z & 1))
-        elif name == "fcntl" and row.y == F_SETFL:
-            self.append.setdefault(opened, []).append((row.end_ns, bool(row.z & O_APPEND)))
-        elif row.result != row.x:
-            closes = (name == "dup3" and bool(row.z & O_CLOEXEC)) or (name == "fcntl" and row.y == F_DUPFD_CLOEXEC)
+        opened, closes = state.table[row.fd]
+        if name == "fcntl" and row.second == F_SETFD:
+            state.table[row.fd] = (opened, bool(row.third & 1))
+        elif name == "fcntl" and row.second == F_SETFL:
+            self.append.setdefault(opened, []).append((row.end_ns, bool(row.third & O_APPEND)))
+        elif row.result != row.fd:
+            closes = (name == "dup3" and bool(row.third & O_CLOEXEC)) or (name == "fcntl" and row.second == F_DUPFD_CLOEXEC)
             self._set(row.process, state, row.result, row.end_ns, (opened, closes))
 
     def _folder(self, state: _Process, fd: int) -> str | None:

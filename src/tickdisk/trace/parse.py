@@ -112,7 +112,7 @@ def _of_bpftrace(raw: RawCapture) -> _Made:
         waits,
         reading.rejects,
         reading.lines,
-        len(reading.calls) + (0 if reading.waits is None else len(reading.waits)),
+        len(reading.calls) + len(reading.faults) + len(reading.waits),
         reading.unfinished,
         reading.cut_paths,
         left_out,

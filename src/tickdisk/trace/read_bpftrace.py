@@ -1,12 +1,12 @@
-"""Reads bpftrace's output into calls, waits and events. The template `capture.bt` describes the lines."""
+"""Reads bpftrace's output into calls, page faults, waits and events. The template `capture.bt` describes the lines."""
 
 import re
 
 import numpy as np
 import pandas as pd
 
-from tickdisk.trace.program import TEXT_BYTES
-from tickdisk.trace.reading import CALL_COLUMNS, WAIT_COLUMNS, Event, Integers, Reading, frame, text
+from tickdisk.trace.program import FAULT, TEXT_BYTES
+from tickdisk.trace.reading import CALL_COLUMNS, FAULT_COLUMNS, WAIT_COLUMNS, Event, Integers, Reading, frame, text
 
 _REQUEST = re.compile(rb"^@r[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){6})\)$", re.MULTILINE)
 _WAIT = re.compile(rb"^@w[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){7}), (.*)\)$", re.MULTILINE)
@@ -23,17 +23,20 @@ _FREQUENT = (b"@r0[", b"@r1[", b"@w0[", b"@w1[")
 def read_bpftrace(raw: bytes) -> Reading:
     """Reads bpftrace's output, as in `RawCapture.text`. Lines that the program cannot have printed are in `rejects`."""
     found_requests, found_waits = _REQUEST.findall(raw), _WAIT.findall(raw)
-    # The key has thread and start. The value has number, process, end, result, x, y and z.
+    # The key has thread and start. The value has number, process, end, result and three arguments. A page fault has FAULT as its
+    # number, the start of the last call as its result, and device, inode and offset as its arguments.
     requests = _rows([key + b"," + value for key, value in found_requests], 9)
-    calls = frame(CALL_COLUMNS, requests[:, [2, 3, 0, 1, 4, 5, 6, 7, 8]])
-    calls = calls.drop_duplicates(["thread", "start_ns"]).sort_values("start_ns", kind="stable", ignore_index=True)
+    is_fault = requests[:, 2] == FAULT
+    calls = _in_order(frame(CALL_COLUMNS, requests[~is_fault][:, [2, 3, 0, 1, 4, 5, 6, 7, 8]]))
+    faults = _in_order(frame(FAULT_COLUMNS, requests[is_fault][:, [3, 0, 1, 5, 6, 7, 8]]))
     waits = _waits(found_waits, _OFF.findall(raw))
     events = [_event(*groups) for groups in _EVENT.findall(raw) if groups[0] != b"beat"]
     reading = Reading(
         calls=calls,
-        events=events,
+        faults=faults,
         waits=waits,
-        lost=max(0, sum(map(int, _EVENTS.findall(raw))) - len(calls) - int((waits["end_ns"] > 0).sum())),
+        events=events,
+        lost=max(0, sum(map(int, _EVENTS.findall(raw))) - len(calls) - len(faults) - int((waits["end_ns"] > 0).sum())),
         unfinished=len(set(map(_pair, _UNDER_WAY.findall(raw))) - set(zip(calls["thread"], calls["start_ns"], strict=True))),
         rejects=_rejects(raw, len(found_requests) + len(found_waits)),
         lines=raw.count(b"\n"),
@@ -67,7 +70,12 @@ def _waits(found: list[tuple[bytes, bytes, bytes]], off: list[tuple[bytes, bytes
     open_ended = np.column_stack([rest[:, 0], rest[:, 1], zero, zero, rest[:, 2], rest[:, 3], rest[:, 4], rest[:, 5], zero, zero])
     waits = frame(WAIT_COLUMNS, np.concatenate([ended, open_ended]))
     waits["waker_name"] = [text(name) for _, _, name in found] + [""] * len(rest)
-    return waits.drop_duplicates(["thread", "start_ns"]).sort_values("start_ns", kind="stable", ignore_index=True)
+    return _in_order(waits)
+
+
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Returns the rows in the order of their start, without those that bpftrace printed twice."""
+    return rows.drop_duplicates(["thread", "start_ns"]).sort_values("start_ns", kind="stable", ignore_index=True)
 
 
 def _texts(calls: pd.DataFrame, lines: pd.DataFrame) -> "pd.Series[str]":

@@ -1,4 +1,4 @@
-"""The form into which the output of bpftrace is read: calls, waits, and rare events."""
+"""The form into which the output of bpftrace is read: calls, page faults, waits, and rare events."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,12 +11,15 @@ import pandas as pd
 from tickdisk.foundation import paths
 
 Integers = npt.NDArray[np.int64]
-CALL_COLUMNS = ("number", "process", "thread", "start_ns", "end_ns", "result", "x", "y", "z")
+CALL_COLUMNS = ("number", "process", "thread", "start_ns", "end_ns", "result", "fd", "length", "offset")
 """Columns of a call: its number, its process and thread, its start and end, its result, and three arguments.
 
-The arguments x, y and z are `fd`, `length` and `offset` of `calls.Call`. For calls at the position of the open file, bpftrace
-gives the position after the call as z. The number of a page fault is `program.FAULT`. Its x is the device, y the inode, z the
-offset in the file, and its result is the start of the last call of its thread.
+The arguments are those at the positions `fd`, `length` and `offset` of `calls.Call`. For calls at the position of the open file,
+`offset` is this position after the call.
+"""
+FAULT_COLUMNS = ("process", "thread", "start_ns", "call_ns", "device", "inode", "offset")
+"""Columns of a page fault on a file: its process and thread, its time, the start of the thread's last call, or 0 if there is
+none, device and inode of the file, and the offset of the page in it.
 """
 WAIT_COLUMNS = ("thread", "start_ns", "end_ns", "woken_ns", "state", "number", "fd", "call_ns", "waker", "waker_number")
 """Columns of an interval in which a thread did not run.
@@ -57,12 +60,14 @@ class Reading:
 
     calls: pd.DataFrame
     """CALL_COLUMNS, and `path` and `to` (the second path) as text or None, in the order of start."""
+    faults: pd.DataFrame
+    """FAULT_COLUMNS, in the order of start."""
+    waits: pd.DataFrame
+    """WAIT_COLUMNS and waker_name, in the order of start."""
     events: list[Event]
     """Rare events, in no special order. `of` selects them by kind and sorts them by time."""
-    waits: pd.DataFrame | None = None
-    """WAIT_COLUMNS and waker_name, in the order of start. None if the tool does not capture waits."""
     lost: int = 0
-    """Number of calls and waits that did not arrive."""
+    """Number of calls, faults and waits that did not arrive."""
     unfinished: int = 0
     """Number of captured calls that were under way at the end, or that the kernel will restart."""
     rejects: list[str] = field(default_factory=list)
@@ -72,13 +77,22 @@ class Reading:
 
     def convert(self, clock: Callable[[Integers], Integers]) -> None:
         """Converts all times, in ns, to another clock. A time of 0 means that there is none, and is not changed."""
-        for table in [self.calls] if self.waits is None else [self.calls, self.waits]:
+        for table in (self.calls, self.faults, self.waits):
             for column in _TIMES.intersection(table.columns):
                 times = table[column].to_numpy(np.int64)
                 table[column] = np.where(times > 0, clock(times), 0)
         times = np.array([event.ns for event in self.events], dtype=np.int64)
         converted = np.where(times > 0, clock(times), 0).tolist()
         self.events = [event._replace(ns=ns) for event, ns in zip(self.events, converted, strict=True)]
+
+    def in_call(self, rows: pd.DataFrame) -> "pd.Series[bool]":
+        """Returns whether the last call of the thread still ran when a fault or a wait began.
+
+        `rows` has the columns thread, start_ns and call_ns. A call without a row in `calls` had not ended.
+        """
+        last = pd.MultiIndex.from_frame(rows[["thread", "call_ns"]])
+        ended_ns = self.calls.set_index(["thread", "start_ns"])["end_ns"].reindex(last).to_numpy()
+        return (rows["call_ns"] > 0) & ~(ended_ns < rows["start_ns"])
 
     def of(self, kind: str) -> pd.DataFrame:
         """Returns the events of one kind in the order of their times, with a column for each field."""

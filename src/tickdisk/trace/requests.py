@@ -7,7 +7,7 @@ import pandas as pd
 
 from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALLS, NOT_FOLLOWED
 from tickdisk.trace.descriptors import CLOSED, FileHistory
-from tickdisk.trace.program import FAULT, FAULT_POINTS
+from tickdisk.trace.program import FAULT_POINTS
 from tickdisk.trace.reading import Reading
 
 PAGE_BYTES = 4096
@@ -29,8 +29,7 @@ _KINDS = pd.DataFrame(
         )
         for name, call in CALLS.items()
     ]
-    + [(number, name, "", False, False, False, False, False) for name, number in NOT_FOLLOWED.items()]
-    + [(FAULT, "fault", "fault", True, False, False, False, False)],
+    + [(number, name, "", False, False, False, False, False) for name, number in NOT_FOLLOWED.items()],
     columns=["number", "call", "op", "located", "sized", "by_fd", "moves", "only_files"],
 ).set_index("number")
 
@@ -38,52 +37,69 @@ _KINDS = pd.DataFrame(
 def request_rows(
     reading: Reading, followed: FileHistory, *, faults: str | None, window: tuple[int, int]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Makes the rows of the requests table from the calls that began in the `window`, and counts those left out or incomplete.
+    """Makes the rows of the requests table from the calls and the page faults that began in the `window`.
 
-    The rows lack seq, level, thread_name and data. `faults` is the tracepoint of faults. Times are in the clock of `reading`.
+    The rows lack seq, level, thread_name and data. The counts are those of the summary for what is left out. `faults` is the
+    tracepoint of faults. If it is not the one that every fault passes, a fault in a system call is no request, because the call
+    may have caused it. Times are in the clock of `reading`.
     """
-    calls = reading.calls
-    kinds = _KINDS.loc[calls["number"]].set_index(calls.index)
-    paths = np.array([*(opened.path for opened in followed.opened), None], dtype=object)
-    file = followed.paths.where(followed.paths.notna(), pd.Series(paths[followed.of], index=calls.index))
-    rows = pd.DataFrame(
-        {
-            "op": kinds["op"],
-            "call": kinds["call"],
-            "start_ns": calls["start_ns"],
-            "latency_ns": calls["end_ns"] - calls["start_ns"],
-            "thread": calls["thread"],
-            "process": calls["process"],
-            "file": file,
-            "renamed": followed.renamed,
-            "offset": _offsets(calls, kinds),
-            "length": calls["y"].astype("Int64").where(kinds["sized"] & (calls["y"] >= 0)),
-            "flags": calls["y"].astype("Int64").where(kinds["op"] == "open"),
-            "result": calls["result"].clip(lower=0),
-            "errno": (-calls["result"]).clip(lower=0),
-        }
-    )
-    _fill_faults(rows, calls, _inodes(reading, followed), every=faults == FAULT_POINTS[0])
-    _fill_msync(rows, calls, followed)
-    since = calls["process"].map(followed.since)
-    known = since.notna() & (calls["start_ns"] >= since.fillna(0))
-    inside = calls["start_ns"].between(*window)
-    request = inside & (rows["op"] != "") & ((kinds["call"] != "fcntl") | calls["y"].isin([F_DUPFD, F_DUPFD_CLOEXEC]))
-    no_file = kinds["by_fd"] & (followed.of == CLOSED) & ~(kinds["only_files"] & (calls["result"] >= 0))
-    kept = rows[known & request & ~no_file]
-    apart = kinds.loc[known & inside & kinds["call"].isin(NOT_FOLLOWED), "call"].value_counts()
-    return kept, {
+    called, no_file = _call_rows(reading.calls, followed)
+    every = faults == FAULT_POINTS[0]
+    chosen = reading.faults if every else reading.faults[~reading.in_call(reading.faults)]
+    faulted = _fault_rows(chosen, _inodes(reading, followed))
+    rows = pd.concat([called, faulted.astype(called.dtypes)], ignore_index=True)
+    no_file = no_file.reindex(rows.index, fill_value=False)
+    since = rows["process"].map(followed.since)
+    known = since.notna() & (rows["start_ns"] >= since.fillna(0))
+    inside = rows["start_ns"].between(*window)
+    request = inside & (rows["op"] != "")
+    apart = rows.loc[known & inside & rows["call"].isin(NOT_FOLLOWED), "call"].value_counts()
+    return rows[known & request & ~no_file], {
         "not_files": int((known & request & no_file).sum()),
         "other_processes": int((~known & request).sum()),
         "not_followed": {str(name): int(count) for name, count in apart.items()},
     }
 
 
+def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame, "pd.Series[bool]"]:
+    """Returns a row for each call, whose op is empty if it is no request, and whether the descriptor of the call is no file's."""
+    kinds = _KINDS.loc[calls["number"]].set_index(calls.index)
+    paths = np.array([*(opened.path for opened in followed.opened), None], dtype=object)
+    length = calls["length"].astype("Int64")
+    rows = pd.DataFrame(
+        {
+            "op": kinds["op"].where((kinds["call"] != "fcntl") | length.isin([F_DUPFD, F_DUPFD_CLOEXEC]), ""),
+            "call": kinds["call"],
+            "start_ns": calls["start_ns"],
+            "latency_ns": calls["end_ns"] - calls["start_ns"],
+            "thread": calls["thread"],
+            "process": calls["process"],
+            "file": followed.paths.where(followed.paths.notna(), pd.Series(paths[followed.of], index=calls.index)),
+            "renamed": followed.renamed,
+            "offset": _offsets(calls, kinds),
+            "length": length.where(kinds["sized"] & (length >= 0)),
+            "flags": length.where(kinds["op"] == "open"),
+            "result": calls["result"].clip(lower=0),
+            "errno": (-calls["result"]).clip(lower=0),
+        }
+    )
+    _fill_msync(rows, calls, followed)
+    return rows, kinds["by_fd"] & (followed.of == CLOSED) & ~(kinds["only_files"] & (calls["result"] >= 0))
+
+
 def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame) -> "pd.Series[int]":
-    """Returns the offset of each call: its argument, or where it began if z is where it ended, or where a seek led."""
-    offset = calls["z"].astype("Int64").where(kinds["located"] & (calls["z"] >= 0))
-    before = calls["z"].astype("Int64") - calls["result"].clip(lower=0)
-    return offset.where(~kinds["moves"], before).where(kinds["op"] != "seek", calls["result"].astype("Int64"))
+    """Returns the offset of each call: its argument, or where it began if it moved the position, or where a seek led."""
+    offset = calls["offset"].astype("Int64")
+    before = offset - calls["result"].clip(lower=0)
+    located = offset.where(kinds["located"] & (offset >= 0))
+    return located.where(~kinds["moves"], before).where(kinds["op"] != "seek", calls["result"].astype("Int64"))
+
+
+def _fault_rows(faults: pd.DataFrame, inodes: dict[tuple[int, int], str]) -> pd.DataFrame:
+    """Returns a row for each page fault, which reads a page of the file with its device and inode."""
+    rows = faults[["start_ns", "thread", "process", "offset"]].assign(op="fault", call="fault", renamed=np.nan, flags=None)
+    rows["file"] = pd.Series(map(inodes.get, zip(faults["device"], faults["inode"], strict=True)), rows.index, dtype=object)
+    return rows.assign(length=PAGE_BYTES, **dict.fromkeys(("latency_ns", "result", "errno"), 0))
 
 
 def _inodes(reading: Reading, followed: FileHistory) -> dict[tuple[int, int], str]:
@@ -103,22 +119,6 @@ def _inodes(reading: Reading, followed: FileHistory) -> dict[tuple[int, int], st
     return found
 
 
-def _fill_faults(rows: pd.DataFrame, calls: pd.DataFrame, inodes: dict[tuple[int, int], str], *, every: bool) -> None:
-    """Fills in the file of each page fault by its device and inode. Its result is the start of its thread's last call.
-
-    If the tracepoint is not passed at `every` fault, a system call may have caused the row, whose op then becomes empty.
-    """
-    faults = calls[calls["number"] == FAULT]
-    rows.loc[faults.index, "file"] = [inodes.get(key) for key in zip(faults["x"], faults["y"], strict=True)]
-    rows.loc[faults.index, "length"] = PAGE_BYTES
-    rows.loc[faults.index, "result"] = 0
-    if not every:
-        ended = calls.set_index(["thread", "start_ns"])["end_ns"]
-        last = ended.reindex(pd.MultiIndex.from_arrays([faults["thread"], faults["result"]])).to_numpy()
-        inside = (faults["result"].to_numpy() > 0) & ~(last < faults["start_ns"].to_numpy())
-        rows.loc[faults.index[inside], "op"] = ""
-
-
 def _fill_msync(rows: pd.DataFrame, calls: pd.DataFrame, followed: FileHistory) -> None:
     """Fills in file and offset of each msync, whose address belongs to the file that was mapped there last."""
     mapped = [
@@ -127,11 +127,11 @@ def _fill_msync(rows: pd.DataFrame, calls: pd.DataFrame, followed: FileHistory) 
         for start, end, offset, _, _, path in snapshot["maps"]
     ]
     maps = calls[(calls["number"] == CALLS["mmap"].number) & (calls["result"] > 0)].assign(file=rows["file"])
-    order = maps.sort_values("end_ns")[["process", "end_ns", "result", "y", "z", "file"]].itertuples(index=False)
+    order = maps.sort_values("end_ns")[["process", "end_ns", "result", "length", "offset", "file"]].itertuples(index=False)
     mapped += [(process, ns, start, start + length, offset, path) for process, ns, start, length, offset, path in order]
     synced = calls[calls["number"] == CALLS["msync"].number]
     found: list[tuple[str | None, int | None]] = []
-    for process, ns, address in zip(synced["process"], synced["start_ns"], synced["z"], strict=True):
+    for process, ns, address in zip(synced["process"], synced["start_ns"], synced["offset"], strict=True):
         regions = (one for one in reversed(mapped) if one[0] == process and one[1] < ns and one[2] <= address < one[3])
         _, _, start, _, offset, path = next(regions, (0, 0, 0, 0, None, None))
         found.append((path, None if offset is None else offset + address - start))

@@ -34,12 +34,9 @@ def wait_rows(reading: Reading, followed: FileHistory, started_ns: int) -> pd.Da
       lock.
     - absent: The thread had not begun yet, or had ended.
     """
-    if reading.waits is None:
-        raise ValueError("only bpftrace captures waits")
-    waits = reading.waits
-    waits = waits.assign(process=_processes(reading, waits))
+    waits = reading.waits.assign(process=_processes(reading))
     waits = waits[waits["process"].isin(followed.since.keys())].reset_index(drop=True)
-    number = waits["number"].where(_under_way(reading.calls, waits), -1)
+    number = waits["number"].where(reading.in_call(waits), -1)
     call = number.map(NAMES).fillna(number.map("syscall_{}".format)).where(number >= 0, "")
     uninterruptible = (waits["state"] & UNINTERRUPTIBLE) > 0
     blocked = (waits["state"] & BLOCKED_BITS) != 0
@@ -114,14 +111,10 @@ def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.Data
     return settled.drop(index=ordered.index[again.astype(bool)])
 
 
-def _processes(reading: Reading, waits: pd.DataFrame) -> "pd.Series[int]":
-    """Returns the process of each wait's thread, which is known from the thread's calls and from the event that names it."""
-    of = dict(zip(reading.calls["thread"], reading.calls["process"], strict=True))
+def _processes(reading: Reading) -> "pd.Series[int]":
+    """Returns the process of each wait's thread, which its calls and faults tell, and the event that names it."""
+    of: dict[int, int] = {}
+    for rows in (reading.faults, reading.calls):
+        of |= dict(zip(rows["thread"], rows["process"], strict=True))
     of |= {event.thread: event.process for event in reading.events if event.kind == "thread"}
-    return waits["thread"].map(of).fillna(0).astype(np.int64)
-
-
-def _under_way(calls: pd.DataFrame, waits: pd.DataFrame) -> "pd.Series[bool]":
-    """Returns whether the last call of the thread still ran when the wait began. A call without a row had not ended."""
-    ended = calls.set_index(["thread", "start_ns"])["end_ns"].reindex(pd.MultiIndex.from_frame(waits[["thread", "call_ns"]]))
-    return (waits["call_ns"] > 0) & ~(ended.to_numpy() < waits["start_ns"])
+    return reading.waits["thread"].map(of).fillna(0).astype(np.int64)

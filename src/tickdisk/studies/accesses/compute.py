@@ -96,7 +96,12 @@ def compute(
     bootstrap_samples: int | None,
     seed: int | None,
 ) -> Results:
-    """Computes the results. `tickdisk.studies.accesses.study` describes the parameters."""
+    """Analyses the storage accesses of captured server lives, and compares them with published findings.
+
+    `plan`, `runs` and `published` are the paths of plan.json, of the folder of the run folders, and of the YAML file of findings.
+    `margin` is a ratio less 1. If `margin`, `bootstrap_samples` or `seed` is None, it is that of the plan. Raises TickdiskError
+    if no cell of the experiment has run, or if a capture has no access to terrain or fewer than two saves.
+    """
     data = Runs(plan, runs, _NAME)
     decision, tables = data.decision, list(data.lives())
     rules = stats.Plan(

@@ -146,9 +146,11 @@ def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
 
 
 def compute(calibration: str, fidelity: str) -> Results:
-    """Computes the results. `calibration.study` describes the parameters.
+    """Compares the realised latency, requests per second and bandwidth of every emulated device with those of its model.
 
-    Raises TickdiskError if the raw latencies are missing, or if their number is not the one in calibration.json.
+    The parameters are the paths of the files that `tickdisk calibrate` and `tickdisk fidelity` wrote. The table of raw latencies
+    lies in the folder of the first. Raises TickdiskError if a file is missing or of another version, or if the table belongs to
+    another calibration.
     """
     measured = calibrate.load_calibration(Path(calibration))
     raw_us = _raw_latencies_us(Path(calibration).parent / measured.requests)

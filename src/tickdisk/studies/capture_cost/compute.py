@@ -38,14 +38,19 @@ class Results:
 
 
 def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results. `capture_cost.study` describes the parameters."""
+    """Analyses the effects of captures on the ticks of the server, within lives, and on a micro-workload, within rounds.
+
+    `plan`, `runs` and `micro` are the paths of plan.json, of the folder of the run folders, and of the table that `tickdisk
+    micro` wrote. `margin` is a ratio less 1. If `margin` or `seed` is None, it is that of the plan. Raises TickdiskError if no
+    cell of the experiment has run.
+    """
     data = Runs(plan, runs, "capture_cost")
     lives = list(data.lives())
     tau_ns = round(data.design(CAPTURE_COST).cut_s * 1e9)
     found = contrasts.compute(
         "capture_cost",
         data,
-        pd.concat([_with_busy(life.epoch_rows(tau_ns), life) for life in lives], ignore_index=True),
+        [_with_busy(life.epoch_rows(tau_ns), life) for life in lives],
         {BUSY: "CPU time of the tick thread per tick", ALWAYS: METRICS[ALWAYS]},
         actions=(),
         planned=data.design(CAPTURE_COST).lives,

@@ -6,7 +6,7 @@ metric over lives. The null control (A/A) is the baseline under another name, th
 processor time as the slowest arm, and the positive control is an arm that must be slower.
 """
 
-from tickdisk.studies.contrasts.compute import Contrasts, compute, epoch_rows
+from tickdisk.studies.contrasts.compute import Contrasts, compute
 from tickdisk.studies.contrasts.doses import dose_arms, dose_bounds, state_doses
 from tickdisk.studies.contrasts.show import effects, effects_table, manipulation, power, runs
 from tickdisk.studies.contrasts.state import (
@@ -28,7 +28,6 @@ __all__ = [
     "dose_bounds",
     "effects",
     "effects_table",
-    "epoch_rows",
     "fact_name",
     "manipulation",
     "power",

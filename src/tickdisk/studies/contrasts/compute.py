@@ -1,6 +1,6 @@
 """Computes the contrasts of an experiment, the verdicts that follow from them, and the power of its confirmatory tests."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import qos, stats
-from tickdisk.studies.runs import LifeTables, Runs
+from tickdisk.studies.runs import Runs
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Contrasts:
 def compute(
     name: str,
     data: Runs,
-    table: pd.DataFrame,
+    tables: Iterable[pd.DataFrame],
     metrics: Mapping[str, str],
     *,
     actions: Collection[str],
@@ -122,10 +122,10 @@ def compute(
     ----------
     name, data
         Experiment, and its cells that have run.
-    table
-        One row per epoch with its metrics, as `epoch_rows` makes it.
+    tables
+        One table per life, as `LifeTables.epoch_rows` makes it: one row per epoch, with its metrics.
     metrics
-        Columns of the table to test, with their names in prose.
+        Columns of the tables to test, with their names in prose.
     actions
         Metrics of actions. All other metrics are of ticks, which decides which arm is their positive control.
     planned
@@ -153,6 +153,7 @@ def compute(
         contrasts = {key: stats.contrast(values.to_numpy(float), margin=margin, alpha=plan.alpha) for key, values in logs.items()}
         return Outcome(logs, contrasts, stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached))
 
+    table = pd.concat(tables, ignore_index=True)
     clean = table[~table["marked"]]
     seed = data.config.seed if seed is None else seed
     return Contrasts(
@@ -203,11 +204,3 @@ def _powers(name: str, plan: stats.Plan, claims: int, *, sd: float, seed: int) -
         shares = stats.family_power(plan.lives, claims, sd=sd, effect=effect, margin=plan.margin, alpha=plan.alpha, rng=rng)
         powers[key] = Power(question, shares[number], claims)
     return powers
-
-
-def epoch_rows(lives: Sequence[LifeTables], tau_ns: int) -> pd.DataFrame:
-    """Returns one row per epoch of all lives, with the columns of `tickdisk.qos.epoch_table` and `marked`.
-
-    `tau_ns` is the latency in ns that an action counts with if it failed, timed out or took longer.
-    """
-    return pd.concat([life.epoch_rows(tau_ns) for life in lives], ignore_index=True)

@@ -8,19 +8,8 @@ names the stalls of the device, and whether it puts stalls of the processor down
 from tickdisk.studies.inside_tick.compute import Results, compute
 from tickdisk.studies.inside_tick.show import FIGURES, TABLES, around_tick
 from tickdisk.studies.inside_tick.state import state
-from tickdisk.studies.parameters import check_parameters
-from tickdisk.studies.study import Study
+from tickdisk.studies.study import Analysis
 
 __all__ = ["Results", "around_tick", "study"]
 
-
-def study(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | None) -> Study[Results]:
-    """Explains the late time of captured server lives, and checks the explanations by injected stalls.
-
-    The bootstrap draws samples of blocks of ticks and of lives. If their number or the seed is None, it is that of the plan.
-    Raises TickdiskError if a parameter has a wrong type or range, if no cell of the experiment has run, if the cells ran on
-    different kinds of machine, or if no wait of any life was captured.
-    """
-    check_parameters(plan=plan, runs=runs, bootstrap_samples=bootstrap_samples, seed=seed)
-    results = compute(plan, runs=runs, bootstrap_samples=bootstrap_samples, seed=seed)
-    return Study(results, state(results), FIGURES, TABLES)
+study = Analysis(compute, state, FIGURES, TABLES)

@@ -72,7 +72,12 @@ class Results:
 
 
 def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | None) -> Results:
-    """Computes the results from the run folders of captured lives. Raises TickdiskError if no wait was captured."""
+    """Explains the late time of captured server lives, and checks the explanations by injected stalls.
+
+    The bootstrap draws samples of blocks of ticks and of lives. If their number or the seed is None, it is that of the plan.
+    Raises TickdiskError if no cell of the experiment has run, if the cells ran on different kinds of machine, or if no wait of
+    any life was captured.
+    """
     data = Runs(plan, runs, _NAME)
     evidences = [evidence for folder in data.folders for evidence in blame.load_evidence(folder)]
     obstacles = list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons))

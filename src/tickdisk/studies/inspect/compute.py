@@ -142,8 +142,16 @@ def classified(requests: pd.DataFrame) -> pd.DataFrame:
     return requests.assign(data=requests["file"].map(kinds) if known else None)
 
 
-def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Results:
-    """Describes the loads of all servers of a run. Raises TickdiskError if no captured life has run."""
+def compute(plan: str, *, runs: str, published: str, traces: str | None, margin: float | None) -> Results:
+    """Describes the loads of all servers of a run, or those of traces.
+
+    `traces` has paths with a colon between two, and each is a run of one load. If it is None, the servers of the run are
+    described. `margin` is a ratio less 1, and None stands for that of the plan. Raises TickdiskError if no captured life has
+    run, or a trace cannot be read.
+    """
+    if traces is not None:
+        results, _ = describe_traces([Given([Path(path) for path in traces.split(":")])], published=Path(published))
+        return results
     values = read_json(Path(plan))
     main = values["config"]["server"]
     source, known = characterise.references(Path(published))

@@ -7,19 +7,8 @@ whether the device makes joins and the ticks during the burst longer.
 from tickdisk.studies.join_burst.compute import Results, compute
 from tickdisk.studies.join_burst.show import FIGURES, TABLES
 from tickdisk.studies.join_burst.state import state
-from tickdisk.studies.parameters import check_parameters
-from tickdisk.studies.study import Study
+from tickdisk.studies.study import Analysis
 
 __all__ = ["Results", "study"]
 
-
-def study(plan: str, *, runs: str, tick_metric: str, margin: float | None, seed: int | None) -> Study[Results]:
-    """Analyses the effects of the device on join times and on tick gaps during the burst, by comparisons within blocks.
-
-    `tick_metric` is one of `switchback.METRICS` and is tested beside the mean gap. `margin` is a ratio less 1. If it or `seed` is
-    None, it is the plan's. Raises TickdiskError if a parameter has a wrong type or range, or if no cell of the experiment has
-    run.
-    """
-    check_parameters(plan=plan, runs=runs, tick_metric=tick_metric, margin=margin, seed=seed)
-    results = compute(plan, runs=runs, tick_metric=tick_metric, margin=margin, seed=seed)
-    return Study(results, state(results), FIGURES, TABLES)
+study = Analysis(compute, state, FIGURES, TABLES)

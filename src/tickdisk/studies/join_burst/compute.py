@@ -38,14 +38,19 @@ class Results:
 def compute(
     plan: str, *, runs: str, server: str | None = None, tick_metric: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Computes the results of the join burst on a server. If `server` is None, it is the one that the configuration names."""
+    """Analyses the effects of the device on join times and on tick gaps during the burst, by comparisons within blocks.
+
+    `tick_metric` is one of `switchback.METRICS` and is tested beside the mean gap. `margin` is a ratio less 1. If it or `seed` is
+    None, it is the plan's. If `server` is None, it is the one that the configuration names. Raises TickdiskError if no cell of
+    the experiment has run.
+    """
     data = Runs(plan, runs, "join_burst", server)
     lives = list(data.lives())
     found = contrasts.compute(
         "join_burst",
         data,
         # Tau is the time that players stay, because a join that takes longer would end when players already leave.
-        contrasts.epoch_rows(lives, tau_ns=round(data.design(JOIN_BURST).stay_s * 1e9)),
+        [life.epoch_rows(tau_ns=round(data.design(JOIN_BURST).stay_s * 1e9)) for life in lives],
         {
             JOIN: "mean join time of a burst",
             ALWAYS: f"{METRICS[ALWAYS]} of a join burst",

@@ -138,7 +138,11 @@ def load_published(path: Path) -> Published:
 
 
 def compute(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Results:
-    """Reads the tables of the study and its rules."""
+    """Compares network stacks: round-trip times, ages of updates, processor time, memory and bytes.
+
+    The switchbacks in `runs` tell whether a slow disk shows in the round-trip time of the game servers. `margin` is a ratio less
+    1, and None stands for the plan's. Raises TickdiskError if a file cannot be read.
+    """
     config = parse_config(read_json(Path(plan))["config"], plan)
     design, decision = config.chosen.design(NETCODE), config.decision
     rules = stats.Plan(

@@ -81,9 +81,11 @@ class Results:
 
 
 def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
-    """Computes the results from the run folders of every server of the plan.
+    """Compares the effects of storage latency on ticks, actions and joins between servers.
 
-    Raises TickdiskError if neither a switchback nor a join burst of another server has run.
+    `tick_metric` is one of `switchback.METRICS` and is tested beside the mean gap. `action` is the kind of action whose mean
+    latency is tested, such as "teleport". `margin` is a ratio less 1. If it or `seed` is None, it is the plan's. Raises
+    TickdiskError if neither a switchback nor a join burst of another server has run.
     """
     values = read_json(Path(plan))
     main = values["config"]["server"]

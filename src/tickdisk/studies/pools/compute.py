@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tickdisk import device, formats, pools, stats
+from tickdisk import device, formats, stats
 from tickdisk.config import parse_config
 from tickdisk.experiment import POOLS
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
 from tickdisk.foundation.yaml_file import read_yaml
-from tickdisk.pools import Outcome, Pool, Settings, Workload
+from tickdisk.pools import Outcome, Pool, Settings, Workload, density, load_pools, simulate, workload_of
 
 MAIN = "tiered"
 """Pool on which queue depths and numbers of pools are varied. It is the published configuration."""
@@ -78,28 +78,33 @@ def published_rows(path: Path) -> tuple[str, list[Row]]:
 
 
 def compute(
-    plan: str, *, samples: str, published: str, pools_file: str, devices_file: str, margin: float | None, seed: int | None
+    plan: str, *, samples: str, published: str, pools: str, devices: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Runs all simulations of the study."""
+    """Runs the captured workloads on simulated pools, and compares throughput over layouts, depths and numbers of pools.
+
+    `samples` is the folder of the captures, and `published` has the published table. `margin` is a ratio less 1, and `seed` is
+    the first seed of what the devices draw. If one of them is None, it is the plan's. Raises TickdiskError if a file cannot be
+    read.
+    """
     config = parse_config(read_json(Path(plan))["config"], plan)
     design = config.chosen.design(POOLS)
     source, rows = published_rows(Path(published))
     workloads = {phase: _workload(Path(samples) / f"tpcc_{phase}.biosnoop.zst") for phase in ("p1", "p2")}
-    described, devices = pools.load_pools(Path(pools_file)), device.load_devices(Path(devices_file))
+    described, models = load_pools(Path(pools)), device.load_devices(Path(devices))
     first = config.seed if seed is None else seed
     found, densities = [], {}
     for phase, workload in workloads.items():
         for number in range(design.runs):
-            own = _seeded(devices, first + number)
+            own = _seeded(models, first + number)
             cases = [(MAIN, Settings(queue_depth=depth)) for depth in sorted({*design.queue_depths, SMALL, LARGE})]
             cases += [(MAIN, Settings(pools=count, queue_depth=SMALL)) for count in design.pools if count > 1]
             cases += [(name, Settings(queue_depth=LARGE)) for name in described if name != MAIN]
             cases.append((MAIN, Settings(queue_depth=LARGE, rule="highest")))
             for name, settings in cases:
-                outcome = pools.simulate([workload], described[name], own, settings)
+                outcome = simulate([workload], described[name], own, settings)
                 found.append({"workload": phase, "pool": name, "seed": number, **_values(outcome, settings)})
                 if number == 0 and (name, settings) == (MAIN, Settings(queue_depth=LARGE)):
-                    densities[phase] = pools.density(outcome.runs[0].waited_ns)
+                    densities[phase] = density(outcome.runs[0].waited_ns)
     decision = config.decision
     rules = stats.Plan(
         design.runs, decision.minimum_lives, decision.control_minimum_lives, margin or decision.margin, decision.alpha
@@ -111,7 +116,7 @@ def compute(
 
 def _workload(path: Path) -> Workload:
     requests, _ = formats.read([path])
-    return pools.workload_of(requests, path.name)
+    return workload_of(requests, path.name)
 
 
 def _seeded(devices: Mapping[str, device.DeviceModel], seed: int) -> dict[str, device.DeviceModel]:

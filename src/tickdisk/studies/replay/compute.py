@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tickdisk import device, replay, stats
+from tickdisk import device, stats
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
+from tickdisk.replay import FIO, TICKDISK, read_timings
 
 Floats = npt.NDArray[np.float64]
 LIMIT_MS = 1.0
@@ -123,21 +124,22 @@ class Results:
     @property
     def ours(self) -> Sequence[Run]:
         """The replays by this project's issuer."""
-        return [run for run in self.runs.values() if run.described["tool"] == replay.TICKDISK]
+        return [run for run in self.runs.values() if run.described["tool"] == TICKDISK]
 
 
-def compute(path: str, *, seed: int) -> Results:
-    """Computes the results from the file replay.json and the tables of requests beside it.
+def compute(replay: str, *, seed: int = 42) -> Results:
+    """Analyses the lag of the issuer beside that of fio, the time lost to each device, and the service times.
 
-    Raises TickdiskError if a table is missing, or if nothing was replayed by this project's issuer.
+    `replay` is the file that `tickdisk replay-study` wrote, with the tables of requests in its folder. Raises TickdiskError if a
+    file is missing, or if no replay was made by this project's issuer.
     """
-    result: dict[str, Any] = read_json(Path(path))
-    runs = {described["name"]: _run(described, Path(path).parent) for described in result["runs"]}
-    ours = sorted((run for run in runs.values() if run.described["tool"] == replay.TICKDISK), key=_latency_ns)
+    result: dict[str, Any] = read_json(Path(replay))
+    runs = {described["name"]: _run(described, Path(replay).parent) for described in result["runs"]}
+    ours = sorted((run for run in runs.values() if run.described["tool"] == TICKDISK), key=_latency_ns)
     if not ours:
-        raise TickdiskError(f"{path} holds no replay by {replay.TICKDISK}; run `tickdisk replay-study` again")
+        raise TickdiskError(f"{replay} holds no replay by {TICKDISK}; run `tickdisk replay-study` again")
     fast, slow = ours[0], ours[-1]
-    fio = next((run for run in runs.values() if run.described["tool"] == replay.FIO), None)
+    fio = next((run for run in runs.values() if run.described["tool"] == FIO), None)
     # If fio issues a request late, the next request of the stream seems to be delayed by the device. The lag of fio would
     # therefore hide a drift.
     drifts = {"ours": _drift("ours", fast.lag_ms, seed)}
@@ -192,7 +194,7 @@ def _latency_ns(run: Run) -> int:
 
 
 def _run(described: Mapping[str, Any], folder: Path) -> Run:
-    run = Run(described, replay.read_timings(folder / described["table"]), {})
+    run = Run(described, read_timings(folder / described["table"]), {})
     lag, late, lost = run.lag_ms, run.late_ms, run.lost_ms
     tenth = len(lag) // 10
     chosen = {

@@ -5,21 +5,11 @@ cost models: the paper's model (Vaz Salles et al. 2009) with the paper's paramet
 this machine at other update rates. A point is an algorithm at an update rate. For each game, an algorithm is recommended.
 """
 
-from tickdisk.studies.parameters import check_parameters
 from tickdisk.studies.store.compute import Results, compute
 from tickdisk.studies.store.show import FIGURES, TABLES
 from tickdisk.studies.store.state import state
-from tickdisk.studies.study import Study
+from tickdisk.studies.study import Analysis
 
 __all__ = ["Results", "study"]
 
-
-def study(tables: str, *, published: str) -> Study[Results]:
-    """Compares the time that real algorithms add to a tick with two cost models, and chooses an algorithm for each game.
-
-    `tables` is the folder that `tickdisk checkpoint study` wrote, and `published` is the YAML file of published numbers. Raises
-    TickdiskError if a parameter has a wrong type, or if a file is missing or cannot be read.
-    """
-    check_parameters(tables=tables, published=published)
-    results = compute(tables, published=published)
-    return Study(results, state(results), FIGURES, TABLES)
+study = Analysis(compute, state, FIGURES, TABLES)

@@ -113,7 +113,11 @@ class Results:
 
 
 def compute(tables: str, *, published: str) -> Results:
-    """Reads the tables of the store study, and computes its results."""
+    """Compares the time that real algorithms add to a tick with two cost models, and chooses an algorithm for each game.
+
+    `tables` is the folder that `tickdisk checkpoint study` wrote, and `published` is the YAML file of published numbers. Raises
+    TickdiskError if a file is missing or cannot be read.
+    """
     found = store.read_study(Path(tables))
     points, summary = found.comparison.points(), found.comparison.summary()
     return Results(

@@ -58,7 +58,12 @@ class Results:
 def compute(
     plan: str, *, runs: str, server: str | None = None, tick_metric: str, action: str, margin: float | None, seed: int | None
 ) -> Results:
-    """Computes the results of the switchback on a server. If `server` is None, it is the one that the configuration names."""
+    """Analyses the effects of storage latency on tick gaps and on one kind of action, by comparisons within server lives.
+
+    `tick_metric` is one of `METRICS` and is tested beside the mean gap. `action` is the kind of action whose mean latency is
+    tested, such as "teleport". `margin` is a ratio less 1. If it or `seed` is None, it is the plan's. If `server` is None, it
+    is the one that the configuration names. Raises TickdiskError if no cell of the experiment has run.
+    """
     data = Runs(plan, runs, "switchback", server)
     lives = list(data.lives())
     # Tau is the time that is cut after a switch, because an action that takes longer would reach into the steady part of the next
@@ -67,7 +72,7 @@ def compute(
     found = contrasts.compute(
         "switchback",
         data,
-        contrasts.epoch_rows(lives, tau_ns=round(tau_s * 1e9)),
+        [life.epoch_rows(tau_ns=round(tau_s * 1e9)) for life in lives],
         {
             ALWAYS: METRICS[ALWAYS],
             tick_metric: METRICS.get(tick_metric, tick_metric),

@@ -1,4 +1,4 @@
-"""A test of whether an emulated profile behaves as its disk does: `python -m tickdisk.profile.bench [PATH ...]`.
+"""A test of whether an emulated profile behaves as its disk does: `python -m benchmarks.emulated_profile [PATH ...]`.
 
 The program profiles the disk at each PATH, emulates the profile, and measures the emulated device at the depths that were held
 out. The disk is taken from the rounds of the profile itself, because a disk that drifts would differ from itself a minute later.
@@ -21,20 +21,9 @@ from scipy.stats import bootstrap
 from tickdisk import device
 from tickdisk.calibrate import SHARE_OF_CEILING, Bench, Job, bench, settle
 from tickdisk.foundation import memory
-from tickdisk.profile.evidence import screen
+from tickdisk.profile import HELD_OUT_DEPTHS, Measurements, Sample, measure, profile, screen, source
 from tickdisk.profile.fit import P50_LIMIT, P99_LIMIT
-from tickdisk.profile.measure import (
-    BEYOND,
-    BLOCK_BYTES,
-    HELD_OUT_DEPTHS,
-    LIMITS_OF_ROUNDS,
-    ROUNDS,
-    Measurements,
-    Sample,
-    measure,
-)
-from tickdisk.profile.profile import profile
-from tickdisk.profile.target import source
+from tickdisk.profile.measure import BEYOND, BLOCK_BYTES, LIMITS_OF_ROUNDS, ROUNDS
 
 _SIZE_BYTES = 256 << 20
 _TEST_FILE_BYTES = 4 * _SIZE_BYTES

@@ -1,4 +1,4 @@
-"""A benchmark of the real checkpoint algorithms on this machine: `python -m tickdisk.saving.store.bench [FOLDER]`."""
+"""A benchmark of the real checkpoint algorithms on this machine: `python -m benchmarks.checkpoint_algorithms [FOLDER]`."""
 
 import argparse
 from dataclasses import replace
@@ -6,8 +6,7 @@ from pathlib import Path
 
 from tickdisk.foundation import temporary
 from tickdisk.saving.checkpoint import State
-from tickdisk.saving.store.life import ALGORITHMS
-from tickdisk.saving.store.trial import Design, trials
+from tickdisk.saving.store import ALGORITHMS, Design, trials
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A benchmark of the lag of replays on this machine: `python -m tickdisk.replay.bench`."""
+"""A benchmark of the lag of replays on this machine: `python -m benchmarks.replay_lag`."""
 
 import argparse
 import contextlib
@@ -12,10 +12,7 @@ import pandas as pd
 
 from tickdisk.foundation import host, memory
 from tickdisk.foundation.process import Child
-from tickdisk.replay.issue import issue
-from tickdisk.replay.plan import plan
-from tickdisk.replay.prepare import prepare
-from tickdisk.replay.timing import summarise
+from tickdisk.replay import issue, plan, prepare, summarise
 
 _ROOT, _FILE_BYTES, _BLOCK = "/bench", 16 << 20, 4096
 

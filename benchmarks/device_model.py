@@ -1,17 +1,16 @@
-"""A benchmark of the device model in simulated time on one core, run by `python -m tickdisk.device.bench`.
+"""A benchmark of the device model in simulated time on one core, run by `python -m benchmarks.device_model`.
 
 All kinds of model run in turn, several times, and the best time of each kind counts.
 """
 
 import sys
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tickdisk.device.log import OPS
-from tickdisk.device.model import DeviceModel
-from tickdisk.device.simulate import simulate
+from benchmarks.timing import best_s
+from tickdisk.device import OPS, DeviceModel, simulate
 
 _REQUESTS = 2_000_000
 _TURNS = 5
@@ -58,16 +57,11 @@ def main() -> int:
         np.full(_REQUESTS, 4096),
     )
     models = {name: DeviceModel(name="bench", **{**_PLAIN, **parts}) for name, parts in _KINDS.items()}
-    best_s = dict.fromkeys(models, float("inf"))
-    for _ in range(_TURNS):
-        for name, model in models.items():
-            start_s = time.perf_counter()
-            simulate(model, *requests)
-            best_s[name] = min(best_s[name], time.perf_counter() - start_s)
+    best = best_s({name: partial(simulate, model, *requests) for name, model in models.items()}, _TURNS)
     print(f"{'model':22}{'million requests/s':>20}{'ns a request':>14}{'times plain':>13}")
-    for name, seconds in best_s.items():
-        print(f"{name:22}{_REQUESTS / seconds / 1e6:20.1f}{seconds / _REQUESTS * 1e9:14.1f}{seconds / best_s['plain']:13.2f}")
-    slow = [name for name, wanted in _WANTED_PER_S.items() if _REQUESTS / best_s[name] < wanted]
+    for name, seconds in best.items():
+        print(f"{name:22}{_REQUESTS / seconds / 1e6:20.1f}{seconds / _REQUESTS * 1e9:14.1f}{seconds / best['plain']:13.2f}")
+    slow = [name for name, wanted in _WANTED_PER_S.items() if _REQUESTS / best[name] < wanted]
     for name in slow:
         print(f"{name}: below {_WANTED_PER_S[name] / 1e6:.0f} million requests/s", file=sys.stderr)
     return bool(slow)

@@ -1,4 +1,4 @@
-"""A long test of the emulator under random load, such as an hour of `python -m tickdisk.device.soak --minutes=60`.
+"""A long test of the emulator under random load, such as an hour of `python -m benchmarks.soak --minutes=60`.
 
 fio reads and writes at random on a volatile device with 128 requests in flight, verifies the data that it reads back (crc32c),
 and flushes now and then. Meanwhile the test watches the emulator's resident memory, its counters, and its log.
@@ -15,10 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tickdisk.device.logcheck import LogCheck
-from tickdisk.device.model import DeviceModel
-from tickdisk.device.mounted import MountedDevice
-from tickdisk.device.up import up
+from benchmarks.log_check import LogCheck
+from tickdisk.device import DeviceModel, MountedDevice, up
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.memory import folder
 from tickdisk.foundation.process import Child, run
@@ -180,9 +178,7 @@ def wrong(watch: Watch) -> list[str]:
 
 def main() -> int:
     """Runs the soak test with the options of the command line, and returns the exit code, which is 0 if the emulator passed."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tickdisk.device.soak", description=__doc__.splitlines()[0] if __doc__ else ""
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--minutes", type=float, default=15.0, help="Length of the test in minutes. It is 15 unless given.")
     minutes = parser.parse_args().minutes
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The exit takes the device down.

@@ -1,4 +1,4 @@
-"""A benchmark of the readers on this machine, each beside a peer in Python: `python -m tickdisk.formats.bench`."""
+"""A benchmark of the readers on this machine, each beside a peer in Python: `python -m benchmarks.trace_readers`."""
 
 import argparse
 import io
@@ -6,12 +6,13 @@ import json
 import random
 import re
 import resource
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow.csv
 
+from benchmarks.timing import best_s
 from tickdisk._native import TraceReader
 from tickdisk.formats.native_table import requests_of
 
@@ -97,16 +98,6 @@ def arrow(raw: bytes) -> int:
     return int(pyarrow.csv.read_csv(io.BytesIO(raw), read_options=options).num_rows)
 
 
-def best(read: Callable[..., Any], *given: Any) -> float:
-    """Returns the shortest time of three calls of a function with the given arguments, in s."""
-    times = []
-    for _ in range(_ROUNDS):
-        begin = time.perf_counter()
-        read(*given)
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
 def memory_mib(gigabytes: float, raw: bytes) -> float:
     """Reads a trace of strace of the given size, and returns the growth of the largest memory of this process in MiB."""
     reader, before = TraceReader("strace"), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -125,7 +116,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     for name, lines, peer in (("strace", strace_lines, regular_expression), ("msr", msr_lines, arrow)):
         raw = "".join(lines(given.lines, 1)).encode()
-        own, other = best(native, name, raw), best(peer, raw)
+        own, other = best_s({"own": partial(native, name, raw), "peer": partial(peer, raw)}, _ROUNDS).values()
         found[name] = {
             "lines_per_s": round(given.lines / own),
             f"lines_per_s_of_{peer.__name__}": round(given.lines / other),

@@ -1,22 +1,20 @@
-"""A benchmark of pools in simulated time on one core, run by `python -m tickdisk.pools.bench`.
+"""A benchmark of pools in simulated time on one core, run by `python -m benchmarks.pools`.
 
 It prints the requests that pools of several layouts serve in a second, beside the plain device model of `make bench-model`. All
 run in turn, several times, and the best time of each counts.
 """
 
 import sys
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.timing import best_s
 from tickdisk.device import OPS, DeviceModel
 from tickdisk.device import simulate as simulate_device
-from tickdisk.pools.layout import Group, Pool, Tier
-from tickdisk.pools.simulate import Settings, simulate
-from tickdisk.pools.workload import Workload, workload_of
+from tickdisk.pools import Group, Pool, Settings, Tier, Workload, simulate, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,17 +44,12 @@ def main() -> int:
     for name, parts in _LAYOUTS.items():
         pool = Pool.model_validate({"name": name, "description": name, "source": "bench", **parts})
         jobs[name] = partial(simulate, [workload], pool, {"plain": _PLAIN}, Settings(queue_depth=32))
-    best_s = dict.fromkeys(jobs, float("inf"))
-    for _ in range(_TURNS):
-        for name, job in jobs.items():
-            start_s = time.perf_counter()
-            job()
-            best_s[name] = min(best_s[name], time.perf_counter() - start_s)
-    plain_s = best_s["the plain device itself"]
+    best = best_s(jobs, _TURNS)
+    plain_s = best["the plain device itself"]
     print(f"{'pool':26}{'million requests/s':>20}{'ns a request':>14}{'share of the device':>21}")
-    for name, seconds in best_s.items():
+    for name, seconds in best.items():
         print(f"{name:26}{_REQUESTS / seconds / 1e6:20.2f}{seconds / _REQUESTS * 1e9:14.1f}{plain_s / seconds:21.3f}")
-    is_slow = plain_s / best_s["one device"] < _WANTED_SHARE
+    is_slow = plain_s / best["one device"] < _WANTED_SHARE
     if is_slow:
         print(f"a pool of one device serves less than {_WANTED_SHARE:.3f} of the requests of the device", file=sys.stderr)
     return int(is_slow)

@@ -1,11 +1,9 @@
-"""A benchmark of the simulator's speed on this machine: `python -m tickdisk.saving.checkpoint.bench`."""
+"""A benchmark of the simulator's speed on this machine: `python -m benchmarks.checkpoint_simulator`."""
 
 import argparse
 from time import perf_counter
 
-from tickdisk.saving.checkpoint.inputs import GameTrace, Input, ZipfTrace
-from tickdisk.saving.checkpoint.model import ALGORITHMS
-from tickdisk.saving.checkpoint.simulate import Run, simulate
+from tickdisk.saving.checkpoint import ALGORITHMS, GameTrace, Input, Run, ZipfTrace, simulate
 
 
 def main() -> None:
