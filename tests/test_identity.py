@@ -77,7 +77,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP | NETWORK | OF_TRACES,
     "src/tickdisk/foundation/machine.py": DEVICE,
     "src/tickdisk/foundation/memory.py": DEVICE | {"micro"} | NETWORK,
-    "src/tickdisk/foundation/numbers.py": NOTEBOOKS | PAGES | {"replay"},  # a replay ends with a table
+    "src/tickdisk/foundation/numbers.py": NOTEBOOKS | PAGES | {"compare", "replay"},  # a replay ends with a table
     "src/tickdisk/player/explore.py": LIVE | NETWORK,
     "src/tickdisk/plot/effects.py": NOTEBOOKS,
     "src/tickdisk/netcode/steps.py": NETWORK,
@@ -134,7 +134,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/studies/replay/show.py": {"replay.ipynb"},
     "src/tickdisk/studies/replay/state.py": {"replay.ipynb"},
     "src/tickdisk/studies/runs.py": OF_EXPERIMENTS,
-    "src/tickdisk/studies/statement.py": NOTEBOOKS | PAGES,
+    "src/tickdisk/studies/statement.py": NOTEBOOKS | PAGES | {"compare"},
     "src/tickdisk/studies/store/__init__.py": {"store.ipynb"},
     "src/tickdisk/studies/store/compute.py": {"store.ipynb"},
     "src/tickdisk/studies/store/show.py": {"store.ipynb"},
@@ -152,8 +152,8 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/server/luanti/server.py": LIVE | {"world", INSPECT},
     "src/tickdisk/server/ticks.py": LIVE | {INSPECT},
     "src/tickdisk/project/sources/text.py": set(),  # what it does shows in the digests
-    "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES,  # the words by which a verdict says that lives are missing
-    "src/tickdisk/stats/quantile.py": NOTEBOOKS | PAGES | {"replay", "store"},
+    "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES | {"compare"},  # the causes of verdicts
+    "src/tickdisk/stats/quantile.py": NOTEBOOKS | PAGES | {"compare", "replay", "store"},
     "src/tickdisk/saving/store/child.py": {"store", "store.ipynb"},  # a program of its own
     "src/tickdisk/saving/store/study.py": {"store", "store.ipynb"},
     "src/tickdisk/saving/store/crash.py": {"store.ipynb"},

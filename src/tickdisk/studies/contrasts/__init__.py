@@ -12,7 +12,6 @@ from tickdisk.studies.contrasts.show import effects, effects_table, manipulation
 from tickdisk.studies.contrasts.state import (
     CONTROL_WORDS,
     NO_CAPTURE_WORDS,
-    fact_name,
     state_claim,
     state_controls,
     state_found,
@@ -29,7 +28,6 @@ __all__ = [
     "effects",
     "effects_table",
     "epoch_rows",
-    "fact_name",
     "manipulation",
     "power",
     "runs",
