@@ -66,7 +66,7 @@ CHECKS: tuple[Check, ...] = (
     Check(("ruff", "check"), _PYTHON),
     Check(("ruff", "format", "--check"), _PYTHON),
     Check(("typos",), ("*",)),
-    Check(("mypy", "--strict"), ("src/tickdisk/*.py", "src/tickdisk/*.pyi", *_PYTHON[2:])),
+    Check(("mypy", "--strict"), ("src/tickdisk/*.py", "src/tickdisk/*.pyi", "benchmarks/*.py", *_PYTHON[2:])),
     Check(("mypy", "--strict", *sorted(f"envs/{path.name}" for path in (ROOT / "envs").glob("*.py"))), ("envs/*.py",)),
     *_rust("native", _NATIVE, ("--no-default-features",), ("--all", "--all-targets")),
     Check((sys.executable, "envs/fuzz.py", "1"), ("src/native/*", "envs/fuzz.py"), is_quick=False),

@@ -118,10 +118,10 @@ def _imports(path: Path) -> list[str]:
 
 @cache
 def _file(module: str) -> Path | None:
-    """Returns the file of a module of the package or of the tests."""
+    """Returns the file of a module of the package, of the benchmarks or of the tests."""
     place = Path(*module.split("."))
     candidates = [
-        ROOT / folder / form for folder in ("src", _TESTS) for form in (place.with_suffix(".py"), place / "__init__.py")
+        ROOT / folder / form for folder in ("src", "", _TESTS) for form in (place.with_suffix(".py"), place / "__init__.py")
     ]
     return next((path for path in candidates if path.is_file()), None)
 

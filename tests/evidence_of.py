@@ -1,44 +1,53 @@
 """Evidence as studies state it, with every verdict that a test asks for."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+from tickdisk.report.answers import Asked
 from tickdisk.report.evidence import Evidence
+from tickdisk.stats import BoundWord, Cause, TooFew, Word
 from tickdisk.studies.statement import THIS_PROJECT, VERDICTS, Statement
 
 STUDIES = ("calibration", "accesses", "switchback", "join_burst", "inside_tick", "replay", "checkpoint", "store")
 _BELOW_THE_BURST = 1.02
 """A latency that the switchback tries and the burst of joins does not."""
-_TOO_FEW = "n = 4, fewer than the 6 lives that a verdict needs"
+PLAN: dict[str, Any] = json.loads((Path(__file__).resolve().parent.parent / "data/reference/paper/plan.json").read_text())
+"""Parts of the plan of our run at paper scale."""
+ASKED = Asked.of(PLAN)
 
 
-def _comparison(said: Statement, name: str, verdict: str, effect: str, n: int = 8) -> None:
-    evidence = _TOO_FEW if verdict == "not valid" else "ratio, n = 8"
+def _comparison(said: Statement, name: str, verdict: Word, effect: str, n: int = 8) -> None:
+    causes: list[Cause] = [TooFew(n=n, needed=10, counted="lives")] if verdict == "not valid" else []
     said.comparison(
         name,
         source=THIS_PROJECT,
         statement="Effect of x on y",
         verdict=verdict,
-        evidence=evidence,
+        evidence=f"ratio, n = {n}",
+        causes=causes,
         effect=effect,
         n=n,
         counted="lives",
     )
 
 
-def _bound(said: Statement, name: str, verdict: str, effect: str) -> None:
+def _bound(said: Statement, name: str, verdict: BoundWord, effect: str) -> None:
     said.bound(
         name,
         source=THIS_PROJECT,
         statement="x is at most y",
         verdict=verdict,
         evidence="z",
+        causes=[TooFew(n=20, needed=40, counted="stalls")] if verdict == "not valid" else [],
         effect=effect,
         n=20,
         counted="stalls",
     )
 
 
-def _switchback(verdict: str, ratio: float, *, good: float | None, hurts: float | None) -> Statement:
+def _switchback(verdict: Word, ratio: float, *, good: float | None, hurts: float | None) -> Statement:
     said = Statement("switchback")
     for arm, latency in (("ssd_100us", 0.1), ("latency_1ms", 1.0), ("latency_6ms", 6.0), ("latency_12ms", 12.0)):
         said.fact(f"latency.{arm}", latency, "ms", source="model")
@@ -47,7 +56,7 @@ def _switchback(verdict: str, ratio: float, *, good: float | None, hurts: float 
     return said
 
 
-def _join_burst(verdict: str, ratio: float, *, good: float | None, hurts: float | None) -> Statement:
+def _join_burst(verdict: Word, ratio: float, *, good: float | None, hurts: float | None) -> Statement:
     said = Statement("join_burst")
     for arm, latency in (("ssd_100us", 0.1), ("latency_6ms", 6.0), ("latency_12ms", 12.0)):
         said.fact(f"latency.{arm}", latency, "ms", source="model")
@@ -57,7 +66,7 @@ def _join_burst(verdict: str, ratio: float, *, good: float | None, hurts: float 
 
 
 def _effects(
-    said: Statement, metrics: Sequence[str], verdict: str, ratio: float, *, good: float | None, hurts: float | None
+    said: Statement, metrics: Sequence[str], verdict: Word, ratio: float, *, good: float | None, hurts: float | None
 ) -> None:
     for metric in metrics:
         for arm in ("latency_6ms", "latency_12ms"):
@@ -69,14 +78,14 @@ def _effects(
         said.fact(f"{metric}_baseline", 113.0, "ms", interval=(109.0, 117.0), n=8, source="lives")
         for key, value in (("good_up_to", good), ("hurts_from", hurts)):
             said.fact(f"{metric}_{key}", value, "ms", n=8, source="tests of doses")
-        decided = verdict if verdict == "not valid" else "different" if hurts is not None else "inconclusive"
+        decided: Word = verdict if verdict == "not valid" else "different" if hurts is not None else "inconclusive"
         _comparison(said, f"dose_{metric}", decided, f"{metric}_ratio.latency_12ms")
 
 
 def evidence_of(
     *,
-    comparison: str = "different",
-    bound: str = "kept",
+    comparison: Word = "different",
+    bound: BoundWord = "kept",
     ratio: float = 2.0,
     good: float | None = 1.02,
     hurts: float | None = 6.01,
@@ -121,5 +130,5 @@ def evidence_of(
         said for said in (calibration, accesses, switchback, burst, inside, replay, checkpoint, store) if said.name not in without
     ]
     facts: Mapping[str, dict[str, object]] = {name: fact.as_dict() for said in every for name, fact in said.facts.items()}
-    claims = {claim.id: claim.as_dict() for said in every for claim in said.claims}
+    claims = {claim.id: claim for said in every for claim in said.claims}
     return Evidence(facts, claims, {said.name: {} for said in every}, dict.fromkeys(without, "it was left out"))

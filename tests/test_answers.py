@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from evidence_of import STUDIES, evidence_of
+from evidence_of import ASKED, STUDIES, evidence_of
 
 from tickdisk.report.answers import QUESTIONS, Answers, Effect, ServerResult, answer, sentences
 from tickdisk.report.evidence import Evidence
@@ -17,7 +17,7 @@ EFFECT = Effect("6 ms of storage latency instead of 0.1 ms", "the longest tick g
 
 
 def answered(evidence: Evidence) -> Answers:
-    return answer(evidence, "Luanti", TIERS, 0.2)
+    return answer(evidence, ASKED, "Luanti", TIERS, 0.2)
 
 
 def said(evidence: Evidence) -> dict[str, str]:
@@ -79,7 +79,7 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
     def told(server: str, verdict: str, ratio: float) -> ServerResult:
         evidence = evidence_of(comparison=verdict, ratio=ratio)
         claim = evidence.claims["switchback.latency_6ms.gap_max"]
-        return ServerResult(server, claim, evidence.facts[claim["effect"]])
+        return ServerResult(server, claim, evidence.facts[claim.effect])
 
     text = sentences(
         EFFECT,

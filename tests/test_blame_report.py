@@ -20,6 +20,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run.cell import server_facts
+from tickdisk.stats import NothingCaptured
 from tickdisk.studies import Study, inside_tick
 from tickdisk.studies.inside_tick import Results
 
@@ -334,7 +335,7 @@ def test_the_screen_of_a_capture_of_any_process(machine, tmp_path):
 def test_an_empty_capture_beside_a_busy_disk_is_not_valid(machine, tmp_path):
     empty = {"requests": machine.evidence().requests.iloc[:0], "waits": machine.waits().iloc[:0]}
     run = _write(machine, tmp_path / "abc", **empty)
-    assert load_evidence(run)[0].reasons == ("the capture is empty and the device has requests",)
+    assert load_evidence(run)[0].obstacles == (NothingCaptured(),)
     with pytest.raises(TickdiskError, match="not valid, life: the capture is empty and the device has requests"):
         _blame(run)
     half = _write(machine, tmp_path / "def", requests=empty["requests"])

@@ -338,7 +338,7 @@ def test_statements_are_described_key_by_key() -> None:
     assert word.keys() == set(keys("results/facts.json"))
     assert statement["effect"].as_dict().keys() == word.keys() - {"word"}
     statement.bound("bound", source="us", statement="?", verdict="kept", evidence="", effect="effect", n=6, counted="lives")
-    assert asdict(statement.claims[0]).keys() == set(keys("results/claims.json"))
+    assert statement.claims[0].model_dump().keys() == set(keys("results/claims.json", "The file"))
     name = "results/answers.json"
     assert keys(name, "The file") == list(Answers.__dataclass_fields__)
     for title in ("answers", "sizing"):

@@ -21,9 +21,11 @@ import pytest
 import zstandard
 
 from tickdisk.experiment import STUDIES
+from tickdisk.foundation import record
 from tickdisk.report import collect
-from tickdisk.report.answers import answer
+from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
+from tickdisk.studies import Claim
 from tickdisk.studies.tiers import tier_name
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,13 +100,13 @@ def test_a_kept_run_states_the_same_as_when_it_was_made(project: Path) -> None:
 
 def test_our_run_at_paper_scale_gets_the_same_answers() -> None:
     """The reference run decides what a run of the scale smoke leaves open."""
-    plan, facts, claims = (
-        json.loads((ROOT / f"data/reference/paper/{name}.json").read_text()) for name in ("plan", "facts", "claims")
-    )
+    folder = ROOT / "data/reference/paper"
+    plan, facts = (json.loads((folder / f"{name}.json").read_text()) for name in ("plan", "facts"))
+    claims = {claim.id: claim for claim in record.read(list[Claim], folder / "claims.json")}
     ran: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
-    evidence = Evidence(facts, {claim["id"]: claim for claim in claims}, ran, {})
+    evidence = Evidence(facts, claims, ran, {})
     tiers = {tier_name(name): tier["read_latency_ns"] / 1e6 for name, tier in plan["tiers"].items()}
-    now = json.loads(json.dumps(asdict(answer(evidence, "Luanti", tiers, facts["setup.margin"]["value"]))))
+    now = json.loads(json.dumps(asdict(answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"]["value"]))))
     if os.environ.get("TICKDISK_KEEP"):
         (KEPT / "paper_answers.json").write_text(json.dumps(now, indent=2, sort_keys=True) + "\n")
     assert not list(differences(json.loads((KEPT / "paper_answers.json").read_text()), now))

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from evidence_of import STUDIES, evidence_of
+from evidence_of import ASKED, PLAN, STUDIES, evidence_of
 
 from tickdisk.report import publish, set_paper
 from tickdisk.report.answers import answer
@@ -29,16 +29,8 @@ def written(folder: Path, evidence: Evidence) -> Path:
     setup.word("scale", "paper", source="plan", note="the published experiments")
     facts = {**evidence.facts, **{name: fact.as_dict() for name, fact in setup.facts.items()}}
     replace(evidence, facts=facts).save(results)
-    (results / "answers.json").write_text(json.dumps(asdict(answer(evidence, "Luanti", {"hard disk": 6.0}, 0.2))))
-    decision = {
-        "alpha": 0.05,
-        "margin": 0.2,
-        "minimum_lives": 6,
-        "planned_life_sd": 0.21,
-        "confirmatory": {"arm": "latency_6ms", "action": "teleport"},
-    }
-    arms = [{"experiment": "switchback", "arm": "latency_6ms", "description": "slow"}]
-    (results / "plan.json").write_text(json.dumps({"config": {"decision": decision}, "arms": arms}))
+    (results / "answers.json").write_text(json.dumps(asdict(answer(evidence, ASKED, "Luanti", {"hard disk": 6.0}, 0.2))))
+    (results / "plan.json").write_text(json.dumps(PLAN))
     (results / "comparison.json").write_text(json.dumps({"reference": None, "summary": "No reference is kept.", "rows": []}))
     return folder / "workflow/paper/paper.typ"
 

@@ -66,7 +66,7 @@ def test_the_decision_over_lives_keeps_its_level(name: str, record_property: Cal
         words.update(nulls)
         false_alarms += "different" in nulls
         false_claims += any(decision.verdicts[key].word == "different" for key in ROLES.confirmatory)
-        undecided += any(controls.reasons for controls in decision.controls.values())
+        undecided += any(controls.failed for controls in decision.controls.values())
     shares = {
         "coverage": covered / len(rows),
         "A/A different, a metric": words["different"] / (DECIDED * len(METRICS)),

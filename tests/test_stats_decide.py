@@ -8,7 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from tickdisk.stats import Plan, Roles, adjusted, contrast, decide, detectable_ratio, holm, lives_to_decide, verdict
+from tickdisk.stats import (
+    ClientsSaturated,
+    NothingCaptured,
+    Plan,
+    Roles,
+    adjusted,
+    contrast,
+    decide,
+    detectable_ratio,
+    holm,
+    lives_to_decide,
+    verdict,
+)
 
 PLAN = Plan(lives=10, minimum=6, control_minimum=4, margin=0.2, alpha=0.05)
 SMOKE = replace(PLAN, lives=4)
@@ -81,7 +93,7 @@ def test_fewer_lives_than_planned_are_not_valid():
 )
 def test_a_failed_control_invalidates_treatments(changed, words):
     found = decided(**changed)
-    assert len(found.controls["gap"].reasons) == 1
+    assert len(found.controls["gap"].failed) == 1
     assert found.verdicts["gap", "dose"].word == "not valid"
     assert words in found.verdicts["gap", "dose"].reason
 
@@ -98,16 +110,16 @@ def test_each_metric_has_its_own_positive_control_and_the_other_s_is_a_treatment
         ("gap", "slow"): "scan",
     }
     assert found.verdicts["gap", "slow"].word == "equivalent"
-    assert not any(controls.reasons for controls in found.controls.values())
+    assert not any(controls.failed for controls in found.controls.values())
 
 
 def test_reasons_from_outside_invalidate_all_or_one_arm():
     effects = {("gap", arm): effect(mean) for arm, mean in (("slow", 0.7), ("again", 0), ("dose", 0.9), ("other", 0.9))}
     roles = Roles("again", None, {"gap": "slow"}, treatments=["dose", "other"])
-    whole = decide(effects, PLAN, roles, obstacles=["the capture is empty"])
+    whole = decide(effects, PLAN, roles, obstacles=[NothingCaptured()])
     assert {each.word for each in whole.verdicts.values()} == {"not valid"}
     assert "the capture is empty" in whole.verdicts["gap", "other"].reason
-    one = decide(effects, PLAN, roles, obstacles_by_arm={"dose": ["life 3: client saturated"]})
+    one = decide(effects, PLAN, roles, obstacles_by_arm={"dose": [ClientsSaturated(life="life 3", detail="client saturated")]})
     assert (one.verdicts["gap", "dose"].word, one.verdicts["gap", "other"].word) == ("not valid", "different")
     assert one.verdicts["gap", "dose"].reason == "life 3: client saturated"
 

@@ -11,7 +11,7 @@ were made on purpose.
 
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
-from tickdisk.blame.check import FEWEST_STALLS, NO_FILES, Count, check_injections, count
+from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
 from tickdisk.blame.evidence import Evidence, load_evidence, load_life
 from tickdisk.blame.lanes import KINDS
 from tickdisk.blame.links import JOURNAL
@@ -26,7 +26,6 @@ __all__ = [
     "FEWEST_STALLS",
     "JOURNAL",
     "KINDS",
-    "NO_FILES",
     "SLOW",
     "Blame",
     "Count",

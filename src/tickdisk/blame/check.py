@@ -17,7 +17,6 @@ from tickdisk.foundation.errors import TickdiskError
 
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
-NO_FILES = "the file of a device's request is not known here, and is known only on ext4 or xfs with the backend fuse"
 _DECIDED = ("outweighed", "blamed")
 
 

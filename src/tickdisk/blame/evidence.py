@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from tickdisk import stats
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
@@ -54,8 +55,8 @@ class Evidence:
     parks: bool = False
     """Whether a thread of the process waits in a futex when it has nothing to do. Such a wait between two ticks is idle time."""
     recognised: bool = False
-    reasons: tuple[str, ...] = ()
-    """Reasons why the server life is not valid. It is valid if there are none."""
+    obstacles: tuple[stats.Obstacle, ...] = ()
+    """Causes for which the server life is not valid. It is valid if there are none."""
 
     @property
     def tells_ticks(self) -> bool:
@@ -102,7 +103,8 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
     requests, waits = _captured(folder)
     server, life = manifest["server"], manifest["lives"][folder.name]
     epochs, device = table.read("epochs", folder / "epochs.parquet"), table.read("device", folder / "device.parquet")
-    empty = ["the capture is empty and the device has requests"] if requests.empty and len(device) else []
+    saturated = [stats.ClientsSaturated(life=None, detail=detail) for detail in life["not_valid"].values()]
+    empty = [stats.NothingCaptured()] if requests.empty and len(device) else []
     injections, extents = folder / "injections.parquet", folder / "extents.parquet"
     return Evidence(
         folder.name,
@@ -121,7 +123,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         thread=server["tick_thread"],
         readers=server["reader_threads"],
         parks=server["parks"],
-        reasons=tuple(dict.fromkeys([*life["not_valid"].values(), *empty])),
+        obstacles=tuple(dict.fromkeys([*saturated, *empty])),
     )
 
 

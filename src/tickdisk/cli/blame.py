@@ -37,7 +37,7 @@ def blame(
     found = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
     if not found:
         raise TickdiskError(f"{run} has no captured life {life}; leave --life out to see all")
-    reasons = [f"{evidence.name}: {reason}" for evidence in found for reason in evidence.reasons]
+    reasons = [f"{evidence.name}: {obstacle.sentence}" for evidence in found for obstacle in evidence.obstacles]
     blames = [room.attribute(evidence, thread=thread) for evidence in found if len(evidence.waits)]
     if not blames:
         raise TickdiskError(f"{run}: not valid, {'; '.join(reasons) or 'the capture is empty'}; run it again")

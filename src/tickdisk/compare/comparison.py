@@ -5,10 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from tickdisk.compare.side import Side
+from tickdisk.stats import AnyWord
+from tickdisk.studies.statement import UNDECIDED
 
+Stated = AnyWord | Literal["not stated"]
 Verdicts = Literal["same", "other", "undecided in one", "undecided in both", "other plan", "only in one"]
 Intervals = Literal["overlap", "apart", "none"]
-_UNDECIDED = ("inconclusive", "not valid")
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Row:
 
     id: str
     statement: str
-    verdicts: tuple[str, str]
+    verdicts: tuple[Stated, Stated]
     """The verdict in each run; "not stated" where the run has no such claim."""
     effects: tuple[str, str]
     """The effect in each run as it is read; empty where the claim has none."""
@@ -76,9 +78,9 @@ def _is_one_run(first: Side, second: Side) -> bool:
 def _row(name: str, first: Side, second: Side, *, is_comparable: bool) -> Row:
     claims = [side.claims.get(name) for side in (first, second)]
     stated = [claim for claim in claims if claim is not None]
-    verdicts = tuple("not stated" if claim is None else str(claim["verdict"]) for claim in claims)
+    verdicts: list[Stated] = ["not stated" if claim is None else claim.verdict for claim in claims]
     facts = [
-        None if claim is None or not claim["effect"] else side.facts.get(claim["effect"])
+        None if claim is None or not claim.effect else side.facts.get(claim.effect)
         for side, claim in zip((first, second), claims, strict=True)
     ]
     effects = tuple("" if fact is None else str(fact["text"]) for fact in facts)
@@ -86,11 +88,11 @@ def _row(name: str, first: Side, second: Side, *, is_comparable: bool) -> Row:
         "only in one" if len(stated) == 1 else "other plan" if not is_comparable else _compared(verdicts[0], verdicts[1])
     )
     intervals: Intervals = "none" if not is_comparable else _intervals(facts[0], facts[1])
-    return Row(name, str(stated[0]["statement"]), (verdicts[0], verdicts[1]), (effects[0], effects[1]), compared, intervals)
+    return Row(name, stated[0].statement, (verdicts[0], verdicts[1]), (effects[0], effects[1]), compared, intervals)
 
 
-def _compared(first: str, second: str) -> Verdicts:
-    undecided = sum(word in _UNDECIDED for word in (first, second))
+def _compared(first: Stated, second: Stated) -> Verdicts:
+    undecided = sum(word in UNDECIDED for word in (first, second))
     if undecided:
         return "undecided in both" if undecided == 2 else "undecided in one"  # noqa: PLR2004 - of two
     return "same" if first == second else "other"

@@ -5,14 +5,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
+from tickdisk.stats import AnyWord
 
 _SIZES = ("lives", "blocks", "rounds", "micro_rounds")
 """Facts of the set-up that are numbers of lives or rounds. They change the width of an interval, but not what it means."""
 _GENERAL = ("margin", "alpha")
 _ARM = "setup.arm."
 """Facts of the arms begin with this. Their notes say what an arm means, and so count as a part of the design."""
+
+
+class Compared(BaseModel):
+    """The part of a claim that is compared. Other keys may be those of another version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    statement: str
+    verdict: AnyWord
+    effect: str
+    """Name of the fact with the effect. It is empty if there is none."""
+
+
+_CLAIMS = TypeAdapter(list[Compared])
 
 
 @dataclass(frozen=True)
@@ -23,7 +41,7 @@ class Side:
     """Path from which the run was read."""
     facts: Mapping[str, Mapping[str, Any]]
     """Facts by their full name, such as `switchback.lives`."""
-    claims: Mapping[str, Mapping[str, Any]]
+    claims: Mapping[str, Compared]
     """Claims by their id."""
 
     def design(self, study: str) -> dict[str, Any]:
@@ -51,11 +69,13 @@ def load(path: Path) -> Side:
     folder = path.parent if path.is_file() else path
     if not folder.is_dir():
         raise TickdiskError(f"{path} does not exist; name a folder with facts.json and claims.json, such as results")
-    facts, claims = read_json(folder / "facts.json"), read_json(folder / "claims.json")
+    facts, found = read_json(folder / "facts.json"), read_json(folder / "claims.json")
     if not isinstance(facts, dict) or not all(isinstance(each, dict) and "value" in each for each in facts.values()):
         raise TickdiskError(f"{folder / 'facts.json'} is not a set of facts by name; name a folder that `make paper` wrote")
-    if not isinstance(claims, list) or not all(
-        isinstance(each, dict) and {"id", "verdict", "effect"} <= each.keys() for each in claims
-    ):
-        raise TickdiskError(f"{folder / 'claims.json'} is not a list of claims of this version; run `make paper` again")
-    return Side(str(path), facts, {claim["id"]: claim for claim in claims})
+    try:
+        claims = _CLAIMS.validate_python(found)
+    except ValidationError as error:
+        raise TickdiskError(
+            f"{folder / 'claims.json'} is not a list of claims of this version; run `make paper` again"
+        ) from error
+    return Side(str(path), facts, {claim.id: claim for claim in claims})

@@ -101,7 +101,7 @@ def kind_of(hint: Any) -> str:
             kinds.pop(_INTEGER, None)
         return " or ".join(sorted(kinds, key=lambda kind: kind == _NULL))
     if origin is Literal:
-        return " or ".join(f"`{value}`" for value in arguments)
+        return " or ".join(f"`{value}`" if value else "an empty text" for value in arguments)
     if origin in (list, tuple, Sequence):
         return _list_kind(arguments)
     return _KINDS.get(hint, "object")

@@ -1,9 +1,12 @@
 """The files that say what a run states: facts, claims, figures, answers, and the comparison with the reference."""
 
+from typing import get_args
+
 from tickdisk.compare import Comparison
 from tickdisk.describe.entry import Block, Entry, Section, written
-from tickdisk.describe.keys import elements_of_field, keys_of_class
+from tickdisk.describe.keys import Key, elements_of_field, keys_of_class
 from tickdisk.report.answers import Answers
+from tickdisk.stats import Cause
 from tickdisk.studies import Claim, Fact
 
 _IS_OBJECT = "The file is an object with these keys:"
@@ -39,11 +42,25 @@ _CLAIM = Block(
             "The meaning of the verdict for a published finding: upheld, contradicted or open. It is empty for a claim of ours."
         ),
         "evidence": "The reason for the verdict, in words.",
+        "causes": "The causes for which the verdict is inconclusive or not valid. The list is empty for another verdict.",
         "effect": "The name of the fact that says how large the effect is. It is empty if there is no such fact.",
         "facts": "The names of the facts that the claim rests on.",
         "n": "The number of lives, requests or other things that decided.",
         "counted": "The word for what n counts.",
     },
+)
+
+_CAUSES = Block(
+    "Each object of `causes` has a key `kind`, which is one of these words, and the keys that the column of types names:",
+    tuple(
+        Key(
+            kind.model_fields["kind"].default,
+            ", ".join(f"`{name}`" for name in kind.model_fields if name != "kind"),
+            kind.__doc__ or "",
+        )
+        for kind in get_args(get_args(Cause)[0])
+    ),
+    {},
 )
 
 _FIGURES = written(
@@ -136,7 +153,7 @@ SECTION = Section(
     "files in `results` merge those of all studies, and the facts about the set-up of the run.",
     (
         Entry("results/facts.json", "This file holds every number and word that the paper and the page show.", (_FACT,)),
-        Entry("results/claims.json", "This file holds every claim with its verdict.", (_CLAIM,)),
+        Entry("results/claims.json", "This file holds every claim with its verdict.", (_CLAIM, _CAUSES)),
         Entry("results/figures.json", "This file names the figures of each study.", (_FIGURES,)),
         Entry("results/missing.json", "This file names the studies that this run does not have.", (_MISSING,)),
         Entry("results/answers.json", "This file holds the answers to the questions of the paper.", (_ANSWERS, _ANSWER, _SIZING)),

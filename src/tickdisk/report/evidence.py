@@ -5,18 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_json
-from tickdisk.studies.statement import Statement
+from tickdisk.studies.statement import Claim, Statement
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that the studies of a run state, as plain JSON values. The answers, the paper and the page are made from it."""
+    """Everything that the studies of a run state. The answers, the paper and the page are made from it."""
 
     facts: Mapping[str, Mapping[str, Any]]
-    """Facts by their full name, such as `switchback.lives`."""
-    claims: Mapping[str, Mapping[str, Any]]
+    """Facts by their full name, such as `switchback.lives`, as plain JSON values."""
+    claims: Mapping[str, Claim]
     """Claims by their id."""
     figures: Mapping[str, Mapping[str, str | None]]
     """Figures of each study by name. The value is the reason for which a figure was not drawn, or None if it was drawn."""
@@ -32,11 +33,11 @@ class Evidence:
         `also` adds the facts of further statements, but not their claims.
         """
         facts: dict[str, Any] = {}
-        claims: dict[str, Any] = {}
+        claims: dict[str, Claim] = {}
         figures: dict[str, Any] = {}
         for folder in folders:
             facts |= read_json(folder / "facts.json")
-            claims |= {claim["id"]: claim for claim in read_json(folder / "claims.json")}
+            claims |= _claims(folder)
             figures[folder.name] = read_json(folder / "figures.json")
         for statement in also:
             facts |= {name: fact.as_dict() for name, fact in statement.facts.items()}
@@ -45,10 +46,9 @@ class Evidence:
     @classmethod
     def load(cls, results: Path) -> "Evidence":
         """Returns the evidence that `save` wrote into the folder of the results."""
-        claims = {claim["id"]: claim for claim in read_json(results / "claims.json")}
         return cls(
             read_json(results / "facts.json"),
-            claims,
+            _claims(results),
             read_json(results / "figures.json"),
             read_json(results / "missing.json"),
         )
@@ -56,7 +56,7 @@ class Evidence:
     def save(self, results: Path) -> None:
         """Writes facts.json, claims.json, figures.json and missing.json into the folder of the results."""
         write_json(results / "facts.json", dict(self.facts))
-        write_json(results / "claims.json", list(self.claims.values()))
+        record.write(results / "claims.json", list(self.claims.values()))
         write_json(results / "figures.json", dict(self.figures))
         write_json(results / "missing.json", dict(self.missing))
 
@@ -85,3 +85,8 @@ class Evidence:
         if name not in self.facts:
             raise TickdiskError(f"no study states the fact {name}; correct the name, or state it")
         return self.facts[name]
+
+
+def _claims(folder: Path) -> dict[str, Claim]:
+    """Returns the claims of a folder by their ids. An unknown key, verdict or kind of cause is a TickdiskError."""
+    return {claim.id: claim for claim in record.read(list[Claim], folder / "claims.json")}

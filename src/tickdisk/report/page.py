@@ -10,7 +10,9 @@ import jinja2
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.numbers import joined_list
+from tickdisk.report.answers import Asked
 from tickdisk.report.evidence import Evidence
+from tickdisk.studies.statement import Claim
 
 _STYLE = "vendor/pico.classless.min.css"
 
@@ -60,8 +62,8 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         is_smoke=scale == "smoke",
         cards=[_card(study, evidence) for study in STUDIES if evidence.has(study)],
         claims=claims,
-        baseline=evidence.facts.get("switchback.latency.ssd_100us", {"short": "the baseline"})["short"],
-        verdicts=list(dict.fromkeys(claim["verdict"] for claim in claims)),
+        baseline=_baseline(Asked.of(plan), evidence),
+        verdicts=list(dict.fromkeys(claim.verdict for claim in evidence.claims.values())),
         studies=list(dict.fromkeys(claim["experiment"] for claim in claims)),
         sources=_sources(claims),
         made=[_made(name, words, evidence) for name, words in _SETUP_LABELS.items() if f"setup.{name}" in evidence.facts],
@@ -73,20 +75,26 @@ def write_page(template: Path, results: Path, output: Path) -> None:
     write_text(output, text)
 
 
+def _baseline(asked: Asked, evidence: Evidence) -> str:
+    """Returns the latency of the baseline in words."""
+    name = "" if asked.baseline is None else f"{asked.baseline.experiment}.latency.{asked.baseline.arm}"
+    return evidence.short(name) if name in evidence.facts else "the baseline"
+
+
 def _made(name: str, words: str, evidence: Evidence) -> tuple[str, str, str]:
     """Returns a row of the table on how the run was made: a label, the text of the fact, and its limit (empty if it has none)."""
     limit = evidence.facts.get(f"setup.limit.{name.removeprefix('load.')}")
     return words, str(evidence.facts[f"setup.{name}"]["text"]), "" if limit is None else str(limit["text"])
 
 
-def _claim(claim: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
+def _claim(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     """Returns a claim with the size of its effect in words, which is "COUNT of N" if it counts the same things as n."""
-    fact = evidence.facts.get(claim["effect"])
+    fact = evidence.facts.get(claim.effect)
     here = "" if fact is None else str(fact["text"])
-    if fact is not None and fact["unit"] == claim["counted"]:
-        here = f"{str(fact['short']).removesuffix(' ' + fact['unit'])} of {claim['n_text']}"
-    publication = str(claim["source"]).partition(":")[0].partition(",")[0]
-    return {**claim, "here": here, "experiment": str(claim["id"]).partition(".")[0], "publication": publication}
+    if fact is not None and fact["unit"] == claim.counted:
+        here = f"{str(fact['short']).removesuffix(' ' + fact['unit'])} of {claim.n_text}"
+    publication = claim.source.partition(":")[0].partition(",")[0]
+    return {**dict(claim), "here": here, "experiment": claim.id.partition(".")[0], "publication": publication}
 
 
 def _sources(claims: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -112,8 +120,8 @@ def _card(study: str, evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _verdicts(study: str, claims: Mapping[str, Mapping[str, Any]]) -> str:
-    counts = Counter(str(claim["verdict"]) for name, claim in claims.items() if name.startswith(f"{study}."))
+def _verdicts(study: str, claims: Mapping[str, Claim]) -> str:
+    counts = Counter(claim.verdict for name, claim in claims.items() if name.startswith(f"{study}."))
     number = sum(counts.values())
     said = joined_list([f"{count} {word}" for word, count in counts.most_common()])
     return f"{number} {'claim' if number == 1 else 'claims'}: {said}." if number else "It makes no claims."

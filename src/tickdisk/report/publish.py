@@ -11,7 +11,7 @@ import typst
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, whole, write_json
-from tickdisk.report.answers import answer
+from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.setup import state_setup
 from tickdisk.studies.statement import VERDICTS
@@ -41,7 +41,8 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
     evidence.save(results)
     tiers = {tier_name(name): tier["read_latency_ns"] / 1e6 for name, tier in plan["tiers"].items()}
     server = str(setup["server"].word).split()[0]
-    write_json(results / "answers.json", asdict(answer(evidence, server, tiers, float(setup["margin"].value or 0))))
+    found = answer(evidence, Asked.of(plan), server, tiers, float(setup["margin"].value or 0))
+    write_json(results / "answers.json", asdict(found))
 
 
 def set_paper(template: Path, output: Path) -> None:
@@ -116,9 +117,9 @@ def _problems(notebooks: Sequence[Mapping[str, Any]], evidence: Evidence) -> lis
         if len(notebook["facts"]) < _MINIMUM_FACTS:
             problems.append(f"notebook {notebook['name']} states {len(notebook['facts'])} facts, fewer than {_MINIMUM_FACTS}")
     problems += [
-        f"claim {name} has verdict {claim['verdict']}"
+        f"claim {name} has verdict {claim.verdict}"
         for name, claim in evidence.claims.items()
-        if claim["verdict"] not in VERDICTS[claim["kind"]]
+        if claim.verdict not in VERDICTS[claim.kind]
     ]
     problems += [
         f"the paper has {found} {what}, more than {most}"
@@ -157,8 +158,8 @@ def check_results(output: Path) -> list[str]:
             "facts": len(evidence.facts),
         },
     )
-    width = max((len(claim["verdict"]) for claim in evidence.claims.values()), default=0)
-    lines = [f"{claim['verdict']:{width}}  n={claim['n']:<3} {claim['statement']}" for claim in evidence.claims.values()]
+    width = max((len(claim.verdict) for claim in evidence.claims.values()), default=0)
+    lines = [f"{claim.verdict:{width}}  n={claim.n:<3} {claim.statement}" for claim in evidence.claims.values()]
     return [
         *lines,
         f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, paper and page",

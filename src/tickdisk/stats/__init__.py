@@ -1,27 +1,34 @@
 """Tests whether one condition of an experiment (an arm) differs from another (the baseline), with one value per server life.
 
 The contrast of a life is the log ratio of a metric in the arm to the baseline. `contrast` tests whether there is a difference,
-and whether the ratio is within a margin that was fixed before the runs (equivalence). `decide` gives each claim a verdict.
-Controls are arms whose outcome is known in advance. If a control of a metric has another outcome, no claim about the metric is
-valid. The dose of an arm is the latency that its disk really had. No function reads a file. Functions that draw at random take a
-generator, or a seed and words (`named_generator`).
+and whether the ratio is within a margin that was fixed before the runs (equivalence). `decide` gives each claim a verdict. A
+verdict that leaves its question open has causes, such as `TooFew`. Controls are arms whose outcome is known in advance. If a
+control of a metric has another outcome, no claim about the metric is valid. The dose of an arm is the latency that its disk
+really had. No function reads a file. Functions that draw at random take a generator, or a seed and words (`named_generator`).
 """
 
-from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
-from tickdisk.stats.decide import (
-    PLANNED_LIVES,
-    TOO_FEW_LIVES,
-    Controls,
-    Decision,
-    Key,
-    Plan,
-    Roles,
-    Verdict,
+from tickdisk.stats.causes import (
+    AnyWord,
+    BoundWord,
+    Cause,
+    ClientsSaturated,
+    ControlFailed,
+    FewerThanPlanned,
+    FilesUnknown,
+    LivesFailed,
+    NoInterval,
+    NothingCaptured,
+    NotMeasured,
+    NotShown,
+    Obstacle,
+    PointsNotJudged,
+    StepsNotValid,
+    TooFew,
+    Undecided,
     Word,
-    decide,
-    lives_to_decide,
-    verdict,
 )
+from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
+from tickdisk.stats.decide import Controls, Decision, Key, Plan, Roles, Verdict, causes_of, decide, lives_to_decide, verdict
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
 from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
@@ -32,24 +39,40 @@ from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interva
 from tickdisk.stats.resample import block_length, stationary_indices
 
 __all__ = [
-    "PLANNED_LIVES",
-    "TOO_FEW_LIVES",
+    "AnyWord",
+    "BoundWord",
     "Bounds",
+    "Cause",
+    "ClientsSaturated",
     "Contrast",
+    "ControlFailed",
     "Controls",
     "Decision",
+    "FewerThanPlanned",
+    "FilesUnknown",
     "Key",
+    "LivesFailed",
     "Mean",
+    "NoInterval",
+    "NotMeasured",
+    "NotShown",
+    "NothingCaptured",
+    "Obstacle",
     "OrderEffect",
     "Plan",
+    "PointsNotJudged",
     "Quantile",
     "Roles",
     "Sensitivity",
     "Slope",
+    "StepsNotValid",
+    "TooFew",
+    "Undecided",
     "Verdict",
     "Word",
     "adjusted",
     "block_length",
+    "causes_of",
     "contrast",
     "contrasts",
     "decide",

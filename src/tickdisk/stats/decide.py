@@ -6,11 +6,11 @@ from math import isfinite, log
 from typing import Literal
 
 from tickdisk.foundation.numbers import interval, p_value, percent, with_interval
+from tickdisk.stats.causes import ControlFailed, FewerThanPlanned, NoInterval, Obstacle, TooFew, Undecided, Word
 from tickdisk.stats.contrast import Contrast
 from tickdisk.stats.families import adjusted
 from tickdisk.stats.power import detectable_ratio, needed_lives
 
-Word = Literal["different", "equivalent", "inconclusive", "not valid"]
 Family = Literal["confirmatory", "scan", "control"]
 """Group of tests: claims that were named before the runs (confirmatory), all other claims (scan), or controls."""
 Key = tuple[str, str]
@@ -19,9 +19,6 @@ MINIMUM_FOR_EQUIVALENCE = 6
 """Smallest number of lives from which a verdict can be "equivalent". The interval assumes normal contrasts, and fewer values
 cannot show that they are normal.
 """
-TOO_FEW_LIVES = "lives that a verdict needs"
-PLANNED_LIVES = "planned lives"
-"""Words in the reason of a verdict that is not valid because lives are missing. Texts that explain verdicts recognise them."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +58,21 @@ class Verdict:
     """The decision on one contrast: whether the arm differs from the baseline, is equivalent to it, or neither is shown."""
 
     word: Word
-    reason: str
+    obstacles: tuple[Obstacle, ...]
+    """Causes for which the verdict is "not valid". It is empty for another verdict."""
+    shown: str
+    """The effect in words, with what decided. It is empty if the verdict is "not valid"."""
     n: int
     planned: int
     family: Family
     p: float
     p_equivalent: float
     """p values of a difference and of equivalence that decided. They are adjusted if the family is adjusted."""
+
+    @property
+    def reason(self) -> str:
+        """The reason for the verdict in words."""
+        return self.shown or "; ".join(obstacle.sentence for obstacle in self.obstacles)
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,8 @@ class Controls:
     """Verdict on the sham, for which the same holds. None if the experiment has no sham."""
     detectable: float
     """Ratio that the null control, with its number of lives and its spread, would have found with 80 % power."""
-    reasons: tuple[str, ...]
-    """Reasons for which claims about treatments may not be decided. It is empty if they may be."""
+    failed: tuple[ControlFailed, ...]
+    """Controls that failed, so that claims about treatments may not be decided. It is empty if they may be."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +107,11 @@ def verdict(
     *,
     family: Family = "scan",
     minimum: int | None = None,
-    obstacles: Sequence[str] = (),
+    obstacles: Sequence[Obstacle] = (),
     unreached: int = 0,
     p: float | None = None,
     p_equivalent: float | None = None,
+    counted: str = "lives",
 ) -> Verdict:
     """Gives the verdict on one contrast by the rules of a plan.
 
@@ -114,27 +120,28 @@ def verdict(
     margin is too small to matter. The reason then mentions the difference. If neither test succeeds, the verdict is
     "inconclusive".
 
-    The `obstacles` are reasons for which nothing can be decided, such as a control that failed or clients that were saturated.
+    The `obstacles` are causes for which nothing can be decided, such as a control that failed or clients that were saturated.
     The number `unreached` says how many planned lives may be missing because their server ended before the arm's turn. Turns are
     drawn at random, so the other lives represent these lives. The p values may be adjusted for a family of tests. If they are
-    None, the contrast's own p values decide, and if `minimum` is None, the plan's.
+    None, the contrast's own p values decide, and if `minimum` is None, the plan's. `counted` is the plural of the word for what
+    the plan calls lives.
     """
     p = effect.p if p is None else p
     p_equivalent = effect.p_equivalent if p_equivalent is None else p_equivalent
     minimum = plan.minimum if minimum is None else minimum
 
-    def say(word: Word, reason: str) -> Verdict:
-        return Verdict(word, reason, effect.n, plan.lives, family, p, p_equivalent)
+    def say(word: Word, shown: str, found: Sequence[Obstacle] = ()) -> Verdict:
+        return Verdict(word, tuple(found), shown, effect.n, plan.lives, family, p, p_equivalent)
 
     found = list(obstacles)
     if effect.n < minimum:
-        found.append(f"n = {effect.n}, fewer than the {minimum} {TOO_FEW_LIVES}")
+        found.append(TooFew(n=effect.n, needed=minimum, counted=counted))
     elif effect.n + unreached < plan.lives:
-        found.append(f"{effect.n} of {plan.lives} {PLANNED_LIVES}")
+        found.append(FewerThanPlanned(n=effect.n, planned=plan.lives, counted=counted))
     elif not isfinite(p):
-        found.append(f"n = {effect.n}, which gives no interval")
+        found.append(NoInterval(n=effect.n, counted=counted))
     if found:
-        return say("not valid", "; ".join(found))
+        return say("not valid", "", found)
     p_words = p_value(p) if p == effect.p else f"adjusted {p_value(p)}"
     lacking = f" (in {unreached} more the server ended before the arm's turn)" if unreached else ""
     size = f"ratio {with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{lacking}"
@@ -162,6 +169,13 @@ def lives_to_decide(effect: Contrast, found: Verdict, plan: Plan) -> int | None:
     return None if needed is None else max(needed, effect.n + 1, plan.minimum)
 
 
+def causes_of(effect: Contrast, found: Verdict, plan: Plan) -> tuple[Obstacle | Undecided, ...]:
+    """Returns the causes for which the verdict `found` leaves a contrast open. There are none if the verdict decides."""
+    if found.word == "inconclusive":
+        return (Undecided(n=found.n, needed=lives_to_decide(effect, found, plan), counted="lives"),)
+    return found.obstacles
+
+
 def _stricter(alpha: float, p: float, adjusted_p: float) -> float:
     """Returns the level that an unadjusted p value must fall below so that the adjusted p value falls below `alpha`."""
     return alpha * p / adjusted_p if adjusted_p > p > 0 else alpha
@@ -172,8 +186,8 @@ def decide(
     plan: Plan,
     roles: Roles,
     *,
-    obstacles: Sequence[str] = (),
-    obstacles_by_arm: Mapping[str, Sequence[str]] | None = None,
+    obstacles: Sequence[Obstacle] = (),
+    obstacles_by_arm: Mapping[str, Sequence[Obstacle]] | None = None,
     unreached: Mapping[str, int] | None = None,
 ) -> Decision:
     """Decides on every control and every claim of an experiment.
@@ -183,7 +197,7 @@ def decide(
     them in at most `alpha` of all experiments. The confirmatory claims are one Holm family. All other claims are a scan, which is
     adjusted by Benjamini and Hochberg's method.
 
-    The `obstacles` are reasons for which no claim can be decided, and `obstacles_by_arm` has those that concern one arm. The
+    The `obstacles` are causes for which no claim can be decided, and `obstacles_by_arm` has those that concern one arm. The
     mapping `unreached` has, by arm, the number of lives whose server ended before the arm's turn.
     """
     own, before = obstacles_by_arm or {}, unreached or {}
@@ -225,8 +239,8 @@ def decide(
         p = _adjusted(effects, keys, "p", family)
         p_equivalent = _adjusted(effects, keys, "p_equivalent", family)
         for key in keys:
-            # If the claim has too few lives, its controls have too few as well, and the reason need not be given twice.
-            gate = controls[key[0]].reasons if effects[key].n >= plan.minimum else ()
+            # If the claim has too few lives, its controls have too few as well, and the cause need not be given twice.
+            gate = controls[key[0]].failed if effects[key].n >= plan.minimum else ()
             verdicts[key] = verdict(
                 effects[key],
                 plan,
@@ -252,15 +266,18 @@ def _adjusted(
 def _controls(
     effects: Mapping[Key, Contrast], verdicts: Mapping[Key, Verdict], plan: Plan, roles: Roles, metric: str
 ) -> Controls:
-    """Collects the verdicts on a metric's controls, and the reasons for which its claims may not be decided."""
+    """Collects the verdicts on a metric's controls, and the controls for which its claims may not be decided."""
     arm = roles.positive[metric]
     positive, null = verdicts[metric, arm], verdicts[metric, roles.null]
     sham = None if roles.sham is None else verdicts[metric, roles.sham]
-    reasons = []
+    failed = []
     if positive.word != "different" or effects[metric, arm].ratio <= 1:
-        reasons.append(f"the positive control was not found slower ({positive.word}: {positive.reason})")
-    for name, control in (("null control (A/A)", null), ("sham", sham)):
-        if control is not None and control.word in ("different", "not valid"):
-            reasons.append(f"the {name} is {control.word} ({control.reason})")
+        failed.append(ControlFailed(control="positive", verdict=positive.word, reason=positive.reason))
+    quiet: Sequence[tuple[Literal["null", "sham"], Verdict | None]] = (("null", null), ("sham", sham))
+    failed += [
+        ControlFailed(control=name, verdict=control.word, reason=control.reason)
+        for name, control in quiet
+        if control is not None and control.word in ("different", "not valid")
+    ]
     spread = effects[metric, roles.null]
-    return Controls(positive, null, sham, detectable_ratio(spread.n, spread.sd_log, alpha=plan.alpha), tuple(reasons))
+    return Controls(positive, null, sham, detectable_ratio(spread.n, spread.sd_log, alpha=plan.alpha), tuple(failed))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk import device, qos
+from tickdisk import device, qos, stats
 from tickdisk.config import Config, Decision, arms_of, parse_config
 from tickdisk.experiment import Arm, DesignType, Experiment
 from tickdisk.foundation import table
@@ -192,15 +192,15 @@ class Runs:
                     *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
                 )
 
-    def not_valid(self) -> dict[str, list[str]]:
-        """Returns the reasons for which lives say nothing about an arm, by arm. Each reason begins with the title of its life.
+    def not_valid(self) -> dict[str, list[stats.ClientsSaturated]]:
+        """Returns the causes for which lives say nothing about an arm, by arm.
 
         The clients of such a life were short of processor time in the arm's epoch, but not in the baseline's epochs.
         """
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[stats.ClientsSaturated]] = {}
         for life in self.lives():
-            for arm, reason in life.manifest["not_valid"].items():
-                found.setdefault(arm, []).append(f"{life.title}: {reason}")
+            for arm, detail in life.manifest["not_valid"].items():
+                found.setdefault(arm, []).append(stats.ClientsSaturated(life=life.title, detail=detail))
         return found
 
     def marked(self) -> list[str]:

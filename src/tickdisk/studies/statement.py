@@ -8,29 +8,29 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from tickdisk.foundation import numbers
+from tickdisk.foundation import numbers, record
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_json
+from tickdisk.stats import AnyWord, BoundWord, Cause, NotShown, Word
 
 THIS_PROJECT = "this project"
 """Source of a claim that no published study makes."""
-WOULD_DECIDE = "would decide"
-"""Words of the evidence of a claim that too few measurements left open. `answers` recognises the reason by them."""
 Kind = Literal["comparison", "bound"]
-VERDICTS: dict[Kind, tuple[str, ...]] = {
-    "comparison": ("different", "equivalent", "inconclusive", "not valid"),
-    "bound": ("kept", "missed", "inconclusive", "not valid"),
-}
+VERDICTS: dict[Kind, tuple[AnyWord, ...]] = {"comparison": get_args(Word), "bound": get_args(BoundWord)}
 """The verdicts of each kind of claim.
 
 A bound is a limit that an instrument must keep, or a range in which a published number must be reached.
 """
+UNDECIDED: tuple[AnyWord, ...] = ("inconclusive", "not valid")
+"""The verdicts of a claim that is not decided, which has causes."""
 Finding = Literal["difference", "longer", "no difference"]
 """The finding of a published study about two conditions. A bound has none."""
+Outcome = Literal["upheld", "contradicted", "open", ""]
+"""The outcome of a verdict of this project for a published finding. It is empty for a claim without a published finding."""
 _SYMBOLS = {"us": "µs"}
 """Units that a person reads in another spelling than the one in files."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
@@ -80,8 +80,7 @@ class Fact:
         return {**values, "text": self.text, "short": self.short}
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(record.Record):
     """A question of this project or of a published study, with the verdict of the runs on this machine."""
 
     id: str
@@ -92,12 +91,14 @@ class Claim:
     """Published study that the question comes from, or `THIS_PROJECT`."""
     statement: str
     """The question in neutral words, as an effect or a bound."""
-    verdict: str
+    verdict: AnyWord
     """One of the `VERDICTS` of its kind."""
-    study: str
+    study: Outcome
     """The outcome for a published finding: upheld, contradicted or open. It is empty for a claim of this project."""
     evidence: str
     """Reason for the verdict, in words."""
+    causes: tuple[Cause, ...]
+    """Causes for which the verdict is inconclusive or not valid. It is empty for another verdict."""
     effect: str
     """Name of the fact that says how large the effect is. It is empty if there is no such fact."""
     facts: list[str]
@@ -106,20 +107,33 @@ class Claim:
     """Number of lives, requests or other things that decided."""
     counted: str
     """Plural of the word for what n counts."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the object that claims.json holds: the fields, and `n_text`, such as "12 lives" for n = 12."""
-        counted = _singular(self.counted) if self.n == 1 else self.counted
-        return {**asdict(self), "n_text": f"{numbers.number(self.n)} {counted}"}
+    n_text: str
+    """The number n with the word for what it counts, such as "12 lives"."""
 
 
-def upheld(verdict: str, finding: Finding | None, *, is_longer: bool = True) -> str:
+def count_text(n: int, counted: str) -> str:
+    """Returns a number of things in words. `counted` is the plural of the word for them.
+
+    Examples
+    --------
+    >>> count_text(1, "lives"), count_text(12, "update rates")
+    ('1 life', '12 update rates')
+    """
+    return f"{numbers.number(n)} {_singular(counted) if n == 1 else counted}"
+
+
+def fact_name(metric: str) -> str:
+    """Returns the part of a fact's name that stands for a metric: its column without the unit, because ratios have none."""
+    return metric.removesuffix("_ms")
+
+
+def upheld(verdict: AnyWord, finding: Finding | None, *, is_longer: bool = True) -> Outcome:
     """Returns the outcome of a verdict of this project for a published finding: upheld, contradicted or open.
 
-    It is open if the verdict is inconclusive or not valid. If `finding` is None, the claim is a bound. `is_longer` says whether
+    It is open if the verdict is one of `UNDECIDED`. If `finding` is None, the claim is a bound. `is_longer` says whether
     the effect is a ratio above 1, because a difference in the other direction contradicts the finding "longer".
     """
-    if verdict not in ("different", "equivalent", "kept", "missed"):
+    if verdict in UNDECIDED:
         return "open"
     if finding is None:
         return "upheld" if verdict == "kept" else "contradicted"
@@ -200,8 +214,9 @@ class Statement:
         *,
         source: str,
         statement: str,
-        verdict: str,
+        verdict: Word,
         evidence: str,
+        causes: Sequence[Cause] = (),
         effect: str,
         facts: Sequence[str] = (),
         n: int,
@@ -210,14 +225,15 @@ class Statement:
     ) -> None:
         """States a claim that compares two conditions.
 
-        `verdict` is one of `VERDICTS["comparison"]`, and `evidence` is the reason for it in words. `effect` names the fact with
-        the effect as a ratio, and is empty if no single fact holds it. `facts` names further facts that the claim rests on. `n`
-        things decided, and `counted` is the plural of the word for them. `finding` is None if the claim is not about a published
-        finding. Raises TickdiskError if the verdict is not one of a comparison, or a fact was not stated before.
+        `evidence` is the reason for the verdict in words. `causes` are given for a verdict of `UNDECIDED`, and for no other. An
+        inconclusive verdict without a given cause gets the cause `NotShown`. `effect` names the fact with the effect as a ratio,
+        and is empty if no single fact holds it. `facts` names further facts that the claim rests on. `n` things decided, and
+        `counted` is the plural of the word for them. `finding` is None if the claim is not about a published finding. Raises
+        TickdiskError if the verdict is not one of a comparison, if it does not fit the causes, or if a fact is not stated.
         """
         value = self.facts[f"{self.name}.{effect}"].value if effect else None
-        study = "" if finding is None else upheld(verdict, finding, is_longer=value is None or value > 1)
-        self._claim(name, "comparison", source, statement, verdict, study, evidence, effect, facts, n, counted)
+        study: Outcome = "" if finding is None else upheld(verdict, finding, is_longer=value is None or value > 1)
+        self._claim(name, "comparison", source, statement, verdict, study, evidence, causes, effect, facts, n, counted)
 
     def bound(
         self,
@@ -225,8 +241,9 @@ class Statement:
         *,
         source: str,
         statement: str,
-        verdict: str,
+        verdict: BoundWord,
         evidence: str,
+        causes: Sequence[Cause] = (),
         effect: str = "",
         facts: Sequence[str] = (),
         n: int,
@@ -239,8 +256,9 @@ class Statement:
         `is_fitted`, a free parameter was chosen so that the published number is reached, and a bound that is kept leaves the
         finding open.
         """
-        study = "" if source == THIS_PROJECT else "open" if is_fitted and verdict == "kept" else upheld(verdict, None)
-        self._claim(name, "bound", source, statement, verdict, study, evidence, effect, facts, n, counted)
+        found: Outcome = "open" if is_fitted and verdict == "kept" else upheld(verdict, None)
+        study = "" if source == THIS_PROJECT else found
+        self._claim(name, "bound", source, statement, verdict, study, evidence, causes, effect, facts, n, counted)
 
     def _claim(
         self,
@@ -248,9 +266,10 @@ class Statement:
         kind: Kind,
         source: str,
         statement: str,
-        verdict: str,
-        study: str,
+        verdict: AnyWord,
+        study: Outcome,
         evidence: str,
+        causes: Sequence[Cause],
         effect: str,
         facts: Sequence[str],
         n: int,
@@ -262,20 +281,39 @@ class Statement:
             raise TickdiskError(
                 f"claim {self.name}.{name} has an unknown verdict {verdict!r} or unknown facts {missing}; state the facts first"
             )
-        named = f"{self.name}.{effect}" if effect else ""
+        if verdict == "inconclusive" and not causes:
+            causes = [NotShown(n=n, counted=counted)]
+        if bool(causes) != (verdict in UNDECIDED):
+            raise TickdiskError(
+                f"claim {self.name}.{name} is {verdict} and has {len(causes)} causes; give causes to a claim that is not "
+                "decided, and to no other"
+            )
         self.claims.append(
-            Claim(f"{self.name}.{name}", kind, source, statement, verdict, study, evidence, named, full, n, counted)
+            Claim(
+                id=f"{self.name}.{name}",
+                kind=kind,
+                source=source,
+                statement=statement,
+                verdict=verdict,
+                study=study,
+                evidence=evidence,
+                causes=tuple(causes),
+                effect=f"{self.name}.{effect}" if effect else "",
+                facts=full,
+                n=n,
+                counted=counted,
+                n_text=count_text(n, counted),
+            )
         )
 
     def verdicts(self) -> pd.DataFrame:
         """Returns a table for display with one row per claim, indexed by its statement."""
         rows = [
-            (claim.statement, claim.source, claim.verdict, claim.study, claim.as_dict()["n_text"], claim.evidence)
-            for claim in self.claims
+            (claim.statement, claim.source, claim.verdict, claim.study, claim.n_text, claim.evidence) for claim in self.claims
         ]
         return pd.DataFrame(rows, columns=["claim", "source", "verdict", "study", "n", "evidence"]).set_index("claim")
 
     def save(self, folder: Path) -> None:
         """Writes facts.json and claims.json into a folder."""
         write_json(folder / "facts.json", {name: fact.as_dict() for name, fact in self.facts.items()})
-        write_json(folder / "claims.json", [claim.as_dict() for claim in self.claims])
+        record.write(folder / "claims.json", self.claims)

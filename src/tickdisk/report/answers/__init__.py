@@ -4,6 +4,7 @@
 the sizing table, which says up to which storage latency each metric is good, and which class of disk is therefore enough.
 """
 
+from tickdisk.report.answers.asked import Asked
 from tickdisk.report.answers.disk import effects_of_disk
 from tickdisk.report.answers.dose import Row
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
@@ -13,6 +14,7 @@ __all__ = [
     "QUESTIONS",
     "Answer",
     "Answers",
+    "Asked",
     "Effect",
     "Row",
     "ServerResult",

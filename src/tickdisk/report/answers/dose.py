@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.foundation.numbers import joined_list, number, percent
+from tickdisk.report.answers.why import has_too_few, reasons
 from tickdisk.report.evidence import Evidence
 
 METRICS = {
@@ -69,10 +70,10 @@ def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, ti
     study, _, metric = name.partition(".")
     name, own = f"{prefix}{name}", f"{prefix}{study}"
     claim = evidence.claims[f"{own}.dose_{metric}"]
-    effect = f"{evidence.facts[claim['effect']]['text']} at {_dose(evidence, claim['effect'])}"
+    effect = f"{evidence.facts[claim.effect]['text']} at {_dose(evidence, claim.effect)}"
     least = f"{evidence.text(f'{name}_least_dose_ratio')} times as long at {evidence.short(f'{name}_least_dose')}"
     baseline, nothing = evidence.short(f"{name}_baseline"), NOT_DECIDED
-    if claim["verdict"] == "not valid":
+    if claim.verdict == "not valid":
         return Row(server, study, title, nothing, nothing, nothing, baseline, effect, least, None, None, is_decided=False)
     good, hurts = evidence.value(f"{name}_good_up_to"), evidence.value(f"{name}_hurts_from")
     return Row(
@@ -120,22 +121,22 @@ def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, flo
     return f"{slowest} ({number(enough[slowest])} ms)"
 
 
-def sentences_of_metrics(rows: Sequence[Row], margin: float) -> str:
-    """Returns one sentence for each metric of steady play, or a sentence that says that none is decided.
+def sentences_of_metrics(evidence: Evidence, rows: Sequence[Row], margin: float) -> str:
+    """Returns one sentence for each metric of steady play, or a sentence that says why none is decided.
 
     A metric is good while its ratio to the baseline is shown to be less than 1 + `margin`.
     """
     play = [row for row in rows if row.study == PLAY]
-    return _undecided(play) or " ".join(_said(row, percent(margin)) for row in play)
+    return _undecided(evidence, play) or " ".join(_said(row, percent(margin)) for row in play)
 
 
-def sentence_of_bounds(rows: Sequence[Row], margin: float) -> str:
+def sentence_of_bounds(evidence: Evidence, rows: Sequence[Row], margin: float) -> str:
     """Returns one sentence with the latency up to which all metrics of steady play are good, and from which one of them suffers.
 
-    If no row of steady play is decided, the sentence says so.
+    If no row of steady play is decided, the sentence says why.
     """
     play = [row for row in rows if row.study == PLAY]
-    undecided = _undecided(play)
+    undecided = _undecided(evidence, play)
     if undecided:
         return undecided
     within, decided = f"within {percent(margin)} of its baseline", [row for row in play if row.is_decided]
@@ -177,12 +178,17 @@ def _metrics(rows: Sequence[Row]) -> str:
     return joined_list([f"the {row.metric}" for row in rows])
 
 
-def _undecided(play: Sequence[Row]) -> str:
+def _undecided(evidence: Evidence, play: Sequence[Row]) -> str:
+    """Returns a sentence that says why nothing is decided about steady play, or an empty text if something is."""
     if not play:
         return "The experiment that decides which disk is good enough did not run."
-    if not any(row.is_decided for row in play):
+    if any(row.is_decided for row in play):
+        return ""
+    own = [f"{PLAY}.dose_{name.removeprefix(f'{PLAY}.')}" for name in METRICS if name.startswith(f"{PLAY}.")]
+    claims = [evidence.claims[name] for name in own if name in evidence.claims]
+    if all(has_too_few(claim, "lives") for claim in claims):
         return "Which disk is good enough is not decided at this scale, which has too few server lives."
-    return ""
+    return f"Which disk is good enough is not decided, because {reasons(claims)}."
 
 
 def _said(row: Row, margin: str) -> str:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, assert_never
 
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import joined_list, percent
-from tickdisk.stats import PLANNED_LIVES, TOO_FEW_LIVES
-from tickdisk.studies.statement import WOULD_DECIDE
+from tickdisk.report.answers.why import reasons
+from tickdisk.studies.statement import Claim
 
-NOT_RUN = "not run"
+Outcome = Literal["longer", "shorter", "equivalent", "inconclusive", "not valid", "not run"]
 
 
 @dataclass(frozen=True)
@@ -28,27 +29,32 @@ class ServerResult:
     """The claim and the fact about one effect on one server. Both are None if the experiment did not run."""
 
     server: str
-    claim: Mapping[str, Any] | None
+    claim: Claim | None
     fact: Mapping[str, Any] | None
 
     @property
-    def outcome(self) -> str:
+    def outcome(self) -> Outcome:
         """The verdict of the claim, with "longer" or "shorter" instead of "different", or "not run"."""
         if self.claim is None or self.fact is None:
-            return NOT_RUN
-        verdict = str(self.claim["verdict"])
-        if verdict != "different":
-            return verdict
-        return "longer" if self.fact["value"] > 1 else "shorter"
+            return "not run"
+        match self.claim.verdict:
+            case "different":
+                return "longer" if self.fact["value"] > 1 else "shorter"
+            case "equivalent" | "inconclusive" | "not valid" as verdict:
+                return verdict
+            case "kept" | "missed":
+                raise TickdiskError(f"the claim {self.claim.id} is a bound and no effect; ask for a comparison")
+            case unknown:
+                assert_never(unknown)
 
 
-_SENTENCES = {
+_SENTENCES: Mapping[Outcome, str] = {
     "longer": "{cause} makes {quantity} {sizes} times as long.",
     "shorter": "{cause} makes {quantity} only {sizes} times as long.",
     "equivalent": "{cause} leaves {quantity} within {margin} of what it was (ratio {sizes}).",
     "inconclusive": "it is not known whether {cause} changes {quantity} (ratio {sizes}).",
     "not valid": "the effect of {cause} on {quantity} was not decided, because {reason}.",
-    NOT_RUN: "the effect of {cause} on {quantity} was not measured in this run.",
+    "not run": "the effect of {cause} on {quantity} was not measured in this run.",
 }
 
 
@@ -69,24 +75,7 @@ def sentences(effect: Effect, told: Sequence[ServerResult], *, names_servers: bo
                     quantity=effect.quantity,
                     margin=percent(effect.margin),
                     sizes=joined_list([str(each.fact["text"]) for each in own if each.fact is not None]),
-                    reason=joined_list(list(dict.fromkeys(reason(each.claim) for each in own if each.claim is not None))),
+                    reason=reasons(each.claim for each in own if each.claim is not None),
                 )
             )
     return " ".join(each[0].upper() + each[1:] for each in said)
-
-
-def reason(claim: Mapping[str, Any]) -> str:
-    """Returns a clause that says why a claim of claims.json was not decided, as the end of a sentence with "because".
-
-    The reason is recognised by words in the claim's evidence, which `tickdisk.stats.decide` and the studies write. If there are
-    no such words, the reason is that the clients were short of processor time.
-    """
-    evidence = str(claim["evidence"])
-    if TOO_FEW_LIVES in evidence or PLANNED_LIVES in evidence:
-        count = f"{claim['n']} {'life is' if claim['n'] == 1 else 'lives are'}"
-        return f"{count} fewer than a verdict needs"
-    if "control" in evidence:
-        return "a control of the experiment did not come out as it must"
-    if WOULD_DECIDE in evidence:
-        return f"{claim['n']} {claim['counted']} are too few to decide"
-    return "the clients were short of processor time"

@@ -3,11 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tickdisk.experiment import JOIN_BURST, Arm
 from tickdisk.foundation.numbers import number
-from tickdisk.report.answers.dose import Row, sentence_of_bounds, sentence_of_burst, sentences_of_metrics, sizing
+from tickdisk.report.answers.asked import Asked
+from tickdisk.report.answers.dose import METRICS, PLAY, Row, sentence_of_bounds, sentence_of_burst, sentences_of_metrics, sizing
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
 from tickdisk.report.answers.servers import other_servers
+from tickdisk.report.answers.why import has_too_few, reasons
 from tickdisk.report.evidence import Evidence
+from tickdisk.stats import AnyWord
+from tickdisk.studies.tiers import tier_name
 
 
 @dataclass(frozen=True)
@@ -40,10 +45,14 @@ class Answers:
 
 @dataclass(frozen=True)
 class Context:
-    """The input of every function of `QUESTIONS`: the evidence of a run, and the server that the studies are about."""
+    """The input of every function of `QUESTIONS`: the evidence of a run, and what its plan asks."""
 
     evidence: Evidence
+    asked: Asked
     server: str
+    """Name in prose of the server that the studies are about."""
+    tiers: Mapping[str, float]
+    """Nominal latency in ms of each class of disks, by its name in prose."""
     sizing: Sequence[Row]
     """Rows of the sizing table about `server`."""
     margin: float
@@ -51,10 +60,26 @@ class Context:
     others: Mapping[str, str]
     """Names in prose of the other servers that ran, by the beginning of the names of their facts: `other_servers.NAME.`."""
 
-    def verdict(self, claim: str) -> str:
-        """Returns the verdict of a claim, or an empty text if no study states the claim."""
+    def verdict(self, claim: str) -> AnyWord | None:
+        """Returns the verdict of a claim, or None if no study states the claim."""
         found = self.evidence.claims.get(claim)
-        return "" if found is None else str(found["verdict"])
+        return None if found is None else found.verdict
+
+    def bound(self, claim: str, *, kept: str, missed: str, otherwise: str) -> str:
+        """Returns the text for the verdict on a bound. `otherwise` is for one that is not decided, or that no study states."""
+        verdict = self.verdict(claim)
+        return kept if verdict == "kept" else missed if verdict == "missed" else otherwise
+
+    def unless_valid(self, claim: str, *, few: str, counted: str, other: str) -> str:
+        """Returns the text that says why a claim is not valid, or an empty text if it is valid or not stated.
+
+        The text is `few` if fewer things were counted than a verdict needs, and `counted` is the word for them. Otherwise it is
+        `other`, in which "{reason}" is replaced.
+        """
+        found = self.evidence.claims.get(claim)
+        if found is None or found.verdict != "not valid":
+            return ""
+        return few if has_too_few(found, counted) else other.format(reason=reasons([found]))
 
     def told(self, claim: str) -> ServerResult:
         """Returns the result on `server` for a claim. Its outcome is "not run" if no study states the claim."""
@@ -66,12 +91,33 @@ class Context:
 
     def _told(self, server: str, claim: str) -> ServerResult:
         found = self.evidence.claims.get(claim)
-        return ServerResult(server, found, None if found is None else self.evidence.facts[found["effect"]])
+        return ServerResult(server, found, None if found is None else self.evidence.facts[found.effect])
 
-    def latency(self, arm: str) -> str:
-        """Returns the nominal latency of an arm of the switchback as text, or an empty text if the switchback did not run."""
-        name = f"switchback.latency.{arm}"
-        return self.evidence.short(name) if name in self.evidence.facts else ""
+    def latency(self, arm: Arm) -> str:
+        """Returns the nominal latency of an arm as text."""
+        name, tier = f"{arm.experiment}.latency.{arm.arm}", tier_name(arm.device)
+        if name in self.evidence.facts:
+            return self.evidence.short(name)
+        nominal_ms = self.tiers.get(tier) if arm.latency_us is None else arm.latency_us / 1000
+        return f"the latency of {tier}" if nominal_ms is None else f"{number(nominal_ms)} ms"
+
+    @property
+    def slower(self) -> str:
+        """The cause of the confirmatory effects in words, such as "6 ms of storage latency instead of 0.1 ms"."""
+        slow, baseline = self.asked.slow, self.asked.baseline
+        if slow is None or baseline is None:
+            return "storage latency"
+        return f"{self.latency(slow)} of storage latency instead of {self.latency(baseline)}"
+
+    @property
+    def confirmatory(self) -> tuple[tuple[Effect, str], tuple[Effect, str]]:
+        """The confirmatory effects in words, each with the id of its claim: the one on ticks, and the one on actions."""
+        ticks, actions = self.asked.claims
+        longest = METRICS.get(f"{PLAY}.{self.asked.ticks}", self.asked.ticks)
+        return (
+            (Effect(self.slower, f"the {longest}", self.margin), ticks),
+            (Effect("the same latency", f"the mean time of a {self.asked.action}", self.margin), actions),
+        )
 
 
 def _device(context: Context) -> str:
@@ -80,13 +126,14 @@ def _device(context: Context) -> str:
         return "The emulated devices were not calibrated in this run."
     said = []
     for name, title in (("p50", "median"), ("p99", "99th percentile")):
-        verdict = context.verdict(f"calibration.faithful_{name}")
         held, judged = int(evidence.value(f"calibration.faithful.{name}") or 0), evidence.n(f"calibration.faithful.{name}")
         said.append(
-            {
-                "kept": f"The emulated devices keep the bound on their {title} at all of the {judged} points judged.",
-                "missed": f"The emulated devices keep the bound on their {title} at {held} of {judged} points only.",
-            }.get(verdict, f"Whether the emulated devices keep the bound on their {title} could not be judged here.")
+            context.bound(
+                f"calibration.faithful_{name}",
+                kept=f"The emulated devices keep the bound on their {title} at all of the {judged} points judged.",
+                missed=f"The emulated devices keep the bound on their {title} at {held} of {judged} points only.",
+                otherwise=f"Whether the emulated devices keep the bound on their {title} could not be judged here.",
+            )
         )
     return " ".join(said)
 
@@ -109,38 +156,31 @@ def _storage(context: Context) -> str:
 
 
 def _effects(context: Context) -> str:
-    """Returns the two confirmatory effects of the switchback in words."""
-    long = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
+    """Returns the two confirmatory effects in words."""
+    ticks, actions = context.confirmatory
     return " ".join(
-        sentences(Effect(cause, quantity, context.margin), [context.told(claim)], names_servers=is_first)
-        for cause, quantity, claim, is_first in (
-            (long, "the longest tick gap of an epoch", "switchback.latency_6ms.gap_max", True),
-            ("the same latency", "the mean time of a teleport", "switchback.latency_6ms.teleport_mean", False),
-        )
+        sentences(effect, [context.told(claim)], names_servers=is_first)
+        for (effect, claim), is_first in ((ticks, True), (actions, False))
     )
 
 
 def _latency(context: Context) -> str:
-    return _joined(_effects(context), sentences_of_metrics(context.sizing, context.margin), sentence_of_burst(context.sizing))
+    evidence, rows = context.evidence, context.sizing
+    return _joined(_effects(context), sentences_of_metrics(evidence, rows, context.margin), sentence_of_burst(rows))
 
 
 def _servers(context: Context) -> str:
     if not context.others:
         return "No other server took part in this run."
-    long = f"{context.latency('latency_6ms') or '6 ms'} of storage latency instead of {context.latency('ssd_100us') or '0.1 ms'}"
-    slow = f"{context.latency('latency_12ms') or '12 ms'} of storage latency"
-    return " ".join(
-        sentences(Effect(cause, quantity, context.margin), context.all_told(claim))
-        for cause, quantity, claim in (
-            (long, "the longest tick gap of an epoch", "switchback.latency_6ms.gap_max"),
-            ("the same latency", "the mean time of a teleport", "switchback.latency_6ms.teleport_mean"),
-            (slow, "the mean time of a join in a burst", "join_burst.positive.join_mean"),
-        )
-    )
+    burst = context.asked.burst
+    latency = "storage latency" if burst is None else f"{context.latency(burst)} of storage latency"
+    joins = Effect(latency, "the mean time of a join in a burst", context.margin)
+    told = [*context.confirmatory, (joins, f"{JOIN_BURST.name}.positive.join_mean")]
+    return " ".join(sentences(effect, context.all_told(claim)) for effect, claim in told)
 
 
 def _advice(context: Context) -> str:
-    return _joined(sentence_of_bounds(context.sizing, context.margin), sentence_of_burst(context.sizing))
+    return _joined(sentence_of_bounds(context.evidence, context.sizing, context.margin), sentence_of_burst(context.sizing))
 
 
 def _joined(*sentences: str) -> str:
@@ -158,15 +198,25 @@ def _blame(context: Context) -> str:
         if evidence.value("inside_tick.late.all.storage") is not None
         else f"In {lives} on a device of {latency} no tick was late."
     )
-    if context.verdict("inside_tick.explained") == "not valid":
-        explained += " That is too few lives for a verdict."
+    explained += context.unless_valid(
+        "inside_tick.explained",
+        few=" That is too few lives for a verdict.",
+        counted="lives",
+        other=" There is no verdict, because {reason}.",
+    )
     named = f"{int(evidence.value('inside_tick.device_stalls.named') or 0)} of {evidence.n('inside_tick.device_stalls.named')}"
-    checked = {
-        "kept": f"Of injected stalls of the device, {named} are traced to their request, file and tick.",
-        "missed": f"Of injected stalls of the device, only {named} are traced to their request, file and tick.",
-    }.get(
-        context.verdict("inside_tick.device_stalls"),
-        f"Of injected stalls of the device, {named} are traced to their request, file and tick, too few to judge.",
+    traced = f"Of injected stalls of the device, {named} are traced to their request, file and tick"
+    open_because = context.unless_valid(
+        "inside_tick.device_stalls",
+        few="too few to judge",
+        counted="stalls",
+        other="which is not judged, because {reason}",
+    )
+    checked = context.bound(
+        "inside_tick.device_stalls",
+        kept=f"{traced}.",
+        missed=f"Of injected stalls of the device, only {named} are traced to their request, file and tick.",
+        otherwise=f"{traced}, {open_because or 'which does not settle whether the bound is kept'}.",
     )
     return f"{explained} {checked}"
 
@@ -176,17 +226,20 @@ def _replay(context: Context) -> str:
     if not evidence.has("replay"):
         return "No captured requests were replayed in this run."
     captured, replayed = evidence.short("replay.captured"), number(evidence.value("replay.replayed"))
-    whole = {
-        "kept": f"Of {captured} captured, {replayed} are made again with the same result, and the others are refused for a "
+    whole = context.bound(
+        "replay.nothing_lost",
+        kept=f"Of {captured} captured, {replayed} are made again with the same result, and the others are refused for a "
         "stated reason.",
-        "missed": "Some captured requests are not made again, or move other amounts of data.",
-    }.get(context.verdict("replay.nothing_lost"), "Whether every captured request is made again could not be judged.")
-    claim = evidence.claims["replay.lag"]
-    lag, streams = evidence.short(claim["effect"]), evidence.short("replay.streams")
-    on_time = {
-        "kept": f"The replayer itself delays 99 % of them by at most {lag}, over {streams}.",
-        "missed": f"The replay is late: the 99th percentile of its lag is {lag}, over {streams}.",
-    }.get(str(claim["verdict"]), f"The 99th percentile of their lag is {lag}, which does not settle whether its bound is kept.")
+        missed="Some captured requests are not made again, or move other amounts of data.",
+        otherwise="Whether every captured request is made again could not be judged.",
+    )
+    lag, streams = evidence.short(evidence.claims["replay.lag"].effect), evidence.short("replay.streams")
+    on_time = context.bound(
+        "replay.lag",
+        kept=f"The replayer itself delays 99 % of them by at most {lag}, over {streams}.",
+        missed=f"The replay is late: the 99th percentile of its lag is {lag}, over {streams}.",
+        otherwise=f"The 99th percentile of their lag is {lag}, which does not settle whether its bound is kept.",
+    )
     slower = context.verdict("replay.time_lost_to_the_device")
     delayed = f"On the slower of two devices they are issued {evidence.text('replay.device.delay')} later on average."
     return _joined(whole, on_time, delayed if slower == "different" else "")
@@ -221,11 +274,13 @@ def _network(context: Context) -> str:
         if "netcode.still.rtts" in evidence.facts
         else f"With {most} who stand still no measurement counts, which says nothing about the stacks."
     )
-    worlds = {
-        "kept": "No player was lost, and the worlds of all players were equal to the server's.",
-        "missed": f"Of {evidence.short('netcode.all_lives')} of a server, a player was lost in {evidence.short('netcode.lost')}, "
+    worlds = context.bound(
+        "netcode.worlds",
+        kept="No player was lost, and the worlds of all players were equal to the server's.",
+        missed=f"Of {evidence.short('netcode.all_lives')} of a server, a player was lost in {evidence.short('netcode.lost')}, "
         f"and saw another world than the server in {evidence.short('netcode.differ')}.",
-    }.get(context.verdict("netcode.worlds"), "")
+        otherwise="",
+    )
     return _joined(answered, worlds)
 
 
@@ -259,8 +314,12 @@ def _advised(context: Context, game: str, method: str) -> str:
         f"For the game called {game}, the rule for choosing a method picks {method} here, from {most} "
         f"{'life' if most == 1 else 'lives'} of each method."
     )
-    few = " That is too few lives for a recommendation." if context.verdict("store.calibrated") == "not valid" else ""
-    return chosen + few
+    return chosen + context.unless_valid(
+        "store.calibrated",
+        few=" That is too few lives for a recommendation.",
+        counted="lives",
+        other=" That is no recommendation, because {reason}.",
+    )
 
 
 QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
@@ -277,13 +336,14 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
 """The questions by name, each with the function that answers it, in the order of the paper's sections."""
 
 
-def answer(evidence: Evidence, server: str, tiers: Mapping[str, float], margin: float) -> Answers:
+def answer(evidence: Evidence, asked: Asked, server: str, tiers: Mapping[str, float], margin: float) -> Answers:
     """Answers the questions of the paper from the facts and claims of a run. If a study did not run, its answer says so.
 
-    `tiers` has the nominal latency in ms of each class of disks, by its name in prose. `margin` is a ratio less 1.
+    `asked` says which claims and arms the plan is about, and `server` is the name in prose of its server. `tiers` has the nominal
+    latency in ms of each class of disks, by its name in prose. `margin` is a ratio less 1.
     """
     others = other_servers(evidence)
-    context = Context(evidence, server, sizing(evidence, server, tiers), margin, others)
+    context = Context(evidence, asked, server, tiers, sizing(evidence, server, tiers), margin, others)
     rows = [row for prefix, title in others.items() for row in sizing(evidence, title, tiers, prefix)]
     advice = _advice(context)
     return Answers(

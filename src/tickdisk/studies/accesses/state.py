@@ -8,7 +8,7 @@ from typing import Any
 from tickdisk import accesses, stats
 from tickdisk.foundation.numbers import interval, number, p_value, percent, with_interval
 from tickdisk.studies.accesses.compute import LINEAR, Results, Tested
-from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Finding, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement
 
 _SCAN = "one of a scan (Benjamini-Hochberg)"
 _CAPTURES = "captures"
@@ -141,10 +141,8 @@ def _state_question(said: Statement, results: Results, name: str, question: _Que
     ratio, verdict = tested.ratio, tested.verdict
     ends, source = (ratio.low, ratio.high), "captures, geometric mean of lives"
     said.fact(f"{name}_ratio", ratio.ratio, "ratio", interval=ends, n=ratio.n, source=source, note=question.ratio)
-    words = [verdict.reason]
-    if verdict.word == "inconclusive":
-        needed = stats.lives_to_decide(ratio, verdict, results.plan)
-        words.append(f"{needed or 'no feasible number of'} lives {WOULD_DECIDE}")
+    causes = stats.causes_of(ratio, verdict, results.plan)
+    words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
     published = question.published
     said.comparison(
         name,
@@ -152,6 +150,7 @@ def _state_question(said: Statement, results: Results, name: str, question: _Que
         statement=question.statement,
         verdict=verdict.word,
         evidence="; ".join([*words, _SCAN, *results.data.marked()]),
+        causes=causes,
         effect=f"{name}_ratio",
         n=ratio.n,
         counted="lives",
@@ -168,7 +167,7 @@ def _state_prediction(said: Statement, results: Results) -> None:
     decided = stats.verdict(ratio, plan)
     beyond = ratio.low_one_sided > 1 + plan.margin or ratio.high_one_sided < 1 / (1 + plan.margin)
     place = "inside" if ratio.p_equivalent < plan.alpha else "outside" if beyond else "partly outside"
-    words = {"not valid": "not valid", "equivalent": "kept"}
+    word: stats.BoundWord = "kept" if decided.word == "equivalent" else "missed" if beyond else "inconclusive"
     margin, ends_words = percent(plan.margin), interval(ratio.low_one_sided, ratio.high_one_sided)
     size = f"ratio {with_interval(ratio.ratio, ratio.low, ratio.high)}, n = {ratio.n}"
     reason = f"{size}; the {percent(1 - 2 * plan.alpha)} interval {ends_words} is {place} the margin of {margin}"
@@ -176,8 +175,9 @@ def _state_prediction(said: Statement, results: Results) -> None:
         "model",
         source=THIS_PROJECT,
         statement=f"Requests per minute of a life that the model was not fitted to are predicted within {margin}",
-        verdict=words.get(decided.word, "missed" if beyond else "inconclusive"),
-        evidence="; ".join([decided.reason if decided.word == "not valid" else reason, *results.data.marked()]),
+        verdict="not valid" if decided.obstacles else word,
+        evidence="; ".join([decided.reason if decided.obstacles else reason, *results.data.marked()]),
+        causes=decided.obstacles,
         effect="model_ratio",
         facts=["model.in_turn_error", "model.held_out_error"],
         n=ratio.n,
@@ -194,14 +194,15 @@ def _state_interactions(said: Statement, results: Results) -> None:
         ends, note = (row["low"], row["high"]), "requests per interaction beyond those of quiet windows"
         fact = said.fact(name, row["per_event"], "requests", interval=ends, n=lives, source=_CAPTURES, note=note)
         obstacles = _obstacles(results, row)
-        found = "different" if row["p_adjusted"] < results.plan.alpha else "inconclusive"
+        found: stats.Word = "different" if row["p_adjusted"] < results.plan.alpha else "inconclusive"
         size = f"{fact.text} each, adjusted {p_value(row['p_adjusted'])}"
         said.comparison(
             name,
             source=f"PokeSto: {cause} {accesses.DIRECTIONS[op]} {data}",
             statement=f"Number of {_data(data)} {op}s in windows of {cause} against quiet windows",
             verdict="not valid" if obstacles else found,
-            evidence="; ".join([*(obstacles or [size]), _SCAN, *results.data.marked()]),
+            evidence="; ".join([*([each.sentence for each in obstacles] or [size]), _SCAN, *results.data.marked()]),
+            causes=obstacles,
             effect=name,
             n=lives,
             counted="lives",
@@ -209,14 +210,14 @@ def _state_interactions(said: Statement, results: Results) -> None:
         )
 
 
-def _obstacles(results: Results, row: Mapping[Hashable, Any]) -> list[str]:
-    """Returns the reasons for which an interaction can have no verdict. In some lives it may have no window of its own."""
+def _obstacles(results: Results, row: Mapping[Hashable, Any]) -> list[stats.Obstacle]:
+    """Returns the causes for which an interaction can have no verdict. In some lives it may have no window of its own."""
     plan, lives = results.plan, int(row["lives"])
     if lives < plan.minimum:
-        return [f"n = {lives}, fewer than the {plan.minimum} {stats.TOO_FEW_LIVES}"]
+        return [stats.TooFew(n=lives, needed=plan.minimum, counted="lives")]
     if len(results.lives) < plan.lives:
-        return [f"{len(results.lives)} of {plan.lives} {stats.PLANNED_LIVES}"]
-    return [] if isfinite(row["p_adjusted"]) else [f"n = {lives}, which gives no interval"]
+        return [stats.FewerThanPlanned(n=len(results.lives), planned=plan.lives, counted="lives")]
+    return [] if isfinite(row["p_adjusted"]) else [stats.NoInterval(n=lives, counted="lives")]
 
 
 def _data(data: str) -> str:

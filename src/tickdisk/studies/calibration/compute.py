@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,6 @@ from tickdisk import device as devices
 from tickdisk.foundation.errors import TickdiskError
 
 QUANTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-BoundVerdict = Literal["kept", "missed", "not valid"]
 _BLOCK_BYTES = 4 << 10
 """Size of the requests that floors are measured with."""
 _MIB = 1 << 20
@@ -59,11 +57,14 @@ class Acceptance:
     """The bound with its limit, the measured value, and whether the value keeps the limit."""
 
     @property
-    def verdict(self) -> BoundVerdict:
+    def causes(self) -> list[stats.NotMeasured]:
+        """The cause for which the bound cannot be decided, or none."""
+        return [stats.NotMeasured(what="the value")] if self.line["value"] is None else []
+
+    @property
+    def verdict(self) -> stats.BoundWord:
         """The verdict on the bound. It is "not valid" if the value could not be measured."""
-        if self.line["value"] is None:
-            return "not valid"
-        return "kept" if self.line["holds"] else "missed"
+        return "not valid" if self.causes else "kept" if self.line["holds"] else "missed"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,14 @@ class Judged:
     """Number of points that were not judged because they were measured under too much load."""
     most_off_ns: float | None
     """Largest distance from the model's percentile at a judged point. None if no point was judged."""
-    verdict: BoundVerdict
+    verdict: stats.BoundWord
+
+    @property
+    def causes(self) -> list[stats.PointsNotJudged]:
+        """The cause for which the bound cannot be decided, or none."""
+        if self.verdict != "not valid":
+            return []
+        return [stats.PointsNotJudged(judged=self.judged, untold=self.untold, loaded=self.loaded)]
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,7 @@ class Results:
         return [pipe for pipe in self.fidelity.own_pipes if not pipe.too_loaded]
 
     @property
-    def bandwidth_verdict(self) -> BoundVerdict:
+    def bandwidth_verdict(self) -> stats.BoundWord:
         """The verdict on whether all `pipes` are near the model's bandwidth, or "not valid" if there are none."""
         if not self.pipes:
             return "not valid"
@@ -128,7 +136,7 @@ class Results:
         return [f"{names.get(name, name)}{colon}{rest}" for name, colon, rest in parts]
 
 
-def verdict_of_points(holds: Sequence[bool], told: int) -> BoundVerdict:
+def verdict_of_points(holds: Sequence[bool], told: int) -> stats.BoundWord:
     """Decides whether the points of a measurement keep a bound.
 
     `holds` says for each judged point whether it keeps the bound. `told` is the number of points with enough requests to be

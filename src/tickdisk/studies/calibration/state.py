@@ -112,13 +112,14 @@ def _state_acceptance(said: Statement, results: Results) -> None:
     for index, each in enumerate(results.acceptance, start=1):
         result, name = each.job.result, each.job.device.name
         statement, evidence, effect = _phrase(each)
-        loaded = "; the machine was under too much load" if result.too_loaded else ""
+        loaded = ["the machine was under too much load"] if result.too_loaded else []
         said.bound(
             f"acceptance_{index}",
             source=THIS_PROJECT,
             statement=statement,
             verdict=each.verdict,
-            evidence=("the value could not be measured" if each.line["value"] is None else evidence) + loaded,
+            evidence="; ".join([*([cause.sentence for cause in each.causes] or [evidence]), *loaded]),
+            causes=each.causes,
             effect=f"{name}.{effect}",
             facts=[f"{name}.nominal"],
             n=result.n if result.compared == "p50_ns" else result.n_counted,
@@ -168,6 +169,7 @@ def _state_fidelity(said: Statement, results: Results) -> None:
             "requests per second that the machine can serve",
             verdict=judged.verdict,
             evidence=_of_points(judged),
+            causes=judged.causes,
             effect=f"faithful.{name}",
             facts=["ceiling"],
             n=judged.judged,
@@ -185,6 +187,7 @@ def _state_fidelity(said: Statement, results: Results) -> None:
         statement=f"Bandwidths of up to {number(max(calibrate.PIPES_BYTES_PER_S) / 1e9)} GB/s are within {share} of the model's",
         verdict=results.bandwidth_verdict,
         evidence=realised or "no bandwidth was measured without too much load",
+        causes=[] if pipes else [stats.PointsNotJudged(judged=0, untold=0, loaded=len(found.own_pipes))],
         effect="faithful.bandwidth",
         n=len(pipes),
         counted="bandwidths",

@@ -2,9 +2,10 @@
 
 import pandas as pd
 
+from tickdisk import stats
 from tickdisk.studies import contrasts
 from tickdisk.studies.capture_cost.compute import Results
-from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 _LIMIT = 5.0
 """Bound on the time of a 4 KiB pread from memory under a bpftrace capture, as a ratio to the time without a capture."""
@@ -19,7 +20,7 @@ def state(results: Results) -> Statement:
     contrasts.state_controls(said, found, contrasts.NO_CAPTURE_WORDS)
     for metric, arm in contrasts.treatment_claims(found):
         words = f"Effect of a capture by {arm.replace('_', ' ')} on the {found.metrics[metric]}"
-        contrasts.state_claim(said, found, f"{arm}.{contrasts.fact_name(metric)}", (metric, arm), words)
+        contrasts.state_claim(said, found, f"{arm}.{fact_name(metric)}", (metric, arm), words)
     return said
 
 
@@ -45,15 +46,16 @@ def _state_micro(said: Statement, results: Results) -> None:
         note = "n is the number of captured preads"
         said.fact(f"micro_lost.{tool}", lost, "events", n=seen, source="micro-workload", note=note)
     bpftrace, minimum = results.micro_ratio["bpftrace"], results.contrasts.plan.minimum
-    few = bpftrace.n < minimum
-    verdict = "kept" if bpftrace.high < _LIMIT else "missed" if bpftrace.low > _LIMIT else "inconclusive"
+    few = [stats.TooFew(n=bpftrace.n, needed=minimum, counted="rounds")] if bpftrace.n < minimum else []
+    verdict: stats.BoundWord = "kept" if bpftrace.high < _LIMIT else "missed" if bpftrace.low > _LIMIT else "inconclusive"
     evidence = f"ratio {said['micro_ratio.bpftrace'].text}, {said['micro_lost.bpftrace'].text} lost"
     said.bound(
         "micro_bpftrace",
         source=THIS_PROJECT,
         statement=f"A 4 KiB pread from memory takes less than {_LIMIT:g} times as long under a capture by bpftrace",
         verdict="not valid" if few else verdict,
-        evidence=evidence + (f"; {minimum} rounds {WOULD_DECIDE}" if few else ""),
+        evidence="; ".join([evidence, *(each.would_decide for each in few)]),
+        causes=few,
         effect="micro_ratio.bpftrace",
         facts=["micro_ratio.strace", "micro_ratio.strace_positioned", "micro_lost.bpftrace"],
         n=bpftrace.n,

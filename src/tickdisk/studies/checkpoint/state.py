@@ -1,5 +1,6 @@
 """States the facts and claims of the checkpoint study: the setting, an anchor per claim, cross-overs, and the game's costs."""
 
+from tickdisk import stats
 from tickdisk.foundation.numbers import number
 from tickdisk.saving import checkpoint
 from tickdisk.studies.algorithms import CITED
@@ -46,13 +47,16 @@ def _state_anchor(said: Statement, results: Results, anchor: Anchor, source: str
     )
     note = printed or f"published: {published.text}"
     value = said.fact(anchor.name, anchor.value, anchor.unit, n=results.ticks, source=source, note=note)
-    short = f"{number(results.ticks)} ticks were simulated, and {number(results.published.ticks)}, as published, would decide"
+    needed = results.published.ticks
+    few = [] if results.is_long_enough else [stats.TooFew(n=results.ticks, needed=needed, counted="ticks")]
+    short = [f"{number(each.n)} ticks were simulated, and {number(each.needed)}, as published, would decide" for each in few]
     said.bound(
         anchor.name,
         source=CITED,
         statement=anchor.statement,
-        verdict="not valid" if not results.is_long_enough else "kept" if anchor.is_reached else "missed",
-        evidence="; ".join([_evidence(results, anchor, value), *([] if results.is_long_enough else [short])]),
+        verdict="not valid" if few else "kept" if anchor.is_reached else "missed",
+        evidence="; ".join([_evidence(results, anchor, value), *short]),
+        causes=few,
         effect=anchor.name,
         facts=[f"{anchor.name}.published"],
         n=results.ticks,

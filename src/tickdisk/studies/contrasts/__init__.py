@@ -12,7 +12,6 @@ from tickdisk.studies.contrasts.show import effects, effects_table, manipulation
 from tickdisk.studies.contrasts.state import (
     CONTROL_WORDS,
     NO_CAPTURE_WORDS,
-    fact_name,
     state_claim,
     state_controls,
     state_found,
@@ -28,7 +27,6 @@ __all__ = [
     "dose_bounds",
     "effects",
     "effects_table",
-    "fact_name",
     "manipulation",
     "power",
     "runs",

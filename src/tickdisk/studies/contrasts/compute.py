@@ -57,8 +57,8 @@ class Contrasts:
     baseline: str
     arms: tuple[str, ...]
     """Names of all arms but the baseline."""
-    not_valid: Mapping[str, Sequence[str]]
-    """Reasons for which nothing can be said about an arm, by arm."""
+    not_valid: Mapping[str, Sequence[stats.Obstacle]]
+    """Causes for which nothing can be said about an arm, by arm."""
     outcome: Outcome
     unmarked: Outcome | None
     """Result without marked lives. None if no life is marked, or if every life is."""

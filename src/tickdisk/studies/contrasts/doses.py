@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from tickdisk import stats
 from tickdisk.foundation.numbers import number
 from tickdisk.studies.contrasts.compute import Contrasts
-from tickdisk.studies.contrasts.state import fact_name
-from tickdisk.studies.statement import THIS_PROJECT, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 
 def dose_arms(found: Contrasts, role: str) -> list[str]:
@@ -47,9 +46,12 @@ def state_doses(
     name, title, plan, data, found_bounds = fact_name(metric), found.metrics[metric], found.plan, found.data, bounds[metric]
     good_up_to, hurts_from, lives = found_bounds.good_up_to, found_bounds.hurts_from, found_bounds.lives
     needed = max(plan.lives, plan.minimum)
-    few = [] if lives >= needed else [f"{lives} lives of the {needed} that a verdict needs"]
-    obstacles_by_arm = [reason for arm in arms for reason in found.not_valid.get(arm, ())]
-    obstacles = [*(few or found.outcome.decision.controls[metric].reasons), *obstacles_by_arm]
+    few = [] if lives >= needed else [stats.TooFew(n=lives, needed=needed, counted="lives")]
+    others: list[stats.Obstacle] = [] if few else [*found.outcome.decision.controls[metric].failed]
+    others += [obstacle for arm in arms for obstacle in found.not_valid.get(arm, ())]
+    obstacles = [*few, *others]
+    words = [f"{each.n} lives of the {each.needed} that a verdict needs" for each in few]
+    words += [each.sentence for each in others]
     source = f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g}"
     for key, value, note in (
         ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {found.margin:.0%}"),
@@ -63,6 +65,7 @@ def state_doses(
     said.fact(
         f"{name}_least_dose", data.latency_ms(arms[0]), "ms", source="device models", note="the smallest dose that was tried"
     )
+    word: stats.Word
     word = "different" if hurts_from is not None else "equivalent" if good_up_to == data.dose_ms(arms[-1]) else "inconclusive"
     good = "no latency is shown to be good" if good_up_to is None else f"good up to {number(good_up_to)} ms"
     hurts = "none is shown to hurt" if hurts_from is None else f"hurts from {number(hurts_from)} ms"
@@ -72,7 +75,8 @@ def state_doses(
         source=THIS_PROJECT,
         statement=f"{about}Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
         verdict="not valid" if obstacles else word,
-        evidence="; ".join([*(obstacles or [f"{good}, {hurts}, between the two nothing is known ({source})"]), *found.caveats]),
+        evidence="; ".join([*(words or [f"{good}, {hurts}, between the two nothing is known ({source})"]), *found.caveats]),
+        causes=obstacles,
         effect=f"{name}_ratio.{arms[-1]}",
         facts=[f"{name}_good_up_to", f"{name}_hurts_from", *facts],
         n=lives,

@@ -7,7 +7,7 @@ import numpy as np
 from tickdisk import stats
 from tickdisk.foundation.numbers import with_interval
 from tickdisk.studies.contrasts.compute import Contrasts
-from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Finding, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement, fact_name
 
 _LATE = "99th percentile of the time from the moment at which the model answers a request to its reply"
 _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
@@ -21,11 +21,6 @@ CONTROL_WORDS = {
 """Statements of the claims about controls. The positive control has one for metrics of ticks and one for metrics of actions."""
 NO_CAPTURE_WORDS = {**CONTROL_WORDS, "null": "Effect of a second arm without a capture on the {metric} (A/A control)"}
 """Statements of the controls in the study of the capture cost."""
-
-
-def fact_name(metric: str) -> str:
-    """Returns the part of a fact's name that stands for a metric: its column without the unit, because ratios have none."""
-    return metric.removesuffix("_ms")
 
 
 def treatment_claims(found: Contrasts) -> list[stats.Key]:
@@ -149,10 +144,8 @@ def state_claim(
     """
     metric, arm = key
     verdict, effect = found.verdicts[key], found.outcome.contrasts[key]
-    words = [verdict.reason]
-    if verdict.word == "inconclusive":
-        needed = stats.lives_to_decide(effect, verdict, found.plan)
-        words.append(f"{needed or 'no feasible number of'} lives {WOULD_DECIDE}")
+    causes = stats.causes_of(effect, verdict, found.plan)
+    words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
     if verdict.family == "scan":
         words.append(_SCAN)
     beside = without_marked(found, key)
@@ -163,6 +156,7 @@ def state_claim(
         statement=statement,
         verdict=verdict.word,
         evidence="; ".join([*words, *notes, *found.caveats, *found.untested_latency(arm)]),
+        causes=causes,
         effect=f"{fact_name(metric)}_ratio.{arm}",
         facts=[f"requests.{arm}"],
         n=verdict.n,

@@ -30,8 +30,8 @@ class Results:
 
     data: Runs
     blames: Sequence[blame.Blame]
-    obstacles: Sequence[str]
-    """Reasons for which these lives cannot decide anything, such as an empty capture."""
+    obstacles: Sequence[stats.Obstacle]
+    """Causes for which these lives cannot decide anything, such as an empty capture."""
     shares: pd.DataFrame
     """Rows of `blame.shares` over the ticks that no injected stall touched, with the names of files in the world. Late time is
     the part of a gap beyond the budget. Busy time is the part in which the tick thread was not asleep.
@@ -80,12 +80,11 @@ def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | 
     """
     data = Runs(plan, runs, _NAME)
     evidences = [evidence for folder in data.folders for evidence in blame.load_evidence(folder)]
-    obstacles = list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons))
+    obstacles = list(dict.fromkeys(obstacle for evidence in evidences for obstacle in evidence.obstacles))
     blames = [blame.attribute(evidence) for evidence in evidences if not evidence.waits.empty]
     if not blames:
-        raise TickdiskError(
-            f"no wait was captured in {runs} ({'; '.join(obstacles) or 'the captures are empty'}); run the experiment again"
-        )
+        why = "; ".join(obstacle.sentence for obstacle in obstacles) or "the captures are empty"
+        raise TickdiskError(f"no wait was captured in {runs} ({why}); run the experiment again")
     shares = blame.shares(
         [_named(one) for one in blames],
         rng=stats.named_generator(data.config.seed if seed is None else seed, _NAME, "shares"),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tickdisk import blame
+from tickdisk import blame, stats
 from tickdisk.foundation.numbers import number, percent, with_interval
 from tickdisk.studies.inside_tick.compute import Results
-from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Statement
 
 _NAMED_SHARE = 0.95
 """Least share of the device's stalls that blame must name."""
@@ -39,8 +39,8 @@ class _Bound:
     is_kept: bool
     words: str
     """The counts in a sentence."""
-    obstacles: Sequence[str]
-    """Reasons for which the bound cannot be decided."""
+    obstacles: Sequence[stats.Obstacle]
+    """Causes for which the bound cannot be decided."""
 
 
 def state(results: Results) -> Statement:
@@ -126,21 +126,25 @@ def _state_explained(said: Statement, results: Results) -> None:
     shares = results.shares
     chosen = (shares["of"] == "late") & (shares["by"] == "all") & (shares["name"] == "storage")
     explained = shares[chosen].iloc[0]
-    few = [explained["note"]] if explained["note"] else []
+    lives = int(explained["lives"])
+    few = [stats.TooFew(n=lives, needed=blame.FEWEST_LIVES, counted="lives")] if lives < blame.FEWEST_LIVES else []
+    words = [obstacle.sentence for obstacle in results.obstacles]
+    words += [f"{each.n} of the {each.needed} lives that an interval over lives needs" for each in few]
     share, low, high = (100 * float(explained[name]) for name in ("share", "low", "high"))
     is_late = bool(np.isfinite(share))
     size, ticks = with_interval(share, low, high), number(int(explained["ticks"]))
     part = f"waits for storage explain {size} % of the late time of {ticks} ticks"
-    word = "different" if low > 0 else "inconclusive"
+    word: stats.Word = "different" if low > 0 else "inconclusive"
     said.comparison(
         "explained",
         source=THIS_PROJECT,
         statement=f"Late time of ticks with and without their waits for storage, on a device of {number(results.latency_ms)} ms",
         verdict="not valid" if results.obstacles or few else word,
-        evidence="; ".join([*results.obstacles, *few, part if is_late else "no tick was late", *results.data.marked()]),
+        evidence="; ".join([*words, part if is_late else "no tick was late", *results.data.marked()]),
+        causes=[*results.obstacles, *few],
         effect="late.all.storage",
         facts=["busy.all.storage"],
-        n=int(explained["lives"]),
+        n=lives,
         counted="lives",
     )
 
@@ -162,7 +166,7 @@ def _device_stalls(results: Results) -> _Bound:
         "device_stalls.named",
         is_kept=named.n > 0 and named.k / named.n >= _NAMED_SHARE,
         words=f"blame names {named.k} of {named.n} stalls, and {felt.n - felt.k} of the stalls slowed no tick",
-        obstacles=[] if results.knows_files else [blame.NO_FILES],
+        obstacles=[] if results.knows_files else [stats.FilesUnknown()],
     )
 
 
@@ -184,14 +188,16 @@ def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
     obstacles = [*results.obstacles, *bound.obstacles]
     ends = f"the 95 % interval of the share is {percent(found.exact[0])} to {percent(found.exact[1])}"
     counted = [bound.words, ends] if found.n else ["no such stall was injected while ticks were captured"]
-    few = [] if found.n >= blame.FEWEST_STALLS else [f"{blame.FEWEST_STALLS} stalls {WOULD_DECIDE}"]
+    few = [] if found.n >= blame.FEWEST_STALLS else [stats.TooFew(n=found.n, needed=blame.FEWEST_STALLS, counted="stalls")]
+    words = [*(each.sentence for each in obstacles), *counted, *(each.would_decide for each in few)]
     prefix = f"{said.name}.{bound.name}."
     said.bound(
         bound.name,
         source=THIS_PROJECT,
         statement=bound.statement,
         verdict="not valid" if obstacles or few else "kept" if bound.is_kept else "missed",
-        evidence="; ".join([*obstacles, *counted, *few, *results.data.marked()]),
+        evidence="; ".join([*words, *results.data.marked()]),
+        causes=[*obstacles, *few],
         effect=f"{bound.count}_share",
         facts=[name.removeprefix(f"{said.name}.") for name in said.facts if name.startswith(prefix)],
         n=found.n,

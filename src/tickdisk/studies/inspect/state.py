@@ -8,7 +8,7 @@ from tickdisk import stats
 from tickdisk.characterise import NUMBERS, Description, Reference
 from tickdisk.foundation.numbers import number
 from tickdisk.studies.inspect.compute import Results
-from tickdisk.studies.statement import WOULD_DECIDE, Statement
+from tickdisk.studies.statement import Statement
 
 NAME = "inspect"
 _TABLES = "requests tables"
@@ -72,14 +72,14 @@ def _state_claims(said: Statement, description: Description, source: str, rules:
         said.fact(
             f"{name}_ratio", effect.ratio, "ratio", interval=(effect.low, effect.high), n=effect.n, source=_TABLES, note=ratio
         )
-        few = effect.n < rules.minimum
+        few = [cause.would_decide for cause in verdict.obstacles if isinstance(cause, stats.TooFew)]
         said.comparison(
             name,
             source=source,
             statement=f"{description.title}: {statement}",
             verdict=verdict.word,
-            evidence=f"ratio {said[f'{name}_ratio'].text}, n = {number(effect.n)}"
-            + (f"; {rules.minimum} lives {WOULD_DECIDE}" if few else ""),
+            evidence="; ".join([f"ratio {said[f'{name}_ratio'].text}, n = {number(effect.n)}", *few]),
+            causes=verdict.obstacles,
             effect=f"{name}_ratio",
             n=effect.n,
             counted="lives",

@@ -2,7 +2,7 @@
 
 from tickdisk.studies import contrasts
 from tickdisk.studies.join_burst.compute import JOIN, Results
-from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement, fact_name
 
 _SLOWEST_MS = 6.0
 """Latency of the slowest device of the published study, which says nothing about slower devices."""
@@ -30,7 +30,7 @@ def state(results: Results) -> Statement:
             f"Effect of {found.data.latency_ms(arm):g} ms of storage latency{tier} instead of {baseline_ms:g} ms on the "
             f"{found.metrics[metric]}"
         )
-        name = f"{arm}.{contrasts.fact_name(metric)}"
+        name = f"{arm}.{fact_name(metric)}"
         contrasts.state_claim(said, found, name, (metric, arm), statement, source=source, finding=finding)
     for metric in found.metrics:
         contrasts.state_doses(said, found, results.doses, results.bounds, metric, facts=())

@@ -112,15 +112,18 @@ class Results:
         own = self.steps(arm, stack, players)
         return own.set_index("run")[column].astype(float).where(own.set_index("run")["reason"] == "").sort_index()
 
-    def reasons(self, arm: str, stack: str, players: int) -> tuple[str, ...]:
-        """Returns in words why steps of one arm, stack and number of players are missing or not valid."""
+    def faults(self, arm: str, stack: str, players: int) -> list[stats.StepsNotValid]:
+        """Returns the causes for which steps of one arm, stack and number of players are missing or not valid."""
         lives = self.found.lives
         of_cell = (lives["arm"] == arm) & (lives["stack"] == stack) & lives["players"].map(lambda own: players in own)
         failed = lives.loc[of_cell & (lives["failed"] != ""), "failed"]
         steps = self.steps(arm, stack, players)
         counts = pd.concat([failed, steps.loc[steps["reason"] != "", "reason"]]).value_counts(sort=False)
-        where = f"with {players} players on {title(stack)}"
-        return tuple(f"{where}, {reason} ({count} of {of_cell.sum()} lives)" for reason, count in counts.items())
+        planned, name = int(of_cell.sum()), title(stack)
+        return [
+            stats.StepsNotValid(players=players, stack=name, detail=str(detail), n=int(n), lives=planned)
+            for detail, n in counts.items()
+        ]
 
     def ratios(self, above: pd.Series, below: pd.Series) -> Values:
         """Returns the ratio of two columns for each run in which both are known and the ratio is positive."""

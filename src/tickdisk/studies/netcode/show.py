@@ -72,7 +72,7 @@ def busiest(results: Results) -> pd.DataFrame:
                 "cores of the clients": percent(own["clients_share"].mean()),
                 "lag of the clients, p99 (ms)": _text(own["lag_p99_ms"]),
                 "valid lives": f"{int((own['reason'] == '').sum())} of {len(own)}",
-                "why not": "; ".join(results.reasons(arm, stack, players)),
+                "why not": "; ".join(fault.sentence for fault in results.faults(arm, stack, players)),
             }
         )
     return pd.DataFrame(rows).set_index(["arm", "players", "stack"])

@@ -1,5 +1,6 @@
 """States the facts and claims of the study of network stacks."""
 
+from collections.abc import Sequence
 from itertools import product
 from math import isfinite
 
@@ -11,7 +12,7 @@ from tickdisk.foundation.numbers import joined_list, number, with_interval
 from tickdisk.studies.netcode.compute import Results, title
 from tickdisk.studies.netcode.crossed import METRIC, Crossed
 from tickdisk.studies.netcode.questions import Question, Value, controls, questions
-from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Statement
 
 NAME = "netcode"
 _LIVES = "results/netcode/steps.parquet"
@@ -123,6 +124,7 @@ def _state_worlds(said: Statement, results: Results) -> None:
         source=THIS_PROJECT,
         statement="No player is lost, and the world of every player is equal to the server's at the end",
         verdict="missed" if lost + differ else "kept" if failed < len(lives) else "not valid",
+        causes=[stats.LivesFailed(n=failed)] if failed == len(lives) else [],
         evidence=f"a player was lost in {number(lost)} of {number(len(lives))} lives, and worlds differed in {number(differ)}"
         + (f" ({reasons})" if reasons else "")
         + (f"; {number(failed)} of the lives failed and have no record" if failed else ""),
@@ -148,18 +150,23 @@ def _state_added(said: Statement, results: Results) -> None:
         _mean(said, results, f"added.{name}", added, "ms", f"round-trip time that the link with a delay of 10 ms adds: {note}")
     n, minimum = said["added.application"].n or 0, results.rules.control_minimum
     is_near = abs(found["transport"] - _ADDED_MS) <= _TRANSPORT_MS and abs(found["application"] - _ADDED_MS) <= _APPLICATION_MS
-    reasons = [*results.reasons("near", stack, players), *results.reasons("delayed", stack, players)] if n < minimum else []
+    causes: list[stats.Cause] = []
+    words = f"{said['added.transport'].text} and {said['added.application'].text}"
     if n < minimum:
-        reasons.append(f"n = {n}, fewer than the {minimum} lives that a control needs")
+        faults = [*results.faults("near", stack, players), *results.faults("delayed", stack, players)]
+        causes = [*faults, stats.TooFew(n=n, needed=minimum, counted="lives")]
+        words = "; ".join([*map(_sentence, faults), f"n = {n}, fewer than the {minimum} lives that a control needs"])
     elif not isfinite(found["transport"]):
-        reasons.append(f"{title(stack)} tells no round-trip time")
+        causes = [stats.NotMeasured(what=f"the round-trip time of {title(stack)} itself")]
+        words = f"{title(stack)} tells no round-trip time"
     said.bound(
         "added",
         source=THIS_PROJECT,
         statement=f"A link that adds {number(_ADDED_MS)} ms to a round trip shows them within {number(_TRANSPORT_MS)} ms in the "
         f"transport's round-trip time, and within {number(_APPLICATION_MS)} ms in the application's",
-        verdict="not valid" if reasons else "kept" if is_near else "missed",
-        evidence="; ".join(reasons) or f"{said['added.transport'].text} and {said['added.application'].text}",
+        verdict="not valid" if causes else "kept" if is_near else "missed",
+        evidence=words,
+        causes=causes,
         effect="added.application",
         facts=["added.transport"],
         n=n,
@@ -172,30 +179,39 @@ def _effect(results: Results, question: Question) -> stats.Contrast:
     return stats.contrast(np.log(results.ratios(above, below)), margin=results.rules.margin, alpha=results.rules.alpha)
 
 
-def _reasons(results: Results, *values: Value) -> list[str]:
-    """Returns why steps that a question rests on are not valid."""
+def _faults(results: Results, *values: Value) -> list[stats.StepsNotValid]:
+    """Returns the causes for which steps that a question rests on are not valid."""
     cells = dict.fromkeys((one.arm, one.stack, one.players) for one in values)
-    return [reason for cell in cells for reason in results.reasons(*cell)]
+    return [fault for cell in cells for fault in results.faults(*cell)]
 
 
-def _state_controls(said: Statement, results: Results, null: Question, sham: Question) -> list[str]:
-    """States both controls, and returns what the null control has found wrong with the instrument."""
+def _sentence(obstacle: stats.Obstacle) -> str:
+    """Returns an obstacle in words. The reason for the verdict on the control is that of another claim of this study."""
+    if isinstance(obstacle, stats.ControlFailed):
+        return "the same arm differs from itself" if obstacle.verdict == "different" else "the null control is not valid"
+    return obstacle.sentence
+
+
+def _state_controls(said: Statement, results: Results, null: Question, sham: Question) -> list[stats.ControlFailed]:
+    """States both controls, and returns the null control if it failed, because then the instrument is wrong."""
     effects = [_effect(results, question) for question in (null, sham)]
-    words = []
+    found = []
     for question, effect in zip((null, sham), effects, strict=True):
-        obstacles = _reasons(results, question.above, question.below)
-        words.append(_state_ratio(said, results, question, effect, effect.p, effect.p_equivalent, obstacles))
-    said_of_null = {"different": "the same arm differs from itself", "not valid": "the null control is not valid"}
-    return [said_of_null[words[0]]] if words[0] in said_of_null else []
+        obstacles = _faults(results, question.above, question.below)
+        found.append(_state_ratio(said, results, question, effect, effect.p, effect.p_equivalent, obstacles))
+    control = found[0]
+    if control.word not in ("different", "not valid"):
+        return []
+    return [stats.ControlFailed(control="null", verdict=control.word, reason=control.reason)]
 
 
-def _state_questions(said: Statement, results: Results, asked: list[Question], obstacles: list[str]) -> None:
+def _state_questions(said: Statement, results: Results, asked: list[Question], obstacles: Sequence[stats.Obstacle]) -> None:
     effects = [_effect(results, question) for question in asked]
     p, p_equivalent = (
         stats.adjusted([getattr(effect, test) for effect in effects], "scan").tolist() for test in ("p", "p_equivalent")
     )
     for question, effect, own, equivalent in zip(asked, effects, p, p_equivalent, strict=True):
-        found = [*obstacles, *_reasons(results, question.above, question.below)]
+        found = [*obstacles, *_faults(results, question.above, question.below)]
         _state_ratio(said, results, question, effect, own, equivalent, found)
 
 
@@ -206,29 +222,30 @@ def _state_ratio(
     effect: stats.Contrast,
     p: float,
     p_equivalent: float,
-    obstacles: list[str],
-) -> str:
+    obstacles: Sequence[stats.Obstacle],
+) -> stats.Verdict:
     """States one comparison, and returns its verdict."""
     rules = results.rules
     verdict = stats.verdict(effect, rules, obstacles=obstacles, p=p, p_equivalent=p_equivalent)
     interval = (effect.low, effect.high)
     said.fact(question.name, effect.ratio, "ratio", interval=interval, n=effect.n, source=_LIVES, note=question.statement)
-    few = f"; {rules.minimum} lives {WOULD_DECIDE}" if effect.n < rules.minimum else ""
+    few = [obstacle.would_decide for obstacle in verdict.obstacles if isinstance(obstacle, stats.TooFew)]
     said.comparison(
         question.name,
         source=question.source,
         statement=question.statement,
         verdict=verdict.word,
-        evidence=verdict.reason + few,
+        evidence="; ".join([verdict.shown or "; ".join(map(_sentence, verdict.obstacles)), *few]),
+        causes=verdict.obstacles,
         effect=question.name,
         n=effect.n,
         counted="lives",
         finding=question.finding,
     )
-    return verdict.word
+    return verdict
 
 
-def _state_crossings(said: Statement, results: Results, obstacles: list[str]) -> None:
+def _state_crossings(said: Statement, results: Results, obstacles: Sequence[stats.Obstacle]) -> None:
     """States with how many players the mean RTT crosses the published limit, which is the finding NC2."""
     limit_ms, tried = results.published.crossed_ms, results.idle_players
     for stack in results.stacks:
@@ -258,12 +275,10 @@ def _state_crossings(said: Statement, results: Results, obstacles: list[str]) ->
             evidence = f"the mean stays below {words} up to {number(below)} players: {known}{open_ended}"
         else:
             evidence = f"the mean is shown to be below {words} with no number of players: {known}"
-        found = [
-            *obstacles,
-            *(_reasons(results, Value("rtt_mean_ms", "idle", stack, deciding)) if n < results.rules.minimum else []),
-        ]
+        found = [*obstacles]
         if n < results.rules.minimum:
-            found.append(f"n = {n}, fewer than the {results.rules.minimum} lives that a verdict needs")
+            found += _faults(results, Value("rtt_mean_ms", "idle", stack, deciding))
+            found.append(stats.TooFew(n=n, needed=results.rules.minimum, counted="lives"))
         decided = _crossing(crossed, below, last, is_crossed=library.crosses is not None)
         said.bound(
             f"crosses.{stack}",
@@ -272,14 +287,15 @@ def _state_crossings(said: Statement, results: Results, obstacles: list[str]) ->
             statement=f"With {number(last)} players who stand still, the mean RTT on {title(stack)} "
             + (f"is above {words}" if library.crosses else f"is still below {words}"),
             verdict="not valid" if found else decided,
-            evidence="; ".join([*found, evidence]),
+            evidence="; ".join([*map(_sentence, found), evidence]),
+            causes=found,
             effect=f"below.{stack}",
             n=n,
             counted="lives",
         )
 
 
-def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -> str:
+def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -> stats.BoundWord:
     """Returns whether a limit is crossed with `last` players, or is not, as was published."""
     if crossed is not None and crossed <= last:
         return "kept" if is_crossed else "missed"
@@ -306,6 +322,7 @@ def _state_crossed(said: Statement, crossed: Crossed) -> None:
         statement=statement,
         verdict=verdict.word,
         evidence=verdict.reason,
+        causes=verdict.obstacles,
         effect=f"{name}.ratio",
         facts=[f"{name}.ping"],
         n=effect.n,

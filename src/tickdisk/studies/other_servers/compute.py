@@ -59,8 +59,8 @@ class Stalls:
     """Stalls of the processor that blame puts down to storage."""
     knows_files: bool
     """Whether the evidence of every life tells the file of a device's request."""
-    obstacles: Sequence[str]
-    """Reasons for which the lives cannot decide anything."""
+    obstacles: Sequence[stats.Obstacle]
+    """Causes for which the lives cannot decide anything."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _stalls(data: Runs) -> Stalls:
         blame.count(named[was_late]),
         blame.count(cpu["blamed"].astype(bool)),
         all(one.evidence.knows_files for one in blames),
-        list(dict.fromkeys(reason for evidence in evidences for reason in evidence.reasons)),
+        list(dict.fromkeys(obstacle for evidence in evidences for obstacle in evidence.obstacles)),
     )
 
 

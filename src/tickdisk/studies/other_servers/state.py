@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from tickdisk.blame import FEWEST_STALLS, NO_FILES
+from tickdisk import stats
+from tickdisk.blame import FEWEST_STALLS
 from tickdisk.foundation.numbers import percent
 from tickdisk.studies import contrasts
 from tickdisk.studies.other_servers.compute import Part, Results, Stalls, growth
-from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 NAME = "other_servers"
 _EXPLAINED_SHARE = 0.9
@@ -38,41 +39,47 @@ def _state_stalls(said: Statement, stalls: Stalls) -> None:
         said.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
         share = one.k / one.n if one.n else None
         said.fact(f"{name}_share", share, "share", interval=one.exact, n=one.n, source=source, note=f"{note}; Clopper-Pearson")
-    few = [] if explained.n >= _FEWEST_LATE else [f"{_FEWEST_LATE} stalls that make something late {WOULD_DECIDE}"]
-    if not stalls.knows_files:
-        few.append(NO_FILES)
+    few = [] if explained.n >= _FEWEST_LATE else [stats.TooFew(n=explained.n, needed=_FEWEST_LATE, counted="stalls")]
+    unknown = [] if stalls.knows_files else [stats.FilesUnknown()]
+    obstacles = [obstacle.sentence for obstacle in stalls.obstacles]
+    causes: list[stats.Obstacle] = [*stalls.obstacles, *few, *unknown]
     said.bound(
         "device_stalls",
         source=THIS_PROJECT,
         statement=f"{stalls.title}: Blame names request and file of at least {percent(_EXPLAINED_SHARE)} of the injected stalls "
         "of the device after which a tick or an action was slow",
-        verdict=_verdict([*stalls.obstacles, *few], is_kept=explained.k >= _EXPLAINED_SHARE * explained.n),
+        verdict=_verdict(causes, is_kept=explained.k >= _EXPLAINED_SHARE * explained.n),
         evidence="; ".join(
             [
-                *stalls.obstacles,
+                *obstacles,
                 f"{late.k} of {late.n} stalls made something slow, and blame explains {explained.k} of these",
-                *few,
+                *(f"{each.needed} stalls that make something late would decide" for each in few),
+                *(each.sentence for each in unknown),
             ]
         ),
+        causes=causes,
         effect="device_stalls.explained_share",
         facts=["device_stalls.late"],
         n=explained.n,
         counted="stalls",
     )
-    few = [] if blamed.n >= FEWEST_STALLS else [f"{FEWEST_STALLS} stalls {WOULD_DECIDE}"]
+    few = [] if blamed.n >= FEWEST_STALLS else [stats.TooFew(n=blamed.n, needed=FEWEST_STALLS, counted="stalls")]
+    causes = [*stalls.obstacles, *few]
+    would_decide = [each.would_decide for each in few]
     said.bound(
         "cpu_stalls",
         source=THIS_PROJECT,
         statement=f"{stalls.title}: Blame puts no injected stall of the processor down to storage",
-        verdict=_verdict([*stalls.obstacles, *few], is_kept=blamed.k == 0),
-        evidence="; ".join([*stalls.obstacles, f"blame puts {blamed.k} of {blamed.n} stalls down to storage", *few]),
+        verdict=_verdict(causes, is_kept=blamed.k == 0),
+        evidence="; ".join([*obstacles, f"blame puts {blamed.k} of {blamed.n} stalls down to storage", *would_decide]),
+        causes=causes,
         effect="cpu_stalls.blamed_share",
         n=blamed.n,
         counted="stalls",
     )
 
 
-def _verdict(obstacles: Sequence[str], *, is_kept: bool) -> str:
+def _verdict(obstacles: Sequence[stats.Obstacle], *, is_kept: bool) -> stats.BoundWord:
     if obstacles:
         return "not valid"
     return "kept" if is_kept else "missed"
@@ -90,7 +97,7 @@ def _state_part(said: Statement, part: Part) -> None:
             f"{part.title}: Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
             f"{found.metrics[metric]}"
         )
-        contrasts.state_claim(said, found, f"{arm}.{contrasts.fact_name(metric)}", (metric, arm), statement)
+        contrasts.state_claim(said, found, f"{arm}.{fact_name(metric)}", (metric, arm), statement)
     bounds = contrasts.dose_bounds(found, part.doses)
     for metric in found.metrics:
         contrasts.state_doses(said, found, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")

@@ -6,7 +6,7 @@ import pandas as pd
 from tickdisk import stats
 from tickdisk.foundation.numbers import number
 from tickdisk.studies.pools.compute import LARGE, MAIN, SMALL, Results
-from tickdisk.studies.statement import THIS_PROJECT, WOULD_DECIDE, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Statement
 
 NAME = "pools"
 _FOUR, _AROUND_FOUR = 4, 0.1
@@ -125,16 +125,17 @@ def _state_ratio(
 ) -> None:
     rules = results.rules
     effect = stats.contrast(np.log(ratios), margin=rules.margin, alpha=rules.alpha)
-    verdict = stats.verdict(effect, rules, p=effect.p, p_equivalent=effect.p_equivalent)
+    verdict = stats.verdict(effect, rules, counted="runs")
     interval = (effect.low, effect.high)
     said.fact(f"{name}_ratio", effect.ratio, "ratio", interval=interval, n=effect.n, source=_RUNS, note=statement)
-    few = f"; {rules.minimum} runs {WOULD_DECIDE}" if effect.n < rules.minimum else ""
+    few = [cause.would_decide for cause in verdict.obstacles if isinstance(cause, stats.TooFew)]
     said.comparison(
         name,
         source=THIS_PROJECT,
         statement=f"{statement} ({MAIN} pool)",
         verdict=verdict.word,
-        evidence=f"ratio {said[f'{name}_ratio'].text}; {words}{few}",
+        evidence="; ".join([f"ratio {said[f'{name}_ratio'].text}", words, *few]),
+        causes=verdict.obstacles,
         effect=f"{name}_ratio",
         n=effect.n,
         counted="runs",

@@ -23,8 +23,8 @@ EQUAL_MS = 0.1
 """Largest difference between mean times of issue that count as equal."""
 _BATCHES, _SAMPLES = 200, 2000
 """Number of batches whose means are resampled, and number of bootstrap samples."""
-_LEAST_TENTH = 30
-"""Least number of requests in a tenth of the requests for which a drift is judged."""
+LEAST_REQUESTS = 300
+"""Least number of requests for which a drift from their first tenth to their last is judged."""
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,14 @@ def compute(replay: str, *, seed: int = 42) -> Results:
     )
 
 
-def bound_verdict(low: float | None, high: float | None, limit: float) -> str:
+def bound_verdict(low: float | None, high: float | None, limit: float) -> stats.BoundWord:
     """Returns "kept" for an interval below the limit, "missed" for one above it, and "inconclusive" otherwise or for none."""
     if low is None or high is None or np.isnan(low) or np.isnan(high):
         return "inconclusive"
     return "kept" if high <= limit else "missed" if low > limit else "inconclusive"
 
 
-def drift_verdict(drift: Difference | None) -> str:
+def drift_verdict(drift: Difference | None) -> stats.BoundWord:
     """Returns "kept" if the 95 % interval lies within `EQUAL_MS`, "missed" if it lies outside, and "inconclusive" otherwise.
     Without a drift, for which there were too few requests, it is "not valid".
     """
@@ -178,7 +178,7 @@ def drift_verdict(drift: Difference | None) -> str:
     return "missed" if drift.low > EQUAL_MS or drift.high < -EQUAL_MS else "inconclusive"
 
 
-def delay_verdict(delay: Difference | None) -> str:
+def delay_verdict(delay: Difference | None) -> stats.Word:
     """Returns "equivalent" if the 95 % interval lies within `EQUAL_MS`, "different" if it excludes 0, and "inconclusive"
     otherwise. Without a delay, as for a single device, the verdict is "not valid".
     """
@@ -211,7 +211,7 @@ def _run(described: Mapping[str, Any], folder: Path) -> Run:
 def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
     """Returns the mean of the last tenth of the values less that of the first. None if a tenth has too few values."""
     tenth = len(late_ms) // 10
-    if tenth < _LEAST_TENTH:
+    if len(late_ms) < LEAST_REQUESTS:
         return None
     first, last = late_ms[:tenth], late_ms[-tenth:]
     drawn = [

@@ -2,9 +2,11 @@
 
 from math import isfinite
 
+from tickdisk import stats
 from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.studies.replay.compute import (
     EQUAL_MS,
+    LEAST_REQUESTS,
     LIMIT_MS,
     STREAMS,
     Difference,
@@ -82,7 +84,7 @@ def _interval_note(found: Found) -> str:
 def _state_nothing_lost(said: Statement, results: Results) -> None:
     refused, ours = sum(results.refused.values()), results.ours
     is_whole = all(len(run.timings) == results.replayed == results.captured - refused and run.differing == 0 for run in ours)
-    verdict = "kept" if is_whole else "missed"
+    verdict: stats.BoundWord = "kept" if is_whole else "missed"
     parts = [f"{number(results.captured)} requests were captured"]
     parts += [
         f"{number(len(run.timings))} were replayed on {run.device}, {number(run.differing) if run.differing else 'none'} of them "
@@ -97,6 +99,7 @@ def _state_nothing_lost(said: Statement, results: Results) -> None:
         statement="Every captured request is made again and moves as many bytes, or is refused for a stated reason",
         verdict=verdict if results.captured else "not valid",
         evidence="; ".join(parts) if results.captured else "nothing was captured",
+        causes=[] if results.captured else [stats.NothingCaptured()],
         effect="replayed",
         facts=["captured", "refused", *(f"{run.key}.differing" for run in ours)],
         n=results.captured,
@@ -107,11 +110,13 @@ def _state_nothing_lost(said: Statement, results: Results) -> None:
 def _state_lag(said: Statement, results: Results) -> None:
     key = results.fast.key
     fact = said[f"{key}.lag_p99"]
-    too_few = results.streams < STREAMS
+    n = fact.n or 0
+    too_few = [stats.TooFew(n=results.streams, needed=STREAMS, counted="streams")] if results.streams < STREAMS else []
+    no_interval = [stats.NoInterval(n=n, counted="requests")] if fact.low is None else []
     evidence = f"p99 is {fact.text} on {results.fast.device}, with {said['streams'].text}"
     if too_few:
         evidence += f", fewer than the {STREAMS} that the bound is for"
-    elif fact.low is None:
+    elif no_interval:
         evidence += "; too few requests for an interval"
     said.bound(
         "lag",
@@ -119,15 +124,16 @@ def _state_lag(said: Statement, results: Results) -> None:
         statement=f"p99 of the issuer's lag is at most {number(LIMIT_MS)} ms, with {STREAMS} or more streams",
         verdict="not valid" if too_few else bound_verdict(fact.low, fact.high, LIMIT_MS),
         evidence=evidence,
+        causes=too_few or no_interval,
         effect=f"{key}.lag_p99",
         facts=["streams", f"{key}.lag_longest"],
-        n=fact.n or 0,
+        n=n,
         counted="requests",
     )
 
 
 def _state_drift(said: Statement, whose: str, run: Run, drift: Difference | None, source: str) -> None:
-    quantity = "lag" if whose == "ours" else "time of issue less due time"
+    quantity, judged = ("lag", run.lag_ms) if whose == "ours" else ("time of issue less due time", run.late_ms)
     replayer = f"{'Our replay' if whose == 'ours' else 'fio'} on the {tier_name(run.device)} tier"
     note = f"mean {quantity} of the last tenth of the requests less that of the first"
     _state_difference(said, f"{whose}.drift", drift, source, note)
@@ -138,6 +144,7 @@ def _state_drift(said: Statement, whose: str, run: Run, drift: Difference | None
         "the first",
         verdict=drift_verdict(drift),
         evidence="there are too few requests" if drift is None else f"the mean of the last tenth is {_written(drift)} longer",
+        causes=[] if drift else [stats.TooFew(n=len(judged), needed=LEAST_REQUESTS, counted="requests")],
         effect=f"{whose}.drift",
         facts=[f"{run.key}.late_p99"],
         n=0 if drift is None else drift.n,
@@ -156,6 +163,7 @@ def _state_delay(said: Statement, results: Results, source: str) -> None:
         "same requests are issued",
         verdict=delay_verdict(delay),
         evidence="there are no replays on two devices" if delay is None else f"requests are {_written(delay)} later on average",
+        causes=[] if delay else [stats.NotMeasured(what="the delay by another device")],
         effect="device.delay",
         facts=[f"{fast.key}.behind", f"{slow.key}.behind"],
         n=0 if delay is None else delay.n,

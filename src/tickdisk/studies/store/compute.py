@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tickdisk import stats
 from tickdisk.saving import checkpoint, store
 from tickdisk.studies.algorithms import NAMES
 
@@ -93,9 +94,14 @@ class Results:
         return (self.known["low"] > 1 + store.WITHIN) | (self.known["high"] < 1 - store.WITHIN)
 
     @property
-    def is_small(self) -> bool:
-        """Whether there are too few update rates, or too few lives at a point, for any verdict."""
-        return bool(self.points["rate"].nunique() < FEWEST_RATES or self.points["lives"].min() < FEWEST_LIVES)
+    def few(self) -> list[stats.TooFew]:
+        """The causes for which there can be no verdict: too few update rates, or too few lives at the point with the fewest."""
+        rates, lives = int(self.points["rate"].nunique()), int(self.points["lives"].min())
+        found = [
+            stats.TooFew(n=rates, needed=FEWEST_RATES, counted="update rates"),
+            stats.TooFew(n=lives, needed=FEWEST_LIVES, counted="lives"),
+        ]
+        return [each for each in found if each.n < each.needed]
 
     def real_over_model(self, algorithm: str) -> "pd.Series[float]":
         """Returns the real overhead over that of the paper's model, at each update rate where both are known."""

@@ -1,10 +1,11 @@
 """States the facts and claims of the store study: the errors and bounds of both models, and the costs of every algorithm."""
 
+from tickdisk import stats
 from tickdisk.foundation.numbers import number, percent
 from tickdisk.saving import store
 from tickdisk.studies.algorithms import CITED, NAMES
-from tickdisk.studies.statement import THIS_PROJECT, Statement
-from tickdisk.studies.store.compute import FEWEST_LIVES, FEWEST_RATES, VARIES, Results
+from tickdisk.studies.statement import THIS_PROJECT, Statement, count_text
+from tickdisk.studies.store.compute import VARIES, Results
 
 _RANKS = 0.9
 """Rank correlation that every judged algorithm must exceed."""
@@ -83,14 +84,18 @@ def _state_shadow(said: Statement, results: Results) -> None:
     said.fact("null", float(null.mean()), "ms", n=len(null), source=_SOURCE, note=note)
 
 
-def _obstacles(said: Statement, results: Results) -> list[str]:
-    """Returns the reasons for which there can be no verdict: too few update rates, or too few lives at a point."""
-    found = []
-    if results.points["rate"].nunique() < FEWEST_RATES:
-        found.append(f"{said['rates'].text}, fewer than the {FEWEST_RATES} that a verdict needs")
-    if results.points["lives"].min() < FEWEST_LIVES:
-        found.append(f"{said['lives_at_a_point'].text} at a point, fewer than the {FEWEST_LIVES} that a verdict needs")
-    return found
+def _few(results: Results) -> list[str]:
+    """Returns in words that there are too few update rates, or too few lives at a point."""
+    return [
+        f"{count_text(each.n, each.counted)}{' at a point' if each.counted == 'lives' else ''}, "
+        f"fewer than the {each.needed} that a verdict needs"
+        for each in results.few
+    ]
+
+
+def _causes(results: Results, what: str, *, is_known: bool) -> list[stats.Cause]:
+    """Returns the causes for which there is no verdict on `what`, which says in words what has to be known."""
+    return [*results.few, *([] if is_known else [stats.NotMeasured(what=what)])]
 
 
 def _claim_paper(said: Statement, results: Results) -> None:
@@ -101,6 +106,7 @@ def _claim_paper(said: Statement, results: Results) -> None:
     note = "real overhead over that of the paper's model, largest over update rates"
     most = said.fact("copy_on_update.real_over_model", times, "ratio", n=len(ratios), source=_SOURCE, note=note)
     measured = f"the largest real overhead is {most.text} times the model's" if len(ratios) else _unknown("of Copy-on-Update")
+    causes = _causes(results, "the real overhead of Copy-on-Update", is_known=len(ratios) > 0)
     said.bound(
         "paper_model",
         source=CITED,
@@ -108,8 +114,9 @@ def _claim_paper(said: Statement, results: Results) -> None:
             f"The real Copy-on-Update adds up to {number(theirs)} times as much as the cost model says, "
             f"within a factor of {number(_AS_PUBLISHED)}"
         ),
-        verdict="not valid" if results.is_small or ratios.empty else "kept" if is_reached else "missed",
-        evidence="; ".join([measured, *_obstacles(said, results)]),
+        verdict="not valid" if causes else "kept" if is_reached else "missed",
+        evidence="; ".join([measured, *_few(results)]),
+        causes=causes,
         effect="copy_on_update.real_over_model",
         n=int(own["lives"].sum()),
         counted="lives",
@@ -126,7 +133,9 @@ def _claim_within(said: Statement, results: Results) -> None:
     ]
     if left_out:
         measured.append(f"{number(left_out)} more had no real overhead of at least {number(store.LEAST_MS)} ms")
+    verdict: stats.BoundWord
     verdict = "kept" if results.is_inside.all() else "missed" if results.is_outside.any() else "inconclusive"
+    causes = _causes(results, "the real overhead of the algorithms", is_known=known > 0)
     said.bound(
         "calibrated",
         source=THIS_PROJECT,
@@ -134,8 +143,9 @@ def _claim_within(said: Statement, results: Results) -> None:
             f"The calibrated model is off by at most {percent(store.WITHIN)} of the real overhead, "
             "at update rates that it was not fitted to"
         ),
-        verdict="not valid" if results.is_small or not known else verdict,
-        evidence="; ".join([*(measured if known else [_unknown("of any algorithm")]), *_obstacles(said, results)]),
+        verdict="not valid" if causes else verdict,
+        evidence="; ".join([*(measured if known else [_unknown("of any algorithm")]), *_few(results)]),
+        causes=causes,
         effect="calibrated.most_off",
         facts=["calibrated.within", "calibrated.surely", "calibrated.surely_not", "points.told"],
         n=results.lives,
@@ -158,6 +168,7 @@ def _claim_ranks(said: Statement, results: Results) -> None:
             f"; others are not judged, because their overhead is not known to change {number(VARIES)}-fold: "
             f"{', '.join(ranks.left_out)}"
         )
+    causes = _causes(results, "the change of the real overhead over the update rates", is_known=ranks.judged > 0)
     is_alike = ranks.least is not None and ranks.least > _RANKS
     said.bound(
         "ranks",
@@ -166,8 +177,9 @@ def _claim_ranks(said: Statement, results: Results) -> None:
             "Real and calibrated overhead rank alike over update rates: the rank correlation of every algorithm "
             f"is above {number(_RANKS)}"
         ),
-        verdict="not valid" if results.is_small or not ranks.judged else "kept" if is_alike else "missed",
-        evidence="; ".join([measured, *_obstacles(said, results)]),
+        verdict="not valid" if causes else "kept" if is_alike else "missed",
+        evidence="; ".join([measured, *_few(results)]),
+        causes=causes,
         effect="ranks.least",
         facts=["rates"],
         n=results.lives,

@@ -3,7 +3,7 @@
 from math import exp
 
 from tickdisk.studies import contrasts
-from tickdisk.studies.statement import THIS_PROJECT, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 from tickdisk.studies.switchback.compute import Results
 
 _POKESTO = "PokeSto, MF2: no difference"
@@ -64,7 +64,7 @@ def _state_effects(said: Statement, results: Results) -> None:
         contrasts.state_claim(
             said,
             found,
-            f"{arm}.{contrasts.fact_name(metric)}",
+            f"{arm}.{fact_name(metric)}",
             (metric, arm),
             f"Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
             f"{found.metrics[metric]}",
@@ -75,7 +75,7 @@ def _state_effects(said: Statement, results: Results) -> None:
 
 
 def _state_dose(said: Statement, results: Results, metric: str) -> None:
-    found, slope, name = results.contrasts, results.slopes[metric], contrasts.fact_name(metric)
+    found, slope, name = results.contrasts, results.slopes[metric], fact_name(metric)
     said.fact(
         f"{name}_slope",
         None if slope is None else slope.per_ms,
@@ -91,7 +91,7 @@ def _state_dose(said: Statement, results: Results, metric: str) -> None:
 def _state_order(said: Statement, results: Results, metric: str) -> None:
     effect = results.orders[metric]
     said.fact(
-        f"{contrasts.fact_name(metric)}_carry_over",
+        f"{fact_name(metric)}_carry_over",
         exp(effect.carry_over),
         "ratio",
         interval=(exp(effect.carry_over_low), exp(effect.carry_over_high)),

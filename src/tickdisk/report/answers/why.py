@@ -1,0 +1,70 @@
+"""Says why a claim was not decided, in clauses that end a sentence with "because"."""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from tickdisk.foundation.numbers import joined_list
+from tickdisk.stats import (
+    Cause,
+    ClientsSaturated,
+    ControlFailed,
+    FewerThanPlanned,
+    FilesUnknown,
+    LivesFailed,
+    NoInterval,
+    NothingCaptured,
+    NotMeasured,
+    NotShown,
+    PointsNotJudged,
+    StepsNotValid,
+    TooFew,
+    Undecided,
+)
+from tickdisk.studies.statement import Claim, count_text
+
+_TOLD_FIRST = (TooFew, FewerThanPlanned, ControlFailed)
+"""Causes that are told instead of others of the same claim, in this order."""
+
+
+def reasons(claims: Iterable[Claim]) -> str:
+    """Returns a clause with the main cause of each claim, each once. It is empty if all claims are decided."""
+    mains = [_main(claim.causes) for claim in claims if claim.causes]
+    return joined_list(list(dict.fromkeys(clause(cause) for cause in mains)))
+
+
+def has_too_few(claim: Claim, counted: str) -> bool:
+    """Returns whether a claim was not decided because too few of certain things, such as "lives", were there."""
+    return any(isinstance(cause, TooFew | FewerThanPlanned) and cause.counted == counted for cause in claim.causes)
+
+
+def _main(causes: tuple[Cause, ...]) -> Cause:
+    return next((cause for kind in _TOLD_FIRST for cause in causes if isinstance(cause, kind)), causes[0])
+
+
+def clause(cause: Cause) -> str:  # noqa: C901, PLR0911 - one clause a kind
+    """Returns a cause as a clause that ends a sentence with "because"."""
+    match cause:
+        case TooFew() | FewerThanPlanned():
+            return f"{count_text(cause.n, cause.counted)} {'is' if cause.n == 1 else 'are'} fewer than a verdict needs"
+        case NoInterval():
+            return f"{count_text(cause.n, cause.counted)} {'gives' if cause.n == 1 else 'give'} no interval"
+        case ControlFailed():
+            return "a control of the experiment did not come out as it must"
+        case ClientsSaturated():
+            return "the clients were short of processor time"
+        case NothingCaptured():
+            return "nothing was captured"
+        case FilesUnknown():
+            return "the files of the device's requests are not known here"
+        case StepsNotValid():
+            return f"with {cause.players} players on {cause.stack}, {cause.detail}"
+        case NotMeasured():
+            return cause.sentence
+        case PointsNotJudged():
+            return "too few points could be judged"
+        case LivesFailed():
+            return "no life has a record"
+        case Undecided() | NotShown():
+            return f"{count_text(cause.n, cause.counted)} {'is' if cause.n == 1 else 'are'} too few to decide"
+        case unknown:
+            assert_never(unknown)

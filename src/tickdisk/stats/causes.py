@@ -1,0 +1,208 @@
+"""The causes for which a verdict leaves a question open: records that name a kind, with the numbers that a sentence needs.
+
+A cause is made where the verdict is made, and claims.json holds it. Sentences are made from causes, never causes from sentences.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tickdisk.foundation.record import Record
+
+Word = Literal["different", "equivalent", "inconclusive", "not valid"]
+"""The verdicts on a comparison of two conditions."""
+BoundWord = Literal["kept", "missed", "inconclusive", "not valid"]
+"""The verdicts on a bound, which is a limit or a range."""
+AnyWord = Literal["different", "equivalent", "kept", "missed", "inconclusive", "not valid"]
+
+
+class TooFew(Record):
+    """There are fewer lives, or other things, than a verdict needs."""
+
+    kind: Literal["too_few"] = "too_few"
+    n: int
+    needed: int
+    counted: str
+    """Plural of the word for what is counted."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"n = {self.n}, fewer than the {self.needed} {self.counted} that a verdict needs"
+
+    @property
+    def would_decide(self) -> str:
+        """The number in words with which there would be a verdict."""
+        return f"{self.needed} {self.counted} would decide"
+
+
+class FewerThanPlanned(Record):
+    """There are fewer lives, or other things, than were planned before the runs."""
+
+    kind: Literal["fewer_than_planned"] = "fewer_than_planned"
+    n: int
+    planned: int
+    counted: str
+    """Plural of the word for what is counted."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"{self.n} of {self.planned} planned {self.counted}"
+
+
+class NoInterval(Record):
+    """The lives, or other things, give no interval."""
+
+    kind: Literal["no_interval"] = "no_interval"
+    n: int
+    counted: str
+    """Plural of the word for what is counted."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"n = {self.n}, which gives no interval"
+
+
+class ControlFailed(Record):
+    """A control had another outcome than the one that it has by construction."""
+
+    kind: Literal["control_failed"] = "control_failed"
+    control: Literal["positive", "null", "sham"]
+    verdict: Word
+    """Verdict on the control."""
+    reason: str
+    """Reason for that verdict, in words."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        match self.control:
+            case "positive":
+                return f"the positive control was not found slower ({self.verdict}: {self.reason})"
+            case "null":
+                return f"the null control (A/A) is {self.verdict} ({self.reason})"
+            case "sham":
+                return f"the sham is {self.verdict} ({self.reason})"
+
+
+class ClientsSaturated(Record):
+    """The clients of a server life were short of processor time in the epoch of an arm."""
+
+    kind: Literal["clients_saturated"] = "clients_saturated"
+    life: str | None
+    """Title of the life, such as "life 3". It is null where all lives are meant."""
+    detail: str
+    """The record of the clients in words."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return self.detail if self.life is None else f"{self.life}: {self.detail}"
+
+
+class NothingCaptured(Record):
+    """There is no captured request."""
+
+    kind: Literal["nothing_captured"] = "nothing_captured"
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return "the capture is empty and the device has requests"
+
+
+class FilesUnknown(Record):
+    """The files of the device's requests are not known, so that no file can be named."""
+
+    kind: Literal["files_unknown"] = "files_unknown"
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return "the file of a device's request is not known here, and is known only on ext4 or xfs with the backend fuse"
+
+
+class StepsNotValid(Record):
+    """Steps of a network stack are missing, or say nothing about the stack."""
+
+    kind: Literal["steps_not_valid"] = "steps_not_valid"
+    players: int
+    stack: str
+    """Name of the stack in prose."""
+    detail: str
+    """The fault of the steps in words."""
+    n: int
+    """Number of lives with such a step."""
+    lives: int
+    """Number of lives that have the step in their plan."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"with {self.players} players on {self.stack}, {self.detail} ({self.n} of {self.lives} lives)"
+
+
+class NotMeasured(Record):
+    """An instrument gave no value that could be judged."""
+
+    kind: Literal["not_measured"] = "not_measured"
+    what: str
+    """The quantity in words."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"{self.what} could not be measured"
+
+
+class PointsNotJudged(Record):
+    """Too many points of a measurement could not be judged."""
+
+    kind: Literal["points_not_judged"] = "points_not_judged"
+    judged: int
+    untold: int
+    """Number of points with too few requests."""
+    loaded: int
+    """Number of points that were measured under too much load."""
+
+
+class LivesFailed(Record):
+    """Every life failed, so that none has a record."""
+
+    kind: Literal["lives_failed"] = "lives_failed"
+    n: int
+
+
+class Undecided(Record):
+    """The lives show neither that two conditions differ nor that they are equivalent. It is known how many would show it."""
+
+    kind: Literal["undecided"] = "undecided"
+    n: int
+    needed: int | None
+    """Number that would decide with 80 % power. It is null if no feasible number would."""
+    counted: str
+    """Plural of the word for what is counted."""
+
+    @property
+    def sentence(self) -> str:
+        """The number in words with which there would be a verdict."""
+        return f"{self.needed or 'no feasible number of'} {self.counted} would decide"
+
+
+class NotShown(Record):
+    """The lives, or other things, show neither the one nor the other. It is not known how many would show it."""
+
+    kind: Literal["not_shown"] = "not_shown"
+    n: int
+    counted: str
+    """Plural of the word for what is counted."""
+
+
+Obstacle = (
+    TooFew | FewerThanPlanned | NoInterval | ControlFailed | ClientsSaturated | NothingCaptured | FilesUnknown | StepsNotValid
+)
+"""A cause for which `verdict` can say nothing."""
+Cause = Annotated[Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown, Field(discriminator="kind")]
+"""A cause for which a claim is not decided, as claims.json holds it."""
