@@ -20,7 +20,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run.cell import server_facts
-from tickdisk.stats import NothingCaptured
+from tickdisk.stats import ClientsSaturated, FilesUnknown, NothingCaptured, TooFew
 from tickdisk.studies import Study, inside_tick
 from tickdisk.studies.inside_tick import Results
 
@@ -225,6 +225,7 @@ def test_where_requests_are_of_no_known_file_no_stall_is_named(machine, study, t
     said = _claims(blind)
     assert said["device_stalls"].verdict == "not valid"
     assert "the file of a device's request is not known here" in said["device_stalls"].evidence
+    assert said["device_stalls"].causes == (FilesUnknown(),)
     others = {name: claim.verdict for name, claim in said.items() if name != "device_stalls"}
     assert others == {name: claim.verdict for name, claim in _claims(study).items() if name in others}
     assert blind.statement["late.all.storage"].value == study.statement["late.all.storage"].value
@@ -240,6 +241,7 @@ def test_where_no_stall_was_injected_none_is_counted_and_the_figures_say_so(mach
     for name in ("device_stalls", "cpu_stalls"):
         assert (claims[name].verdict, claims[name].n) == ("not valid", 0)
         assert claims[name].evidence == "no such stall was injected while ticks were captured; 20 stalls would decide"
+        assert claims[name].causes == (TooFew(n=0, needed=20, counted="stalls"),)
     assert len(bare.table("stalls")) == 0
     bare.save(str(tmp_path / "out"))
     reasons = json.loads((tmp_path / "out" / "figures.json").read_text())
@@ -340,6 +342,19 @@ def test_an_empty_capture_beside_a_busy_disk_is_not_valid(machine, tmp_path):
         _blame(run)
     half = _write(machine, tmp_path / "def", requests=empty["requests"])
     assert "NOT VALID: life: the capture is empty and the device has requests" in _blame(half)
+
+
+def test_lives_that_are_not_valid_decide_nothing(machine, tmp_path):
+    run = _write(machine, tmp_path / "runs" / "abc", requests=machine.evidence().requests.iloc[:0])
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["lives"]["life"]["not_valid"] = {"hdd": "client saturated: 9 of 10"}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    claims = _claims(_study(run))
+    obstacles = (ClientsSaturated(life=None, detail="client saturated: 9 of 10"), NothingCaptured())
+    assert claims["cpu_stalls"].causes == obstacles
+    assert claims["explained"].causes == (*obstacles, TooFew(n=1, needed=6, counted="lives"))
+    words = "client saturated: 9 of 10; the capture is empty and the device has requests; "
+    assert all(claim.evidence.startswith(words) for claim in claims.values())
 
 
 def test_what_is_no_run_is_refused(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import calibrate
+from tickdisk import calibrate, stats
 from tickdisk.device import DeviceModel
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_json
@@ -165,6 +165,8 @@ def test_acceptance_is_a_bound(known: Study[Results]) -> None:
         "hdd, 4 KiB random read, queue depth 32: requests per second are at least 90 % of nominal": "missed",
     }
     by_end = {statement.partition(", ")[2]: claim for statement, claim in claims.items()}
+    unknown = by_end["1 MiB sequential write, queue depth 16: the bandwidth is at most 3 % from nominal"]
+    assert (unknown.evidence, unknown.causes) == ("the value could not be measured", (stats.NotMeasured(what="the value"),))
     slow = by_end["4 KiB random read, queue depth 32: requests per second are at least 90 % of nominal"]
     assert slow.evidence == "requests per second are 70 % of nominal"
     assert (slow.effect, slow.n) == ("calibration.hdd.read_iops_depth_32", RAMP + KEPT)
@@ -200,6 +202,7 @@ def test_where_nothing_was_judged_evidence_is_english(tmp_path: Path) -> None:
     found = {claim.id: claim for claim in nothing.statement.claims if "faithful" in claim.id}
     assert {claim.verdict for claim in found.values()} == {"not valid"}
     assert found["calibration.faithful_p99"].evidence == "no point could be judged"
+    assert {claim.causes for claim in found.values()} == {(stats.PointsNotJudged(judged=0, untold=0, loaded=0),)}
     assert found["calibration.faithful_bandwidth"].evidence == "no bandwidth was measured without too much load"
     assert not [claim.evidence for claim in nothing.statement.claims if NO_COUNT.search(claim.evidence)]
     assert "No figure" in nothing.figure("fidelity").data

@@ -22,6 +22,7 @@ from simulated_runs import (
     write_runs,
 )
 
+from tickdisk import stats
 from tickdisk.config import load_config
 from tickdisk.experiment import CAPTURE_COST, JOIN_BURST, SWITCHBACK
 from tickdisk.foundation import table
@@ -47,6 +48,10 @@ def _verdicts(study: Study[Any]) -> dict[str, str]:
 
 def _evidence(study: Study[Any]) -> dict[str, str]:
     return {claim.id.partition(".")[2]: claim.evidence for claim in study.statement.claims}
+
+
+def _causes(study: Study[Any]) -> dict[str, tuple[stats.Cause, ...]]:
+    return {claim.id.partition(".")[2]: claim.causes for claim in study.statement.claims}
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +188,9 @@ def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: 
     verdicts = _verdicts(study)
     # One life that is a hundred times worse than the others makes the t interval wide, and is no proof by itself.
     assert verdicts["latency_6ms.gap_max"] == "inconclusive"
+    (cause,) = _causes(study)["latency_6ms.gap_max"]
+    assert isinstance(cause, stats.Undecided)
+    assert cause.sentence in _evidence(study)["latency_6ms.gap_max"]
     assert study.table("effects").loc[("longest tick gap of an epoch", "latency_6ms"), "p sign flip"] < 0.01
     for arm in unreached & set(study.results.contrasts.roles.treatments):
         assert study.results.contrasts.outcome.contrasts["gap_max_ms", arm].n == 7
@@ -195,6 +203,9 @@ def test_clients_short_of_cpu_on_one_arm_only_make_that_arm_not_valid(tmp_path: 
     assert (verdicts["latency_3ms.gap_max"], verdicts["latency_6ms.gap_max"]) == ("not valid", "different")
     assert "life 3: client saturated" in _evidence(study)["latency_3ms.gap_max"]
     assert verdicts["dose_gap_max"] == "not valid"
+    saturated = stats.ClientsSaturated(life="life 3", detail="client saturated: 3 % of its steps were late")
+    assert _causes(study)["latency_3ms.gap_max"] == _causes(study)["dose_gap_max"] == (saturated,)
+    assert _causes(study)["latency_6ms.gap_max"] == ()
 
 
 def test_an_arm_whose_latency_hardly_any_request_met_says_so(tmp_path: Path) -> None:
@@ -269,6 +280,9 @@ def test_more_lives_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path)
     assert said in claim.evidence
     fewer = _join_burst(write_runs(tmp_path / "fewer", "join_burst", blocks=planned - 1))
     assert _verdicts(fewer)["hdd.gap_mean"] == "not valid"
+    assert _causes(fewer)["positive.gap_mean"] == (stats.FewerThanPlanned(n=planned - 1, planned=planned, counted="lives"),)
+    assert _causes(fewer)["dose_gap_mean"] == (stats.TooFew(n=planned - 1, needed=planned, counted="lives"),)
+    assert _evidence(fewer)["dose_gap_mean"] == f"{planned - 1} lives of the {planned} that a verdict needs"
     assert fewer.statement.facts["join_burst.planned_lives"].value == planned
 
 

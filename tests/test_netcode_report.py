@@ -11,7 +11,7 @@ import pytest
 from IPython.display import SVG
 from simulated_runs import linear, write_runs
 
-from tickdisk import netcode, studies
+from tickdisk import netcode, stats, studies
 from tickdisk.config import load_config
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.netcode.study import Findings
@@ -168,11 +168,18 @@ def test_a_step_in_which_the_server_was_not_the_busiest_decides_nothing(tmp_path
     assert told["order.tcp_kcp"] == ("not valid", "open")
     (claim,) = [claim for claim in study.statement.claims if claim.id == "netcode.rises.kcp"]
     assert "the busiest thread was not the server's but one of the clients (2 of 6 lives)" in claim.evidence
+    said = "the busiest thread was not the server's but one of the clients"
+    fault = stats.StepsNotValid(players=200, stack="KCP", detail=said, n=2, lives=6)
+    assert claim.causes == (fault, stats.TooFew(n=4, needed=6, counted="lives"))
 
 
 def test_a_control_that_fails_makes_every_comparison_not_valid(tmp_path: Path) -> None:
-    told = verdicts(study_of(made(again=20), tmp_path))
+    study = study_of(made(again=20), tmp_path)
+    told, claims = verdicts(study), {claim.id: claim for claim in study.statement.claims}
     assert told["null"][0] == "different"
+    failed = stats.ControlFailed(control="null", verdict="different", reason=claims["netcode.null"].evidence)
+    assert claims["netcode.rises.tcp"].causes == claims["netcode.crosses.tcp"].causes == (failed,)
+    assert claims["netcode.rises.tcp"].evidence == "the same arm differs from itself"
     assert {word for name, (word, _) in told.items() if name.startswith(("rises", "order", "cpu", "activity"))} == {"not valid"}
 
 
@@ -186,6 +193,21 @@ def test_a_link_that_adds_too_much_and_lost_players_are_told(tmp_path: Path) -> 
     assert told["added"][0] == "missed"
     assert told["worlds"][0] == "missed"
     assert (study.statement["lost"].value, study.statement["differ"].value) == (1, 1)
+
+
+def test_where_every_life_failed_nothing_is_said_of_worlds(tmp_path: Path) -> None:
+    found = made()
+    study = study_of(replace(found, lives=found.lives.assign(is_equal=False, failed="no such device")), tmp_path)
+    (claim,) = [claim for claim in study.statement.claims if claim.id == "netcode.worlds"]
+    assert (claim.verdict, claim.causes) == ("not valid", (stats.LivesFailed(n=RUNS * 23),))
+
+
+def test_a_stack_that_tells_no_round_trip_time_has_no_verdict_on_what_a_link_adds(tmp_path: Path) -> None:
+    found = made()
+    study = study_of(replace(found, steps=found.steps.assign(transport_rtt_ms=np.nan)), tmp_path)
+    (claim,) = [claim for claim in study.statement.claims if claim.id == "netcode.added"]
+    assert (claim.verdict, claim.evidence) == ("not valid", "TCP tells no round-trip time")
+    assert claim.causes == (stats.NotMeasured(what="the round-trip time of TCP itself"),)
 
 
 def test_a_life_that_failed_is_told_where_its_steps_are_missing(tmp_path: Path) -> None:
@@ -212,6 +234,8 @@ def test_a_limit_within_the_interval_is_neither_crossed_nor_kept(tmp_path: Path)
     steps.loc[chosen, "rtt_mean_ms"] = [45.0, 55.0, 48.0, 53.0, 44.0, 54.0]
     study = study_of(replace(found, steps=steps), tmp_path)
     assert verdicts(study)["crosses.kcp"] == ("inconclusive", "open")
+    (claim,) = [claim for claim in study.statement.claims if claim.id == "netcode.crosses.kcp"]
+    assert claim.causes == (stats.NotShown(n=6, counted="lives"),)
     assert study.statement["below.kcp"].value == 60
 
 

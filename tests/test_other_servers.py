@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from simulated_runs import BASE_MS, LATENCY_MS, linear, write_runs
 
-from tickdisk import blame
+from tickdisk import blame, stats
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.studies import other_servers
 from tickdisk.studies.other_servers import Results
@@ -96,6 +96,8 @@ def test_stalls_decide_whether_blame_explains_what_they_made_slow(
     assert said.facts[f"{PREFIX}.inside_tick.device_stalls.explained_share"].value == explained[0] / explained[1]
     blind = state(replace(compared.results, parts=(), stalls=[replace(made, knows_files=False)]))
     assert blind.claims[0].verdict == "not valid"
+    few = [stats.TooFew(n=explained[1], needed=10, counted="stalls")] if "not valid" in verdicts else []
+    assert (said.claims[0].causes, blind.claims[0].causes) == ((*few,), (*few, stats.FilesUnknown()))
     assert blind.claims[1].verdict == verdicts[1]
     assert f"{late[0]} of {late[1]} stalls made something slow, and blame explains {explained[0]}" in said.claims[0].evidence
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import replay
+from tickdisk import replay, stats
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_json
+from tickdisk.foundation.files import read_json, write_json
 from tickdisk.studies import Study
 from tickdisk.studies import replay as replay_study
 from tickdisk.studies.replay import Results
@@ -57,6 +57,10 @@ def noise(mean_ns: float) -> np.ndarray:
 
 def verdicts(study: Study[Results]) -> dict[str, str]:
     return {claim.id.removeprefix("replay."): claim.verdict for claim in study.statement.claims}
+
+
+def causes(study: Study[Results]) -> dict[str, tuple[stats.Cause, ...]]:
+    return {claim.id.removeprefix("replay."): claim.causes for claim in study.statement.claims}
 
 
 def evidence(study: Study[Results], claim: str) -> str:
@@ -127,6 +131,8 @@ def test_what_was_not_all_replayed_is_found_out(tmp_path: Path) -> None:
     assert verdicts(study)["nothing_lost"] == "missed"
     assert verdicts(study)["lag"] == "not valid", "fewer than four streams"
     assert verdicts(study)["time_lost_to_the_device"] == "not valid", "there is one device only"
+    assert causes(study)["lag"] == (stats.TooFew(n=3, needed=4, counted="streams"),)
+    assert causes(study)["time_lost_to_the_device"] == (stats.NotMeasured(what="the delay by another device"),)
 
 
 def test_few_requests_decide_nothing(tmp_path: Path) -> None:
@@ -137,6 +143,17 @@ def test_few_requests_decide_nothing(tmp_path: Path) -> None:
     assert (found["lag"], found["no_drift_ours"]) == ("inconclusive", "not valid")
     assert evidence(study, "lag").endswith("too few requests for an interval")
     assert study.statement["ours.drift"].text == "not estimable"
+    assert causes(study)["lag"] == (stats.NoInterval(n=250, counted="requests"),)
+    assert causes(study)["no_drift_ours"] == (stats.TooFew(n=250, needed=300, counted="requests"),)
+
+
+def test_where_nothing_was_captured_nothing_is_said(tmp_path: Path) -> None:
+    path = result(tmp_path, {(replay.TICKDISK, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000)}, refused={})
+    write_json(Path(path), {**read_json(Path(path)), "captured": 0, "replayed": 0})
+    study = replay_study(path)
+    assert verdicts(study)["nothing_lost"] == "not valid"
+    assert causes(study)["nothing_lost"] == (stats.NothingCaptured(),)
+    assert evidence(study, "nothing_lost") == "nothing was captured"
 
 
 def test_without_a_replay_of_ours_there_is_no_study(tmp_path: Path) -> None:

@@ -10,10 +10,15 @@ from statsmodels.stats.multitest import multipletests
 
 from tickdisk.stats import (
     ClientsSaturated,
+    FewerThanPlanned,
+    NoInterval,
     NothingCaptured,
     Plan,
     Roles,
+    TooFew,
+    Undecided,
     adjusted,
+    causes_of,
     contrast,
     decide,
     detectable_ratio,
@@ -79,21 +84,37 @@ def test_smoke_decides_on_the_positive_control_only():
 def test_fewer_lives_than_planned_are_not_valid():
     found = verdict(effect(0.9, n=8), PLAN)
     assert (found.word, found.reason) == ("not valid", "8 of 10 planned lives")
+    assert found.obstacles == (FewerThanPlanned(n=8, planned=10, counted="lives"),)
+
+
+def test_lives_without_an_interval_are_not_valid():
+    unknown = replace(effect(0.9), p=float("nan"))
+    found = verdict(unknown, PLAN)
+    assert (found.word, found.reason) == ("not valid", "n = 10, which gives no interval")
+    assert found.obstacles == causes_of(unknown, found, PLAN) == (NoInterval(n=10, counted="lives"),)
+
+
+def test_what_the_plan_calls_lives_may_be_something_else():
+    found = verdict(effect(0.9, n=2), PLAN, counted="runs")
+    assert found.obstacles == (TooFew(n=2, needed=6, counted="runs"),)
+    assert found.reason == "n = 2, fewer than the 6 runs that a verdict needs"
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "control", "word", "words"),
     [
-        ({"slow": effect(0.0)}, "positive control was not found slower"),
-        ({"slow": effect(-0.7)}, "positive control was not found slower"),
-        ({"again": effect(0.4)}, "null control (A/A) is different"),
-        ({"sham": effect(0.4)}, "sham is different"),
-        ({"again": effect(0.0, n=2)}, "null control (A/A) is not valid"),
+        ({"slow": effect(0.0)}, "positive", "equivalent", "positive control was not found slower"),
+        ({"slow": effect(-0.7)}, "positive", "different", "positive control was not found slower"),
+        ({"again": effect(0.4)}, "null", "different", "null control (A/A) is different"),
+        ({"sham": effect(0.4)}, "sham", "different", "sham is different"),
+        ({"again": effect(0.0, n=2)}, "null", "not valid", "null control (A/A) is not valid"),
     ],
 )
-def test_a_failed_control_invalidates_treatments(changed, words):
+def test_a_failed_control_invalidates_treatments(changed, control, word, words):
     found = decided(**changed)
-    assert len(found.controls["gap"].failed) == 1
+    (failed,) = found.controls["gap"].failed
+    assert (failed.control, failed.verdict, failed.sentence) == (control, word, found.verdicts["gap", "dose"].reason)
+    assert found.verdicts["gap", "dose"].obstacles == (failed,)
     assert found.verdicts["gap", "dose"].word == "not valid"
     assert words in found.verdicts["gap", "dose"].reason
 
@@ -143,8 +164,12 @@ def test_controls_are_one_family_over_metrics_and_the_confirmatory_claims_anothe
 def test_inconclusive_can_say_how_many_lives_would_settle_it():
     weak = effect(0.1, 0.3)
     found = verdict(weak, PLAN)
-    assert found.word == "inconclusive"
+    assert (found.word, found.obstacles) == ("inconclusive", ())
     assert lives_to_decide(weak, found, PLAN) > 10
+    (cause,) = causes_of(weak, found, PLAN)
+    assert cause == Undecided(n=10, needed=lives_to_decide(weak, found, PLAN), counted="lives")
+    assert cause.sentence == f"{cause.needed} lives would decide"
+    assert Undecided(n=10, needed=None, counted="lives").sentence == "no feasible number of lives would decide"
     stricter = replace(found, p=min(1.0, 2 * found.p), p_equivalent=min(1.0, 2 * found.p_equivalent))
     assert lives_to_decide(weak, stricter, PLAN) > lives_to_decide(weak, found, PLAN)
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from test_store_model import DESIGN, MACHINE, TRUE, made_up
 
+from tickdisk import stats
 from tickdisk.saving import store
 from tickdisk.studies import Study
 from tickdisk.studies import store as report_store
@@ -124,6 +125,9 @@ def test_an_overhead_that_is_not_told_from_none_is_not_judged(tmp_path: Path) ->
     assert own.statement["points.told"].value == 0
     assert own.statement["calibrated.most_off"].value is None
     assert verdicts(own)["store.calibrated"] == verdicts(own)["store.paper_model"] == "not valid"
+    causes = {claim.id: claim.causes for claim in own.statement.claims}
+    assert causes["store.calibrated"] == (stats.NotMeasured(what="the real overhead of the algorithms"),)
+    assert causes["store.paper_model"] == (stats.NotMeasured(what="the real overhead of Copy-on-Update"),)
 
 
 def test_a_few_lives_that_were_disturbed_are_not_what_an_algorithm_costs(tmp_path: Path) -> None:
@@ -141,6 +145,8 @@ def test_few_rates_or_lives_decide_nothing_and_say_so(tmp_path: Path) -> None:
     assert all("2 update rates, fewer than the 5 that a verdict needs" in words for words in evidence(rates).values())
     assert all("4 lives at a point, fewer than the 5 that a verdict needs" in words for words in evidence(lives).values())
     assert {claim.study for claim in lives.statement.claims} == {"", "open"}
+    assert {claim.causes[0] for claim in rates.statement.claims} == {stats.TooFew(n=2, needed=5, counted="update rates")}
+    assert {claim.causes[0] for claim in lives.statement.claims} == {stats.TooFew(n=4, needed=5, counted="lives")}
 
 
 def test_games_tables_and_figures(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tickdisk.blame.attribute import CAUSES, Blame
 from tickdisk.blame.check import check_injections, count
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.threads import threads
+from tickdisk.foundation.errors import TickdiskError
 
 CAUSE_WORDS = {
     "storage": "storage",
@@ -58,8 +59,10 @@ def explain(blame: Blame, tick: int) -> str:
             main = f"{_ms(row['pause_ns'])} of it in pauses of the runtime ({_pauses(blame, row)})"
         case "cpu" | "run_queue" as cause:
             main = f"{_ms(parts[cause])} of it {CAUSE_WORDS[cause]}"
-        case _:
+        case "sleep" | "":
             main = f"{_ms(row['sleep_ns'])} of it asleep"
+        case unknown:
+            raise TickdiskError(f"tick {tick} has the unknown cause {unknown}; take one of {', '.join(CAUSES)}")
     more = [
         f"{CAUSE_WORDS[name]} {_ms(ns)}"
         for name, ns in parts.items()

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tickdisk.foundation.files import read_json
 
-OTHER_CODE, OTHER_SETTINGS = "by other code", "with other settings"
+Reason = Literal["by other code", "with other settings"]
+OTHER_CODE: Reason = "by other code"
+OTHER_SETTINGS: Reason = "with other settings"
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Kept:
     """The number of cells of one experiment that have a run folder but are not in the plan, for one reason."""
 
     experiment: str
-    reason: str
+    reason: Reason
     """`OTHER_CODE` if only the programs differ from the plan. `OTHER_SETTINGS` if scale, seed, design or device differ, or if the
     plan has fewer blocks.
     """
@@ -39,7 +41,7 @@ def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
     A manifest without the key `code` or `server` is older than the key, and such a cell counts as made by other code, too.
     """
     planned = {cell["hash"] for cell in plan["cells"]}
-    counts: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, Reason]] = Counter()
     for path in sorted(runs.glob("[!.]*/manifest.json")):
         if path.parent.name not in planned:
             manifest = read_json(path)

@@ -74,7 +74,8 @@ def sensitivity(results: Results) -> pd.DataFrame:
     The readings differ in C, because one of every C checkpoints is full, and in O_mem, the time before each copy in memory.
     """
     tried = results.tried_crossings
-    shown = [name for name in tried.index if name == checkpoint.STATED or str(name).startswith(("C = ", "O_mem = "))]
+    changed = {name: {*costs, *readings} for name, (costs, readings) in checkpoint.VARIANTS.items()}
+    shown = [name for name in tried.index if name in changed and changed[name] <= {"full_every", "copy_start_ns"}]
     rows = tried.loc[shown, ["atomic_copy_dirty_objects", "partial_redo"]]
     return rows.map(lambda rate: "none" if pd.isna(rate) else number(rate)).rename(columns=NAMES).rename_axis("reading")
 

@@ -3,6 +3,7 @@
 from tickdisk.studies import contrasts
 from tickdisk.studies.join_burst.compute import JOIN, Results
 from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement, fact_name
+from tickdisk.studies.tiers import tier_name
 
 _SLOWEST_MS = 6.0
 """Latency of the slowest device of the published study, which says nothing about slower devices."""
@@ -21,11 +22,13 @@ def state(results: Results) -> Statement:
     said.fact("joins_completed", completed, "joins", n=len(joins), source="actions tables")
     contrasts.state_controls(said, found)
     baseline_ms = found.data.latency_ms(found.baseline)
+    tiers = {arm.arm: arm.device for arm in found.data.arms if arm.latency_us is None}
     for metric, arm in contrasts.treatment_claims(found):
         source, finding = _JOIN_FINDING if metric == JOIN else _TICK_FINDING
         if found.data.latency_ms(arm) > _SLOWEST_MS:
             source, finding = THIS_PROJECT, None
-        tier = " (the hard disk tier)" if arm == "hdd" else ""
+        own = tiers.get(arm)
+        tier = "" if own is None else f" (the {tier_name(own)} tier)"
         statement = (
             f"Effect of {found.data.latency_ms(arm):g} ms of storage latency{tier} instead of {baseline_ms:g} ms on the "
             f"{found.metrics[metric]}"
