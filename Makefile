@@ -7,7 +7,7 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check lock clean
+.PHONY: help paper test check test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -17,7 +17,11 @@ paper: setup ## make everything: results/paper.pdf, results/index.html; SCALE=sm
 
 test: ## check lint, types and tests of every language
 	@$(PYTHON) envs/setup.py --tests
-	@$(WITH_PATH) envs/checks
+	@$(WITH_PATH) python envs/checks.py test
+
+check: ## check what changed since the last success: lint, types, and the tests that it can break (3 minutes at the most)
+	@$(PYTHON) envs/setup.py --tests
+	@$(WITH_PATH) python envs/checks.py check
 
 setup: ## install what is missing, build what changed
 	@$(PYTHON) envs/setup.py

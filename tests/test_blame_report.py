@@ -176,7 +176,13 @@ def _words(svg):
         ("stalled_tick", ["disk stalled", "shaded: injected stalls", "ms of it in fdatasync of terrain in map.sqlite"]),
         (
             "late_shares",
-            ["What explains late time", "save in the tick thread", "read behind a lock", "Share of late time, 95 % interval"],
+            [
+                "What explains late time",
+                "save in the tick thread",
+                "read behind a lock",
+                "Share of the late time",
+                "95% intervals",
+            ],
         ),
         (
             "stalls",

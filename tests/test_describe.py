@@ -34,7 +34,6 @@ from tickdisk.foundation import host, table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
 from tickdisk.foundation.process import Child
-from tickdisk.project import sources
 from tickdisk.project.identity import Identity
 from tickdisk.replay import log
 from tickdisk.replay.experiment import _replay, experiment
@@ -266,8 +265,8 @@ def test_files_of_the_store_are_as_described(tmp_path: Path) -> None:
 
 def test_the_plan_is_described_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    toolchains = sources.Toolchains("rustc 1", "go 1", {})
-    identity = Identity(sources.Checkout(ROOT), toolchains, {"luanti": "Luanti 5"})
+    toolchains = project.Toolchains(rustc="rustc 1", go="go 1", built={"players": "1"})
+    identity = Identity(ROOT, toolchains, {"luanti": "Luanti 5"})
     devices = device.load_devices(project.DEVICES_PATH)
     values = project.Project(config.load_config(), tuple(config.load_arms()), devices, identity).as_plan()
     name = "results/plan.json"
@@ -376,7 +375,7 @@ def test_other_files_are_described_key_by_key(tmp_path: Path) -> None:
     described = dict_with(contract.Server.make_world, "edge_chunks") | dict_with(luanti.Luanti._generate, "block_bytes")
     assert described == set(keys(name, "The file"))
     assert asdict(world.WorldSpec(1, 10)).keys() == set(keys(name, "`spec`"))
-    assert asdict(sources.Toolchains("", "", {})).keys() == set(keys("build/toolchains.json"))
+    assert project.Toolchains.model_fields.keys() == set(keys("build/toolchains.json"))
     child = Child("true", ["true"], tmp_path)
     child.wait(10)
     assert read_json(tmp_path / "true.json").keys() == set(keys(f"{LIFE}/logs/PROCESS.json"))

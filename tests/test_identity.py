@@ -1,8 +1,8 @@
 """What a change of code makes out of date, and what it leaves: a table by room, part and file, to be read and to be held."""
 
-import ast
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from tickdisk import _native, device
 from tickdisk.config import load_arms, load_config
 from tickdisk.experiment import STUDIES as ENTRIES
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.project import project, sources
-from tickdisk.project.identity import _PLANNED, PRODUCTS, Identity, Product, cell_product, world_product
-from tickdisk.project.sources.closure import closure
-from tickdisk.project.sources.native import PARTS, REGISTERED, all_code, part_files
+from tickdisk.foundation.programs import files_digest, load_programs
+from tickdisk.project import Toolchains, project
+from tickdisk.project.built import check_built
+from tickdisk.project.closure import closure, native_code
+from tickdisk.project.identity import PRODUCTS, Identity, cell_product, world_product
 from tickdisk.server import SERVERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,168 +24,124 @@ ROOT = Path(__file__).resolve().parent.parent
 LIVE = {arm.experiment for arm in load_arms()}
 CAPTURED = {arm.experiment for arm in load_arms() if arm.capture != "none"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
-# All but this one look at a device.
-STUDIES = NOTEBOOKS - {"checkpoint.ipynb"}
-# And these at the server lives of an experiment.
-OF_EXPERIMENTS = {f"{experiment}.ipynb" for experiment in LIVE} | {"other_servers.ipynb", "inspect.ipynb", "netcode.ipynb"}
-# It looks at traces of any program, and asks each server which of its files has which data.
-INSPECT = "inspect.ipynb"
-OF_TRACES = {INSPECT, "pools.ipynb"}
-# Whatever reads traces reads raw captures, too.
-OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}
 PAGES = {"collect", "paper", "page", "check"}
-# Whatever has a device up.
-DEVICE = LIVE | {"calibration", "fidelity", "replay", "store"} | STUDIES
+EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
+# The notebooks of server lives, and of everything with repeated lives.
+CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "other_servers.ipynb"}
+OF_LIVES = CONTRASTS | {"accesses.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
+# They read traces of any program. Whatever reads traces reads raw captures, too.
+OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
+OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}
+# Whatever has a device up, or asks what it costs.
+CALIBRATED = {"calibration", "fidelity", "calibration.ipynb"}
+DEVICE = LIVE | CALIBRATED | {"replay", "replay.ipynb", "store", "store.ipynb"}
+CHECKPOINTS = {"sweep", "checkpoint.ipynb", "store", "store.ipynb"}
 # Whatever comes from a compiled part.
-NATIVE = LIVE | {"calibration", "fidelity", "replay", "store", "sweep", "micro"} | NOTEBOOKS
+NATIVE = DEVICE | CHECKPOINTS | OF_TRACES | {"micro"}
 NETWORK = {"netcode", "netcode.ipynb"}
-STORE = {"sweep", "store", "checkpoint.ipynb", "store.ipynb"}
-LOOKED_UP = {"calibration.ipynb", "replay.ipynb"}
 
 TABLE: dict[str, set[str]] = {
-    # Rooms of src/tickdisk. `plot` draws for all notebooks: each depends on all of it, and on what it computes with.
+    # Rooms of src/tickdisk.
     "src/tickdisk/__init__.py": set(),
     "src/tickdisk/start.py": set(),
-    "src/tickdisk/accesses/life.py": NOTEBOOKS,
+    "src/tickdisk/accesses/life.py": NOTEBOOKS - {"capture_cost.ipynb", "join_burst.ipynb"},
     "src/tickdisk/blame/words.py": {"inside_tick.ipynb", "other_servers.ipynb"},
-    "src/tickdisk/calibrate/measure.py": {"calibration"} | LOOKED_UP,
-    "src/tickdisk/calibrate/fidelity.py": {"fidelity"} | LOOKED_UP,
-    "src/tickdisk/calibrate/fio.py": {"calibration", "fidelity", "replay"} | LOOKED_UP,
-    "src/tickdisk/calibrate/record.py": LIVE | {"calibration", "fidelity", "replay"} | LOOKED_UP,
-    "src/tickdisk/saving/checkpoint/simulate.py": STORE,
+    "src/tickdisk/calibrate/measure.py": {"calibration"},
+    "src/tickdisk/calibrate/fidelity.py": {"fidelity", "calibration.ipynb"},
+    "src/tickdisk/calibrate/fio.py": CALIBRATED | {"replay", "replay.ipynb"},
+    "src/tickdisk/calibrate/record.py": LIVE | CALIBRATED | {"replay"},
+    "src/tickdisk/characterise/times.py": {"inspect.ipynb"},
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare"},
-    "src/tickdisk/characterise/times.py": {INSPECT},
-    "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
-    "src/tickdisk/config/plan.py": OF_EXPERIMENTS
-    | {"pools.ipynb"}
-    | {"netcode.ipynb"},  # for live cells: its outcome is in the cell
+    "src/tickdisk/config/plan.py": OF_LIVES | {"pools.ipynb"},  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
-    "src/tickdisk/experiment/entry.py": OF_EXPERIMENTS
-    | {"pools.ipynb"}
-    | PAGES
-    | {"netcode.ipynb"},  # for live cells: its outcome is in the cell
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
+    "src/tickdisk/device/simulate.py": CALIBRATED | {"replay", "replay.ipynb"},
     "src/tickdisk/doctor/checks.py": set(),
-    "src/tickdisk/foundation/errors.py": NOTEBOOKS | PAGES | {"compare"},
-    "src/tickdisk/foundation/yaml_file.py": NATIVE - {"micro"} | {"netcode.ipynb"},
-    "src/tickdisk/formats/reading.py": {"replay", "replay.ipynb"} | OF_TRACES,
-    "src/tickdisk/formats/native_table.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
-    "src/tickdisk/foundation/paths.py": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
-    "src/tickdisk/foundation/files.py": NOTEBOOKS | PAGES | {"compare"},
-    "src/tickdisk/foundation/host.py": LIVE | {"calibration", "fidelity", "replay", "micro"} | LOOKED_UP | NETWORK | OF_TRACES,
+    "src/tickdisk/experiment/entry.py": OF_LIVES | {"pools.ipynb"} | PAGES,  # for live cells: its outcome is in the cell
+    "src/tickdisk/formats/reading.py": OF_RAW,
+    "src/tickdisk/formats/native_table.py": CAPTURED | {"micro"} | OF_RAW,
+    "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
+    "src/tickdisk/foundation/errors.py": EVERYWHERE,
+    "src/tickdisk/foundation/files.py": EVERYWHERE,
+    "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK,
     "src/tickdisk/foundation/machine.py": DEVICE,
     "src/tickdisk/foundation/memory.py": DEVICE | {"micro"} | NETWORK,
-    "src/tickdisk/foundation/numbers.py": NOTEBOOKS | PAGES | {"replay"},  # a replay ends with a table
-    "src/tickdisk/player/explore.py": LIVE | NETWORK,
-    "src/tickdisk/plot/effects.py": NOTEBOOKS,
+    "src/tickdisk/foundation/numbers.py": NOTEBOOKS | PAGES,
+    "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
+    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | {"world"},
+    "src/tickdisk/foundation/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS - {"calibration.ipynb"},
+    "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
+    "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
+    "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS,
     "src/tickdisk/netcode/steps.py": NETWORK,
+    "src/tickdisk/player/explore.py": LIVE,
+    "src/tickdisk/plot/effects.py": NOTEBOOKS,
+    "src/tickdisk/plot/store.py": {"store.ipynb"},
     "src/tickdisk/pools/simulate.py": {"pools.ipynb"},
-    "src/tickdisk/foundation/process.py": DEVICE | {"micro", "sweep", "world"} | NETWORK,
     "src/tickdisk/profile/fit.py": set(),
-    "src/tickdisk/project/project.py": set(),
+    "src/tickdisk/project/closure.py": set(),  # what it does shows in the digests
     "src/tickdisk/project/kept.py": NOTEBOOKS,
-    "src/tickdisk/qos/ticks.py": OF_EXPERIMENTS,
+    "src/tickdisk/project/project.py": set(),
+    "src/tickdisk/qos/ticks.py": OF_LIVES,
     "src/tickdisk/replay/issue.py": {"replay", "replay.ipynb"},
     "src/tickdisk/report/__init__.py": set(),
-    "src/tickdisk/studies/accesses/__init__.py": {"accesses.ipynb"},
-    "src/tickdisk/studies/accesses/compute.py": {"accesses.ipynb"},
-    "src/tickdisk/studies/accesses/show.py": {"accesses.ipynb"},
-    "src/tickdisk/studies/accesses/state.py": {"accesses.ipynb"},
-    "src/tickdisk/studies/algorithms.py": {"checkpoint.ipynb", "store.ipynb"},
-    "src/tickdisk/studies/calibration/__init__.py": {"calibration.ipynb"},
-    "src/tickdisk/studies/calibration/compute.py": {"calibration.ipynb"},
-    "src/tickdisk/studies/calibration/show.py": {"calibration.ipynb"},
-    "src/tickdisk/studies/calibration/state.py": {"calibration.ipynb"},
-    "src/tickdisk/studies/checkpoint/__init__.py": {"checkpoint.ipynb"},
-    "src/tickdisk/studies/checkpoint/anchors.py": {"checkpoint.ipynb"},
-    "src/tickdisk/studies/checkpoint/compute.py": {"checkpoint.ipynb"},
-    "src/tickdisk/studies/checkpoint/show.py": {"checkpoint.ipynb"},
-    "src/tickdisk/studies/checkpoint/state.py": {"checkpoint.ipynb"},
-    "src/tickdisk/studies/contrasts/compute.py": {
-        "netcode.ipynb",
-        "switchback.ipynb",
-        "join_burst.ipynb",
-        "capture_cost.ipynb",
-        "other_servers.ipynb",
-    },
-    "src/tickdisk/studies/inside_tick/__init__.py": {"inside_tick.ipynb"},
-    "src/tickdisk/studies/inside_tick/compute.py": {"inside_tick.ipynb"},
-    "src/tickdisk/studies/inside_tick/show.py": {"inside_tick.ipynb"},
-    "src/tickdisk/studies/inside_tick/state.py": {"inside_tick.ipynb"},
-    "src/tickdisk/studies/inspect/__init__.py": {INSPECT},
-    "src/tickdisk/studies/inspect/compute.py": {INSPECT},
-    "src/tickdisk/studies/inspect/show.py": {INSPECT},
-    "src/tickdisk/studies/inspect/state.py": {INSPECT},
-    "src/tickdisk/studies/join_burst/state.py": {"join_burst.ipynb"},
-    "src/tickdisk/studies/netcode/__init__.py": {"netcode.ipynb"},
-    "src/tickdisk/studies/netcode/compute.py": {"netcode.ipynb"},
-    "src/tickdisk/studies/netcode/questions.py": {"netcode.ipynb"},
-    "src/tickdisk/studies/netcode/show.py": {"netcode.ipynb"},
-    "src/tickdisk/studies/netcode/state.py": {"netcode.ipynb"},
-    "src/tickdisk/studies/pools/__init__.py": {"pools.ipynb"},
-    "src/tickdisk/studies/pools/compute.py": {"pools.ipynb"},
-    "src/tickdisk/studies/pools/show.py": {"pools.ipynb"},
-    "src/tickdisk/studies/pools/state.py": {"pools.ipynb"},
-    "src/tickdisk/report/publish.py": PAGES,
-    "src/tickdisk/studies/replay/__init__.py": {"replay.ipynb"},
-    "src/tickdisk/studies/replay/compute.py": {"replay.ipynb"},
-    "src/tickdisk/studies/replay/show.py": {"replay.ipynb"},
-    "src/tickdisk/studies/replay/state.py": {"replay.ipynb"},
-    "src/tickdisk/studies/runs.py": OF_EXPERIMENTS,
-    "src/tickdisk/studies/statement.py": NOTEBOOKS | PAGES,
-    "src/tickdisk/studies/store/__init__.py": {"store.ipynb"},
-    "src/tickdisk/studies/store/compute.py": {"store.ipynb"},
-    "src/tickdisk/studies/store/show.py": {"store.ipynb"},
-    "src/tickdisk/studies/store/state.py": {"store.ipynb"},
-    "src/tickdisk/studies/study.py": NOTEBOOKS,
-    "src/tickdisk/studies/switchback/show.py": {
-        "switchback.ipynb",
-        "join_burst.ipynb",
-        "capture_cost.ipynb",
-        "other_servers.ipynb",
-    },
+    "src/tickdisk/report/page.py": {"page"},
+    "src/tickdisk/report/publish.py": PAGES - {"page"},
     "src/tickdisk/run/life.py": LIVE,
     "src/tickdisk/run/progress.py": set(),
-    "src/tickdisk/server/contract.py": LIVE | {"world", INSPECT},
-    "src/tickdisk/server/luanti/server.py": LIVE | {"world", INSPECT},
-    "src/tickdisk/server/ticks.py": LIVE | {INSPECT},
-    "src/tickdisk/project/sources/text.py": set(),  # what it does shows in the digests
-    "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES,  # the words by which a verdict says that lives are missing
-    "src/tickdisk/stats/quantile.py": NOTEBOOKS | PAGES | {"replay", "store"},
+    "src/tickdisk/saving/checkpoint/simulate.py": CHECKPOINTS,
     "src/tickdisk/saving/store/child.py": {"store", "store.ipynb"},  # a program of its own
+    "src/tickdisk/saving/store/crash.py": set(),
     "src/tickdisk/saving/store/study.py": {"store", "store.ipynb"},
-    "src/tickdisk/saving/store/crash.py": {"store.ipynb"},
-    "src/tickdisk/foundation/table.py": LIVE
-    | {"micro", "replay", "store", "sweep"}
-    | NOTEBOOKS - {"calibration.ipynb"}
-    | {"netcode"},
-    "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK | {"store.ipynb"},
-    "src/tickdisk/trace/record.py": CAPTURED | {"micro"} | OF_RAW,
+    "src/tickdisk/server/contract.py": LIVE | {"world", "inspect.ipynb"},  # it asks each server which files have which data
+    "src/tickdisk/server/luanti/server.py": LIVE | {"world", "inspect.ipynb"},
+    "src/tickdisk/server/registry.py": {"inspect.ipynb"},
+    "src/tickdisk/server/ticks.py": LIVE,
+    "src/tickdisk/stats/contrast.py": NOTEBOOKS | PAGES - {"page"},  # the words by which a verdict says that lives are missing
+    "src/tickdisk/stats/quantile.py": NOTEBOOKS | {"replay", "store"},
     "src/tickdisk/trace/capture.bt": CAPTURED | {"micro"} | OF_RAW,
-    "src/tickdisk/trace/micro.py": {"micro"} | OF_RAW,
-    "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"},  # the device takes arrivals from tracepoints, captured or not
+    "src/tickdisk/trace/micro.py": {"micro"},
+    "src/tickdisk/trace/record.py": CAPTURED | {"micro"} | OF_RAW,
+    "src/tickdisk/trace/workload.py": {"micro"},  # a program of its own
+    # Studies.
+    **{
+        f"src/tickdisk/studies/{name}/{part}.py": {f"{name}.ipynb"}
+        for name in sorted({*ENTRIES} - {"capture_cost", "join_burst", "other_servers", "switchback"})
+        for part in ("__init__", "compute", "state", "show")
+    },
+    "src/tickdisk/studies/algorithms.py": {"checkpoint.ipynb", "store.ipynb"},
+    "src/tickdisk/studies/checkpoint/anchors.py": {"checkpoint.ipynb"},
+    "src/tickdisk/studies/contrasts/compute.py": CONTRASTS | {"netcode.ipynb"},
+    "src/tickdisk/studies/contrasts/show.py": CONTRASTS,
+    "src/tickdisk/studies/join_burst/state.py": {"join_burst.ipynb"},
+    "src/tickdisk/studies/netcode/questions.py": {"netcode.ipynb"},
+    "src/tickdisk/studies/runs.py": OF_LIVES,
+    "src/tickdisk/studies/statement.py": NOTEBOOKS | PAGES,
+    "src/tickdisk/studies/study.py": NOTEBOOKS,
+    "src/tickdisk/studies/switchback/show.py": {"switchback.ipynb"},
     # The native module, by part.
     "src/native/src/timer.rs": DEVICE,
-    "src/native/src/model/seek.rs": DEVICE,
+    "src/native/src/model/seek.rs": DEVICE | {"pools.ipynb"},
     "src/native/src/python/device.rs": DEVICE,
     "src/native/src/engine/tests.rs": set(),
     "src/native/src/replay/file.rs": {"replay", "replay.ipynb"},
-    "src/native/src/formats/number.rs": CAPTURED | {"micro", "replay", "replay.ipynb"} | OF_TRACES,
+    "src/native/src/formats/number.rs": CAPTURED | {"micro"} | OF_RAW,
     "src/native/src/pools/run.rs": {"pools.ipynb"},
-    "src/netcode/core/src/game.rs": {"netcode"},
-    "src/netcode/stacks/quic/src/lib.rs": {"netcode"},
-    "src/native/src/reuse.rs": {INSPECT},
+    "src/native/src/reuse.rs": {"inspect.ipynb"},
     "src/native/src/fuzzing.rs": set(),
-    "src/native/src/preads.rs": {"micro"} | OF_RAW,
-    "src/native/src/checkpoint/store/life.rs": STORE,
-    "src/native/src/clock.rs": NATIVE,  # all parts look at it
+    "src/native/src/preads.rs": {"micro"},
+    "src/native/src/checkpoint/store/life.rs": CHECKPOINTS,
+    "src/native/src/clock.rs": NATIVE - OF_TRACES,
     "src/native/src/lib.rs": set(),
     "src/native/src/python.rs": set(),
     "src/native/Cargo.lock": NATIVE,
     "src/native/Cargo.toml": NATIVE,
-    # Clients, what runs inside the server, and what else is read.
+    # Programs, what runs inside the server, and what else is read.
+    "src/netcode/core/src/game.rs": {"netcode"},
+    "src/netcode/stacks/quic/src/lib.rs": {"netcode"},
+    "src/netcode/program/tests/play.rs": set(),
     "src/players/internal/luanti/handle.go": LIVE,
     "src/players/internal/luanti/driver_test.go": set(),
     "src/players/go.mod": LIVE,
@@ -192,7 +149,6 @@ TABLE: dict[str, set[str]] = {
     "src/servers/luanti/tickdisk_probe/mod.conf": LIVE | {"world"},
     "src/servers/luanti/minetest.conf": LIVE | {"world"},
     "envs/requirements.txt": NOTEBOOKS,
-    "benchmarks/soak.py": set(),
 }
 """By file: the products that a change of its code makes out of date. Live cells go by the name of their experiment."""
 
@@ -210,27 +166,13 @@ CODE = {
 }
 
 
-COMMENT = {
-    ".py": '# changed\n"""Changed, too."""\n',
-    ".rs": "\n// changed\n/// Changed, too.\n",
-    ".go": "\n// changed\n",
-    ".lua": "\n-- changed\n",
-    ".bt": "\n// changed\n",
-    ".lock": "\n# changed\n",
-    ".toml": "\n# changed\n",
-    ".txt": "\n# changed\n",
-}
-"""By suffix: what changes nothing. Settings of the server and go.mod count as they are."""
-
-
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("identity")
-    folders = ("src/tickdisk", "src/native/src", "src/netcode", "src/players", "src/servers")
-    for name in (*folders, "benchmarks", "notebooks", "data", "workflow"):
+    for name in ("src/tickdisk", "src/native/src", "src/netcode", "src/players", "src/servers", "notebooks", "data", "workflow"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "target"))
     (folder / "envs").mkdir()
-    for name in ("envs/requirements.txt", "src/native/Cargo.toml", "src/native/Cargo.lock"):
+    for name in ("envs/requirements.txt", "envs/programs.toml", "src/native/Cargo.toml", "src/native/Cargo.lock"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 
@@ -241,14 +183,20 @@ def folder(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-def project_here(server: str = "Luanti 5", **compilers: str) -> project.Project:
+def toolchains(root: Path, **changed: Any) -> Toolchains:
+    """Returns what the set-up writes down in a folder."""
+    programs = load_programs(root)
+    built = {name: files_digest(root, programs[name].sources) for name in ("native", "netcode", "players")}
+    return Toolchains(**{"rustc": "rustc 1", "go": "go 1", "built": built, **changed})
+
+
+def project_here(server: str = "Luanti 5", **changed: Any) -> project.Project:
     """Returns the project in this folder, on a machine with these compilers and this server."""
-    toolchains = sources.Toolchains(**{"rustc": "rustc 1", "go": "go 1", "built": {}, **compilers})
-    identity = Identity(sources.Checkout(Path.cwd()), toolchains, {"luanti": server})
+    identity = Identity(Path.cwd(), toolchains(Path.cwd(), **changed), {"luanti": server})
     return project.Project(load_config(), tuple(load_arms()), device.load_devices(project.DEVICES_PATH), identity)
 
 
-def products(**changed: str) -> dict[str, Any]:
+def products(**changed: Any) -> dict[str, Any]:
     """Returns what each product in this folder is named after: two that differ are not the same result."""
     own = project_here(**changed)
     return {
@@ -267,13 +215,19 @@ def before(copy: Path) -> dict[str, Any]:
         return products()
 
 
-@pytest.fixture
-def edited() -> Iterator[list[tuple[Path, str]]]:
-    """Takes files with their texts, which are put back."""
-    changed: list[tuple[Path, str]] = []
-    yield changed
-    for path, text in changed:
-        path.write_text(text)
+@contextmanager
+def edited(path: Path, text: str) -> Iterator[None]:
+    """A file has another text within the block."""
+    before = path.read_text()
+    path.write_text(text)
+    try:
+        yield
+    finally:
+        path.write_text(before)
+
+
+def with_code(path: Path) -> str:
+    return path.read_text() + CODE[path.suffix]
 
 
 def differing(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
@@ -285,33 +239,25 @@ def test_every_room_and_part_is_in_the_table() -> None:
     rooms = {path for path in (ROOT / "src/tickdisk").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     placed = {ROOT.joinpath(*Path(name).parts[:3]) for name in TABLE if name.startswith("src/tickdisk/")}
     assert placed == rooms
-    native = ROOT / "src/native/src"
-    for part in PARTS:
-        assert any(ROOT / name in part_files(part, native) for name in TABLE), part
-    in_parts = {str(path.relative_to(native)) for part in PARTS for path in part_files(part, native)}
-    assert set(all_code(native)) == in_parts | set(REGISTERED)
-    assert {name for names in PARTS.values() for name in names} == {name for name in dir(_native) if not name.startswith("_")}
+    names = [name for name in dir(_native) if not name.startswith("_")]
+    for name in names:
+        assert {f"src/native/{path}" for path in native_code([name], ROOT / "src/native")} & TABLE.keys(), name
+    files = {str(path.relative_to(ROOT / "src/native")) for path in (ROOT / "src/native/src").rglob("*.rs")}
+    left_out = {name for name in files - native_code(names, ROOT / "src/native").keys() if not name.endswith("tests.rs")}
+    assert left_out == {"src/fuzzing.rs", "src/lib.rs", "src/python.rs"}
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_a_change_of_code(name: str, folder: Path, before: dict[str, Any], edited: list[tuple[Path, str]]) -> None:
-    path = folder / name
-    edited.append((path, path.read_text()))
-    path.write_text(path.read_text() + CODE[path.suffix])
-    assert differing(before, products()) == TABLE[name]
+def test_a_change_of_code(name: str, folder: Path, before: dict[str, Any]) -> None:
+    with edited(folder / name, with_code(folder / name)):
+        assert differing(before, products()) == TABLE[name]
 
 
-def test_comments_docstrings_and_test_files_change_nothing(
-    folder: Path, before: dict[str, Any], edited: list[tuple[Path, str]]
-) -> None:
-    suffixes = set()
-    for path in folder.rglob("*.*"):
-        if path.suffix in COMMENT and path.is_file():
-            suffixes.add(path.suffix)
-            edited.append((path, path.read_text()))
-            path.write_text(path.read_text() + COMMENT[path.suffix])
-    assert suffixes == set(COMMENT)
-    assert not differing(before, products())
+def test_comments_and_docstrings_of_python_change_nothing(folder: Path, before: dict[str, Any]) -> None:
+    with ExitStack() as changes:
+        for path in (folder / "src/tickdisk").rglob("*.py"):
+            changes.enter_context(edited(path, f'{path.read_text()}# changed\n"""Changed, too."""\n'))
+        assert not differing(before, products())
 
 
 @pytest.mark.parametrize(
@@ -324,6 +270,8 @@ def test_comments_docstrings_and_test_files_change_nothing(
             "read_latency_ns: 110_000\n",
             LIVE - {"inside_tick"} | {"calibration", "pools.ipynb"},
         ),
+        # A door that passes on another function under the same name.
+        ("src/tickdisk/calibrate/__init__.py", "    floor_ns,\n", "    interpolate_floor as floor_ns,\n", LIVE | {"replay"}),
         (
             "data/published.yaml",
             "checkpoint:",
@@ -345,15 +293,11 @@ def test_comments_docstrings_and_test_files_change_nothing(
         ("src/tickdisk/cli/workflow.py", '_REPLAYED_ON = ("nvme_ssd"', '_REPLAYED_ON = ("sata_ssd"', {"replay"}),
     ],
 )
-def test_a_change_at_a_place(
-    name: str, old: str, new: str, out_of_date: set[str], folder: Path, before: dict[str, Any], edited: list[tuple[Path, str]]
-) -> None:
-    path = folder / name
-    text = path.read_text()
+def test_a_change_at_a_place(name: str, old: str, new: str, out_of_date: set[str], folder: Path, before: dict[str, Any]) -> None:
+    text = (folder / name).read_text()
     assert old in text
-    edited.append((path, text))
-    path.write_text(text.replace(old, new, 1))
-    assert differing(before, products()) == out_of_date
+    with edited(folder / name, text.replace(old, new, 1)):
+        assert differing(before, products()) == out_of_date
 
 
 @pytest.mark.parametrize(
@@ -362,7 +306,7 @@ def test_a_change_at_a_place(
         ({"rustc": "rustc 2"}, NATIVE | {"netcode"}),
         ({"go": "go 2"}, LIVE),
         ({"server": "Luanti 6"}, LIVE | {"world"}),
-        ({"built": {"players": "x"}}, set()),
+        ({"built": {"players": "x", "netcode": "y"}}, LIVE | {"netcode"}),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -370,76 +314,33 @@ def test_another_compiler_or_server(changed: dict[str, str], out_of_date: set[st
     assert differing(before, products(**changed)) == out_of_date
 
 
-def test_a_notebook_asks_for_the_cells_of_its_own_experiment(folder: Path, edited: list[tuple[Path, str]]) -> None:
+def test_a_notebook_asks_for_the_cells_of_its_own_experiment(folder: Path) -> None:
     def asked() -> dict[str, str]:
         own = project_here()
         return {name: own.asked_digest(name.removesuffix(".ipynb")) for name in NOTEBOOKS} | {"page": own.plan_digest}
 
     path, before = folder / "src/tickdisk/trace/record.py", asked()
-    edited.append((path, path.read_text()))
-    path.write_text(edited[-1][1] + CODE[".py"])
-    asking = {entry.name for entry in ENTRIES.values() if {entry.name, *entry.compares} & CAPTURED}
-    assert differing(before, asked()) == {f"{name}.ipynb" for name in asking} | {"page"}
+    asking = {f"{entry.name}.ipynb" for entry in ENTRIES.values() if {entry.name, *entry.compares} & CAPTURED}
+    with edited(path, with_code(path)):
+        assert differing(before, asked()) == asking | {"page"}
 
 
 def test_what_makes_the_world_makes_every_cell() -> None:
     """Else cells of one name could have run on worlds of two."""
     for name in SERVERS:
         products = (world_product(name), cell_product(name, captured=False))
-        world, cell = (closure(product.starts, ROOT / "src/tickdisk", product.stops).code.keys() for product in products)
+        world, cell = (closure(product.starts, ROOT / "src", product.stops).python.keys() for product in products)
         assert world < cell
 
 
-def used_of(door: str, path: Path) -> set[str]:
-    """Returns what a module takes from a room by its door."""
-    tree = ast.parse(path.read_text())
-    taken: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == door:
-            taken |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module == "tickdisk":
-            names = {alias.asname or alias.name for alias in node.names if f"tickdisk.{alias.name}" == door}
-            found = (other for other in ast.walk(tree) if isinstance(other, ast.Attribute) and isinstance(other.value, ast.Name))
-            taken |= {other.attr for other in found if isinstance(other.value, ast.Name) and other.value.id in names}
-    return taken
-
-
-@pytest.mark.parametrize("name", ["cell", *PRODUCTS])
-def test_what_is_taken_from_a_door_that_is_left_out_counts_all_the_same(name: str) -> None:
-    """A product that leaves out a room's door has those of its modules as starts that it uses."""
-    product: Product = {"cell": cell_product("luanti", captured=True), **PRODUCTS}[name]
-    package = ROOT / "src/tickdisk"
-    code = closure(product.starts, package, product.stops).code
-    for door in (stop for stop in product.stops if stop not in _PLANNED and (package / stop.split(".")[-1]).is_dir()):
-        doorway = ast.parse((package / door.split(".")[-1] / "__init__.py").read_text())
-        origin = {
-            alias.asname or alias.name: node.module
-            for node in doorway.body
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
-        for module in (module for module in code if module.startswith("tickdisk.") and ".cli." not in module):
-            place = package.joinpath(*module.split(".")[1:])
-            path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-            for used in used_of(door, path):
-                needed = f"{door}.{used}" if (package / door.split(".")[-1] / f"{used}.py").exists() else origin[used]
-                assert needed in code or needed in product.stops, (
-                    f"{module} uses {used} of {door}: add {needed} to the starts of {name}"
-                )
-
-
-def test_what_was_built_from_other_sources_is_said(folder: Path, edited: list[tuple[Path, str]]) -> None:
-    checkout = sources.Checkout(folder)
-    toolchains = sources.Toolchains("rustc 1", "go 1", {name: checkout.built(name) for name in ("native", "players")})
-    sources.check_built(checkout, toolchains, toolchains.built)
+def test_what_was_built_from_other_sources_is_said(folder: Path) -> None:
+    written = toolchains(folder)
+    check_built(folder, written, written.built)
     with pytest.raises(TickdiskError, match="src/servers/x was not built; run `make setup`, which says why"):
-        sources.check_built(checkout, toolchains, ["servers/x"])
+        check_built(folder, written, ["servers/x"])
     for name, said in (("src/native/src/lib.rs", "native"), ("src/players/main.go", "players")):
-        path = folder / name
-        edited.append((path, path.read_text()))
-        path.write_text(edited[-1][1] + COMMENT[path.suffix])
-        sources.check_built(checkout, toolchains, toolchains.built)
-        path.write_text(edited[-1][1] + CODE[path.suffix])
-        with pytest.raises(TickdiskError, match=f"^src/{said} changed since it was built; run `make setup`$"):
-            sources.check_built(checkout, toolchains, toolchains.built)
-        path.write_text(edited[-1][1])
+        with (
+            edited(folder / name, with_code(folder / name)),
+            pytest.raises(TickdiskError, match=f"^src/{said} changed since it was built; run `make setup`$"),
+        ):
+            check_built(folder, written, written.built)

@@ -107,7 +107,14 @@ def _runs():
 def _dose_chart():
     rows = _doses()
     fit = slope(rows["latency_ms"], rows["gap_p95_ms"], rows["life"], at_ms=np.geomspace(0.1, 24, 30), alpha=0.05)
-    return plot.dose_response(rows, "gap_p95_ms", fit, margin=0.2, title="95th percentile of the tick gap", level=0.95)
+    return plot.dose_response([_dose("95th percentile of the tick gap", rows, fit)], margin=0.2, level=0.95)
+
+
+def _dose(title, rows, fit=None):
+    return plot.Dose(title, rows.rename(columns={"gap_p95_ms": "value"}), fit)
+
+
+WORDS = dict(zip(ARMS, ("baseline", "A/A", "6 ms"), strict=True))
 
 
 CHARTS = {
@@ -145,16 +152,16 @@ CHARTS = {
             _epochs(),
             pd.DataFrame({"start_ns": np.arange(0, 30_000, 10) * MS, "gap_ms": 95.0}),
             budget_ms=90,
-            saves_ns=[5000 * MS, 99_000 * MS],
+            words=WORDS,
         ),
-        ["Tick gap (ms)", "n = 3,000 ticks", "the longest in each of 1,500 stretches shown", "triangles: saves"],
+        ["Tick gap (ms, log)", "n = 3,000 ticks", "the longest in each of 1,200 stretches shown", *WORDS.values()],
     ),
     "dose-response": (
         _dose_chart,
-        ["Device latency (ms)", "ms per ms of latency", "n = 24 epochs at 4 latencies", "with the 95% band over lives"],
+        ["Device latency (ms, log)", "ms per ms of latency", "n = 24 epochs at 4 latencies", "with the 95% band over lives"],
     ),
     "dots without a fit": (
-        lambda: plot.dose_response(_doses(), "gap_p95_ms", None, margin=0.2, title="tick gap", level=0.95),
+        lambda: plot.dose_response([_dose("tick gap", _doses())], margin=0.2, level=0.95),
         ["Tick gap (ms)"],
     ),
     "tails": (
@@ -211,8 +218,8 @@ def test_long_inputs_are_thinned_and_no_stall_is_lost():
     gap_ms[123_456] = 4321.0
     epochs = _epochs()
     gaps = pd.DataFrame({"start_ns": np.linspace(0, 30_000 * MS - 1, 200_000).astype("int64"), "gap_ms": gap_ms})
-    chart = plot.switchback_timeline(epochs, gaps, budget_ms=90)
-    assert max(_rows(chart).values()) <= 1500
+    chart = plot.switchback_timeline(epochs, gaps, budget_ms=90, words=WORDS)
+    assert max(_rows(chart).values()) <= 1200
     drawn = [row["gap_ms"] for rows in chart.to_dict()["datasets"].values() for row in rows if "gap_ms" in row]
     assert max(drawn) == 4321
     assert max(_rows(plot.tails({"a": np.random.default_rng(0).lognormal(4, 1, 300_000)}, budget_ms=90)).values()) <= 700
@@ -238,6 +245,65 @@ def test_a_median_beyond_all_known_tails_is_inside_the_frame():
 def test_intervals_beyond_the_frame_are_cut_at_it_and_written_in_full():
     svg = plot.to_svg(plot.forest(_effects(), margin=0.2, baseline="ssd_100us", level=0.95))
     assert any("1.60 [0.0100, 400]" in text for text in _words(svg))
+
+
+def _domain(chart, channel):
+    """Returns the ends of the axes of a channel in all layers of a chart."""
+    encodings = [layer.get("encoding", {}).get(channel, {}) for layer in chart["layer"]]
+    return [encoding["scale"]["domain"] for encoding in encodings if "domain" in encoding.get("scale", {})]
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 1.0, 30.0])
+def test_all_ratios_and_latencies_of_servers_are_inside_the_frame(ratio):
+    rows = pd.DataFrame(
+        {
+            "server": "one",
+            "metric": ["tick gap", "join time"],
+            "latency_ms": [0.1, 200.0],
+            "ratio": ratio,
+            "low": [ratio / 100, ratio * 0.9],
+            "high": [np.nan, ratio * 100],
+        }
+    )
+    panel = plot.server_effects(rows, margin=0.2).to_dict()["hconcat"][0]
+    for low, high in _domain(panel, "y"):
+        assert low < min(ratio, 1 / 1.2)
+        assert max(ratio, 1.2) < high < 1000
+    for low, high in _domain(panel, "x"):
+        assert 0.05 < low < 0.1
+        assert 200 < high < 300
+
+
+def test_a_device_without_latency_has_a_place_on_the_logarithmic_axis():
+    gaps = pd.DataFrame({"start_ns": np.arange(0, 30_000, 100) * MS, "gap_ms": 95.0})
+    epochs = _epochs()
+    epochs.loc[epochs["arm"] == ARMS[0], "latency_ms"] = 0.0
+    chart = plot.switchback_timeline(epochs, gaps, budget_ms=90, words=WORDS).to_dict()
+    drawn = [row["latency_ms"] for rows in chart["datasets"].values() for row in rows if "latency_ms" in row]
+    ((low, high), *_) = _domain(chart["vconcat"][0], "y")
+    assert low < min(drawn) < 0.1 < max(drawn) < high
+
+
+def test_the_frame_of_fidelity_does_not_need_a_point_that_is_held_to_the_model():
+    rows = pd.DataFrame({"device": "hdd", "depth": [1, 32], "quantile": "p99", "off_share": 3.0, "state": plot.BEYOND})
+    panel = plot.fidelity_over_depth(rows, order=["hdd"], titles={"p99": "p99"}).to_dict()["hconcat"][0]
+    assert all(np.isfinite(end) for ends in _domain(panel, "y") for end in ends)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda theme: plot.forest(_effects(), margin=0.2, baseline="x", level=0.95, theme=theme),
+        lambda theme: plot.dose_response([_dose("tick gap", _doses())] * 2, margin=0.2, level=0.95, theme=theme),
+        lambda theme: plot.lateness_tails({"Late": {"fio": RNG.lognormal(3, 1, 500)}}, limit_us=1000, theme=theme),
+    ],
+)
+def test_a_figure_of_the_paper_has_the_width_of_its_place_and_no_title(draw):
+    svg = plot.to_svg(draw(plot.PAPER))
+    width = float(re.search(r'width="([0-9.]+)"', svg)[1])
+    assert any(place * 0.85 < width < place * 1.1 for place in (plot.PAPER.column, plot.PAPER.page))
+    assert not any(text.startswith(("Geometric", "n =", "Line")) for text in _words(svg))
+    assert 'font-family="Libertinus Serif' in svg
 
 
 @pytest.mark.parametrize(
@@ -275,6 +341,5 @@ def test_tables_that_cannot_be_drawn_are_refused(draw, words):
 )
 def test_an_axis_of_sizes_writes_binary_units(sizes_bytes, written):
     rows = pd.DataFrame({"bytes": sizes_bytes}).clip(lower=1)
-    scale, axis = size_axis(rows["bytes"])
-    chart = alt.Chart(rows).mark_point().encode(alt.X("bytes:Q", scale=scale, axis=axis))
+    chart = alt.Chart(rows).mark_point().encode(alt.X("bytes:Q", **size_axis(rows["bytes"])))
     assert [text for text in _words(plot.to_svg(chart)) if text.endswith("B")] == written

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -73,22 +73,19 @@ def brought() -> frozenset[str]:
     return frozenset(found)
 
 
-@cache
-def owner(program: str) -> str | None:
-    """Returns the package that brings a program, or None if dpkg does not know the program."""
-    path = shutil.which(program)
-    for place in () if path is None else (path, str(Path(path).resolve()), path.removeprefix("/usr")):
-        said = subprocess.run(["dpkg-query", "-S", place], capture_output=True, text=True, check=False)
-        packages = [line.partition(":")[0] for line in said.stdout.splitlines() if not line.startswith("diversion ")]
-        if packages:
-            return packages[0]
-    return None
-
-
-def unlisted(program: str) -> str | None:
-    """Returns the package of a program if no list brings it."""
-    package = owner(program)
-    return None if package is None or package in brought() else package
+def unlisted(programs: Iterable[str]) -> dict[str, str]:
+    """Returns the programs that come with a package which no list brings, each with the package."""
+    places: dict[str, str] = {}
+    for program in programs:
+        if path := shutil.which(program):
+            places |= dict.fromkeys((path, str(Path(path).resolve()), path.removeprefix("/usr")), program)
+    said = subprocess.run(["dpkg-query", "-S", *places], capture_output=True, text=True, check=False).stdout.splitlines()
+    owners: dict[str, str] = {}
+    for line in said:
+        package, _, place = line.partition(": ")
+        if place in places and not line.startswith("diversion "):
+            owners.setdefault(places[place], package.partition(":")[0])
+    return {program: package for program, package in owners.items() if package not in brought()}
 
 
 def started() -> Iterator[tuple[str, str]]:
@@ -96,14 +93,11 @@ def started() -> Iterator[tuple[str, str]]:
     for top in ("src/tickdisk", "benchmarks", "tests", "envs"):
         for path in sorted((ROOT / top).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                words = node.elts if isinstance(node, (ast.List, ast.Tuple)) else node.args if isinstance(node, ast.Call) else []
+                words = node.elts if isinstance(node, ast.List | ast.Tuple) else node.args if isinstance(node, ast.Call) else []
                 if words and isinstance(words[0], ast.Constant) and isinstance(words[0].value, str):
                     called = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else "which"
                     if called in ("which", "tool", "output"):
                         yield words[0].value, f"{path.relative_to(ROOT)}:{node.lineno}"
-    for number, line in enumerate((ROOT / "envs/checks").read_text().splitlines(), 1):
-        if found := re.match(r"\s*(?:check |check_rust \w+ )?([\w-]+) ", line):
-            yield found[1], f"envs/checks:{number}"
 
 
 @debian
@@ -120,8 +114,7 @@ def test_every_program_that_is_started_comes_with_a_listed_package() -> None:
 def test_the_test_knows_a_program_that_no_list_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "listed", lambda: frozenset(GIVEN))
     brought.cache_clear()
-    assert unlisted("fio") == "fio"
-    assert unlisted("sh") is None
+    assert unlisted(["fio", "sh", "no such program"]) == {"fio": "fio"}
     brought.cache_clear()
 
 

@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tickdisk.foundation.programs import files_digest
+from tickdisk.foundation.record import read
+from tickdisk.project import Toolchains
+
 ROOT = Path(__file__).resolve().parent.parent
 ENVS = ROOT / "envs"
 
@@ -167,7 +171,7 @@ def project(setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_players_are_built_only_when_something_changed(setup: ModuleType, project: Path) -> None:
     def built() -> int:
-        said = setup.go_program("players")
+        said = setup.program("players")
         count = len((project / "builds").read_text().split())
         assert said.startswith("built" if count > built.before else "build/tickdisk-players is up to date")  # type: ignore[attr-defined]
         built.before = count  # type: ignore[attr-defined]
@@ -195,53 +199,41 @@ def test_a_step_that_fails_shows_the_output_and_is_not_taken_for_done(setup: Mod
             setup.SetupError,
             match=r"ended with 2; (.|\n)*src/players\n    (.|\n)*main.go:1: no package(.|\n)*build/logs/players.log",
         ):
-            setup.go_program("players")
+            setup.program("players")
     source.write_text("package main\n")
-    assert setup.go_program("players").startswith("built")
+    assert setup.program("players").startswith("built")
 
 
 def test_what_was_built_is_written_down_without_building_again(
     setup: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, told = project / "src/native/lib.rs", project / "src/tickdisk/project/sources/text.py"
-    for path in (source, told, project / "pyproject.toml", project / "src/netcode/Cargo.toml"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("")
-    tool(project / ".venv/bin", "python", 'echo "$1 $2 ($4, $5) $6 $7 $8 $9" >"$3"')
+    source = project / "src/native/src/lib.rs"
+    source.parent.mkdir(parents=True)
+    source.write_text("")
     rust = tool(project / "rust", "rustc", "echo rustc 1.99.0")
     monkeypatch.setattr(setup, "rust_folder", lambda: rust)
     monkeypatch.setattr(setup, "TOOLCHAINS", project / "build/toolchains.json")
-    setup.go_program("players")
+    setup.program("players")
     with pytest.raises(setup.SetupError, match="src/native changed while it was built; run `make setup` again"):
         setup.toolchains()
-    setup.stamp("native", setup.native_digest())  # a build of before
-    setup.stamp("netcode", setup.netcode_digest())
+    for name in ("native", "netcode"):
+        setup.stamp(name, setup.wanted_stamp(name))  # a build of before
     assert setup.toolchains() == "wrote build/toolchains.json"
     written = project / "build/toolchains.json"
-    assert (
-        written.read_text() == "-m tickdisk.project.sources.built (rustc 1.99.0, go version go1.99.0) native netcode players \n"
-    )
+    record = read(Toolchains, written)
+    assert (record.rustc, record.go) == ("rustc 1.99.0", "go version go1.99.0")
+    built = {name: files_digest(project, setup.PROGRAMS[name].sources) for name in ("native", "netcode", "players")}
+    assert record.built == built
     assert setup.toolchains() == "build/toolchains.json is up to date"
     setup.stamp("rustc", "rustc 1.98.0")  # the one that built, whatever is there now
     assert setup.toolchains().startswith("wrote")
-    assert "(rustc 1.98.0, " in written.read_text()
-    told.write_text("# another way to digest")
-    assert [setup.toolchains()[:5], setup.toolchains()[-10:]] == ["wrote", "up to date"]
+    assert read(Toolchains, written).rustc == "rustc 1.98.0"
     written.unlink()
     assert setup.toolchains().startswith("wrote")
     source.write_text("// changed")
     with pytest.raises(setup.SetupError, match="src/native changed while it was built"):
         setup.toolchains()
     assert (project / "builds").read_text().split() == ["build"]
-
-
-def test_build_output_is_not_a_source(setup: ModuleType, project: Path) -> None:
-    before = setup.digest(project / "src")
-    (project / "src/native/target/release").mkdir(parents=True)
-    (project / "src/native/target/release/x.rlib").write_text("x")
-    assert setup.digest(project / "src") == before
-    (project / "src/native/lib.rs").write_text("x")
-    assert setup.digest(project / "src") != before
 
 
 def test_the_launcher_runs_the_project_that_the_folder_is_in(tmp_path: Path) -> None:
@@ -282,11 +274,11 @@ def test_a_program_whose_modules_cannot_be_fetched_is_left_out(
     (folder / "main.go").write_text("package main\n")
     go = tool(project / "offline", "go", 'case "$1 $2" in version*) echo go version go1.99.0;; *) echo no network; exit 1;; esac')
     monkeypatch.setattr(setup, "go_folder", lambda: go)
-    said = setup.go_program("servers/dragonfly")
+    said = setup.program("servers/dragonfly")
     assert said.startswith("build/tickdisk-dragonfly is left out, and other servers can be used: ")
     assert "no network" in said
     with pytest.raises(setup.SetupError, match="no network"):
-        setup.go_program("players")
+        setup.program("players")
 
 
 JAR = hashlib.sha256(b"jar\n").hexdigest()
@@ -317,28 +309,28 @@ def java(setup: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def test_the_program_in_java_is_built_only_when_something_changed(setup: ModuleType, java: Path) -> None:
     for _ in range(2):
-        said = setup.java_program()
+        said = setup.program("servers/minestom")
     assert said == "build/tickdisk-minestom is up to date"
     assert (java / "compiled").read_text().split() == ["compiled"]
     assert [path.name for path in (java / "build/minestom/lib").iterdir()] == ["a-1.jar"]  # the compiler is no library
     assert os.access(java / "build/tickdisk-minestom", os.X_OK)
     (java / "src/servers/minestom/launcher").write_text("#!/bin/sh\n# changed\n")
-    assert setup.java_program() == "built build/tickdisk-minestom"
+    assert setup.program("servers/minestom") == "built build/tickdisk-minestom"
     assert (java / "build/tickdisk-minestom").read_text().endswith("# changed\n")
 
 
 def test_a_library_that_is_not_the_locked_one_is_refused(setup: ModuleType, java: Path) -> None:
     (java / "envs/minestom.txt").write_text(f"{JAR}  ecj-1.jar\n{'0' * 64}  a-1.jar\n")
     with pytest.raises(setup.SetupError, match=r"a-1.jar is not what envs/minestom.txt names"):
-        setup.java_program()
+        setup.program("servers/minestom")
     (java / "envs/minestom.txt").write_text(f"{JAR}  a-1.jar\n{JAR}  b-1.jar\n{JAR}  ecj-1.jar\n")
     with pytest.raises(setup.SetupError, match=r"b-1.jar is not what envs/minestom.txt names"):
-        setup.java_program()
+        setup.program("servers/minestom")
     assert not (java / "build/tickdisk-minestom").exists()
 
 
 def test_without_maven_the_program_in_java_is_left_out(setup: ModuleType, java: Path) -> None:
     tool(java / "maven", "mvn", "echo no network; exit 1")
-    said = setup.java_program()
+    said = setup.program("servers/minestom")
     assert said.startswith("build/tickdisk-minestom is left out, and other servers can be used: ")
     assert "no network" in said

@@ -4,7 +4,7 @@ from tickdisk.describe.cell import CAPTURE_SUMMARY, CAPTURE_UNITS
 from tickdisk.describe.entry import Block, Entry, Section, written
 from tickdisk.describe.keys import keys_of_class
 from tickdisk.foundation.host import Load
-from tickdisk.project.sources import TOOLCHAINS, Toolchains
+from tickdisk.project import TOOLCHAINS, Toolchains
 from tickdisk.server import WorldSpec
 
 _WORLD = written(
@@ -59,15 +59,7 @@ _CAPTURE = written(
     CAPTURE_UNITS,
 )
 
-_TOOLCHAINS = Block(
-    "The file is an object with these keys:",
-    keys_of_class(Toolchains),
-    {
-        "rustc": "The version of the Rust compiler.",
-        "go": "The version of the Go compiler.",
-        "built": "Digests of the sources of the programs that were built, by their folder in `src`.",
-    },
-)
+_TOOLCHAINS = Block("The file is an object with these keys:", keys_of_class(Toolchains), {})
 
 _HOST = written(
     "The object has these keys:",

@@ -1,38 +1,46 @@
 """Figures of the study of checkpoints: costs over a parameter of the workload, costs for a game, and the length of each tick."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from tickdisk.plot.theme import MUTED, WIDTH, checked, colour, finish, log_scale, title
+from tickdisk.plot.theme import MUTED, NOTEBOOK, WIDTH, Theme, checked, colour, finish, log_axis, row
 
 _ROW_HEIGHT = 64
 
 
-def checkpoint_cost(
-    table: pd.DataFrame, *, x: str, y: str, order: Sequence[str], titles: tuple[str, str], heading: str, note: str
+def checkpoint_costs(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    x_title: str,
+    quantities: Mapping[str, str],
+    order: Sequence[str],
+    heading: str = "",
+    note: str = "",
+    theme: Theme = NOTEBOOK,
 ) -> Any:
-    """Draws a cost of checkpoints, such as the time added to a tick, over a parameter of the workload, such as the update rate.
+    """Draws costs of checkpoints, such as the time added to a tick, over a parameter of the workload, such as the update rate.
 
-    The table has the columns algorithm, `x` and `y`. The axis of x is logarithmic for `rate`, and linear otherwise. The axis of y
-    is logarithmic. `order` has the algorithms in the order of their colours, and `titles` those of the two axes.
+    The table has the columns algorithm, `x`, and those in `quantities`, which gives the title of the panel for each. The axis of
+    x is logarithmic for `rate`, and linear otherwise. Costs have logarithmic axes. `order` has the algorithms in the order of
+    their colours.
     """
-    rows = checked(table, ["algorithm", x, y], f"{y} over {x}")
-    scale, ticks = log_scale(rows[y])
+    rows = checked(table, ["algorithm", x, *quantities], f"costs over {x}")
+    values = sorted(set(rows[x]))
+    axis: dict[str, Any] = {"scale": alt.Scale(zero=False), "axis": alt.Axis(values=values)}
     if x == "rate":
-        x_scale, x_ticks = log_scale(rows[x], pad=1.05)
-        x_axis = alt.Axis(values=sorted(set(rows[x])) or x_ticks, format="~s")
-    else:
-        x_scale, x_axis = alt.Scale(zero=False), alt.Axis(values=sorted(set(rows[x])))
-    base = alt.Chart(rows).encode(
-        alt.X(f"{x}:Q", title=titles[0], scale=x_scale, axis=x_axis),
-        alt.Y(f"{y}:Q", title=titles[1], scale=scale, axis=alt.Axis(values=ticks, format="~g")),
-        color=colour(order, "algorithm", "Algorithm"),
-    )
-    lines = base.mark_line(strokeWidth=1.8) + base.mark_point(filled=True, size=40, opacity=1)
-    return finish(lines.properties(width=WIDTH, title=title(heading, note)))
+        axis = log_axis(rows[x], pad=1.05) | {"axis": alt.Axis(values=values[::2], format="~s")}
+    base = alt.Chart(rows).mark_line(point={"size": theme.area(14)})
+    base = base.encode(alt.X(f"{x}:Q", title=x_title, **axis), color=colour(order, "algorithm"))
+    size = {"width": theme.panel_width(len(quantities), 32 * len(quantities)), "height": 105 * theme.height}
+    panels = [
+        base.encode(alt.Y(f"{column}:Q", title=None, **log_axis(rows[column], form="~g"))).properties(**size, title=title)
+        for column, title in quantities.items()
+    ]
+    return finish(alt.hconcat(*panels), heading, note, theme=theme, legend_columns=3)
 
 
 def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, note: str) -> Any:
@@ -43,18 +51,11 @@ def checkpoint_game(table: pd.DataFrame, *, order: Sequence[str], heading: str, 
     rows = checked(table, ["algorithm", "quantity", "value"], "the game")
     panels: list[Any] = []
     for quantity, own in rows.groupby("quantity", sort=False):
-        scale, ticks = log_scale(own["value"], pad=1.4)
-        panels.append(
-            alt.Chart(own)
-            .mark_point(filled=True, size=90, opacity=1)
-            .encode(
-                alt.X("value:Q", title=str(quantity), scale=scale, axis=alt.Axis(values=ticks, format="~g")),
-                alt.Y("algorithm:N", title=None, sort=list(order), axis=alt.Axis(labels=not panels)),
-                color=colour(order, "algorithm", legend=False),
-            )
-            .properties(width=165, height=170)
-        )
-    return finish(alt.hconcat(*panels, spacing=14).properties(title=title(heading, note)))
+        x = alt.X("value:Q", title=str(quantity), **log_axis(own["value"], pad=1.4, form="~g"))
+        y = alt.Y("algorithm:N", title=None, sort=list(order), axis=alt.Axis(labels=not panels))
+        marks = alt.Chart(own).mark_point().encode(x, y, color=colour(order, "algorithm", legend=False))
+        panels.append(marks.properties(width=165, height=170))
+    return finish(alt.hconcat(*panels), heading, note)
 
 
 def tick_lengths(table: pd.DataFrame, *, limit_ms: float, tick_ms: float, order: Sequence[str], note: str) -> Any:
@@ -66,19 +67,12 @@ def tick_lengths(table: pd.DataFrame, *, limit_ms: float, tick_ms: float, order:
     rows = checked(table, ["algorithm", "tick", "length_ms"], "tick lengths")
     highest = max(float(rows["length_ms"].max()), limit_ms) * 1.05
     y = alt.Y("length_ms:Q", title="ms", scale=alt.Scale(domain=[tick_ms, highest], nice=False), axis=alt.Axis(tickCount=3))
+    limit = row(length_ms=limit_ms).mark_rule(style="limit", color=MUTED).encode(y)
+    scale, axis = alt.Scale(zero=False, nice=False), alt.Axis(format="d")
     panels = []
     for name in order:
-        own = rows[rows["algorithm"] == name]
-        x = alt.X(
-            "tick:Q",
-            title="Tick" if name == order[-1] else None,
-            scale=alt.Scale(zero=False, nice=False),
-            axis=alt.Axis(format="d"),
-        )
-        bars = alt.Chart(own).mark_bar(width=5).encode(x, y, color=colour(order, "algorithm", legend=False))
-        bars = bars.encode(y2=alt.datum(tick_ms))
-        limit = alt.Chart(pd.DataFrame({"length_ms": [limit_ms]})).mark_rule(color=MUTED, strokeDash=[4, 3]).encode(y)
-        label = alt.TitleParams(name, fontSize=11, fontWeight="normal", offset=2)
-        panels.append(alt.layer(bars, limit).properties(width=WIDTH + 60, height=_ROW_HEIGHT, title=label))
-    heading = "How long ticks take while checkpoints are written"
-    return finish(alt.vconcat(*panels, spacing=6).properties(title=title(heading, note)))
+        x = alt.X("tick:Q", title="Tick" if name == order[-1] else None, scale=scale, axis=axis)
+        bars = alt.Chart(rows[rows["algorithm"] == name]).mark_bar(width=5)
+        bars = bars.encode(x, y, y2=alt.datum(tick_ms), color=colour(order, "algorithm", legend=False))
+        panels.append(alt.layer(bars, limit).properties(width=WIDTH + 60, height=_ROW_HEIGHT, title=name))
+    return finish(alt.vconcat(*panels, spacing=6), "How long ticks take while checkpoints are written", note)

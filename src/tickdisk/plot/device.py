@@ -6,22 +6,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from tickdisk.plot.theme import INK, MUTED, checked, colour, finish, log_scale, title
+from tickdisk.plot.theme import MUTED, checked, colour, finish, log_axis, row
 
-_STATE = "within reach"
-
-
-def _states(floor_limited: pd.Series) -> pd.Series:
-    return floor_limited.map({True: "floor-limited", False: _STATE})
-
-
-def _state_shape() -> alt.Shape:
-    return alt.Shape(
-        "state:N",
-        title=None,
-        scale=alt.Scale(domain=[_STATE, "floor-limited"], range=["circle", "triangle-up"]),
-        legend=alt.Legend(),
-    )
+_STATES = {False: "within reach", True: "floor-limited"}
 
 
 def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
@@ -35,48 +22,47 @@ def calibration_latency(table: pd.DataFrame, *, n: str) -> Any:
     ops = sorted(points["op"].unique())
     # Operations that share a nominal latency are drawn side by side, so that they can be told apart.
     offset = {op: 1.22 ** (index - (len(ops) - 1) / 2) for index, op in enumerate(ops)}
-    points = points.assign(at_us=points["nominal_us"] * points["op"].map(offset), state=_states(points["floor_limited"]))
-    points["top_us"] = points["p999_us"].fillna(points["p99_us"])
-    points["top_us"] = points["top_us"].fillna(points["p50_us"])
-    low, high = points[["nominal_us", "p50_us"]].min().min(), points[["nominal_us", "top_us", "p50_us"]].max().max()
-    x_scale, x_ticks = log_scale(points["at_us"], pad=1.6)
-    y_scale, y_ticks = log_scale(pd.Series([low / 1.4, high * 4]), pad=1.0)
-    x = alt.X("at_us:Q", scale=x_scale, title="Nominal latency (µs)", axis=alt.Axis(values=x_ticks, format="~s"))
-    y_title = "Realised latency (µs)"
+    points = points.assign(at_us=points["nominal_us"] * points["op"].map(offset), state=points["floor_limited"].map(_STATES))
+    points["top_us"] = points["p999_us"].fillna(points["p99_us"]).fillna(points["p50_us"])
+    known = points[["nominal_us", "top_us", "p50_us"]]
+    top_us = 4 * float(known.max().max())
+    axis = log_axis(pd.Series([float(known.min().min()) / 1.4, top_us]), pad=1.0, form="~s")
+    x_axis = log_axis(points["at_us"], pad=1.6, form="~s")
+    x = alt.X("at_us:Q", title="Nominal latency (µs)", **x_axis)
+    y = alt.Y("p50_us:Q", title="Realised latency (µs)", **axis)
     tone = colour(ops, "op")
-    base = alt.Chart(points)
-    ends = pd.DataFrame({"at_us": x_scale.to_dict()["domain"], "p50_us": x_scale.to_dict()["domain"]})
-    y = alt.Y("p50_us:Q", scale=y_scale, title=y_title, axis=alt.Axis(values=y_ticks, format="~s"))
-    identity = alt.Chart(ends).mark_line(color=MUTED, strokeDash=[4, 3], clip=True).encode(x, y)
-    stem = base.mark_rule(opacity=0.6).encode(x, y, y2="top_us:Q", color=tone)
+    shape = alt.Shape("state:N", title=None, scale=alt.Scale(domain=list(_STATES.values()), range=["circle", "triangle-up"]))
+    base = alt.Chart(points).encode(x, y, tone)
+    ends = pd.DataFrame({"at_us": x_axis["scale"]["domain"], "p50_us": x_axis["scale"]["domain"]})
     ticks = [
-        base.transform_filter(f"isValid(datum.{column})")
+        alt.Chart(points.dropna(subset=[column]))
         .mark_tick(orient="horizontal", size=size, thickness=2)
-        .encode(x, alt.Y(f"{column}:Q", scale=y_scale, title=y_title), color=tone)
+        .encode(x, alt.Y(f"{column}:Q", title="Realised latency (µs)", **axis), tone)
         for column, size in (("p99_us", 10), ("p999_us", 16))
     ]
-    dots = base.mark_point(size=80, filled=True, opacity=1).encode(x, y, color=tone, shape=_state_shape())
+    layers = [
+        alt.Chart(ends).mark_line(style="limit", color=MUTED, clip=True).encode(x, y),
+        *_names(points, top_us, x, y),
+        base.mark_rule(strokeWidth=1, opacity=0.6).encode(y2="top_us:Q"),
+        *ticks,
+        base.mark_point(size=80).encode(shape),
+    ]
+    words = [
+        f"Queue depth 1; {n}",
+        "Dot: median, short tick: p99, long tick: p99.9 (where estimable); dashed: realised = nominal",
+    ]
+    return finish(alt.layer(*layers), "Realised over nominal latency", words)
+
+
+def _names(points: pd.DataFrame, top_us: float, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Writes the names of devices above all points, alternately on two lines, so that neighbours do not overlap."""
     names = points.groupby("nominal_us", as_index=False).agg(device=("device", lambda labels: " / ".join(dict.fromkeys(labels))))
-    # The names of devices stand above all points, alternately on two lines, so that neighbours do not overlap.
-    names = names.assign(at_us=names["nominal_us"], p50_us=y_scale.to_dict()["domain"][1])
-    labels = [
-        alt.Chart(names.iloc[line::2])
-        .mark_text(baseline="top", fontSize=11, color=MUTED, dy=2 + 14 * line)
-        .encode(x, y, text="device:N")
+    names = names.assign(at_us=names["nominal_us"], p50_us=top_us)
+    return [
+        alt.Chart(names.iloc[line::2]).mark_text(baseline="top", color=MUTED, dy=2 + 14 * line).encode(x, y, text="device:N")
         for line in (0, 1)
         if len(names) > line
     ]
-    return finish(
-        alt.layer(identity, *labels, stem, *ticks, dots).properties(
-            title=title(
-                "Realised over nominal latency",
-                [
-                    f"Queue depth 1; {n}",
-                    "Dot: median, short tick: p99, long tick: p99.9 (where estimable); dashed: realised = nominal",
-                ],
-            )
-        )
-    )
 
 
 def iops_over_depth(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any:
@@ -86,30 +72,17 @@ def iops_over_depth(table: pd.DataFrame, *, order: Sequence[str], n: str) -> Any
     allows). `n` says in words on how many requests a point rests.
     """
     points = checked(table, ["device", "depth", "iops", "expected_iops"], "IOPS over queue depth")
-    y_scale, y_ticks = log_scale(pd.concat([points["iops"], points["expected_iops"]]), pad=1.3)
+    axis = log_axis(pd.concat([points["iops"], points["expected_iops"]]), pad=1.3, form="~s")
     depths = sorted(points["depth"].unique().tolist())
-    x = alt.X(
-        "depth:Q",
-        scale=alt.Scale(type="log", base=2, domain=[depths[0] / 1.2, depths[-1] * 1.2], nice=False),
-        title="Queue depth (requests in flight)",
-        axis=alt.Axis(values=depths, format="d"),
+    scale = alt.Scale(type="log", base=2, domain=[depths[0] / 1.2, depths[-1] * 1.2], nice=False)
+    x = alt.X("depth:Q", scale=scale, title="Queue depth (requests in flight)", axis=alt.Axis(values=depths, format="d"))
+    expected, realised = (
+        alt.Y(f"{column}:Q", title="IOPS (4 KiB requests per second)", **axis) for column in ("expected_iops", "iops")
     )
-    base, tone = alt.Chart(points), colour(order, "device")
-    axis = alt.Axis(values=y_ticks, format="~s")
-    expected = base.mark_line(strokeDash=[4, 3], opacity=0.8).encode(
-        x, alt.Y("expected_iops:Q", scale=y_scale, title="IOPS (4 KiB requests per second)", axis=axis), color=tone
-    )
-    realised = base.mark_line(point=alt.OverlayMarkDef(filled=True, size=60)).encode(
-        x, alt.Y("iops:Q", scale=y_scale), color=tone
-    )
-    return finish(
-        alt.layer(expected, realised).properties(
-            title=title(
-                "IOPS over queue depth",
-                ["Solid: realised; dashed: queue depth / nominal latency, up to the nominal bandwidth", n],
-            )
-        )
-    )
+    base = alt.Chart(points).encode(x, color=colour(order, "device"))
+    lines = base.mark_line(strokeDash=[4, 3], opacity=0.8).encode(expected) + base.mark_line(point=True).encode(realised)
+    words = ["Solid: realised; dashed: queue depth / nominal latency, up to the nominal bandwidth", n]
+    return finish(lines, "IOPS over queue depth", words)
 
 
 def bandwidth(table: pd.DataFrame, *, n: str) -> Any:
@@ -134,14 +107,10 @@ def bandwidth(table: pd.DataFrame, *, n: str) -> Any:
         title="Realised / nominal bandwidth (%)",
         axis=alt.Axis(format="%", values=[share / 5 for share in range(int(5 * top) + 1)]),
     )
-    rows: dict[str, Any] = {"y": alt.Y("device:N", sort=order, title=None), "yOffset": alt.YOffset("op:N", sort=ops)}
-    base = alt.Chart(points)
-    one = alt.Chart(pd.DataFrame({"share": [1.0]})).mark_rule(color=MUTED, strokeDash=[4, 3]).encode(x)
-    bars = base.mark_bar(opacity=0.85).encode(x, **rows, color=colour(ops, "op"))
-    words = alt.X(datum=1.04 * top)
-    amounts = base.mark_text(align="left", baseline="middle", fontSize=11, color=INK).encode(words, **rows, text="amount:N")
-    return finish(
-        alt.layer(bars, one, amounts).properties(
-            height={"step": 20}, title=title("Realised over nominal bandwidth", [f"1 MiB requests; dashed: nominal; {n}"])
-        )
-    )
+    base = alt.Chart(points).encode(alt.Y("device:N", sort=order, title=None), yOffset=alt.YOffset("op:N", sort=ops))
+    shown = alt.layer(
+        base.mark_bar(opacity=0.85).encode(x, color=colour(ops, "op")),
+        row(share=1.0).mark_rule(style="limit", color=MUTED).encode(x),
+        base.mark_text(align="left", baseline="middle").encode(alt.X(datum=1.04 * top), text="amount:N"),
+    ).properties(height={"step": 20})
+    return finish(shown, "Realised over nominal bandwidth", f"1 MiB requests; dashed: nominal; {n}")

@@ -5,23 +5,14 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from tickdisk.plot.accesses import DATA
-from tickdisk.plot.theme import PALETTE, WIDTH, checked, colour, finish, log_scale, title
+from tickdisk.plot.accesses import DATA, data_names
+from tickdisk.plot.theme import PALETTE, WIDTH, checked, colour, finish, log_axis, operation_colour
 
-OPS = {"read": PALETTE[0], "write": PALETTE[1]}
 _WIDE, _LOW = WIDTH + 120, 140
 
 
-def op_colour(table: pd.DataFrame) -> alt.Color:
-    """Returns the encoding that colours marks by the operation, with a legend of the operations in `table`."""
-    own = [op for op in OPS if op in set(table["op"])]
-    return alt.Color("op:N", title=None, scale=alt.Scale(domain=own, range=[OPS[op] for op in own]))
-
-
-def _time(table: pd.DataFrame, *, label: bool = True) -> alt.X:
-    end_s = float(table["at_s"].max())
-    scale = alt.Scale(domain=[0, end_s], nice=False)
-    return alt.X("at_s:Q", scale=scale, title="Time since the first request (s)" if label else None)
+def _time(end_s: float, title: str | None = "Time since the first request (s)") -> alt.X:
+    return alt.X("at_s:Q", scale=alt.Scale(domain=[0, end_s], nice=False), title=title)
 
 
 def load_rates(table: pd.DataFrame, *, n: int) -> Any:
@@ -30,28 +21,27 @@ def load_rates(table: pd.DataFrame, *, n: int) -> Any:
     The columns are op (`read` or `write`), at_s, iops and mb_per_s. `n` is the number of requests.
     """
     rows = checked(table, ["op", "at_s", "iops", "mb_per_s"], "rates").astype({"op": str})
-    panels = []
-    for column, heading in (("iops", "Requests/s"), ("mb_per_s", "MB/s")):
-        lines = alt.Chart(rows).mark_line(strokeWidth=1.2, interpolate="step")
-        y = alt.Y(f"{column}:Q", title=heading, scale=alt.Scale(zero=True))
-        panels.append(
-            lines.encode(_time(rows, label=column == "mb_per_s"), y, op_colour(rows)).properties(width=_WIDE, height=_LOW)
-        )
+    base = alt.Chart(rows).mark_line(strokeWidth=1.2, interpolate="step").encode(operation_colour(rows["op"]))
+    panels, end_s = [], float(rows["at_s"].max())
+    for column, name in (("iops", "Requests/s"), ("mb_per_s", "MB/s")):
+        x = _time(end_s) if column == "mb_per_s" else _time(end_s, None)
+        lines = base.encode(x, alt.Y(f"{column}:Q", title=name, scale=alt.Scale(zero=True)))
+        panels.append(lines.properties(width=_WIDE, height=_LOW))
     words = f"n = {n:,} reads and writes; each step is the mean of 1/300 of the time"
-    return finish(alt.vconcat(*panels, spacing=10).properties(title=title("Requests over time", words)))
+    return finish(alt.vconcat(*panels, spacing=10), "Requests over time", words)
 
 
 def load_data(table: pd.DataFrame) -> Any:
     """Draws the bytes per second of each type of data over time, one upon another. The columns are data, at_s and mb_per_s."""
     rows = checked(table, ["data", "at_s", "mb_per_s"], "types of data").astype({"data": str})
-    names = [name for name in DATA if name in set(rows["data"])]
     step_s = rows["at_s"].drop_duplicates().sort_values().diff().min()
     half = (float(step_s) if pd.notna(step_s) else 1.0) / 2
     bars = alt.Chart(rows.assign(at_s=rows["at_s"] - half, until_s=rows["at_s"] + half)).mark_bar(orient="vertical")
     y = alt.Y("mb_per_s:Q", stack="zero", title="MB/s")
-    chart = bars.encode(_time(rows), alt.X2("until_s:Q"), y, colour(names, "data", known=DATA))
+    tone = colour(data_names(rows["data"]), "data", known=DATA)
+    chart = bars.encode(_time(float(rows["at_s"].max())), y, tone, x2="until_s:Q")
     words = "Reads and writes together; each bar is the mean of 1/100 of the time"
-    return finish(chart.properties(width=_WIDE, height=_LOW + 40, title=title("Types of data over time", words)))
+    return finish(chart.properties(width=_WIDE, height=_LOW + 40), "Types of data over time", words)
 
 
 def load_latencies(table: pd.DataFrame, *, n: int) -> Any:
@@ -62,29 +52,12 @@ def load_latencies(table: pd.DataFrame, *, n: int) -> Any:
     """
     rows = checked(table, ["at_s", "until_s", "ms", "requests"], "latencies over time")
     rows = rows.assign(from_ms=rows["ms"] / 10**0.25)
-    scale, ticks = log_scale(pd.concat([rows["from_ms"], rows["ms"]]), pad=1.0)
-    chart = (
-        alt.Chart(rows)
-        .mark_rect()
-        .encode(
-            alt.X(
-                "at_s:Q",
-                scale=alt.Scale(domain=[0, float(rows["until_s"].max())], nice=False),
-                title="Time since the first request (s)",
-            ),
-            alt.X2("until_s:Q"),
-            alt.Y("from_ms:Q", scale=scale, axis=alt.Axis(values=ticks, format=",~r"), title="Latency (ms)"),
-            alt.Y2("ms:Q"),
-            alt.Color(
-                "requests:Q",
-                scale=alt.Scale(type="log", scheme="viridis"),
-                title="Requests",
-                legend=alt.Legend(orient="right", format=",~r"),
-            ),
-        )
-    )
+    y = alt.Y("from_ms:Q", title="Latency (ms)", **log_axis(pd.concat([rows["from_ms"], rows["ms"]]), pad=1.0))
+    legend = alt.Legend(orient="right", format=",~r")
+    tone = alt.Color("requests:Q", scale=alt.Scale(type="log", scheme="viridis"), title="Requests", legend=legend)
+    chart = alt.Chart(rows).mark_rect().encode(_time(float(rows["until_s"].max())), y, tone, x2="until_s:Q", y2="ms:Q")
     words = f"n = {n:,} reads and writes; the scale of colours is logarithmic"
-    return finish(chart.properties(width=_WIDE - 90, height=240, title=title("Latency over time", words)))
+    return finish(chart.properties(width=_WIDE - 90, height=240), "Latency over time", words)
 
 
 def load_queue(table: pd.DataFrame) -> Any:
@@ -96,9 +69,9 @@ def load_queue(table: pd.DataFrame) -> Any:
     long = rows.rename(columns={"most": "at most"}).melt("at_s", ["mean", "at most"], "what", "requests")
     lines = alt.Chart(long).mark_line(interpolate="step", strokeWidth=1.2)
     y = alt.Y("requests:Q", title="Requests in progress", scale=alt.Scale(zero=True))
-    chart = lines.encode(_time(rows), y, colour(["mean", "at most"], "what"))
+    chart = lines.encode(_time(float(rows["at_s"].max())), y, colour(["mean", "at most"], "what"))
     words = "Mean and largest number in each of 300 stretches of time"
-    return finish(chart.properties(width=_WIDE, height=_LOW + 20, title=title("Queue length over time", words)))
+    return finish(chart.properties(width=_WIDE, height=_LOW + 20), "Queue length over time", words)
 
 
 def load_gaps(table: pd.DataFrame) -> Any:
@@ -107,9 +80,8 @@ def load_gaps(table: pd.DataFrame) -> Any:
     The columns are ms (upper limit of a class of times), requests, and share (of all times up to this limit).
     """
     rows = checked(table, ["ms", "requests", "share"], "times between requests")
-    scale, ticks = log_scale(rows["ms"], pad=1.0)
-    x = alt.X("ms:Q", scale=scale, axis=alt.Axis(values=ticks, format=",~r"), title="Time to the next request (ms)")
+    x = alt.X("ms:Q", title="Time to the next request (ms)", **log_axis(rows["ms"], pad=1.0))
     y = alt.Y("share:Q", title="Share up to x", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     chart = alt.Chart(rows).mark_line(interpolate="step-after", color=PALETTE[0]).encode(x, y)
     words = f"n = {int(rows['requests'].sum()):,} times"
-    return finish(chart.properties(width=_WIDE, height=_LOW + 40, title=title("Times between requests", words)))
+    return finish(chart.properties(width=_WIDE, height=_LOW + 40), "Times between requests", words)

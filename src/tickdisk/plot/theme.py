@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,61 +13,134 @@ import vl_convert
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole, write_text
 
-FONT = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 """Colours of Okabe and Ito (2008), which can be told apart with any colour vision. Their order keeps similar colours apart."""
 INK, MUTED, BAND, GRID = "#222222", "#666666", "#999999", "#E3E3E3"
-WIDTH, HEIGHT = 520, 300
+OPERATIONS = {"read": PALETTE[0], "write": PALETTE[1], "sync": PALETTE[2]}
+"""Colours of operations of storage, in the order of legends."""
+WIDTH, _HEIGHT = 520, 300
+"""Size in pixels of a panel of a notebook, unless a figure says otherwise."""
 MOST_ROWS = 5000
 """Largest number of rows that a figure may draw."""
-_CONFIG: dict[str, Any] = {
-    "font": FONT,
-    "background": "white",
-    "padding": 8,
-    "view": {"continuousWidth": WIDTH, "continuousHeight": HEIGHT, "stroke": None},
-    "title": {
-        "anchor": "start",
-        "fontSize": 14,
-        "fontWeight": 600,
-        "color": INK,
-        "subtitleColor": MUTED,
-        "subtitleFontSize": 12,
-        "subtitlePadding": 4,
-        "offset": 10,
-        "frame": "group",
-    },
-    "axis": {
-        "labelFontSize": 11,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "labelColor": INK,
-        "titleColor": INK,
-        "grid": True,
-        "gridColor": GRID,
-        "domainColor": MUTED,
-        "tickColor": MUTED,
-        "titlePadding": 8,
-        "labelLimit": 320,
-    },
-    "legend": {
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "titleFontWeight": "normal",
-        "labelColor": INK,
-        "titleColor": INK,
-        "orient": "bottom",
-        "labelLimit": 240,
-        "symbolSize": 90,
-        "columns": 4,
-        "titleLimit": 300,
-    },
-    "header": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK, "titleColor": INK, "labelFontWeight": 600},
-}
+_SPACING = 12.0
+_SHAPES = ("circle", "square", "triangle-up", "diamond")
 
 
-def title(text: str, subtitle: str | Sequence[str]) -> alt.TitleParams:
-    """Returns the title of a chart with its subtitle, which says how to read the figure."""
-    return alt.TitleParams(text=text, subtitle=[subtitle] if isinstance(subtitle, str) else list(subtitle))
+@dataclass(frozen=True)
+class Theme:
+    """The look of figures at one place.
+
+    Drawing functions that take a theme give lengths in points of the paper, and a theme says by which factor they are longer at
+    its place.
+    """
+
+    font: str
+    scale: float
+    """Factor of fonts, lines, marks, and rows of bars."""
+    height: float
+    """Factor of the heights of panels."""
+    column: float
+    page: float
+    """Widths of figures that are as wide as a column of the paper, or as its page, with the labels of their axes."""
+    widest: float
+    """Largest width of a panel."""
+    padding: float
+    has_titles: bool
+    """Whether a figure has a title and a subtitle. In the paper, a caption takes their place."""
+
+    def panel_width(self, panels: int, labels: float, *, of_page: bool = True) -> float:
+        """Returns the width of each of some panels side by side, which leave `labels` points for the labels of their axes."""
+        whole = self.page if of_page else self.column
+        return min(self.widest, (whole - self.scale * (labels + _SPACING * (panels - 1))) / panels)
+
+    def area(self, points: float) -> float:
+        """Returns the area of a mark."""
+        return points * self.scale**2
+
+
+NOTEBOOK = Theme("Liberation Sans, Arimo, Arial, Helvetica, sans-serif", 1.5, 2.5, 800, 800, WIDTH, 8, has_titles=True)
+PAPER = Theme("Libertinus Serif", 1.0, 1.0, 239, 499, 499, 1, has_titles=False)
+"""The places of figures. In the paper, 1 pixel of a figure is 1 point, and typst brings the font along."""
+
+
+def _config(theme: Theme, legend_columns: int) -> dict[str, Any]:
+    scale = theme.scale
+    fonts = {"labelFontSize": 7.5 * scale, "titleFontSize": 8 * scale, "titleFontWeight": "normal"}
+    text = {**fonts, "labelColor": INK, "titleColor": INK, "labelLimit": 210 * scale}
+    thin = {"strokeWidth": 0.7 * scale}
+    return {
+        "font": theme.font,
+        "background": "white",
+        "padding": theme.padding,
+        "view": {"continuousWidth": WIDTH, "continuousHeight": _HEIGHT, "stroke": None},
+        "concat": {"spacing": _SPACING * scale},
+        "title": {
+            "anchor": "start",
+            "fontSize": 8 * scale,
+            "fontWeight": 600,
+            "color": INK,
+            "subtitleColor": MUTED,
+            "subtitleFontSize": 8 * scale,
+            "subtitlePadding": 4,
+            "offset": 3 * scale,
+            "frame": "bounds",
+        },
+        "axis": {
+            **text,
+            "grid": True,
+            "gridColor": GRID,
+            "gridWidth": 0.5 * scale,
+            "domainColor": MUTED,
+            "tickColor": MUTED,
+            "tickSize": 3 * scale,
+            "titlePadding": 3 * scale,
+            "labelPadding": 2 * scale,
+        },
+        "legend": {
+            **text,
+            "orient": "bottom",
+            "symbolSize": theme.area(30),
+            "offset": 4 * scale,
+            "padding": 0,
+            "rowPadding": scale,
+            "columnPadding": 6 * scale,
+            "columns": legend_columns,
+            "titleLimit": 200 * scale,
+        },
+        "text": {"fontSize": 7.5 * scale, "color": INK},
+        "point": {"filled": True, "size": theme.area(26), "opacity": 1},
+        # The widths of lines and rules stand here, because under their own names they would win over the other styles.
+        "style": {
+            "line": {"strokeWidth": 1.2 * scale},
+            "rule": {"strokeWidth": 1.6 * scale},
+            "limit": {**thin, "color": INK, "strokeDash": [3 * scale, 2 * scale]},
+            "one": {**thin, "color": MUTED},
+            "margin": {"color": BAND, "opacity": 0.22},
+        },
+    }
+
+
+def finish(
+    chart: Any, heading: str = "", words: str | Sequence[str] = (), *, theme: Theme = NOTEBOOK, legend_columns: int = 4
+) -> Any:
+    """Returns the chart with the theme in it, and with a heading and with words on how to read it if the theme has titles.
+
+    A small `legend_columns` keeps the legend within the figure.
+    """
+    if theme.has_titles:
+        subtitle = [words] if isinstance(words, str) else list(words)
+        chart = chart.properties(title=alt.TitleParams(heading, subtitle=subtitle, fontSize=14, offset=10, frame="group"))
+    return chart.configure(**_config(theme, legend_columns))
+
+
+def capital(text: str) -> str:
+    """Returns a text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+def row(**values: float) -> alt.Chart:
+    """Returns a chart of a single row of numbers, such as a limit that is drawn across a panel."""
+    return alt.Chart(pd.DataFrame({name: [value] for name, value in values.items()}))
 
 
 def checked(table: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.DataFrame:
@@ -103,6 +177,19 @@ def colour(
     )
 
 
+def operation_colour(values: "pd.Series[str]") -> alt.Color:
+    """Returns the encoding that colours marks by the operation in the column `op`, with a legend of those in `values`."""
+    own = [op for op in OPERATIONS if op in set(values)]
+    return alt.Color("op:N", title=None, scale=alt.Scale(domain=own, range=[OPERATIONS[op] for op in own]))
+
+
+def colour_and_shape(names: Sequence[str], column: str) -> tuple[alt.Color, alt.Shape]:
+    """Returns the encodings that give each of at most four names its colour and its shape."""
+    tone, form = (alt.Scale(domain=list(names), range=list(kinds[: len(names)])) for kinds in (PALETTE, _SHAPES))
+    known: dict[str, Any] = {"shorthand": f"{column}:N", "title": None, "legend": alt.Legend(symbolOpacity=1)}
+    return alt.Color(**known, scale=tone), alt.Shape(**known, scale=form)
+
+
 def decades(low: float, high: float) -> list[float]:
     """Returns the ticks of a logarithmic axis from `low` to `high`. An axis of fewer decades has more ticks in each."""
     exponents = range(-9, 13)
@@ -115,33 +202,45 @@ def decades(low: float, high: float) -> list[float]:
     ]
 
 
-def log_scale(values: "pd.Series[float]", *also: float, pad: float = 1.15) -> tuple[alt.Scale, list[float]]:
-    """Returns a logarithmic scale, longer by the factor `pad` at each end, of positive values and the numbers `also`, and its
-    ticks.
+def log_axis(values: "pd.Series[float]", *also: float, pad: float = 1.15, form: str = ",~r") -> dict[str, Any]:
+    """Returns the scale and the axis of a channel of positive values and the numbers `also`, as arguments of the channel.
+
+    The scale is logarithmic, and longer by the factor `pad` at each end. `form` is the format of the labels. Raises TickdiskError
+    if there is no value.
     """
-    low, high = (
-        min(float(values.min()), *also, float(values.max())) / pad,
-        max(float(values.max()), *also, float(values.min())) * pad,
-    )
-    return alt.Scale(type="log", domain=[low, high], nice=False), decades(low, high)
+    ends = [*values.dropna(), *also]
+    if not ends:
+        raise TickdiskError("an axis of the figure has no value; check that the run observed what the figure is about")
+    low, high = float(min(ends)) / pad, float(max(ends)) * pad
+    return {
+        "scale": alt.Scale(type="log", domain=[low, high], nice=False),
+        "axis": alt.Axis(values=decades(low, high), format=form),
+    }
 
 
-def size_axis(sizes_bytes: "pd.Series[float]", *, pad: float = 1.15) -> tuple[alt.Scale, alt.Axis]:
-    """Returns a logarithmic scale of sizes in bytes, and an axis that writes them as 1 B, 16 B, 256 B, 4 KiB and so on."""
-    scale, _ = log_scale(sizes_bytes.clip(lower=1), pad=pad)
-    low, high = scale.to_dict()["domain"]
+def spread_axis(values: Sequence[float], most: float) -> dict[str, Any]:
+    """Returns the scale and the axis of a channel, logarithmic if the values are positive and span more than a factor `most`."""
+    low, high = min(values), max(values)
+    if low > 0 and high / low > most:
+        return log_axis(pd.Series(values))
+    pad = 0.0 if high > low else 1.0
+    return {
+        "scale": alt.Scale(domain=[low - pad, high + pad], nice=True, zero=False),
+        "axis": alt.Axis(format=",~r", tickCount=5),
+    }
+
+
+def size_axis(sizes_bytes: "pd.Series[float]", *, pad: float = 1.15) -> dict[str, Any]:
+    """Returns the logarithmic scale and the axis of sizes in bytes, which are written as 1 B, 16 B, 256 B, 4 KiB and so on."""
+    scale = log_axis(sizes_bytes.clip(lower=1), pad=pad)["scale"]
+    low, high = scale["domain"]
     powers = [[base**power for power in range(40) if low <= base**power <= high] for base in (16, 4, 2)]
     ticks = next((sizes for sizes in powers if len(sizes) > 1), powers[-1] or decades(low, high))
     units = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
     words = (
         " : ".join(f"datum.value >= {unit} ? format(datum.value / {unit}, '.3~r') + ' {name}'" for unit, name in units) + " : ''"
     )
-    return scale, alt.Axis(values=ticks, labelExpr=words)
-
-
-def finish(chart: alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart) -> Any:
-    """Returns the chart with the theme in it."""
-    return chart.configure(**_CONFIG)
+    return {"scale": scale, "axis": alt.Axis(values=ticks, labelExpr=words)}
 
 
 def to_svg(chart: "alt.TopLevelMixin") -> str:

@@ -46,7 +46,7 @@ class ReplayResult:
 
 
 def write_timings(path: Path, timings: pd.DataFrame) -> None:
-    """Writes the table of a replay, whose columns are those of `ReplayResult.timings`, as a file that appears only when it is whole."""
+    """Writes the table of a replay, with the columns of `ReplayResult.timings`, as a file that appears only when it is whole."""
     with whole(path) as partial:
         pq.write_table(
             pa.Table.from_pandas(timings[list(COLUMNS)], schema=_SCHEMA, preserve_index=False), partial, compression="zstd"

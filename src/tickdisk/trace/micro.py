@@ -15,7 +15,7 @@ from tickdisk.trace.record import Tool, start
 _FILE_BYTES = 1 << 20
 _BLOCK_BYTES = 4096
 _RUN_S = 300
-_WORKLOAD = "import sys; from tickdisk._native import preads; print(preads(sys.argv[1], int(sys.argv[2])))"
+_WORKLOAD = Path(__file__).with_name("workload.py")
 _STRACE_DIVISOR = 8
 """Divisor of the number of preads under strace, which stops the process twice for each call, so that fewer preads suffice."""
 TOOLS: tuple[Tool | None, ...] = (None, "bpftrace", "strace", "strace_positioned")
@@ -39,7 +39,7 @@ def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[
             for index in rng.permutation(len(tools)):
                 tool = tools[index]
                 made = preads // _STRACE_DIVISOR if tool and tool.startswith("strace") else preads
-                words = [sys.executable, "-c", _WORKLOAD, str(fast / "file"), str(made)]
+                words = [sys.executable, "-P", str(_WORKLOAD), str(fast / "file"), str(made)]
                 command = Command(words, output=fast / "elapsed", cores=cores.server)
                 if tool is None:
                     with Launched(command, []) as untraced:

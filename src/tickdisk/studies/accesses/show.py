@@ -114,9 +114,18 @@ def predictions(results: Results) -> pd.DataFrame:
 def cumulative(results: Results) -> Any:
     """Draws the bytes that the first captured life has read and written over time, with the times of its saves."""
     life = results.lives[0]
-    start_ns = int(life.accesses["at_ns"].min())
-    saves_s = ((life.saves["end_ns"] - start_ns) / 1e9).tolist()
-    return plot.cumulative_accesses(accesses.cumulative(life.accesses, start_ns), saves_s=saves_s, life=life.name)
+    table = accesses.cumulative(life.accesses, _start_ns(results))
+    return plot.cumulative_accesses(table, saves_s=_saves_s(results), life=life.name)
+
+
+def _start_ns(results: Results) -> int:
+    return int(results.lives[0].accesses["at_ns"].min())
+
+
+def _saves_s(results: Results) -> list[float]:
+    """Returns the times of the saves of the first life since its first access."""
+    times: list[float] = ((results.lives[0].saves["end_ns"] - _start_ns(results)) / 1e9).tolist()
+    return times
 
 
 def sizes(results: Results) -> Any:
@@ -128,7 +137,7 @@ def offsets(results: Results) -> Any:
     """Draws the offsets in the map's database at which the first life reads and writes, over time."""
     rows = results.lives[0].accesses
     own = rows[(rows["store"] == _MAP) & rows["file"].str.endswith(_MAP) & (rows["op"] != "sync")].dropna(subset=["offset"])
-    return plot.offset_time(own.assign(at_s=(own["at_ns"] - int(rows["at_ns"].min())) / 1e9), store=_MAP)
+    return plot.offset_time(own.assign(at_s=(own["at_ns"] - _start_ns(results)) / 1e9), store=_MAP)
 
 
 def regions(results: Results) -> Any:
@@ -152,19 +161,12 @@ def paper_accesses(results: Results) -> Any:
     Each life is predicted from all others. Raises TickdiskError if only one life was captured.
     """
     _check_held_out(results)
-    life, points = results.lives[0], results.points
-    start_ns = int(life.accesses["at_ns"].min())
-    ends = pd.DataFrame({"regions": [float(points["regions"].min()), float(points["regions"].max())]})
-    lines = [
-        ends.assign(kind=kind, reads=line.intercept + line.slope * ends["regions"])
-        for kind, line in results.lines.items()
-        if isfinite(line.slope)
-    ]
-    return plot.paper.accesses(
-        accesses.cumulative(life.accesses.assign(data="all"), start_ns),
-        saves_s=((life.saves["end_ns"] - start_ns) / 1e9).tolist(),
-        regions=points,
-        lines=pd.concat(lines) if lines else pd.DataFrame(columns=["kind", "regions", "reads"]),
+    everything = results.lives[0].accesses.assign(data="all")
+    return plot.accesses_at_a_glance(
+        accesses.cumulative(everything, _start_ns(results)),
+        saves_s=_saves_s(results),
+        regions=results.points,
+        lines=results.lines,
         predicted=results.in_turn,
     )
 

@@ -156,17 +156,36 @@ def fidelity(results: Results) -> Any:
 
     It has all points on devices with a latency, also those of other chains.
     """
-    found = results.fidelity
-    rows, counts = [], []
+    table = _distances(results.fidelity)
+    titles, note = {"median": "Median", "p99": "p99", "p99.9": "p99.9"}, _counted(table["n"])
+    return plot.fidelity_over_depth(table, order=table["device"].unique().tolist(), titles=titles, n=note)
+
+
+def paper_fidelity(results: Results) -> Any:
+    """Draws the relative distance of the median and p99 of reads from the model's percentiles, over queue depth, for the paper.
+
+    It has the points that are held to the model and were not measured under too much load.
+    """
+    table = _distances(results.fidelity)
+    table = table[(table["state"] == plot.HELD) & ~table["too_loaded"]]
+    table = table.assign(device=table["device"].map(tier_name))
+    titles = {"median": "Median", "p99": "99th percentile"}
+    return plot.fidelity_over_depth(table, order=table["device"].unique().tolist(), titles=titles, theme=plot.PAPER)
+
+
+def _distances(found: calibrate.Fidelity) -> pd.DataFrame:
+    """Returns one row per quantile of reads on devices with a latency: how far it is from the model, and how it counts."""
+    rows = []
     for point in found.points:
         if point.op != "read" or point.latency_ns == 0:
             continue
-        counts.append(point.n)
         is_ours = point.chain == calibrate.OURS
         about = {
             "device": point.device if is_ours else f"{point.chain}, {number(point.latency_ns / 1e6)} ms",
             "depth": point.queue_depth,
             "state": plot.HELD if found.counts(point) else plot.BEYOND if is_ours else plot.BESIDE,
+            "too_loaded": point.too_loaded,
+            "n": point.n,
         }
         rows += [
             {**about, "quantile": name, "off_share": realised / said - 1}
@@ -177,33 +196,7 @@ def fidelity(results: Results) -> Any:
             )
             if realised is not None and said
         ]
-    table = pd.DataFrame(rows, columns=["device", "depth", "state", "quantile", "off_share"])
-    note = _counted(pd.Series(counts, dtype=int))
-    return plot.fidelity(table, order=table["device"].unique().tolist(), n=note)
-
-
-def paper_fidelity(results: Results) -> Any:
-    """Draws the relative distance of the median and p99 of reads from the model's percentiles, over queue depth, for the paper.
-
-    It has the points that are held to the model and were not measured under too much load.
-    """
-    found, rows = results.fidelity, []
-    for point in found.points:
-        if point.op == "read" and found.counts(point) and not point.too_loaded:
-            parts = (("p50", point.p50_ns, point.nominal_p50_ns), ("p99", point.p99_ns, point.nominal_p99_ns))
-            rows += [
-                {
-                    "device": tier_name(point.device),
-                    "depth": point.queue_depth,
-                    "quantile": name,
-                    "off_share": realised / said - 1,
-                }
-                for name, realised, said in parts
-                if realised is not None and said
-            ]
-    table = pd.DataFrame(rows, columns=["device", "depth", "quantile", "off_share"])
-    titles = {"p50": "Median", "p99": "99th percentile"}
-    return plot.paper.fidelity(table, order=table["device"].unique().tolist(), titles=titles)
+    return pd.DataFrame(rows, columns=["device", "depth", "state", "too_loaded", "n", "quantile", "off_share"])
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

@@ -1,6 +1,6 @@
 """Makes the tables and figures of the checkpoint study."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ _TITLES = {
     "checkpoint_s": "Time to checkpoint (s)",
     "recovery_s": "Recovery time (s)",
 }
-_AXES = {"rate": "Updates per tick", "skew": "Skew"}
+_AXES = {"rate": "Updates per tick (log)", "skew": "Skew"}
 _ORDER = [NAMES[name] for name in checkpoint.ALGORITHMS]
 
 
@@ -105,22 +105,22 @@ def unreached(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index("published finding")
 
 
-def over(results: Results, axis: str, quantity: str) -> Any:
-    """Draws one cost of every algorithm over the update rate or over the skew of the updates.
+def over(results: Results, axis: str, quantities: Sequence[str], theme: plot.Theme = plot.NOTEBOOK) -> Any:
+    """Draws costs of every algorithm over the update rate or over the skew of the updates.
 
-    `axis` is `rate` or `skew`, and `quantity` is `overhead_ms`, `checkpoint_s` or `recovery_s`.
+    `axis` is `rate` or `skew`, and each of `quantities` is `overhead_ms`, `checkpoint_s` or `recovery_s`.
     """
-    rows = results.of(axis).assign(algorithm=lambda table: table["name"])
     is_rate = axis == "rate"
     fixed = f"skew {number(checkpoint.DEFAULT_SKEW)}" if is_rate else f"{number(checkpoint.DEFAULT_RATE)} updates per tick"
-    return plot.checkpoint_cost(
-        rows.sort_values(axis),
+    return plot.checkpoint_costs(
+        results.of(axis).assign(algorithm=lambda table: table["name"]).sort_values(axis),
         x=axis,
-        y=quantity,
+        x_title=_AXES[axis],
+        quantities={quantity: _TITLES[quantity] for quantity in quantities},
         order=_ORDER,
-        titles=(_AXES[axis], _TITLES[quantity]),
-        heading=f"{_TITLES[quantity].rsplit(' (', 1)[0]} over {_AXES[axis].lower()}",
+        heading=" over ".join((_TITLES[quantities[0]].split(" (")[0], _AXES[axis].split(" (")[0].lower())),
         note=f"Zipf updates, {fixed}; {number(results.ticks)} ticks at each point",
+        theme=theme,
     )
 
 
@@ -159,21 +159,15 @@ def _published(anchor: Anchor) -> str:
     return f"{limit}{anchor.with_unit(anchor.published)}"
 
 
-def paper_costs(results: Results) -> Any:
-    """Draws overhead, time to checkpoint and recovery time over the update rate for the paper."""
-    table = results.of("rate").assign(algorithm=lambda rows: rows["name"]).sort_values("rate")
-    return plot.paper.costs(table, quantities=_TITLES, order=_ORDER)
-
-
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
     **{
-        f"{quantity.rsplit('_', 1)[0]}_{axis}": partial(over, axis=axis, quantity=quantity)
+        f"{quantity.rsplit('_', 1)[0]}_{axis}": partial(over, axis=axis, quantities=[quantity])
         for axis in _AXES
         for quantity in QUANTITIES
     },
     "game": game,
     "timeline": timeline,
-    "paper_costs": paper_costs,
+    "paper_costs": partial(over, axis="rate", quantities=list(_TITLES), theme=plot.PAPER),
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "setting": setting,

@@ -1,5 +1,6 @@
 """Tables and figures of contrasts over lives."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -72,12 +73,15 @@ def effects_table(found: Contrasts) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(["metric", "arm"])
 
 
-def effects(found: Contrasts) -> Any:
-    """Draws the ratios to the baseline of all arms on all metrics as a forest plot, with intervals and verdicts."""
+def effects(found: Contrasts, words: Mapping[str, str] | None = None, theme: plot.Theme = plot.NOTEBOOK) -> Any:
+    """Draws the ratios to the baseline of all arms on all metrics as a forest plot, with intervals and verdicts.
+
+    `words` has the labels of the arms, which are called by their names if it is None.
+    """
     rows = pd.DataFrame(
         [
             {
-                "arm": arm,
+                "arm": arm if words is None else words[arm],
                 "metric": found.metrics[metric],
                 "ratio": effect.ratio,
                 "low": effect.low,
@@ -88,4 +92,5 @@ def effects(found: Contrasts) -> Any:
             for (metric, arm), effect in found.outcome.contrasts.items()
         ]
     )
-    return plot.forest(rows, margin=found.margin, baseline=found.baseline, level=1 - found.plan.alpha)
+    baseline = found.baseline if words is None else "the baseline"
+    return plot.forest(rows, margin=found.margin, baseline=baseline, level=1 - found.plan.alpha, theme=theme)

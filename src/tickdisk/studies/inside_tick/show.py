@@ -17,6 +17,8 @@ _AROUND_NS, _STRETCH_NS = 700_000_000, 12_000_000_000
 """Time that is drawn before and after a tick, and the length of the stretch of a life that is drawn."""
 _LINE = 120
 """Largest number of letters in a line of a figure's subtitle."""
+_LEAST = 0.005
+"""Share below which the paper draws nothing."""
 _WORST = 10
 """Number of ticks in the table of ticks with the most late time."""
 _BY = {"cause": "causes", "routine": "routines", "data": "data types", "file": "files"}
@@ -128,16 +130,22 @@ def late_shares(results: Results) -> Any:
     rows = _late(results, tuple(_BY))
     notes = [f"n = {number(int(rows['ticks'].iloc[0]))} ticks that no injected stall touched, of {results.counted_lives}"]
     notes += [note for note in rows["note"].iloc[:1] if note]
-    rows = rows.assign(group=rows["by"].map(_BY))
     known = set(rows.loc[rows["by"] == "cause", "name"])
     order = [words for words in blame.CAUSE_WORDS.values() if words in known]
-    return plot.late_shares(rows, order=order, notes=notes)
+    return plot.late_shares(rows.assign(group=rows["by"].map(_BY)), order=order, notes=notes, level=_level(results))
 
 
 def paper_shares(results: Results) -> Any:
     """Draws the shares of late time for the paper, by cause and routine. Raises TickdiskError if no tick was late."""
     rows = _late(results, ("cause", "routine"))
-    return plot.paper.shares(rows.assign(group=rows["by"]))
+    # A smaller share cannot be told from 0 in the figure.
+    rows = rows[(rows["high"] > _LEAST) | (rows["share"] > _LEAST)]
+    return plot.late_shares(rows.assign(group=rows["by"]), level=_level(results), theme=plot.PAPER)
+
+
+def _level(results: Results) -> float:
+    """Returns the confidence of the intervals of shares."""
+    return 1 - results.data.decision.alpha
 
 
 def _late(results: Results, by: tuple[str, ...]) -> pd.DataFrame:

@@ -12,6 +12,8 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import number, percent, with_interval
 from tickdisk.studies.inspect.compute import Results
 
+_REUSE_LEVEL = 0.95
+"""Confidence of the intervals that `characterise` gives to reuse."""
 _UNITS = {"share": "%", "ratio": "", "bytes": "bytes"}
 
 
@@ -158,11 +160,11 @@ def _areas(results: Results) -> Any:
 
 def _reuse(results: Results) -> Any:
     found = results.shown.part("reuse")
-    return plot.load_reuse(found.hits, found.working_set, sample=found.sample)
+    return plot.load_reuse(found.hits, found.working_set, sample=found.sample, level=_REUSE_LEVEL)
 
 
 def _paper(results: Results) -> Any:
-    return plot.paper.loads({one.title: (one.part("sizes"), one.part("rates")) for one in results.descriptions})
+    return plot.loads_of_servers({one.title: (one.part("sizes"), one.part("rates")) for one in results.descriptions})
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

@@ -28,6 +28,13 @@ _COLUMNS = {
     "received (kB/s)": ("received_bytes_per_s", 1e-3),
     "received (datagrams/s)": ("received_datagrams_per_s", 1.0),
 }
+_PANELS = (
+    ("RTT (ms)", "rtt_mean_ms", 1.0),
+    ("Server (% of its cores)", "server_share", 100.0),
+    ("Memory (MiB)", "memory_bytes", 2.0**-20),
+    ("Sent (kB/s a player)", "sent_bytes_per_s", 1e-3),
+)
+"""Panels of the figure of costs, each with its column and a factor."""
 _POINTS = 60
 """Number of points of a line that settles."""
 
@@ -132,12 +139,7 @@ def _titles(results: Results) -> list[str]:
 
 def _curves(results: Results) -> pd.DataFrame:
     rows = []
-    for panel, column, factor in zip(
-        plot.paper.NETWORK_PANELS,
-        ("rtt_mean_ms", "server_share", "memory_bytes", "sent_bytes_per_s"),
-        (1.0, 100.0, 2.0**-20, 1e-3),
-        strict=True,
-    ):
+    for panel, column, factor in _PANELS:
         for stack in results.stacks:
             for players in results.idle_players:
                 values = results.values(column, "idle", stack, players) * factor
@@ -163,7 +165,7 @@ def _settling(results: Results) -> pd.DataFrame:
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
-    "paper_network": lambda results: plot.paper.network(_curves(results), _titles(results), results.published.thresholds_ms),
+    "paper_network": lambda results: plot.stack_costs(_curves(results), _titles(results), results.published.thresholds_ms),
     "settled_rtt": lambda results: plot.settled_rtt(_settling(results), _titles(results), results.idle_players[-1]),
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {

@@ -19,7 +19,7 @@ def effects_over_latency(results: Results) -> Any:
     only its join time in the figure.
     """
     first = results.parts[0].found
-    return plot.paper.server_effects(_rows(results), margin=first.margin)
+    return plot.server_effects(_rows(results), margin=first.margin)
 
 
 def _rows(results: Results) -> pd.DataFrame:

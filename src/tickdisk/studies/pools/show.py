@@ -107,7 +107,7 @@ def _bars(results: Results) -> pd.DataFrame:
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
-    "paper_pools": lambda results: plot.paper.pools(_curve(results), _bars(results)),
+    "paper_pools": lambda results: plot.pool_throughput(_curve(results), _bars(results)),
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "workloads": workloads,

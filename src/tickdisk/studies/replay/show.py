@@ -101,7 +101,7 @@ def paper_lateness(results: Results) -> Any:
     """Draws for the paper which share of requests was issued later than each time, by this project's issuer and by fio."""
     names = {results.fast.name: "our replay"} | ({} if results.fio is None else {results.fio.name: "fio"})
     parts = {names[run.name]: 1000 * run.late_ms for run in _ours_and_fio(results)}
-    return plot.paper.lateness(parts)
+    return plot.lateness_tails({"Issued later than due by": parts}, limit_us=None, theme=plot.PAPER)
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

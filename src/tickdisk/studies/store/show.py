@@ -84,10 +84,18 @@ def terms(results: Results) -> pd.DataFrame:
 
 def which(results: Results) -> Any:
     """Draws the mean and the longest time that each algorithm adds to a tick, for each game."""
-    table = pd.concat([game.algorithms.assign(game=game.name, limit_ms=game.limit_ms) for game in results.games])
-    table = table.assign(algorithm=table["algorithm"].map(NAMES))
+    return _overhead(results, len(results.games), plot.NOTEBOOK)
+
+
+def paper_methods(results: Results) -> Any:
+    """Draws the time that each algorithm adds to the ticks of the first game, for the paper."""
+    return _overhead(results, 1, plot.PAPER)
+
+
+def _overhead(results: Results, games: int, theme: plot.Theme) -> Any:
+    table = pd.concat([game.algorithms.assign(game=game.name, limit_ms=game.limit_ms) for game in results.games[:games]])
     note = "dot: mean over ticks; mark: longest in a tick; dashed line: half a tick"
-    return plot.overhead_by_game(table, games=[game.name for game in results.games], note=note)
+    return plot.overhead_by_game(table.assign(algorithm=table["algorithm"].map(NAMES)), note=note, theme=theme)
 
 
 def games(results: Results) -> pd.DataFrame:
@@ -113,12 +121,6 @@ def advice(results: Results) -> pd.DataFrame:
     """Returns the table of the recommended algorithm for each game, with the reason."""
     rows = [(game.name, NAMES[game.advice.algorithm], game.advice.why) for game in results.games]
     return pd.DataFrame(rows, columns=["game", "take", "why"]).set_index("game")
-
-
-def paper_methods(results: Results) -> Any:
-    """Draws the time that each algorithm adds to the ticks of the first game, for the paper."""
-    game = results.games[0]
-    return plot.paper.methods(game.algorithms.assign(algorithm=game.algorithms["algorithm"].map(NAMES)), limit_ms=game.limit_ms)
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {"models": models, "which": which, "paper_methods": paper_methods}

@@ -1,6 +1,7 @@
 """Makes the tables and figures of the switchback."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,12 @@ from tickdisk.studies.runs import LifeTables
 from tickdisk.studies.switchback.compute import ALWAYS, Results, dose_rows
 
 
-def timeline(results: Results) -> Any:
+def timeline(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     """Draws the first server life over time, with the latency of the device above and the tick gaps below."""
     life, data = results.lives[0], results.contrasts.data
     epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
-    order = [arm.arm for arm in data.arms]
-    return plot.switchback_timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, order=order)
+    words = _arm_words(results)
+    return plot.switchback_timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, words=words, theme=theme)
 
 
 def gap_tail(results: Results) -> Any:
@@ -34,17 +35,14 @@ def _gaps_ms(life: LifeTables, arm: str) -> npt.NDArray[np.float64]:
     return np.concatenate([np.empty(0), *(qos.gaps_ms(life.ticks, start, end) for start, end in ends)])
 
 
-def dose_response(results: Results, metric: str) -> Any:
-    """Draws a metric of each epoch over the latency that the device realised, with the line fitted within lives."""
+def doses(results: Results, *metrics: str, theme: plot.Theme = plot.NOTEBOOK) -> Any:
+    """Draws metrics of each epoch over the latency that the device realised, with the line fitted within lives."""
     found = results.contrasts
-    return plot.dose_response(
-        dose_rows(found, metric),
-        metric,
-        results.slopes[metric],
-        margin=found.margin,
-        title=found.metrics[metric],
-        level=1 - found.plan.alpha,
-    )
+    shown = [
+        plot.Dose(found.metrics[metric], dose_rows(found, metric).rename(columns={metric: "value"}), results.slopes[metric])
+        for metric in metrics
+    ]
+    return plot.dose_response(shown, margin=found.margin, level=1 - found.plan.alpha, theme=theme)
 
 
 def carry_over(results: Results) -> pd.DataFrame:
@@ -67,40 +65,6 @@ def carry_over(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("metric")
 
 
-def paper_timeline(results: Results) -> Any:
-    """Draws the first server life for the paper, with the latency of the device above and the tick gaps below."""
-    life, data = results.lives[0], results.contrasts.data
-    epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
-    return plot.paper.timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, words=_arm_words(results))
-
-
-def paper_effects(results: Results) -> Any:
-    """Draws the ratio of every arm to the baseline for the paper, with the tick metrics and the action side by side."""
-    found = results.contrasts
-    rows = [
-        {
-            "arm": arm,
-            "metric": found.metrics[metric],
-            "ratio": effect.ratio,
-            "low": effect.low,
-            "high": effect.high,
-            "verdict": found.verdicts[metric, arm].word if (metric, arm) in found.verdicts else "",
-        }
-        for (metric, arm), effect in found.outcome.contrasts.items()
-    ]
-    return plot.paper.effects(pd.DataFrame(rows), order=found.arms, words=_arm_words(results), margin=found.margin)
-
-
-def paper_dose(results: Results) -> Any:
-    """Draws all metrics over the latency that the device realised, for the paper."""
-    found = results.contrasts
-    metrics = [
-        plot.paper.Metric(f"{title} (ms)", dose_rows(found, metric).rename(columns={metric: "value"}), results.slopes[metric])
-        for metric, title in found.metrics.items()
-    ]
-    return plot.paper.doses(metrics, margin=found.margin)
-
-
 def _arm_words(results: Results) -> dict[str, str]:
     data = results.contrasts.data
     words = {"baseline": "baseline", "null": "A/A", "sham": "sham", "delay": "tick delay"}
@@ -111,12 +75,12 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "timeline": timeline,
     "gap_tail": gap_tail,
     "effects": lambda results: contrasts.effects(results.contrasts),
-    "dose_gap_mean": lambda results: dose_response(results, ALWAYS),
-    "dose_gap": lambda results: dose_response(results, results.tick_metric),
-    "dose_action": lambda results: dose_response(results, results.action_metric),
-    "paper_timeline": paper_timeline,
-    "paper_effects": paper_effects,
-    "paper_dose": paper_dose,
+    "dose_gap_mean": lambda results: doses(results, ALWAYS),
+    "dose_gap": lambda results: doses(results, results.tick_metric),
+    "dose_action": lambda results: doses(results, results.action_metric),
+    "paper_timeline": partial(timeline, theme=plot.PAPER),
+    "paper_effects": lambda results: contrasts.effects(results.contrasts, _arm_words(results), plot.PAPER),
+    "paper_dose": lambda results: doses(results, *results.contrasts.metrics, theme=plot.PAPER),
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "runs": lambda results: contrasts.runs(results.contrasts),

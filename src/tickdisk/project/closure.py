@@ -1,0 +1,194 @@
+"""The code that a computation uses: the Python modules that it imports, directly or through others, and what these call in Rust.
+
+Comments, docstrings and formatting of Python do not count. A file in another language counts as it is.
+"""
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tickdisk.foundation.errors import TickdiskError
+
+_PACKAGE, _NATIVE = "tickdisk", "tickdisk._native"
+_BESIDE = re.compile(r"\w+\.(py|bt)")
+_EXPORTED = re.compile(r"use (?:super|crate)::(\w+)::(?:\w+::)?\{?([\w,\s]+)\}?;")
+
+
+@dataclass(frozen=True)
+class Closure:
+    """The code that a computation uses, as texts."""
+
+    python: Mapping[str, str]
+    """By module, by `module:function`, or by file."""
+    native: Mapping[str, str]
+    """By file of the native module, relative to `src/native`. Empty if the computation does not use it."""
+
+
+@dataclass(frozen=True)
+class _Module:
+    """The parts of a Python module that a closure depends on."""
+
+    code: str
+    imports: tuple[tuple[str, str, str], ...]
+    """For each import from this package: the module, the name in it, and the name that it gets here."""
+    used: Mapping[str, Collection[str]]
+    """Attributes of each name, with `*` if the name is also used without one."""
+    beside: tuple[Path, ...]
+    """Files in the folder of the module that a string in it names, because they can be programs that it starts."""
+
+
+def closure(starts: Sequence[str], src: Path, stops: Sequence[str] = ()) -> Closure:
+    """Finds the code that a computation uses.
+
+    `starts` are modules, or functions as `module:function`, of which only that function counts, with all that it refers to in its
+    module. `stops` are rooms and modules that do not count. An import is followed wherever it stands. The `__init__` of a package
+    only passes on what its modules define, so an import from there leads to the module that defines the name. Raises
+    TickdiskError if a module or a function does not exist.
+    """
+    waiting, code, native = list(starts), dict[str, str](), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in code:
+            continue
+        module = _module(name, src)
+        if module is None:
+            raise TickdiskError(f"{src} has no module {name}; correct the product that starts with it, or the import of it")
+        taken = {
+            found for origin, word, alias in module.imports for found in _origins(origin, word, module.used.get(alias, ()), src)
+        }
+        counted = sorted(found for found in taken if not any(f"{found[0]}.".startswith(f"{stop}.") for stop in stops))
+        code[name] = "\n".join([module.code, *map(" ".join, counted)])
+        native |= {word for origin, word in counted if origin == _NATIVE}
+        waiting += [origin for origin, _ in counted if origin != _NATIVE]
+        for path in module.beside:
+            if path.suffix == ".py":
+                waiting.append(".".join(path.relative_to(src).with_suffix("").parts))
+            else:
+                code[path.name] = path.read_text(encoding="utf-8")
+    return Closure(code, native_code(native, src / "native") if native else {})
+
+
+def native_code(names: Iterable[str], folder: Path) -> dict[str, str]:
+    """Returns the code behind names of the native module, by file: all Rust modules that their bindings use, and Cargo's files.
+
+    `folder` is `src/native`. Its `src/python.rs` exports names from parts, which are defined in `src/python/PART.rs` or in PART.
+    """
+    exported = _EXPORTED.findall((folder / "src/python.rs").read_text(encoding="utf-8"))
+    parts = {name: part for part, words in exported for name in re.findall(r"\w+", words)}
+    code = {name: (folder / name).read_text(encoding="utf-8") for name in ("Cargo.toml", "Cargo.lock")}
+    waiting, done = {module for name in names for module in (f"python/{parts[name]}", parts[name])}, set[str]()
+    while waiting:
+        done.add(module := waiting.pop())
+        for path in (folder / f"src/{module}.rs", *(folder / "src" / module).rglob("*.rs")):
+            if path.name != "tests.rs" and path.is_file():
+                text = code[str(path.relative_to(folder))] = path.read_text(encoding="utf-8")
+                waiting |= {*re.findall(r"crate::(\w+)", text)} - done
+    return code
+
+
+def _origins(module: str, name: str, used: Iterable[str], src: Path) -> Iterator[tuple[str, str]]:
+    """Yields where an import of `name` from `module` leads to: the module that defines the name, and its name there.
+
+    If `name` is a package, the import leads to the definitions of the names `used` of it.
+    """
+    inner = f"{module}.{name}"
+    door = _module(module, src) if _is_package(module, src) else None
+    passed_on = [(origin, word) for origin, word, alias in door.imports if alias == name and origin != module] if door else []
+    if passed_on:
+        yield from _origins(*passed_on[0], used, src)
+    elif used and (inner == _NATIVE or _is_package(inner, src)):
+        for word in used:
+            yield from _origins(inner, word, (), src)
+    else:
+        yield (module, name) if _path(inner, src) is None else (inner, "*")
+
+
+@cache
+def _path(name: str, src: Path) -> Path | None:
+    place = src.joinpath(*name.split("."))
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+
+
+def _is_package(name: str, src: Path) -> bool:
+    path = _path(name, src)
+    return path is not None and path.name == "__init__.py"
+
+
+def _module(name: str, src: Path) -> _Module | None:
+    path = _path(name.partition(":")[0], src)
+    return None if path is None else _parsed(name, path, path.read_text(encoding="utf-8"))
+
+
+@cache
+def _parsed(name: str, path: Path, text: str) -> _Module:
+    module, _, function = name.partition(":")
+    tree = ast.parse(text, module)
+    if function:
+        _cut(tree, function, module)
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            body[:] = [part for part in body if not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))]
+    nodes = list(ast.walk(tree))
+    strings = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    beside = (path.with_name(string) for string in sorted(strings) if _BESIDE.fullmatch(string))
+    return _Module(ast.unparse(tree), tuple(_imports(nodes)), _used(nodes), tuple(file for file in beside if file.is_file()))
+
+
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str, str]]:
+    """Yields the imports from this package, as `_Module.imports` has them."""
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{_PACKAGE}."):
+            yield from ((str(node.module), alias.name, alias.asname or alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            parts = [alias.name.rpartition(".") for alias in node.names if alias.name.startswith(f"{_PACKAGE}.")]
+            yield from ((module, name, "") for module, _, name in parts)
+
+
+def _used(nodes: Sequence[ast.AST]) -> dict[str, set[str]]:
+    """Returns the attributes that are taken of each name, as `_Module.used` has them."""
+    parts = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    used: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            used.setdefault(node.value.id, set()).add(node.attr)
+        elif isinstance(node, ast.Name) and id(node) not in parts and isinstance(node.ctx, ast.Load):
+            used.setdefault(node.id, set()).add("*")
+    return used
+
+
+def _cut(tree: ast.Module, function: str, module: str) -> None:
+    """Leaves in a module one function and the statements that it refers to, directly or through others.
+
+    Annotations and decorators of functions say how a command is called, so they do not count.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list, node.returns = [], None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    waiting, needed, kept = [function], set[str](), set[ast.stmt]()
+    while waiting:
+        needed.add(name := waiting.pop())
+        for statement in (one for one in tree.body if one not in kept and name in _bound(one)):
+            kept.add(statement)
+            nodes = list(ast.walk(statement))
+            arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
+            waiting += sorted({node.id for node in nodes if isinstance(node, ast.Name)} - arguments)
+    if not kept:
+        raise TickdiskError(f"{module} has no function {function}; correct the product that starts with it")
+    for statement in kept:
+        if isinstance(statement, ast.ImportFrom):
+            statement.names = [alias for alias in statement.names if (alias.asname or alias.name) in needed]
+    tree.body = [statement for statement in tree.body if statement in kept]
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Returns the names that a statement of a module gives a value."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name for alias in statement.names}
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
