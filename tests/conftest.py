@@ -133,7 +133,7 @@ def reads_are_said(request: pytest.FixtureRequest) -> Iterator[None]:
     if any(marker in request.keywords for marker in ("live", "prose")):
         return
     opened = {Path(name).resolve() for name in _OPENED}
-    names = {str(path.relative_to(ROOT)) for path in opened if path.is_relative_to(ROOT)}
+    names = {str(path.relative_to(ROOT)) for path in opened if path.is_relative_to(ROOT) and path.is_file()}
     known = selection.depends_on(request.path.stem)
     unsaid = {name for name in names if not name.startswith(_NOT_SOURCES)} - set(selection.matching(names, known))
     assert not unsaid, f"{request.path.name} reads {', '.join(sorted(unsaid))}: say so in tests/reads.toml"
