@@ -23,6 +23,8 @@ from tickdisk.report.evidence import Evidence
 from tickdisk.studies import Claim
 from tickdisk.studies.tiers import tier_name
 
+pytestmark = pytest.mark.prose
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 WRITTEN_BY_PROGRAMS = {"build", "target", "results"}

@@ -13,7 +13,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import tickdisk
+
+pytestmark = pytest.mark.prose
 
 ROOT = Path(__file__).resolve().parent.parent
 OPENING = re.compile(r"(Who|Whose|What|Of|That|Those)\b[^?]*$")

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from tickdisk.stats import Contrast, Plan, Roles, contrasts, decide, life_contrasts
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENTS, LIVES, SD, MARGIN, ALPHA = 20_000, 8, 0.21, 0.2, 0.05
 DECIDED = 5_000
 """Experiments that are also decided. A share of 5 % then has a standard error of 0.3 %."""
