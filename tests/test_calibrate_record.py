@@ -286,7 +286,7 @@ def test_file_is_read_back_and_wrong_keys_are_named(tmp_path: Path) -> None:
     write_json(path, TWO.model_dump(mode="json"))
     assert load_calibration(path) == TWO
     write_json(path, {**TWO.model_dump(mode="json"), "wall_s": -1})
-    with pytest.raises(TickdiskError, match=r"calibration.json: wall_s: .*greater than 0"):
+    with pytest.raises(TickdiskError, match=r"calibration.json: wall_s = -1 is not acceptable: .*greater than 0"):
         load_calibration(path)
     with pytest.raises(TickdiskError, match="does not exist"):
         load_calibration(tmp_path / "none.json")

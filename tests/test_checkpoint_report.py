@@ -203,5 +203,5 @@ def test_a_missing_or_old_table_is_named(swept: Path, tmp_path: Path) -> None:
 def test_a_wrong_published_value_is_named(tmp_path: Path) -> None:
     text = Path("data/published.yaml").read_text()
     (tmp_path / "p.yaml").write_text(text.replace("checkpoint_s: 0.1", "checkpoint_s: soon"))
-    with pytest.raises(TickdiskError, match=r"p.yaml, key checkpoint.log.checkpoint_s"):
+    with pytest.raises(TickdiskError, match=r"p.yaml, key checkpoint: log.checkpoint_s = 'soon' is not acceptable"):
         checkpoint.load_published(tmp_path / "p.yaml")

@@ -22,9 +22,8 @@ from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, ChainName, Fidelity,
 from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
-from tickdisk.foundation import host, memory
+from tickdisk.foundation import host, memory, record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_json
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 CROSS_DEPTHS, CROSS_NS, CROSS_BYTES_PER_S = (1, 32), 1_000_000, 1_000_000_000
@@ -88,7 +87,7 @@ def measure_fidelity(
         pipes=pipes,
         others=others,
     )
-    write_json(out_path, result.model_dump(mode="json"))
+    record.write(out_path, result)
     return result
 
 

@@ -16,9 +16,9 @@ from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
 from tickdisk.calibrate.settle import Settled, excess_ns, ramp_s, settle
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
-from tickdisk.foundation import host, memory
+from tickdisk.foundation import host, memory, record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import whole, write_json
+from tickdisk.foundation.files import whole
 
 Say = Callable[[str], None]
 _4K, _1M = 4 << 10, 1 << 20
@@ -124,7 +124,7 @@ def calibrate(
         requests=f"{beside.name}/requests.parquet",
         devices=_with_ceiling(devices),
     )
-    write_json(out_path, result.model_dump(mode="json"))
+    record.write(out_path, result)
     return result
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, Study
+from tickdisk.foundation.record import Record
 
 Seconds = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -30,11 +31,7 @@ ExperimentName = Annotated[str, AfterValidator(_one_of(EXPERIMENTS)), Field(json
 StudyName = Annotated[str, AfterValidator(_one_of(STUDIES)), Field(json_schema_extra={"enum": list(STUDIES)})]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class World(_Strict):
+class World(Record):
     """The world of a server, which is generated once per machine. Every run begins with a copy of it."""
 
     seed: int
@@ -43,7 +40,7 @@ class World(_Strict):
     """Edge of the square that is generated beforehand, in blocks of 16 nodes."""
 
 
-class _OwnWorld(_Strict):
+class _OwnWorld(Record):
     """The sizes of one server. Each experiment of the registry has a key with its name, which may be left out."""
 
     world: World | None = None
@@ -60,7 +57,7 @@ else:
     )
 
 
-class Scale(_Strict):
+class Scale(Record):
     """The sizes of all studies at one scale. Each study of the registry has a key with its name."""
 
     description: str
@@ -68,7 +65,7 @@ class Scale(_Strict):
     world: World
     replacements: Annotated[int, Field(ge=0, le=2)]
     """Largest number of times that a life is replaced because something outside the system under test disturbed it."""
-    servers: dict[str, OwnSizes] = {}
+    servers: dict[str, OwnSizes] = Field({})
     """The sizes of single servers, instead of the scale's. Keys are names of servers."""
 
     def design(self, study: Study[DesignType], server: str | None = None) -> DesignType:
@@ -94,7 +91,7 @@ else:
     )
 
 
-class Limits(_Strict):
+class Limits(Record):
     """The limits above which a server life is replaced, fixed before any run. A slow disk can cause none of them."""
 
     steal_share: Share
@@ -110,7 +107,7 @@ class Limits(_Strict):
     the baseline, too, the life is replaced. If it was so only elsewhere, the results of those arms in the life are not valid."""
 
 
-class Confirmatory(_Strict):
+class Confirmatory(Record):
     """The few claims that are confirmatory. Every other claim belongs to a scan."""
 
     experiment: ExperimentName
@@ -123,7 +120,7 @@ class Confirmatory(_Strict):
     """A kind of action. Its mean latency is the second metric."""
 
 
-class Decision(_Strict):
+class Decision(Record):
     """The rules by which the experiments decide, fixed before any run."""
 
     alpha: Share
@@ -145,7 +142,7 @@ class Decision(_Strict):
     """Number of samples of every bootstrap interval."""
 
 
-class Config(_Strict):
+class Config(Record):
     """`workflow/config/config.yaml` after the command line's `--config` has been merged into it."""
 
     scale: ScaleName
@@ -163,7 +160,7 @@ class Config(_Strict):
     file_system: FileSystem
     """File system on the emulated device in live cells, calibration and replay. The backend tree is a file system itself and has
     no other on it."""
-    leave_out: list[StudyName] = []
+    leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""
     limits: Limits
     decision: Decision
@@ -182,7 +179,7 @@ class Config(_Strict):
         if self.blocks is None:
             return scale
 
-        def repeated(sizes: BaseModel) -> dict[str, Any]:
+        def repeated(sizes: Record) -> dict[str, Any]:
             designs = {name: getattr(sizes, name) for name in EXPERIMENTS}
             return {
                 name: design.model_copy(update={EXPERIMENTS[name].repeats: self.blocks})

@@ -23,6 +23,7 @@ from tickdisk.device.parts import (
     median_ns,
 )
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import problem
 from tickdisk.foundation.yaml_file import read_yaml
 
 FILE = ".yaml"
@@ -180,25 +181,9 @@ def _device(path: Path, name: str, values: object) -> DeviceModel:
     try:
         return DeviceModel(name=name, **values)
     except ValidationError as error:
-        raise TickdiskError(f"{path}, device {name}{_problem(error)}") from error
-
-
-def _problem(error: ValidationError) -> str:
-    """Returns a text about the first fault of a description: the key, its fault, and the keys that may stand at that place."""
-    first = error.errors()[0]
-    place = first["loc"]
-    key = ".".join(str(part) for part in place if part not in {CONSTANT, *KINDS})
-    owner = next((_PARTS[str(part)] for part in reversed(place[:-1]) if str(part) in _PARTS), DeviceModel)
-    match first["type"]:
-        case "extra_forbidden":
-            problem = "unknown key"
-        case "missing":
-            problem = "missing"
-        case "value_error":
-            return f"{key and f', key {key}'}: {first['msg'].removeprefix('Value error, ')}; correct it"
-        case _:
-            problem = f"{first['msg']}, not {first['input']!r}"
-    return f", key {key}: {problem}; the keys are {', '.join(owner.model_fields)}"
+        parts = (_PARTS[str(part)] for part in reversed(error.errors()[0]["loc"][:-1]) if str(part) in _PARTS)
+        keys = ", ".join(next(parts, DeviceModel).model_fields)
+        raise TickdiskError(f"{path}, device {name}: {problem(error, {CONSTANT, *KINDS})}; the keys are {keys}") from error
 
 
 def find_device(devices: Mapping[str, DeviceModel], name: str) -> DeviceModel:

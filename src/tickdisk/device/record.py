@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, write_json
+from tickdisk.foundation.record import read, write
 
 
 def _state() -> Path:
@@ -223,7 +223,7 @@ class Record(BaseModel):
             if of_this_name.fullmatch(left.name):
                 left.unlink(missing_ok=True)
         first = STATE / f".{self.name}.{os.getpid()}.new"
-        write_json(first, self.model_dump(mode="json"))
+        write(first, self)
         try:
             self.path.hardlink_to(first)  # A link appears with its whole content, and only one of two rivals can make it.
         except (FileExistsError, FileNotFoundError) as error:
@@ -233,7 +233,7 @@ class Record(BaseModel):
 
     def save(self) -> None:
         """Writes the present values of the record to its file again, after something about the device has changed."""
-        write_json(self.path, self.model_dump(mode="json"))
+        write(self.path, self)
 
     def remove(self) -> None:
         """Removes the record's file, the logs and the device's empty folders, when nothing else is left of the device.
@@ -250,10 +250,7 @@ class Record(BaseModel):
 
 def load_record(path: Path) -> Record:
     """Reads the record of a mounted device from its file. If the file does not contain a record, TickdiskError is raised."""
-    try:
-        return Record.model_validate(read_json(path))
-    except ValidationError as error:
-        raise TickdiskError(f"{path} is no record of a device ({error.error_count()} keys are wrong); remove it") from error
+    return read(Record, path, "it is no record of a device; remove it")
 
 
 def records() -> Iterator[Record]:

@@ -1,8 +1,10 @@
-"""Records: the values that pass between rooms as JSON files.
+"""Records: the values that pass between rooms as JSON files, and the values of YAML files.
 
-One definition says what a file holds: `read` checks a file against it, and `write` makes the file.
+One definition says what a file holds: `read` checks a JSON file against it, and `write` makes the file. `check` and
+`read_section` check values from YAML files and tables.
 """
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_json
+from tickdisk.foundation.yaml_file import read_yaml
 
 Value = TypeVar("Value")
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
@@ -48,11 +51,37 @@ def plain(value: Any) -> Any:
     return _ANY.dump_python(value, mode="json")
 
 
-def problem(error: ValidationError) -> str:
-    """Returns the first fault of a value that does not fit its record: the key, and what is wrong there."""
+def check(kind: type[Value], values: Any, where: str, advice: str) -> Value:
+    """Returns values from a YAML file or a table as a record, or raises TickdiskError.
+
+    Its message begins with `where`, says which key is wrong, and ends with `advice`.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(values)
+    except ValidationError as error:
+        raise TickdiskError(f"{where}: {problem(error)}; {advice}") from error
+
+
+def read_section(kind: type[Value], path: Path, key: str) -> Value:
+    """Returns what stands below a key of a YAML file, such as `data/published.yaml`, as a record.
+
+    Raises TickdiskError if the file cannot be read, or if the values do not fit `kind`. The message names the file and the key.
+    """
+    values = read_yaml(path, "run from the project's folder")
+    if not isinstance(values, dict) or key not in values:
+        raise TickdiskError(f"{path}: key {key} is missing; restore the file from the repository")
+    return check(kind, values[key], f"{path}, key {key}", "correct it as the entries around it are written")
+
+
+def problem(error: ValidationError, tags: Container[str | int] = ()) -> str:
+    """Returns the first fault of a value that does not fit its record: the key, and what is wrong there.
+
+    `tags` are names by which a union tells its types apart, which are no keys.
+    """
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"]) or "the whole"
+    key = ".".join(str(part) for part in first["loc"] if part not in tags)
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    said = first["msg"].removeprefix("Value error, ") + more
     match first["type"]:
         case "extra_forbidden":
             return f"unknown key {key}{more}"
@@ -60,5 +89,7 @@ def problem(error: ValidationError) -> str:
             return f"key {key} is missing{more}"
         case "json_invalid":
             return f"not JSON ({first['ctx']['error']})"
+        case _ if isinstance(first["input"], dict | list):
+            return f"key {key}: {said}" if key else said
         case _:
-            return f"{key} = {first['input']!r} is not acceptable: {first['msg'].removeprefix('Value error, ')}{more}"
+            return f"{key or 'the whole'} = {first['input']!r} is not acceptable: {said}"

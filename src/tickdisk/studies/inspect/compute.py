@@ -96,7 +96,7 @@ def describe_traces(
     `progress` is called again and again while a trace is read. Raises TickdiskError if a trace cannot be read, or has neither a
     read nor a write.
     """
-    source, known = characterise.references(published)
+    printed = characterise.references(published)
     counts = list[formats.Counts]()
     descriptions = list[Description]()
     for place, one in enumerate(given, 1):
@@ -105,13 +105,13 @@ def describe_traces(
             characterise.describe(
                 _runs_of(one, counts, progress),
                 key=f"load_{place}",
-                title=_title(one, [known_one.load for known_one in known] + [made.title for made in descriptions]),
-                known=known,
+                title=_title(one, [reference.load for reference in printed.loads] + [made.title for made in descriptions]),
+                known=printed.loads,
                 files=files,
                 peak_mb_per_s=one.peak_mb_per_s,
             )
         )
-    return Results(descriptions, source, known, None), counts
+    return Results(descriptions, printed.source, printed.loads, None), counts
 
 
 def _title(given: Given, taken: Sequence[str]) -> str:
@@ -146,7 +146,7 @@ def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Re
     """Describes the loads of all servers of a run. Raises TickdiskError if no captured life has run."""
     values = read_json(Path(plan))
     main = values["config"]["server"]
-    source, known = characterise.references(Path(published))
+    printed = characterise.references(Path(published))
     have = {
         (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
     }
@@ -163,10 +163,10 @@ def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Re
             decision.alpha,
         )
         title = data.manifests[0]["server"]["title"]
-        descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=known))
+        descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=printed.loads))
     if not descriptions:
         raise TickdiskError(f"no captured life has run under {runs}; run `snakemake --cores all` first")
-    return Results(descriptions, source, known, rules)
+    return Results(descriptions, printed.source, printed.loads, rules)
 
 
 def _lives(data: Runs, title: str) -> Iterator[Load]:

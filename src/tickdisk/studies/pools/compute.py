@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk import device, formats, pools, stats
 from tickdisk.config import parse_config
 from tickdisk.experiment import POOLS
-from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
-from tickdisk.foundation.yaml_file import read_yaml
+from tickdisk.foundation.record import Record, read_section
 from tickdisk.pools import Outcome, Pool, Settings, Workload
 
 MAIN = "tiered"
@@ -22,10 +20,8 @@ SMALL, LARGE = 24, 32
 """The two queue depths of the published table."""
 
 
-class Row(BaseModel):
+class Row(Record, strict=True):
     """A row of the published table of results."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     pools: int
     queue_depth: int
@@ -37,6 +33,13 @@ class Row(BaseModel):
     """First writes to a segment. None where the table has no number, as in the following two."""
     postwrites: int | None = None
     reads: int | None = None
+
+
+class Published(Record):
+    """The published table of results."""
+
+    source: str
+    rows: list[Row]
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,7 @@ class Results:
     described: Mapping[str, Pool]
     depths: Sequence[int]
     rules: stats.Plan
-    source: str
-    published: Sequence[Row]
+    published: Published
 
     def of(self, **asked: object) -> pd.DataFrame:
         """Returns the rows of `runs` with the given values, in the order of their seeds.
@@ -68,22 +70,12 @@ class Results:
         return rows.sort_values("seed")
 
 
-def published_rows(path: Path) -> tuple[str, list[Row]]:
-    """Returns the publication and the rows of its table. Raises TickdiskError if the file or a key is wrong."""
-    values = read_yaml(path, "run from the project's folder")
-    try:
-        return str(values["shape"]["source"]), [Row.model_validate(row) for row in values["shape"]["rows"]]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise TickdiskError(f"{path}, key shape: {error}; correct it as the rows around it are written") from error
-
-
 def compute(
     plan: str, *, samples: str, published: str, pools_file: str, devices_file: str, margin: float | None, seed: int | None
 ) -> Results:
     """Runs all simulations of the study."""
     config = parse_config(read_json(Path(plan))["config"], plan)
     design = config.chosen.design(POOLS)
-    source, rows = published_rows(Path(published))
     workloads = {phase: _workload(Path(samples) / f"tpcc_{phase}.biosnoop.zst") for phase in ("p1", "p2")}
     described, devices = pools.load_pools(Path(pools_file)), device.load_devices(Path(devices_file))
     first = config.seed if seed is None else seed
@@ -105,7 +97,13 @@ def compute(
         design.runs, decision.minimum_lives, decision.control_minimum_lives, margin or decision.margin, decision.alpha
     )
     return Results(
-        workloads, pd.DataFrame(found), densities, described, sorted({*design.queue_depths, SMALL, LARGE}), rules, source, rows
+        workloads,
+        pd.DataFrame(found),
+        densities,
+        described,
+        sorted({*design.queue_depths, SMALL, LARGE}),
+        rules,
+        read_section(Published, Path(published), "shape"),
     )
 
 

@@ -32,7 +32,7 @@ def workloads(results: Results) -> pd.DataFrame:
 def beside(results: Results) -> pd.DataFrame:
     """Returns the published table beside our numbers. The workloads are different captures of the same kind of load."""
     rows = []
-    for row in results.published:
+    for row in results.published.rows:
         own = results.of(workload=row.workload, pools=row.pools, queue_depth=row.queue_depth)
         rows.append(
             {
