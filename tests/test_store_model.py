@@ -78,7 +78,7 @@ def test_the_paper_s_overhead_is_its_work_times_its_costs() -> None:
 
 def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
-    tested = made_up(replace(DESIGN, one_by_one=True), true).assign(life=0)
+    tested = made_up(replace(DESIGN, one_by_one=True), true).assign(life=0, slower=0.0)
     store.write_comparison(store.Comparison(true, tested, tested), tmp_path)
     again = store.read_comparison(tmp_path)
     assert again.calibrated == true
@@ -86,7 +86,7 @@ def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     rows = again.summary()
     assert rows["within"].tolist() == rows["rates"].tolist() == [2] * 6
     assert rows["ranks"].to_numpy() == pytest.approx(1)
-    with pytest.raises(TickdiskError, match=r"calibrated\.json is missing"):
+    with pytest.raises(TickdiskError, match=r"calibrated\.json does not exist"):
         store.read_comparison(tmp_path / "nowhere")
 
 

@@ -15,7 +15,7 @@ from tickdisk.replay.experiment import FIO, TICKDISK, Bench, experiment
 from tickdisk.replay.fio import files_for_fio, replay_by_fio, write_for_fio
 from tickdisk.replay.iolog import write_iolog
 from tickdisk.replay.issue import issue, payload
-from tickdisk.replay.log import ReplayResult, read_timings, write_timings
+from tickdisk.replay.log import ReplayResult
 from tickdisk.replay.names import rename_blanks
 from tickdisk.replay.plan import Plan, load_capture, plan
 from tickdisk.replay.prepare import prepare, space_needed
@@ -48,7 +48,6 @@ __all__ = [
     "payload",
     "plan",
     "prepare",
-    "read_timings",
     "ready_ns",
     "rename_blanks",
     "replay_by_fio",
@@ -58,5 +57,4 @@ __all__ = [
     "verify",
     "write_for_fio",
     "write_iolog",
-    "write_timings",
 ]

@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from tickdisk.foundation import temporary
-from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, whole, write_json
+from tickdisk.foundation import record, table, temporary
 from tickdisk.saving import checkpoint
 from tickdisk.saving.store.calibrated import Calibrated, calibrate, predict
 from tickdisk.saving.store.machine import measure_machine
@@ -26,6 +24,11 @@ WITHIN = 0.3
 """Largest relative error of a prediction that counts as right."""
 LEAST_MS = 0.01
 """Smallest overhead in ms that can be told from no overhead."""
+_TABLES = {
+    "fitted": "rate life algorithm own_ms",
+    "tested": "rate life algorithm own_ms checkpoint_s slower model_ms calibrated_ms model_s calibrated_s",
+}
+"""Columns that the tables of a comparison must have."""
 
 
 @dataclass(frozen=True)
@@ -152,17 +155,11 @@ def lines(found: Comparison) -> Iterator[str]:
 
 def write_comparison(found: Comparison, folder: Path) -> None:
     """Writes `fitted.parquet`, `tested.parquet` and, at last, `calibrated.json` to a folder, each only when it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("fitted", "tested"):
-        with whole(folder / f"{name}.parquet") as partial:
-            getattr(found, name).to_parquet(partial)
-    write_json(folder / "calibrated.json", found.calibrated.model_dump(mode="json"))
+    table.write_tables(folder, {name: getattr(found, name) for name in _TABLES})
+    record.write(folder / "calibrated.json", found.calibrated)
 
 
 def read_comparison(folder: Path) -> Comparison:
-    """Reads a comparison that `write_comparison` wrote. Raises TickdiskError if a file is missing."""
-    paths = [folder / name for name in ("calibrated.json", "fitted.parquet", "tested.parquet")]
-    for path in paths:
-        if not path.exists():
-            raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint compare --output {folder}`")
-    return Comparison(Calibrated.model_validate(read_json(paths[0])), *map(pd.read_parquet, paths[1:]))
+    """Reads a comparison that `write_comparison` wrote. Raises TickdiskError if a file is missing, or has other columns."""
+    advice = f"run `tickdisk checkpoint compare --output {folder}`"
+    return Comparison(record.read(Calibrated, folder / "calibrated.json", advice), **table.read_tables(folder, _TABLES, advice))

@@ -7,11 +7,10 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tickdisk import calibrate, stats
 from tickdisk import device as devices
+from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 
 QUANTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
@@ -167,10 +166,7 @@ def compute(calibration: str, fidelity: str) -> Results:
 
 def _raw_latencies_us(path: Path) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
     """Returns the latencies in us of each device and job, without the requests that completed during the ramp."""
-    try:
-        raw = pq.read_table(path, columns=["device", "job", "latency_ns", "ramp"]).to_pandas()
-    except (FileNotFoundError, pa.ArrowInvalid) as error:
-        raise TickdiskError(f"{path} is missing or is not a Parquet file; run `tickdisk calibrate` again") from error
+    raw = table.read_columns(path, ["device", "job", "latency_ns", "ramp"], "run `tickdisk calibrate` again", others=False)
     by_job = raw[~raw["ramp"]].groupby(["device", "job"], observed=True)["latency_ns"]
     return {(device, job): latencies_ns.to_numpy(float) / 1000 for (device, job), latencies_ns in by_job}
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tickdisk import device, replay, stats
+from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
 
@@ -192,7 +193,7 @@ def _latency_ns(run: Run) -> int:
 
 
 def _run(described: Mapping[str, Any], folder: Path) -> Run:
-    run = Run(described, replay.read_timings(folder / described["table"]), {})
+    run = Run(described, table.read("replay", folder / described["table"]), {})
     lag, late, lost = run.lag_ms, run.late_ms, run.lost_ms
     tenth = len(lag) // 10
     chosen = {
