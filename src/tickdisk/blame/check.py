@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from tickdisk import stats
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import Blame
 from tickdisk.blame.links import JOURNAL
@@ -39,7 +40,7 @@ def count(found: "pd.Series[bool]") -> Count:
     if n == 0:
         return Count(0, 0, (np.nan, np.nan), (np.nan, np.nan))
     test = binomtest(k, n)
-    exact, wilson = (tuple(test.proportion_ci(0.95, method=method)) for method in ("exact", "wilson"))
+    exact, wilson = (tuple(test.proportion_ci(1 - stats.ALPHA, method=method)) for method in ("exact", "wilson"))
     return Count(k, n, exact, wilson)
 
 

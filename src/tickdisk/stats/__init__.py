@@ -25,13 +25,14 @@ from tickdisk.stats.decide import (
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
 from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
-from tickdisk.stats.mean import Mean, over_lives
+from tickdisk.stats.mean import ALPHA, Mean, half_length, over_lives
 from tickdisk.stats.order import OrderEffect, order_effect
 from tickdisk.stats.power import detectable_ratio, family_power, needed_lives
 from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interval, quantile
 from tickdisk.stats.resample import block_length, stationary_indices
 
 __all__ = [
+    "ALPHA",
     "PLANNED_LIVES",
     "TOO_FEW_LIVES",
     "Bounds",
@@ -57,6 +58,7 @@ __all__ = [
     "dose_bounds",
     "ecdf",
     "family_power",
+    "half_length",
     "holm",
     "life_contrasts",
     "lives_to_decide",

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from tickdisk.stats.mean import ALPHA
+
 
 @dataclass(frozen=True)
 class Quantile:
@@ -30,7 +32,7 @@ def minimum_n(q: float) -> int:
     return ceil(1 / (1 - Fraction(str(max(q, 1 - q)))))
 
 
-def minimum_n_interval(q: float, level: float = 0.95) -> int:
+def minimum_n_interval(q: float, level: float = 1 - ALPHA) -> int:
     """Returns the smallest sample size for which two order statistics enclose a quantile with probability `level` (Wilks 1941).
 
     At 95 % the size is 6 for the median, 59 for p95, 299 for p99 and 2995 for p99.9.
@@ -41,7 +43,7 @@ def minimum_n_interval(q: float, level: float = 0.95) -> int:
     return n
 
 
-def quantile(values: ArrayLike, q: float, level: float = 0.95) -> Quantile | None:
+def quantile(values: ArrayLike, q: float, level: float = 1 - ALPHA) -> Quantile | None:
     """Estimates a quantile of a sample of the shape (n,) with an interval, both in its unit. None for fewer than `minimum_n(q)`
     values.
 

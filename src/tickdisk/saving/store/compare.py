@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from tickdisk.foundation import record, table, temporary
 from tickdisk.saving import checkpoint
 from tickdisk.saving.store.calibrated import Calibrated, calibrate, predict
 from tickdisk.saving.store.machine import measure_machine
 from tickdisk.saving.store.trial import Design, interleaved
-from tickdisk.stats import quantile
+from tickdisk.stats import ALPHA, Mean, over_lives, quantile
 
 RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 """Update rates of the paper, in updates per tick."""
@@ -65,15 +64,12 @@ class Comparison:
             high=medians["calibrated_ms"] / np.maximum(least, LEAST_MS),
         ).reset_index()
 
-    def slower(self) -> tuple[float, float, float, int]:
+    def slower(self) -> Mean:
         """Returns the share by which updates of the shadow (see `trials`) take longer while a checkpoint is being written.
 
-        The four values are the mean share over the lives in which it is known, the two ends of its 95 % interval (NaN for a
-        single life), and the number of these lives.
+        It is the mean over the lives in which it is known.
         """
-        shares = self.tested["slower"].dropna()
-        half = shares.sem() * student.ppf(0.975, max(1, len(shares) - 1))
-        return float(shares.mean()), float(shares.mean() - half), float(shares.mean() + half), len(shares)
+        return over_lives(self.tested["slower"], ALPHA)
 
     def summary(self) -> pd.DataFrame:
         """Sums up how well both models predict each algorithm, from `points`, with one row for each algorithm that they know.
@@ -148,8 +144,9 @@ def lines(found: Comparison) -> Iterator[str]:
         )
     for name, ns in found.calibrated.terms_ns.items():
         yield f"{name:16} {ns:12.2f} ns"
-    share, low, high, lives = found.slower()
-    yield f"updates of the shadow take {share:+.1%} [{low:+.1%}, {high:+.1%}] longer during a checkpoint, by {lives} lives"
+    share = found.slower()
+    ends = f"[{share.low:+.1%}, {share.high:+.1%}]"
+    yield f"updates of the shadow take {share.value:+.1%} {ends} longer during a checkpoint, by {share.n} lives"
     yield f"the writer passes an object in {found.calibrated.pass_ns:.0f} ns, and a sync takes {found.calibrated.sync_ms:.1f} ms"
 
 

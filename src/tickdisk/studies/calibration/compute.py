@@ -168,7 +168,7 @@ def _raw_latencies_us(path: Path) -> dict[tuple[str, str], npt.NDArray[np.float6
     """Returns the latencies in us of each device and job, without the requests that completed during the ramp."""
     raw = table.read_columns(path, ["device", "job", "latency_ns", "ramp"], "run `tickdisk calibrate` again", others=False)
     by_job = raw[~raw["ramp"]].groupby(["device", "job"], observed=True)["latency_ns"]
-    return {(device, job): latencies_ns.to_numpy(float) / 1000 for (device, job), latencies_ns in by_job}
+    return {(str(device), str(job)): latencies_ns.to_numpy(float) / 1000 for (device, job), latencies_ns in by_job}
 
 
 def _device_job(

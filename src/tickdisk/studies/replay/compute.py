@@ -217,7 +217,7 @@ def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
         _means(values, stats.named_generator(seed, "replay", f"drift of {whose}, {part} tenth"))
         for part, values in (("first", first), ("last", last))
     ]
-    low, high = np.quantile(drawn[1] - drawn[0], [0.025, 0.975])
+    low, high = np.quantile(drawn[1] - drawn[0], [stats.ALPHA / 2, 1 - stats.ALPHA / 2])
     return Difference(float(last.mean() - first.mean()), float(low), float(high), 2 * tenth)
 
 
@@ -228,7 +228,7 @@ def _delay(fast: Run, slow: Run, seed: int) -> Difference | None:
     if fast is slow or later_ms.size == 0:
         return None
     drawn = _means(later_ms, stats.named_generator(seed, "replay", "delay by the slow device"))
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.quantile(drawn, [stats.ALPHA / 2, 1 - stats.ALPHA / 2])
     return Difference(float(later_ms.mean()), float(low), float(high), len(later_ms))
 
 
