@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import time
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -105,6 +104,8 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
     needs, for example to save a world. A second SIGINT ends it. Returns the exit code of a command, or None for a process that
     ran already.
     """
+    from tickdisk.foundation import host
+
     interrupted: list[float] = []
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
     if pid is not None:
@@ -121,16 +122,10 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
                 recording.command.ask()
                 is_asked = True
                 print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
-        elif interrupted or not _runs(pid or 0):
+        elif interrupted or (found := host.process(pid or 0)) is None or found.has_ended:
             return None
         else:
             time.sleep(_POLL_S)
-
-
-def _runs(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[0] not in "ZX"
-    return False
 
 
 def _screen(captured: "trace.Capture") -> list[str]:

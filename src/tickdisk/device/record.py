@@ -11,6 +11,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
+from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import read, write
 
@@ -31,8 +32,6 @@ _FOLDER_MODE = 0o711
 """Mode of that folder. A server under an account of its own can reach its files below it, and cannot list what else is there."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}")
 """Form of a device's name. It has at most 54 characters, because a loop device stores 63 and `tickdisk:` takes the first 9."""
-_STARTED = 19
-"""Place of the start time among the fields after the command in /proc/PID/stat, proc(5)."""
 
 
 class Identity(BaseModel):
@@ -50,11 +49,8 @@ class Identity(BaseModel):
     @classmethod
     def of(cls, pid: int) -> Self | None:
         """Returns the identity of a running process, or None if there is no process with this pid or it is a zombie."""
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        return None if fields[0] in "ZX" else cls(pid=pid, started=int(fields[_STARTED]))
+        found = host.process(pid)
+        return None if found is None or found.has_ended else cls(pid=pid, started=found.started)
 
     def alive(self) -> bool:
         """Returns whether this very process is still running, and not only another one with its pid."""

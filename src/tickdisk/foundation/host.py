@@ -13,6 +13,9 @@ from pathlib import Path
 from tickdisk.foundation.process import OWNER_VARIABLE
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_STAT = (slice(1, 2), slice(11, 13), slice(13, 15), slice(19, 20))
+"""Places in /proc/PID/stat, after the name of the program, of the parent, the CPU time of the process and of its ended children
+(user and system time each), and the time of the start."""
 _KTHREADD = 2
 """Pid of the process whose children are the kernel's threads. It cannot be seen from within another pid namespace."""
 
@@ -85,25 +88,35 @@ def _cpu() -> tuple[int, int, int, int]:
 
 
 @dataclass(frozen=True)
-class _Process:
-    """The line in /proc/PID/stat of one process. All times are in clock ticks."""
+class Process:
+    """What the kernel tells of a process in /proc/PID/stat, see proc(5). All times are in clock ticks."""
 
     pid: int
+    state: str
+    """State as a letter, such as R for a process that runs."""
     parent: int
     started: int
+    """Time of the start since boot. No later process with the same pid has the same."""
     own: int
-    """CPU time of the process itself."""
+    """CPU time of the process itself, with all its threads."""
     waited: int
     """CPU time of children that have ended and that the process has waited for."""
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is a zombie, which only waits for its parent to notice its end."""
+        return self.state in "ZX"
 
-def _process(pid: int) -> _Process | None:
+
+def process(pid: int) -> Process | None:
+    """Returns what the kernel tells of a process, or None if there is no process with this pid."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+        line = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    own, waited = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
-    return _Process(pid, int(fields[1]), int(fields[19]), own, waited)
+    fields = line.rsplit(b")", 1)[1].decode("ascii").split()  # The name of the program before it need not be UTF-8.
+    state, (parent, own, waited, started) = fields[0], (sum(map(int, fields[at])) for at in _STAT)
+    return Process(pid, state, parent, started, own, waited)
 
 
 @dataclass(frozen=True)
@@ -132,12 +145,12 @@ def _programs() -> _Programs:
     added to the parent's.
     """
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    processes = [process for pid in pids if (process := _process(pid)) is not None]
-    children: dict[int, list[_Process]] = {}
-    for process in processes:
-        children.setdefault(process.parent, []).append(process)
+    processes = [found for pid in pids if (found := process(pid)) is not None]
+    children: dict[int, list[Process]] = {}
+    for each in processes:
+        children.setdefault(each.parent, []).append(each)
     roots = {os.getpid(), int(os.environ.get(OWNER_VARIABLE, os.getpid()))}
-    ours = {process.pid: process for process in processes if process.pid in roots}
+    ours = {each.pid: each for each in processes if each.pid in roots}
     waiting = list(ours)
     while waiting:
         for child in children.get(waiting.pop(), ()):
@@ -154,7 +167,7 @@ def shows_kernel_threads() -> bool:
     Without them, the CPU time of other programs (`Load.other_programs_share`) cannot be told.
     """
     try:
-        return Path(f"/proc/{_KTHREADD}/comm").read_text().strip() == "kthreadd"
+        return Path(f"/proc/{_KTHREADD}/comm").read_bytes().strip() == b"kthreadd"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -203,11 +216,8 @@ def cpu_ns(pid: int) -> int | None:
 
     Returns None if the process is gone.
     """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return (int(fields[11]) + int(fields[12])) * 1_000_000_000 // _TICKS_PER_S
+    found = process(pid)
+    return None if found is None else found.own * 1_000_000_000 // _TICKS_PER_S
 
 
 def thread_cpu_ns(pid: int, thread: int) -> int | None:
@@ -222,7 +232,7 @@ def thread_named(pid: int, name: str) -> int | None:
     """Returns the identity in the kernel of the first thread of this name. None if the process or such a thread is not there."""
     for task in sorted(Path(f"/proc/{pid}/task").glob("*"), key=lambda task: int(task.name)):
         try:
-            if (task / "comm").read_text().strip() == name:
+            if (task / "comm").read_bytes().strip() == os.fsencode(name):
                 return int(task.name)
         except (FileNotFoundError, ProcessLookupError):
             continue
