@@ -18,7 +18,6 @@ from tickdisk.calibrate import (
     floor_ns,
     interpolate_floor,
     load_calibration,
-    nominal_latency_ns,
     percentile_ns,
 )
 from tickdisk.calibrate.bench import Bench, needs_batch_thread
@@ -219,7 +218,7 @@ def _calibration(*devices: tuple[DeviceModel, int, float, list[dict[str, Any]]])
                 {
                     "name": model.name,
                     "model": model.as_dict(),
-                    "latency_ns": nominal_latency_ns(model, "read", 4096),
+                    "latency_ns": model.service_ns(4096),
                     "floor_ns": floor,
                     "floor_looks": 1,
                     "p50_ns": 1,

@@ -14,7 +14,7 @@ import pytest
 
 from tickdisk.device.record import Identity
 from tickdisk.foundation import host
-from tickdisk.foundation.process import OWNER_VARIABLE
+from tickdisk.foundation.process import OWNER_VARIABLE, state_of
 from tickdisk.trace.snapshot import snapshot
 
 ENOUGH_S = 1.0
@@ -130,7 +130,7 @@ def test_the_name_of_a_program_need_not_be_text(tmp_path: Path) -> None:
             while b"\xff" not in Path(f"/proc/{child.pid}/comm").read_bytes():
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
-            found = host.process(child.pid)
+            found = state_of(child.pid)
             assert found is not None
             assert (found.parent, found.has_ended) == (os.getpid(), False)
             assert host.cpu_ns(child.pid) is not None
@@ -141,10 +141,10 @@ def test_the_name_of_a_program_need_not_be_text(tmp_path: Path) -> None:
             assert host.LoadMeter(programs=True).read().seconds >= 0
         finally:
             child.kill()
-        while (ended := host.process(child.pid)) is not None and not ended.has_ended:
+        while (ended := state_of(child.pid)) is not None and not ended.has_ended:
             assert time.monotonic() < deadline
         assert Identity.of(child.pid) is None
-    assert host.process(child.pid) is None
+    assert state_of(child.pid) is None
 
 
 def test_who_does_not_ask_is_not_told() -> None:

@@ -157,10 +157,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/saving/store/child.py": {"store", "store.ipynb"},  # a program of its own
     "src/tickdisk/saving/store/study.py": {"store", "store.ipynb"},
     "src/tickdisk/saving/store/crash.py": {"store.ipynb"},
-    "src/tickdisk/foundation/table.py": LIVE
-    | {"micro", "replay", "store", "sweep"}
-    | NOTEBOOKS - {"calibration.ipynb"}
-    | {"netcode"},
+    "src/tickdisk/foundation/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS | {"netcode"},
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK | {"store.ipynb"},
     "src/tickdisk/trace/record.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/trace/capture.bt": CAPTURED | {"micro"} | OF_RAW,
@@ -335,8 +332,8 @@ def test_comments_docstrings_and_test_files_change_nothing(
         ("src/tickdisk/cli/workflow.py", "_PREADS = 48_000", "_PREADS = 24_000", {"micro"}),
         (
             "src/tickdisk/cli/workflow.py",
-            "out_path=output,\n        say=_say,\n        limits",
-            "say=_say,\n        limits",
+            "out_path=output,\n        say=say,\n        limits",
+            "say=say,\n        limits",
             {"calibration"},
         ),
         ("src/tickdisk/cli/workflow.py", "File to write.", "The file.", set()),

@@ -11,7 +11,7 @@ from IPython.display import SVG
 from tickdisk import studies
 from tickdisk.config import load_config
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.record import read_section
+from tickdisk.foundation.yaml_file import read_section
 from tickdisk.studies.pools.compute import Published
 
 FILES = {"published": "data/published.yaml", "pools": "data/pools.yaml", "devices": "data/devices.yaml"}

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
-from tickdisk.foundation.record import Record, read_section
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 
 Data = Literal["terrain", "player", "npc"]
 Direction = Literal["R", "W"]

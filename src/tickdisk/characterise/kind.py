@@ -10,7 +10,8 @@ from pydantic import Field
 
 from tickdisk.characterise.load import OPS
 from tickdisk.foundation.numbers import number, percent
-from tickdisk.foundation.record import Record, read_section
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 
 _ALMOST_ALL, _MOST, _BURSTS, _FEW = 0.95, 0.6, 10.0, 0.2
 _KIB = 1024

@@ -13,6 +13,7 @@ import typer
 from tickdisk.cli.places import check_new_folder
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
+from tickdisk.foundation.process import state_of
 
 if TYPE_CHECKING:
     from tickdisk import trace
@@ -104,8 +105,6 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
     needs, for example to save a world. A second SIGINT ends it. Returns the exit code of a command, or None for a process that
     ran already.
     """
-    from tickdisk.foundation import host
-
     interrupted: list[float] = []
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
     if pid is not None:
@@ -122,7 +121,7 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
                 recording.command.ask()
                 is_asked = True
                 print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
-        elif interrupted or (found := host.process(pid or 0)) is None or found.has_ended:
+        elif interrupted or (found := state_of(pid or 0)) is None or found.has_ended:
             return None
         else:
             time.sleep(_POLL_S)

@@ -10,7 +10,7 @@ each request when the model says, earlier by the floor, which is the time that t
 from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.cut import Cut
-from tickdisk.device.extents import ExtentRecorder, extents_of, written_bytes
+from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, is_log, read_log
 from tickdisk.device.loop import Loop
@@ -83,5 +83,6 @@ __all__ = [
     "simulate_closed",
     "simulate_streams",
     "up",
+    "writable_extents",
     "written_bytes",
 ]

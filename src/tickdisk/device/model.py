@@ -152,10 +152,15 @@ class DeviceModel(Part):
         about = {"name": f"{self.name}_unlimited", "description": self.description, "source": self.source}
         return self.model_validate({**about, "read_latency_ns": 0, "write_latency_ns": 0, "flush_latency_ns": 0})
 
-    def service_ns(self, length: int) -> int:
-        """Returns the median time in ns of a read of `length` bytes on the idle device, without the floor."""
+    def service_ns(self, length: int, op: str = "read") -> int:
+        """Returns the median time in ns of a request of `length` bytes on the idle device, without the floor.
+
+        `op` is read or write. For anything else, such as a mix of both, the mean of their latencies is taken.
+        """
+        read_ns, write_ns, *_ = self.latency_ns
+        latency_ns = {"read": read_ns, "write": write_ns}.get(op, (read_ns + write_ns) // 2)
         transfer = 0 if self.bandwidth_bytes_per_s is None else round(length * 1e9 / self.bandwidth_bytes_per_s)
-        return max(self.latency_ns[0], transfer)
+        return max(latency_ns, transfer)
 
 
 NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)

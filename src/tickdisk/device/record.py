@@ -11,8 +11,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
-from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import state_of
 from tickdisk.foundation.record import read, write
 
 
@@ -49,7 +49,7 @@ class Identity(BaseModel):
     @classmethod
     def of(cls, pid: int) -> Self | None:
         """Returns the identity of a running process, or None if there is no process with this pid or it is a zombie."""
-        found = host.process(pid)
+        found = state_of(pid)
         return None if found is None or found.has_ended else cls(pid=pid, started=found.started)
 
     def alive(self) -> bool:

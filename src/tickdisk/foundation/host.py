@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tickdisk.foundation.process import OWNER_VARIABLE
+from tickdisk.foundation.process import OWNER_VARIABLE, ProcessState, state_of
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_STAT = (slice(1, 2), slice(11, 13), slice(13, 15), slice(19, 20))
-"""Places in /proc/PID/stat, after the name of the program, of the parent, the CPU time of the process and of its ended children
-(user and system time each), and the time of the start."""
 _KTHREADD = 2
 """Pid of the process whose children are the kernel's threads. It cannot be seen from within another pid namespace."""
 
@@ -88,38 +85,6 @@ def _cpu() -> tuple[int, int, int, int]:
 
 
 @dataclass(frozen=True)
-class Process:
-    """What the kernel tells of a process in /proc/PID/stat, see proc(5). All times are in clock ticks."""
-
-    pid: int
-    state: str
-    """State as a letter, such as R for a process that runs."""
-    parent: int
-    started: int
-    """Time of the start since boot. No later process with the same pid has the same."""
-    own: int
-    """CPU time of the process itself, with all its threads."""
-    waited: int
-    """CPU time of children that have ended and that the process has waited for."""
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it is a zombie, which only waits for its parent to notice its end."""
-        return self.state in "ZX"
-
-
-def process(pid: int) -> Process | None:
-    """Returns what the kernel tells of a process, or None if there is no process with this pid."""
-    try:
-        line = Path(f"/proc/{pid}/stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = line.rsplit(b")", 1)[1].decode("ascii").split()  # The name of the program before it need not be UTF-8.
-    state, (parent, own, waited, started) = fields[0], (sum(map(int, fields[at])) for at in _STAT)
-    return Process(pid, state, parent, started, own, waited)
-
-
-@dataclass(frozen=True)
 class _Programs:
     """The clock ticks that the testbed's processes together, and each of the kernel's threads, have used so far."""
 
@@ -145,8 +110,8 @@ def _programs() -> _Programs:
     added to the parent's.
     """
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    processes = [found for pid in pids if (found := process(pid)) is not None]
-    children: dict[int, list[Process]] = {}
+    processes = [found for pid in pids if (found := state_of(pid)) is not None]
+    children: dict[int, list[ProcessState]] = {}
     for each in processes:
         children.setdefault(each.parent, []).append(each)
     roots = {os.getpid(), int(os.environ.get(OWNER_VARIABLE, os.getpid()))}
@@ -216,7 +181,7 @@ def cpu_ns(pid: int) -> int | None:
 
     Returns None if the process is gone.
     """
-    found = process(pid)
+    found = state_of(pid)
     return None if found is None else found.own * 1_000_000_000 // _TICKS_PER_S
 
 

@@ -1,7 +1,7 @@
-"""Records: the values that pass between rooms as JSON files, and the values of YAML files.
+"""Records: the values that pass between rooms as JSON files.
 
-One definition says what a file holds: `read` checks a JSON file against it, and `write` makes the file. `check` and
-`read_section` check values from YAML files and tables.
+One definition says what a file holds: `read` checks a JSON file against it, and `write` makes the file. `check` checks
+values from elsewhere.
 """
 
 from collections.abc import Container
@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_json
-from tickdisk.foundation.yaml_file import read_yaml
 
 Value = TypeVar("Value")
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
@@ -60,17 +59,6 @@ def check(kind: type[Value], values: Any, where: str, advice: str) -> Value:
         return TypeAdapter(kind).validate_python(values)
     except ValidationError as error:
         raise TickdiskError(f"{where}: {problem(error)}; {advice}") from error
-
-
-def read_section(kind: type[Value], path: Path, key: str) -> Value:
-    """Returns what stands below a key of a YAML file, such as `data/published.yaml`, as a record.
-
-    Raises TickdiskError if the file cannot be read, or if the values do not fit `kind`. The message names the file and the key.
-    """
-    values = read_yaml(path, "run from the project's folder")
-    if not isinstance(values, dict) or key not in values:
-        raise TickdiskError(f"{path}: key {key} is missing; restore the file from the repository")
-    return check(kind, values[key], f"{path}, key {key}", "correct it as the entries around it are written")
 
 
 def problem(error: ValidationError, tags: Container[str | int] = ()) -> str:

@@ -63,7 +63,11 @@ PRODUCTS: Mapping[str, Product] = {
     "netcode": Product(
         ("tickdisk.cli.netcode:study", "tickdisk.stats.draws"), (*_PLANNED, "tickdisk.stats"), programs=("netcode",)
     ),
-    "store": Product(("tickdisk.cli.checkpoint:study", "tickdisk.saving.store.study"), (*_PLANNED, "tickdisk.saving.store")),
+    # Lives of algorithms are summed up in means and quantiles.
+    "store": Product(
+        ("tickdisk.cli.checkpoint:study", "tickdisk.saving.store.study", "tickdisk.stats.mean", "tickdisk.stats.quantile"),
+        (*_PLANNED, "tickdisk.saving.store", "tickdisk.stats"),
+    ),
     **{
         name: Product(
             (f"tickdisk.cli.workflow:{name}", "tickdisk.report.publish", "tickdisk.report.page"),

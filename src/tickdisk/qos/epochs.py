@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import NS_PER_MS
 from tickdisk.qos.actions import action_metrics
-from tickdisk.qos.ticks import NS_PER_MS, tick_metrics
+from tickdisk.qos.ticks import tick_metrics
 from tickdisk.stats import life_contrasts
 
 _IDENTITY = ("epoch", "arm", "device", "start_ns", "steady_ns", "end_ns")

@@ -28,7 +28,7 @@ from tickdisk.stats.families import adjusted, holm
 from tickdisk.stats.mean import ALPHA, Mean, half_length, over_lives
 from tickdisk.stats.order import OrderEffect, order_effect
 from tickdisk.stats.power import detectable_ratio, family_power, needed_lives
-from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interval, quantile
+from tickdisk.stats.quantile import Quantile, ecdf, estimate, minimum_n, minimum_n_interval, quantile
 from tickdisk.stats.resample import block_length, stationary_indices
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "detectable_ratio",
     "dose_bounds",
     "ecdf",
+    "estimate",
     "family_power",
     "half_length",
     "holm",

@@ -43,19 +43,26 @@ def minimum_n_interval(q: float, level: float = 1 - ALPHA) -> int:
     return n
 
 
-def quantile(values: ArrayLike, q: float, level: float = 1 - ALPHA) -> Quantile | None:
-    """Estimates a quantile of a sample of the shape (n,) with an interval, both in its unit. None for fewer than `minimum_n(q)`
-    values.
+def estimate(values: ArrayLike, q: float) -> float | None:
+    """Estimates a quantile of a sample of the shape (n,) in its unit. None for fewer than `minimum_n(q)` values.
 
-    The estimate is median-unbiased (Hyndman and Fan 1996, type 8). The interval's ends are the closest order statistics that
+    The estimate is median-unbiased (Hyndman and Fan 1996, type 8).
+    """
+    sample = np.asarray(values, dtype=float)
+    return None if sample.size < minimum_n(q) else float(np.quantile(sample, q, method="median_unbiased"))
+
+
+def quantile(values: ArrayLike, q: float, level: float = 1 - ALPHA) -> Quantile | None:
+    """Estimates a quantile of a sample of the shape (n,) as `estimate` does, with an interval in the same unit.
+
+    The interval's ends are the closest order statistics that
     enclose the quantile with a probability of at least `level`, for independent values (Hahn and Meeker 1991, section 5.2). Ticks
     are not independent.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
-    n = ordered.size
-    if n < minimum_n(q):
+    n, value = ordered.size, estimate(ordered, q)
+    if value is None:
         return None
-    value = float(np.quantile(ordered, q, method="median_unbiased"))
     if n < minimum_n_interval(q, level):
         return Quantile(value, nan, nan, n)
     cumulative = stats.binom.cdf(np.arange(n + 1), n, q)

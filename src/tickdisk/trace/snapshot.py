@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import state_of
 
 _DELETED = " (deleted)"
 
@@ -19,7 +19,7 @@ def snapshot(pid: int) -> dict[str, Any]:
     each thread. `files` has [path, flags, position, size] for each descriptor. `maps` has [start, end, offset, device as
     major:minor, inode, path] for each mapped file. Sockets, pipes and the like have no path and are left out.
     """
-    proc, found = Path(f"/proc/{pid}"), host.process(pid)
+    proc, found = Path(f"/proc/{pid}"), state_of(pid)
     try:
         return {
             "pid": pid,

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tickdisk.foundation.record import Record, read_section
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 from tickdisk.saving.checkpoint.model import Algorithm
 
 

@@ -188,7 +188,7 @@ def _device_job(
 def _is_capped(device: calibrate.DeviceResult) -> bool:
     """Returns whether a device's floor is at least as long as its nominal latency."""
     model = devices.DeviceModel(**device.model)
-    return device.floor_ns >= calibrate.nominal_latency_ns(model, "read_write", _BLOCK_BYTES)
+    return device.floor_ns >= model.service_ns(_BLOCK_BYTES, "read_write")
 
 
 def _lines(measured: calibrate.Calibration, job: DeviceJob) -> list[calibrate.Line]:

@@ -16,6 +16,7 @@ from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
 from tickdisk.foundation.numbers import number
+from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import Runs
 
 _CAPTURED = (ACCESSES.name, INSIDE_TICK.name)
@@ -154,14 +155,7 @@ def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Re
     descriptions, rules = [], None
     for name in sorted({name for name, _ in captured}, key=lambda name: (name != main, name)):
         data = Runs(plan, runs, next(experiment for own, experiment in captured if own == name), name)
-        decision = data.decision
-        rules = rules or stats.Plan(
-            len(data.planned),
-            decision.minimum_lives,
-            decision.control_minimum_lives,
-            decision.margin if margin is None else margin,
-            decision.alpha,
-        )
+        rules = rules or decide_by(data.decision, len(data.planned), margin)
         title = data.manifests[0]["server"]["title"]
         descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=printed.loads))
     if not descriptions:

@@ -12,8 +12,10 @@ from tickdisk import netcode, stats
 from tickdisk.config import parse_config
 from tickdisk.experiment import NETCODE
 from tickdisk.foundation.files import read_json
-from tickdisk.foundation.record import Record, read_section
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 from tickdisk.studies.netcode.crossed import Crossed, compute_crossed
+from tickdisk.studies.rules import decide_by
 
 Values = npt.NDArray[np.float64]
 
@@ -130,10 +132,8 @@ def load_published(path: Path) -> Published:
 def compute(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Results:
     """Reads the tables of the study and its rules."""
     config = parse_config(read_json(Path(plan))["config"], plan)
-    design, decision = config.chosen.design(NETCODE), config.decision
-    rules = stats.Plan(
-        design.runs, decision.minimum_lives, decision.control_minimum_lives, margin or decision.margin, decision.alpha
-    )
+    design = config.chosen.design(NETCODE)
+    rules = decide_by(config.decision, design.runs, margin)
     return Results(
         netcode.read_study(Path(tables)),
         tuple(design.stacks),

@@ -11,8 +11,10 @@ from tickdisk import device, formats, pools, stats
 from tickdisk.config import parse_config
 from tickdisk.experiment import POOLS
 from tickdisk.foundation.files import read_json
-from tickdisk.foundation.record import Record, read_section
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 from tickdisk.pools import Outcome, Pool, Settings, Workload
+from tickdisk.studies.rules import decide_by
 
 MAIN = "tiered"
 """Pool on which queue depths and numbers of pools are varied. It is the published configuration."""
@@ -92,10 +94,7 @@ def compute(
                 found.append({"workload": phase, "pool": name, "seed": number, **_values(outcome, settings)})
                 if number == 0 and (name, settings) == (MAIN, Settings(queue_depth=LARGE)):
                     densities[phase] = pools.density(outcome.runs[0].waited_ns)
-    decision = config.decision
-    rules = stats.Plan(
-        design.runs, decision.minimum_lives, decision.control_minimum_lives, margin or decision.margin, decision.alpha
-    )
+    rules = decide_by(config.decision, design.runs, margin)
     return Results(
         workloads,
         pd.DataFrame(found),
