@@ -6,7 +6,7 @@ locks a results folder, so that no second workflow works in it at the same time.
 """
 
 from tickdisk.project.claim import claim
-from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
+from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, kept
 from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project
 
-__all__ = ["DEVICES_PATH", "OTHER_CODE", "OTHER_SETTINGS", "PLAN_PATH", "Kept", "Project", "claim", "kept"]
+__all__ = ["DEVICES_PATH", "OTHER_CODE", "OTHER_SETTINGS", "PLAN_PATH", "Project", "claim", "kept"]

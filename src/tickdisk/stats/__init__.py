@@ -7,17 +7,15 @@ valid. The dose of an arm is the latency that its disk really had. No function r
 generator, or a seed and words (`named_generator`).
 """
 
-from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, sensitivity
+from tickdisk.stats.contrast import Contrast, contrast, contrasts, life_contrasts, sensitivity
 from tickdisk.stats.decide import (
     PLANNED_LIVES,
     TOO_FEW_LIVES,
-    Controls,
     Decision,
     Key,
     Plan,
     Roles,
     Verdict,
-    Word,
     decide,
     lives_to_decide,
     verdict,
@@ -37,7 +35,6 @@ __all__ = [
     "TOO_FEW_LIVES",
     "Bounds",
     "Contrast",
-    "Controls",
     "Decision",
     "Key",
     "Mean",
@@ -45,10 +42,8 @@ __all__ = [
     "Plan",
     "Quantile",
     "Roles",
-    "Sensitivity",
     "Slope",
     "Verdict",
-    "Word",
     "adjusted",
     "block_length",
     "contrast",

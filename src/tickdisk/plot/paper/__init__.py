@@ -12,7 +12,6 @@ from tickdisk.plot.paper.fidelity import fidelity
 from tickdisk.plot.paper.loads import loads
 from tickdisk.plot.paper.network import PANELS as NETWORK_PANELS
 from tickdisk.plot.paper.network import network
-from tickdisk.plot.paper.place import COLUMN, PAGE
 from tickdisk.plot.paper.pools import pools
 from tickdisk.plot.paper.replay import lateness
 from tickdisk.plot.paper.saving import costs, methods
@@ -20,9 +19,7 @@ from tickdisk.plot.paper.servers import server_effects
 from tickdisk.plot.paper.timeline import timeline
 
 __all__ = [
-    "COLUMN",
     "NETWORK_PANELS",
-    "PAGE",
     "Metric",
     "accesses",
     "costs",

@@ -7,13 +7,11 @@ TickdiskError if the sources have changed since then, because the programs would
 
 from tickdisk.project.sources.built import TOOLCHAINS, Toolchains, check_built, load_toolchains
 from tickdisk.project.sources.checkout import Checkout, data_digests, notebook_cells, server_digests
-from tickdisk.project.sources.closure import Closure
 from tickdisk.project.sources.native import parts_of
 
 __all__ = [
     "TOOLCHAINS",
     "Checkout",
-    "Closure",
     "Toolchains",
     "check_built",
     "data_digests",

@@ -11,7 +11,7 @@ from tickdisk.studies.accesses.state import state
 from tickdisk.studies.parameters import check_parameters
 from tickdisk.studies.study import Study
 
-__all__ = ["Results", "study"]
+__all__ = ["study"]
 
 
 def study(

@@ -10,7 +10,7 @@ from tickdisk.studies.capture_cost.state import state
 from tickdisk.studies.parameters import check_parameters
 from tickdisk.studies.study import Study
 
-__all__ = ["Results", "study"]
+__all__ = ["study"]
 
 
 def study(plan: str, *, runs: str, micro: str, margin: float | None, seed: int | None) -> Study[Results]:

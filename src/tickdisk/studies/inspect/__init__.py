@@ -13,7 +13,7 @@ from tickdisk.studies.inspect.write import inspected_as_json, write_inspected
 from tickdisk.studies.parameters import check_parameters
 from tickdisk.studies.study import Study
 
-__all__ = ["Given", "Replayed", "Results", "describe_traces", "inspected_as_json", "study", "write_inspected"]
+__all__ = ["Given", "Replayed", "describe_traces", "inspected_as_json", "study", "write_inspected"]
 
 
 def study(plan: str, *, runs: str, published: str, traces: str | None, margin: float | None) -> Study[Results]:

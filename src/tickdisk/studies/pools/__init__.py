@@ -11,7 +11,7 @@ from tickdisk.studies.pools.show import FIGURES, TABLES
 from tickdisk.studies.pools.state import state
 from tickdisk.studies.study import Study
 
-__all__ = ["Results", "study"]
+__all__ = ["study"]
 
 
 def study(
