@@ -19,7 +19,10 @@ from tickdisk.foundation.errors import TickdiskError
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
 NO_FILES = "the file of a device's request is not known here, and is known only on ext4 or xfs with the backend fuse"
-_DECIDED = ("outweighed", "blamed")
+_COLUMNS = (
+    *("kind", "start_ns", "end_ns", "tick", "gap_ns", "cause", "stalled", "stalled_files", "waited_ns", "call", "file"),
+    *("request", "device", "storage_ns", "named", "action", "action_ns", "action_named", "outweighed", "blamed"),
+)
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,7 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     first, last = int(ticks["start_ns"].iloc[0]), int((ticks["start_ns"] + ticks["gap_ns"]).iloc[-1])
     made = evidence.injections.sort_values("start_ns")
     made = made[(made["start_ns"] >= first) & (made["end_ns"] <= last)]
-    rows = list(_checked(blame, files, made))
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["kind", "tick", "named", "action", "action_named", *_DECIDED])
+    return pd.DataFrame(list(_checked(blame, files, made)), columns=_COLUMNS)
 
 
 def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -31,11 +31,6 @@ class Phase:
     events: int
     """Number of such things in the phase, of all players together. One edit is a place and a dig."""
 
-    @property
-    def rate_per_s(self) -> float:
-        """Events per second over the whole phase, of all players together."""
-        return self.events / (self.end_s - self.start_s)
-
 
 @dataclass(frozen=True)
 class Exploration:

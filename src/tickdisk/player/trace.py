@@ -1,4 +1,4 @@
-"""Makes, writes and reads player traces, which say what every player does and when that is due.
+"""Makes and writes player traces, which say what every player does and when that is due.
 
 A trace is a file with one JSON object per line: `{"due_ns", "player", "action", "parameters"}`. Lines are sorted by due time,
 which is counted from the start of the trace. The same seed gives the same bytes.
@@ -114,26 +114,6 @@ def write_trace(path: Path, events: Iterable[Event]) -> int:
         raise TickdiskError(f"{path}: a trace needs at least one event; lengthen it or add players")
     write_text(path, "".join(lines))
     return len(lines)
-
-
-def read_trace(path: Path) -> list[Event]:
-    """Reads the actions of a trace file. Raises TickdiskError, with file and line, if one is not an action or comes too early."""
-    events: list[Event] = []
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; write the trace first") from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = json.loads(line)
-            event = Event(value["due_ns"], value["player"], value["action"], tuple(value["parameters"].items()))
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            message = f"{path}, line {number}: not an event of a player trace ({error}); generate the trace again"
-            raise TickdiskError(message) from error
-        if events and event.due_ns < events[-1].due_ns:
-            raise TickdiskError(f"{path}, line {number}: due before the line above it; sort the trace by due_ns")
-        events.append(event)
-    return events
 
 
 def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator[Event]:

@@ -97,8 +97,12 @@ def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: 
 
     `table` has one row for each epoch with the columns life, arm and the metric. A life in which the arm's metric is not
     estimable or not above 0 has no ratio, so a series can be shorter than the number of lives. The baseline has no series. Raises
-    TickdiskError if the table has no such metric.
+    TickdiskError if the table has no such metric, or an arm twice in one life.
     """
+    twice = table[table.duplicated(["life", "arm"])]
+    if len(twice):
+        life, arm = twice.iloc[0][["life", "arm"]]
+        raise TickdiskError(f"life {life} has the arm {arm} in two epochs, which have one contrast; give each arm one epoch")
     if metric not in table.columns:
         raise TickdiskError(f"there is no metric {metric}; the table has {', '.join(table.columns)}")
     values = table.pivot_table(index="life", columns="arm", values=metric, sort=True)

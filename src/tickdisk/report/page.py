@@ -11,6 +11,7 @@ from tickdisk.experiment import STUDIES
 from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.numbers import joined_list
 from tickdisk.report.evidence import Evidence
+from tickdisk.studies.statement import singular
 
 _STYLE = "vendor/pico.classless.min.css"
 
@@ -83,7 +84,7 @@ def _claim(claim: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
     """Returns a claim with the size of its effect in words, which is "COUNT of N" if it counts the same things as n."""
     fact = evidence.facts.get(claim["effect"])
     here = "" if fact is None else str(fact["text"])
-    if fact is not None and fact["unit"] == claim["counted"]:
+    if fact is not None and fact["unit"] in (claim["counted"], singular(str(claim["counted"]))):
         here = f"{str(fact['short']).removesuffix(' ' + fact['unit'])} of {claim['n_text']}"
     publication = str(claim["source"]).partition(":")[0].partition(",")[0]
     return {**claim, "here": here, "experiment": str(claim["id"]).partition(".")[0], "publication": publication}

@@ -109,7 +109,7 @@ class Claim:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the object that claims.json holds: the fields, and `n_text`, such as "12 lives" for n = 12."""
-        counted = _singular(self.counted) if self.n == 1 else self.counted
+        counted = singular(self.counted) if self.n == 1 else self.counted
         return {**asdict(self), "n_text": f"{numbers.number(self.n)} {counted}"}
 
 
@@ -135,9 +135,15 @@ def _number(value: float | None) -> float | int | None:
     return int(value) if isinstance(value, int) else float(value)
 
 
-def _singular(unit: str) -> str:
-    """Returns the singular of a word for what is counted. The units s and ms stay as they are."""
-    return "life" if unit == "lives" else unit[:-1] if unit.endswith("s") and len(unit) > len("ms") else unit
+def singular(unit: str) -> str:
+    """Returns the singular of a word for what is counted, or of a rate such as requests/s. The units s and ms stay as they are.
+
+    >>> singular("lives"), singular("requests/s"), singular("ms")
+    ('life', 'request/s', 'ms')
+    """
+    counted, per, time = unit.partition("/")
+    one = "life" if counted == "lives" else counted[:-1] if counted.endswith("s") and len(counted) > len("ms") else counted
+    return f"{one}{per}{time}"
 
 
 class Statement:
@@ -178,7 +184,7 @@ class Statement:
         TickdiskError if the name is taken or has other characters.
         """
         low, high = interval if interval is not None else (None, None)
-        unit = _singular(unit) if value == 1 and isinstance(value, int) else unit
+        unit = singular(unit) if value == 1 and isinstance(value, int) else unit
         return self._state(name, Fact(_number(value), unit, _number(low), _number(high), n, source, note))
 
     def word(self, name: str, word: str, *, source: str, note: str = "") -> Fact:
