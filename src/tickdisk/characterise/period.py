@@ -22,8 +22,6 @@ class Period:
     period_s: float
     strength: float
     """Autocorrelation of the load at this time. It is 1 if each period is like the one before."""
-    periods: float
-    """Number of periods in the time of the load."""
 
 
 def period(load: Load, op: str) -> Period | None:
@@ -45,7 +43,7 @@ def period(load: Load, op: str) -> Period | None:
     if lag is None:
         return None
     refined = _refined(correlation, lag)
-    return Period(op, refined * whole_ns / 1e9 / BINS, float(correlation[lag]), BINS / refined)
+    return Period(op, refined * whole_ns / 1e9 / BINS, float(correlation[lag]))
 
 
 def _autocorrelation(amounts: np.ndarray) -> np.ndarray:

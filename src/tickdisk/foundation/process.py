@@ -41,7 +41,7 @@ def built(name: str) -> Path:
 
 @dataclass(frozen=True)
 class ProcessState:
-    """What the kernel tells of a process in /proc/PID/stat, see proc(5). All times are in clock ticks."""
+    """A process as the kernel describes it in /proc/PID/stat, see proc(5). All times are in clock ticks."""
 
     pid: int
     state: str
@@ -61,7 +61,7 @@ class ProcessState:
 
 
 def state_of(pid: int) -> ProcessState | None:
-    """Returns what the kernel tells of a process, or None if there is no process with this pid."""
+    """Returns the state of a process, or None if there is no process with this pid."""
     try:
         line = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
